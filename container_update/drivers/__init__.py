@@ -1,0 +1,1 @@
+"""What a VNF manager loads: adapters that translate, nothing else."""
