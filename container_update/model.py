@@ -1,7 +1,7 @@
 """The nouns of an update: frozen values, and the Cluster they are read from and written to.
 
-Objects of the Kubernetes API are plain dicts, exactly as the server sent them (:data:`Json`). What is
-ours is frozen. Nothing in this module does any I/O.
+Objects of the Kubernetes API are plain dicts, exactly as the server sent them (:data:`Json`). What
+is ours is frozen. Nothing in this module does any I/O.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class ConfigChange(enum.Enum):
     CREATE = "create"
     REPLACE = "replace"
     RECREATE = "recreate"
-    """Deleted and created: it is immutable, or a Secret's type changes, which the server refuses."""
+    """Deleted and created: it is immutable, or the type changes, which the server refuses."""
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ class Step:
     images: Mapping[str, str] = field(default_factory=dict)
     """For a workload: container name to new image, init containers too."""
     digest: str | None = None
-    """For a workload: what the pod template's annotation becomes; None where only images change."""
+    """A workload: the pod template's new annotation; None where only images change."""
     reasons: tuple[Reason, ...] = ()
 
     @property
@@ -207,7 +207,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything an update will do, in order, and all that it will leave alone, with the reasons."""
+    """Everything an update will do, in order, and all that it will leave alone, with reasons."""
 
     namespace: str
     instance_id: str | None
@@ -365,8 +365,8 @@ class Cluster(Protocol):
         """Delete it, only the one with this UID if given. Gone already: nothing happens."""
 
     def evict(self, key: ObjectKey, *, uid: str | None = None) -> None:
-        """Ask for a Pod's eviction. ClusterError with status 429: a disruption budget forbids it now.
-        Gone already: nothing happens."""
+        """Ask for a Pod's eviction. ClusterError with status 429: a disruption budget forbids it
+        now. Gone already: nothing happens."""
 
     def close(self) -> None:
         """Give the connections back."""

@@ -1,0 +1,531 @@
+"""The API server: plain dicts in and out. The only module that imports ``kubernetes``.
+
+The client is used for what clusters differ in, configuration, credentials and TLS; the requests
+go through its connection pool as JSON, never through its models, so that no field is lost that
+this client's version does not know. ``kubernetes`` is imported when a cluster is first spoken to.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, NoReturn
+from urllib.parse import urlencode
+
+from container_update.config import Options
+from container_update.errors import ClusterError
+from container_update.model import (
+    CLUSTER_SCOPED,
+    Collection,
+    Json,
+    Listing,
+    ObjectKey,
+    WatchEvent,
+)
+
+# --- ways to a cluster --------------------------------------------------------------------------
+
+
+def connect(
+    kubeconfig: str | None = None,
+    context: str | None = None,
+    *,
+    options: Options = Options(),  # noqa: B008
+) -> KubernetesCluster:
+    """A cluster by kubeconfig, or by the service account where we run inside one.
+
+    :param kubeconfig: the file; None: ``$KUBECONFIG``, ``~/.kube/config``, else in-cluster.
+    :param context: of the kubeconfig; None: its current one.
+    :raises ClusterError: there is no usable configuration.
+    """
+    from kubernetes import client, config  # noqa: PLC0415
+
+    loader: Any = config
+    configuration = client.Configuration()
+    default = os.environ.get("KUBECONFIG") or str(Path("~/.kube/config").expanduser())
+    in_cluster = kubeconfig is None and not Path(default.split(os.pathsep)[0]).exists()
+    try:
+        if in_cluster:
+            loader.load_incluster_config(client_configuration=configuration)
+        else:
+            loader.load_kube_config(kubeconfig, context, configuration, persist_config=False)
+    except config.ConfigException as error:
+        where = "inside a cluster" if in_cluster else f"in {kubeconfig or default}"
+        raise ClusterError(
+            f"no usable configuration {where}: {error}: name a kubeconfig with --kubeconfig"
+        ) from error
+    except OSError as error:
+        raise ClusterError(f"cannot read the kubeconfig: {error}") from error
+    if options.insecure_skip_tls_verify:
+        configuration.verify_ssl = False
+    return KubernetesCluster(configuration, options)
+
+
+def connect_vim(  # noqa: PLR0913
+    endpoint: str,
+    *,
+    bearer_token: str | None = None,
+    username: str | None = None,
+    password: str | None = None,
+    oidc: Mapping[str, str] | None = None,
+    ca_text: str | None = None,
+    options: Options = Options(),  # noqa: B008
+) -> KubernetesCluster:
+    """A cluster as a VIM connection describes it.
+
+    :param endpoint: the API server's URL.
+    :param bearer_token: a token, or
+    :param username: with *password*: HTTP basic authentication, or
+    :param oidc: ``token_url, client_id, username, password`` and perhaps ``client_secret``: a token
+        is got by the password grant (RFC 6749, 4.3) and renewed before it expires.
+    :param ca_text: the CA's certificate as PEM, its line breaks perhaps turned into spaces.
+    :raises ClusterError: no credentials, or the token endpoint refused.
+    """
+    from kubernetes import client  # noqa: PLC0415
+
+    configuration = client.Configuration()
+    configuration.host = endpoint.rstrip("/")
+    configuration.verify_ssl = not options.insecure_skip_tls_verify
+    files: list[Path] = []
+    if ca_text and configuration.verify_ssl:
+        files.append(_private_file(pem(ca_text)))
+        configuration.ssl_ca_cert = str(files[0])
+    authorization: Callable[[], str] | None = None
+    if oidc:
+        authorization = _OidcToken(oidc, configuration).header
+    elif bearer_token:
+        token = f"Bearer {bearer_token.strip()}"
+        authorization = lambda: token  # noqa: E731
+    elif username:
+        from urllib3.util import make_headers  # noqa: PLC0415
+
+        basic = str(make_headers(basic_auth=f"{username}:{password or ''}")["authorization"])
+        authorization = lambda: basic  # noqa: E731
+    if authorization is None:
+        raise ClusterError(
+            f"the VIM connection to {endpoint} has no credentials: expected bearer_token, username "
+            "and password, or the fields of OpenID Connect"
+        )
+    return KubernetesCluster(configuration, options, authorization=authorization, files=files)
+
+
+def pem(text: str) -> str:
+    """A PEM certificate (or several) whose line breaks may have become spaces."""
+    words = text.replace("-----BEGIN CERTIFICATE-----", " \0 ").replace(
+        "-----END CERTIFICATE-----", " \1 "
+    )
+    lines = {"\0": "-----BEGIN CERTIFICATE-----", "\1": "-----END CERTIFICATE-----"}
+    return "\n".join(lines.get(word, word) for word in words.split()) + "\n"
+
+
+def _private_file(text: str) -> Path:
+    """A file that only this user can read (mkstemp makes it 0600)."""
+    handle, name = tempfile.mkstemp(prefix="container-update-", suffix=".pem")
+    with os.fdopen(handle, "w") as file:
+        file.write(text)
+    return Path(name)
+
+
+class _OidcToken:
+    """A bearer token from an OpenID Connect provider, renewed shortly before it expires."""
+
+    _MARGIN = 30.0
+
+    def __init__(self, oidc: Mapping[str, str], configuration: Any) -> None:
+        self._oidc = oidc
+        self._configuration = configuration
+        self._lock = threading.Lock()
+        self._token = ""
+        self._expires = 0.0
+
+    def header(self) -> str:
+        """The value of the Authorization header."""
+        with self._lock:
+            if time.monotonic() >= self._expires - self._MARGIN:
+                self._renew()
+            return f"Bearer {self._token}"
+
+    def _renew(self) -> None:
+        import urllib3  # noqa: PLC0415
+
+        url = self._oidc["token_url"]
+        form = {"grant_type": "password", "scope": "openid"}
+        form |= {k: v for k, v in self._oidc.items() if k != "token_url" and v}
+        verify = self._configuration.verify_ssl
+        with urllib3.PoolManager(
+            cert_reqs="CERT_REQUIRED" if verify else "CERT_NONE",
+            ca_certs=self._configuration.ssl_ca_cert,
+        ) as pool:
+            try:
+                answer = pool.request(
+                    "POST", url, fields=form, encode_multipart=False, retries=False
+                )
+                body = json.loads(answer.data)
+                self._token = str(body.get("id_token") or body["access_token"])
+            except (urllib3.exceptions.HTTPError, ValueError, KeyError, TypeError) as error:
+                raise ClusterError(
+                    f"{url}: expected a token, got none ({type(error).__name__}): check the VIM's "
+                    "OpenID Connect fields",
+                    status=401,
+                ) from error
+        self._expires = time.monotonic() + float(body.get("expires_in") or 300)
+
+
+# --- resources ----------------------------------------------------------------------------------
+
+_PLURALS: Mapping[tuple[str, str], str] = {
+    ("", "ConfigMap"): "configmaps",
+    ("", "Event"): "events",
+    ("", "Namespace"): "namespaces",
+    ("", "Pod"): "pods",
+    ("", "Secret"): "secrets",
+    ("", "Service"): "services",
+    ("", "ServiceAccount"): "serviceaccounts",
+    ("apps", "DaemonSet"): "daemonsets",
+    ("apps", "Deployment"): "deployments",
+    ("apps", "ReplicaSet"): "replicasets",
+    ("apps", "StatefulSet"): "statefulsets",
+    ("batch", "CronJob"): "cronjobs",
+    ("batch", "Job"): "jobs",
+    ("coordination.k8s.io", "Lease"): "leases",
+    ("discovery.k8s.io", "EndpointSlice"): "endpointslices",
+    ("policy", "PodDisruptionBudget"): "poddisruptionbudgets",
+}
+"""Kinds whose URL is known without asking; all of version v1. Others are looked up in discovery."""
+
+_MESSAGE_LIMIT = 1000
+
+
+class KubernetesCluster:
+    """An API server over HTTPS; implements :class:`container_update.model.Cluster`.
+
+    Thread-safe. Made by :func:`connect` and :func:`connect_vim`.
+    """
+
+    def __init__(
+        self,
+        configuration: Any,
+        options: Options,
+        *,
+        authorization: Callable[[], str] | None = None,
+        files: list[Path] | None = None,
+    ) -> None:
+        from kubernetes.client import rest  # noqa: PLC0415
+
+        configuration.connection_pool_maxsize = options.workers + 8
+        self._configuration = configuration
+        self._authorization = authorization
+        self._files = files or []
+        self._options = options
+        self._pool = rest.RESTClientObject(configuration).pool_manager
+        self._lock = threading.Lock()
+        self._discovered: dict[tuple[str, str], tuple[str, str]] = {}
+        self._watches: set[Any] = set()
+        self.requests = 0
+
+    def close(self) -> None:
+        """End the watches, give the connections back and remove the private files."""
+        with self._lock:
+            watches = list(self._watches)
+        for response in watches:
+            # urllib3 before 2.3 cannot wake a reader: the watch ends at its timeoutSeconds
+            if hasattr(response, "shutdown"):
+                response.shutdown()
+        self._pool.clear()
+        for file in self._files:
+            file.unlink(missing_ok=True)
+
+    def __enter__(self) -> KubernetesCluster:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # --- reading --------------------------------------------------------------------------------
+
+    def list(self, collection: Collection) -> Listing:
+        """Every object of the collection, in pages."""
+        path = self._collection_path(collection)
+        version, _ = self._resource(collection.group, collection.kind)
+        items: list[Json] = []
+        query: dict[str, str] = {"limit": str(self._options.page_size)}
+        while True:
+            try:
+                page = self._call("GET", path, query, what=f"list {collection}")
+            except ClusterError as error:
+                if error.status == 410 and "continue" in query:
+                    items, query = [], {"limit": str(self._options.page_size)}
+                    continue
+                raise
+            for item in page.get("items") or ():
+                item.update(apiVersion=version, kind=collection.kind)
+                items.append(item)
+            metadata = page["metadata"]
+            if not metadata.get("continue"):
+                return Listing(tuple(items), str(metadata["resourceVersion"]))
+            query["continue"] = metadata["continue"]
+
+    def get(self, key: ObjectKey) -> Json | None:
+        """The object, or None where there is none."""
+        try:
+            return self._call("GET", self._path(key), what=f"read {key}")
+        except ClusterError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def watch(
+        self, collection: Collection, resource_version: str, seconds: float
+    ) -> Iterator[WatchEvent]:
+        """Events after *resource_version* until *seconds* are over or the connection ends."""
+        query = {
+            "watch": "true",
+            "allowWatchBookmarks": "true",
+            "resourceVersion": resource_version,
+            "timeoutSeconds": str(max(1, int(seconds))),
+        }
+        what = f"watch {collection}"
+        path = self._collection_path(collection)
+        response = self._send(
+            "GET", path, query, None, what=what, stream=True, read_timeout=seconds + 10
+        )
+        with self._lock:
+            self._watches.add(response)
+        try:
+            if response.status != 200:
+                _refuse(what, response.status, response.data, response.headers)
+            yield from self._events(collection, what, response)
+        finally:
+            with self._lock:
+                self._watches.discard(response)
+            response.close()
+
+    def _events(self, collection: Collection, what: str, response: Any) -> Iterator[WatchEvent]:
+        version, _ = self._resource(collection.group, collection.kind)
+        for line in _lines(what, response):
+            try:
+                event = json.loads(line)
+                body = event["object"]
+            except (ValueError, KeyError) as error:
+                raise ClusterError(f"{what}: the connection broke within an event") from error
+            if event["type"] == "ERROR":
+                code = body.get("code")
+                raise ClusterError(
+                    f"{what}: {body.get('message', '')}",
+                    status=code,
+                    reason=str(body.get("reason", "")),
+                )
+            body.update(apiVersion=version, kind=collection.kind)
+            yield WatchEvent(event["type"], body)
+
+    # --- writing --------------------------------------------------------------------------------
+
+    def create(self, body: Json) -> Json:
+        """The object as created."""
+        key = ObjectKey.of(body, "default")
+        path = self._collection_path(Collection.of(key))
+        return self._call("POST", path, body=body, what=f"create {key}")
+
+    def replace(self, body: Json) -> Json:
+        """Replace the object of that name; with a resourceVersion only that version."""
+        key = ObjectKey.of(body, "default")
+        return self._call("PUT", self._path(key), body=body, what=f"replace {key}")
+
+    def delete(self, key: ObjectKey, *, uid: str | None = None) -> None:
+        """Delete it, only the one with this UID if given; its dependents in the background."""
+        body: Json = {"apiVersion": "v1", "kind": "DeleteOptions"}
+        body["propagationPolicy"] = "Background"
+        if uid is not None:
+            body["preconditions"] = {"uid": uid}
+        self._unless_gone("DELETE", self._path(key), body, f"delete {key}")
+
+    def evict(self, key: ObjectKey, *, uid: str | None = None) -> None:
+        """Ask for a Pod's eviction (policy/v1)."""
+        metadata = {"name": key.name, "namespace": key.namespace}
+        body: Json = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
+        if uid is not None:
+            body["deleteOptions"] = {"preconditions": {"uid": uid}}
+        self._unless_gone("POST", f"{self._path(key)}/eviction", body, f"evict {key}")
+
+    def _unless_gone(self, method: str, path: str, body: Json, what: str) -> None:
+        try:
+            self._call(method, path, body=body, what=what)
+        except ClusterError as error:
+            if error.status != 404:
+                raise
+
+    # --- requests -------------------------------------------------------------------------------
+
+    def _call(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None = None,
+        *,
+        body: Json | None = None,
+        what: str,
+    ) -> Json:
+        response = self._send(method, path, query or {}, body, what=what)
+        if not 200 <= response.status < 300:
+            _refuse(what, response.status, response.data, response.headers)
+        try:
+            answer: Json = json.loads(response.data)
+        except ValueError as error:
+            raise ClusterError(
+                f"{what}: expected JSON from {self._configuration.host}, found something else: is "
+                "this the API server's URL?",
+                status=response.status,
+            ) from error
+        return answer
+
+    def _send(  # noqa: PLR0913
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str],
+        body: Json | None,
+        *,
+        what: str,
+        stream: bool = False,
+        read_timeout: float | None = None,
+    ) -> Any:
+        import urllib3  # noqa: PLC0415
+
+        with self._lock:
+            self.requests += 1
+        url = f"{self._configuration.host}{path}" + (f"?{urlencode(query)}" if query else "")
+        timeout = urllib3.Timeout(
+            connect=self._options.request_timeout,
+            read=read_timeout or self._options.request_timeout,
+        )
+        try:
+            return self._pool.request(
+                method,
+                url,
+                body=None if body is None else json.dumps(body).encode(),
+                headers=self._headers(body is not None),
+                timeout=timeout,
+                retries=False,
+                redirect=False,
+                preload_content=not stream,
+            )
+        except urllib3.exceptions.HTTPError as error:
+            raise ClusterError(
+                f"{what}: cannot reach {self._configuration.host}: {_cause(error)}: check the "
+                "address, the network and the CA certificate"
+            ) from error
+
+    def _headers(self, has_body: bool) -> dict[str, str]:
+        headers = {"Accept": "application/json", "User-Agent": "container-update"}
+        if has_body:
+            headers["Content-Type"] = "application/json"
+        if self._authorization is not None:
+            headers["Authorization"] = self._authorization()
+            return headers
+        for setting in self._configuration.auth_settings().values():
+            if setting.get("in") == "header" and setting.get("value"):
+                headers[setting["key"]] = setting["value"]
+        basic = self._configuration.get_basic_auth_token()
+        if self._configuration.username and basic:
+            headers.setdefault("authorization", basic)
+        return headers
+
+    # --- URLs -----------------------------------------------------------------------------------
+
+    def _path(self, key: ObjectKey) -> str:
+        return f"{self._collection_path(Collection.of(key))}/{key.name}"
+
+    def _collection_path(self, collection: Collection) -> str:
+        version, plural = self._resource(collection.group, collection.kind)
+        prefix = f"/apis/{version}" if collection.group else f"/api/{version}"
+        if collection.namespace and collection.kind not in CLUSTER_SCOPED:
+            prefix += f"/namespaces/{collection.namespace}"
+        return f"{prefix}/{plural}"
+
+    def _resource(self, group: str, kind: str) -> tuple[str, str]:
+        """(apiVersion, plural) of a kind."""
+        if (group, kind) in _PLURALS:
+            return (f"{group}/v1" if group else "v1"), _PLURALS[group, kind]
+        if (group, kind) not in self._discovered:
+            self._discovered[group, kind] = self._discover(group, kind)
+        return self._discovered[group, kind]
+
+    def _discover(self, group: str, kind: str) -> tuple[str, str]:
+        what = f"look up the kind {kind} of group {group or 'core'}"
+        version = "v1"
+        if group:
+            preferred = self._call("GET", f"/apis/{group}", what=what)["preferredVersion"]
+            version = preferred["groupVersion"]
+        root = f"/apis/{version}" if group else f"/api/{version}"
+        for resource in self._call("GET", root, what=what)["resources"]:
+            if resource["kind"] == kind and "/" not in resource["name"]:
+                return version, resource["name"]
+        raise ClusterError(f"{what}: the cluster does not serve it", status=404)
+
+
+def _lines(what: str, response: Any) -> Iterator[bytes]:
+    """The lines of a watch; a connection that breaks in the middle is a ClusterError."""
+    import urllib3  # noqa: PLC0415
+
+    rest = b""
+    try:
+        for chunk in response.stream(amt=65536, decode_content=True):
+            *lines, rest = (rest + chunk).split(b"\n")
+            yield from filter(None, lines)
+    except (urllib3.exceptions.HTTPError, OSError) as error:
+        raise ClusterError(f"{what}: the connection broke: {_cause(error)}") from error
+
+
+def _cause(error: BaseException) -> str:
+    """The innermost reason of a connection error, without addresses of Python objects."""
+    reason = getattr(error, "reason", None)
+    if isinstance(reason, BaseException):
+        return _cause(reason)
+    return _CONNECTION.sub("", str(error))
+
+
+_CONNECTION = re.compile(r"^(<[^>]*>|\w+\([^)]*\)|None): ")
+"""How urllib3 begins a message: with the connection object."""
+
+
+_ADVICE = {
+    401: "the API server does not accept the credentials: check the token",
+    403: "the user may not do this: see the Role in the documentation",
+}
+
+
+def _refuse(what: str, status: int, data: bytes, headers: Mapping[str, str]) -> NoReturn:
+    """Turn an answer that is no success into a ClusterError."""
+    body: Json = {}
+    with contextlib.suppress(ValueError):
+        parsed = json.loads(data)
+        body = parsed if isinstance(parsed, dict) else {}
+    reason, message = str(body.get("reason", "")), str(body.get("message", ""))
+    if " Secret " in f"{what} ":
+        message = _without_values(body)
+    parts = [
+        f"{what}: the API server answered {status} {reason}".rstrip(),
+        message[:_MESSAGE_LIMIT],
+    ]
+    if status in _ADVICE:
+        parts.append(_ADVICE[status])
+    retry_after = headers.get("Retry-After", "")
+    raise ClusterError(
+        ": ".join(filter(None, parts)),
+        status=status,
+        reason=reason,
+        retry_after=float(retry_after) if retry_after.isdigit() else None,
+    )
+
+
+def _without_values(body: Json) -> str:
+    """A Status about a Secret: which fields, not what is in them."""
+    causes = (body.get("details") or {}).get("causes") or ()
+    return ", ".join(f"{cause.get('field', '')}: {cause.get('reason', '')}" for cause in causes)

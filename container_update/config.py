@@ -1,0 +1,70 @@
+"""The settings of an update, as a value and as oslo.config options.
+
+oslo.config is imported only when options are asked for: a command line call and a v2 script start
+without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+GROUP = "container_update"
+"""The section of the configuration file."""
+
+
+def _option(default: float | int | bool, text: str, minimum: float | None = None) -> Any:
+    return field(default=default, metadata={"help": text, "min": minimum})
+
+
+@dataclass(frozen=True)
+class Options:
+    """How an update behaves. Times are in seconds."""
+
+    timeout: float = _option(600.0, "How long one workload may take to be restarted.", 1)
+    undo_timeout: float = _option(600.0, "How long the undo of a failed update may take.", 1)
+    grace_period: float = _option(
+        30.0,
+        "How long all new pods of a workload may be in trouble (ImagePullBackOff, "
+        "CrashLoopBackOff, ...) before the update fails.",
+        0,
+    )
+    workers: int = _option(32, "How many workloads restart at the same time.", 1)
+    request_timeout: float = _option(30.0, "How long one request to the API server may take.", 1)
+    page_size: int = _option(500, "How many objects one page of a list holds.", 1)
+    watch_seconds: float = _option(300.0, "How long one watch lasts before it is renewed.", 1)
+    insecure_skip_tls_verify: bool = _option(
+        False, "Do not verify the API server's certificate. Never in production."
+    )
+
+    def __post_init__(self) -> None:
+        for option in fields(self):
+            minimum, value = option.metadata["min"], getattr(self, option.name)
+            if minimum is not None and value < minimum:
+                raise ValueError(f"[{GROUP}] {option.name}: expected at least {minimum}: {value}")
+
+    @classmethod
+    def from_conf(cls, conf: Any) -> Options:
+        """The options of an ``oslo_config.cfg.ConfigOpts``; registers them where needed."""
+        conf.register_opts(_oslo_options(), group=GROUP)
+        section: Mapping[str, Any] = conf[GROUP]
+        return cls(**{option.name: section[option.name] for option in fields(cls)})
+
+
+def _oslo_options() -> list[Any]:
+    from oslo_config import cfg  # noqa: PLC0415
+
+    kinds = {bool: cfg.BoolOpt, int: cfg.IntOpt, float: cfg.FloatOpt}
+    options = []
+    for option in fields(Options):
+        kind: Any = kinds[type(option.default)]
+        bounds = {} if option.metadata["min"] is None else {"min": option.metadata["min"]}
+        text = option.metadata["help"]
+        options.append(kind(option.name, default=option.default, help=text, **bounds))
+    return options
+
+
+def list_opts() -> list[tuple[str, list[Any]]]:
+    """For oslo-config-generator: the group and its options."""
+    return [(GROUP, _oslo_options())]

@@ -1,0 +1,227 @@
+"""A CNF's package (CSAR, ETSI GS NFV-SOL 004): a folder, a zip, or what Tacker unpacked.
+
+Tacker gives a package as a plain folder: its store of onboarded packages in the v1 API, a temporary
+copy in v2. Hashes are checked file by file when a file is read: container images of gigabytes may
+lie beside the few kilobytes that an update reads. :meth:`Csar.verify` checks them all.
+"""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+from container_update import archive, remote, sol004, vnfd
+from container_update.errors import PackageError
+from container_update.sol004 import Artifact
+from container_update.vnfd import Flavour, InterfaceScript
+
+__all__ = ["Artifact", "Csar", "Flavour", "InterfaceScript", "Settings", "open_package"]
+
+_MANIFEST_ENDINGS = (".yaml", ".yml", ".json")
+_NO_MANIFESTS = ("Definitions/", "TOSCA-Metadata/", "BaseHOT/", "UserData/", "Scripts/")
+_CHUNK = 1024 * 1024
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The bounds within which a package is read."""
+
+    limits: archive.Limits = field(default_factory=archive.Limits)
+    urls: remote.Rules = field(default_factory=remote.Rules)
+
+
+@contextmanager
+def open_package(source: str, *, settings: Settings | None = None) -> Iterator[Csar]:
+    """A package, closed at the end of the ``with`` block.
+
+    :param source: the path of a folder or of a zip file.
+    :raises PackageError: there is none, it is unsafe or over the limits, or its metadata is wrong.
+    """
+    settings = settings or Settings()
+    files = archive.open_archive(source, settings.limits)
+    try:
+        yield Csar(source, files, settings)
+    finally:
+        files.close()
+
+
+class Csar:
+    """An opened package; implements :class:`container_update.model.Package`."""
+
+    source: str
+    """What it was opened from."""
+    entry_definitions: str
+    """The path of the VNFD; '' where the package has none."""
+    artifacts: tuple[Artifact, ...]
+    """What the metadata lists, in order."""
+
+    def __init__(self, source: str, files: archive.Archive, settings: Settings) -> None:
+        self.source = source
+        self.settings = settings
+        self._files = files
+        self._listed: Mapping[str, Artifact] = {}
+        metadata = self._metadata()
+        self.entry_definitions = metadata.entry_definitions
+        self.artifacts = metadata.artifacts
+        self._listed = {_normal(artifact.path): artifact for artifact in self.artifacts}
+
+    @property
+    def root(self) -> Path | None:
+        """The folder, or None where the package is a zip."""
+        path = Path(self.source)
+        return path if path.is_dir() else None
+
+    def has(self, path: str) -> bool:
+        """Whether the package has this path; URLs are taken to exist."""
+        return remote.is_url(path) or self._files.has(path)
+
+    def read(self, path: str) -> bytes:
+        """The bytes of a file of the package, or of a URL; its hash, where one is listed, holds.
+
+        PackageError where it is missing, too big, leads out of the package or has another hash.
+        """
+        artifact = self._listed.get(_normal(path))
+        if remote.is_url(path):
+            content = remote.fetch(path, self.settings.urls)
+        else:
+            content = self._read_file(path)
+        if artifact and artifact.hash:
+            digest = artifact.digest()
+            digest.update(content)
+            self._compare(artifact, digest.hexdigest())
+        return content
+
+    def verify(self) -> None:
+        """Check every hash that the metadata lists, URLs too.
+
+        PackageError for the first that is missing or has another hash.
+        """
+        for artifact in self.artifacts:
+            if remote.is_url(artifact.path) or not artifact.hash:
+                self.read(artifact.path)
+                continue
+            digest = artifact.digest()
+            with self._files.open(artifact.path) as file:
+                while piece := file.read(_CHUNK):
+                    digest.update(piece)
+            self._compare(artifact, digest.hexdigest())
+
+    def manifest_files(self) -> Sequence[str]:
+        """Every file listed in the package that may hold Kubernetes manifests, in listed order.
+
+        Where nothing is listed: every YAML file below ``Files/``, sorted.
+        """
+        if not self.artifacts:
+            found = (name for name in self._files.names() if name.startswith("Files/"))
+            return tuple(name for name in found if name.endswith((".yaml", ".yml")))
+        return tuple(
+            artifact.path for artifact in self.artifacts if self._may_hold_manifests(artifact.path)
+        )
+
+    def vdus(self, flavour_id: str | None = None) -> Mapping[str, str]:
+        """VDU id to the name of its workload (the VDU node's ``properties.name``).
+
+        :param flavour_id: one flavour's; without, those of all.
+        :raises PackageError: toscaparser does not accept the VNFD, it has no such flavour, or its
+            flavours give one VDU two names.
+        """
+        vdus: dict[str, str] = {}
+        for flavour in self._chosen(flavour_id):
+            for vdu_id, name in flavour.vdus.items():
+                if vdus.setdefault(vdu_id, name) != name:
+                    raise PackageError(
+                        f"{self.source}: {vdu_id} is {vdus[vdu_id]} in one flavour and {name} in "
+                        f"the flavour {flavour.id}: say which flavour is meant"
+                    )
+        return vdus
+
+    @cached_property
+    def flavours(self) -> tuple[Flavour, ...]:
+        """The deployment flavours; none where the package has no VNFD."""
+        return vnfd.flavours(self.entry_definitions, self.read) if self.entry_definitions else ()
+
+    @property
+    def vnfd_id(self) -> str:
+        """The VNFD's id (``descriptor_id``); '' where the package names none."""
+        return next((flavour.vnfd_id for flavour in self.flavours if flavour.vnfd_id), "")
+
+    def interface_scripts(self, flavour_id: str | None = None) -> Mapping[str, InterfaceScript]:
+        """Operation to what runs at it, of one flavour or of all."""
+        chosen = self._chosen(flavour_id)
+        return {name: script for flavour in chosen for name, script in flavour.scripts.items()}
+
+    def _chosen(self, flavour_id: str | None) -> Sequence[Flavour]:
+        if flavour_id is None or not self.flavours:
+            return self.flavours
+        chosen = [flavour for flavour in self.flavours if flavour.id == flavour_id]
+        if not chosen:
+            known = ", ".join(flavour.id for flavour in self.flavours)
+            raise PackageError(
+                f'{self.source}: expected one of the flavours {known}, found "{flavour_id}"'
+            )
+        return chosen
+
+    def _may_hold_manifests(self, path: str) -> bool:
+        if remote.is_url(path):
+            return path.partition("?")[0].endswith(_MANIFEST_ENDINGS)
+        normal = _normal(path)
+        beside_vnfd = posixpath.dirname(normal) == posixpath.dirname(self.entry_definitions)
+        if self.entry_definitions and beside_vnfd:
+            return False
+        return normal.endswith(_MANIFEST_ENDINGS) and not normal.startswith(_NO_MANIFESTS)
+
+    def _read_file(self, path: str) -> bytes:
+        size, limit = self._files.size(path), self.settings.limits.read_size
+        if size > limit:
+            raise PackageError(
+                f"{path} in {self.source}: at most {limit} bytes were expected, found {size}"
+            )
+        with self._files.open(path) as file:
+            return file.read(limit)
+
+    def _compare(self, artifact: Artifact, found: str) -> None:
+        if found != artifact.hash:
+            raise PackageError(
+                f"{artifact.path} in {self.source}: expected the {artifact.algorithm} hash "
+                f"{artifact.hash} that the package lists, found {found}: the file was changed "
+                "after the package was built, build it again"
+            )
+
+    def _metadata(self) -> sol004.Metadata:
+        """TOSCA.meta and the manifest it names; else a manifest at the root with its VNFD."""
+        if not self._files.has(sol004.TOSCA_META):
+            return self._root_manifest()
+        metadata = sol004.parse(self._read_file(sol004.TOSCA_META), sol004.TOSCA_META)
+        if not metadata.entry_manifest:
+            return metadata
+        path = metadata.entry_manifest
+        if not self._files.has(path):
+            raise PackageError(f"{sol004.TOSCA_META} in {self.source} names {path}: no such file")
+        listed = sol004.parse(self._read_file(path), path).artifacts
+        return replace(metadata, artifacts=sol004.merged(listed + metadata.artifacts))
+
+    def _root_manifest(self) -> sol004.Metadata:
+        """SOL004's package without TOSCA-Metadata: a VNFD and its manifest at the root."""
+        at_root = [name for name in self._files.names() if "/" not in name]
+        manifests = [name for name in at_root if name.endswith(".mf")]
+        if not manifests:
+            return sol004.Metadata()
+        if len(manifests) > 1:
+            raise PackageError(
+                f"{self.source}: expected one manifest at the root, found {', '.join(manifests)}"
+            )
+        (path,) = manifests
+        names = [path.removesuffix(".mf") + ending for ending in (".yaml", ".yml")]
+        entry = next((name for name in names if name in at_root), None)
+        if entry is None:
+            raise PackageError(f"{self.source}: expected the VNFD {names[0]} beside {path}")
+        metadata = sol004.parse(self._read_file(path), path)
+        return replace(metadata, entry_definitions=entry)
+
+
+def _normal(path: str) -> str:
+    return path if remote.is_url(path) else posixpath.normpath(path)

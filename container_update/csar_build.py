@@ -1,0 +1,122 @@
+"""Makes a package of a folder: the host's driver file, TOSCA.meta with every file's hash, the zip.
+
+The same files always give the same bytes, so a package can be rebuilt and compared.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import posixpath
+import shutil
+import zipfile
+from pathlib import Path
+
+from container_update import archive, sol004
+from container_update.errors import PackageError
+
+_HEADER = """\
+TOSCA-Meta-File-Version: 1.0
+CSAR-Version: 1.1
+Created-By: container-update
+"""
+_CONTENT_TYPES = {
+    ".yaml": "application/yaml",
+    ".yml": "application/yaml",
+    ".json": "application/json",
+    ".py": "text/x-python",
+}
+_CHUNK = 1024 * 1024
+_EPOCH = (1980, 1, 1, 0, 0, 0)
+"""The date of every file in a zip: the earliest that a zip can say."""
+
+DRIVERS = {
+    "v1": ("tacker_v1.py", "Scripts/container_update_mgmt.py"),
+    "v2": ("tacker_v2.py", "Scripts/container_update_mgmt_v2.py"),
+}
+"""For each API of the host: our module that a package carries a copy of, and where it carries it."""
+
+
+def build(folder: str | Path, target: str | Path, *, api: str | None = None) -> Path:
+    """Make a package (zip) of a folder; its path is returned. The folder gets what was missing.
+
+    :param folder: with ``Definitions`` and whatever belongs in the package.
+    :param target: the zip to write; replaced where it exists.
+    :param api: 'v1' or 'v2': put the driver file of that API into ``Scripts``; None: leave it out.
+    :raises PackageError: as :func:`write_metadata`, or the zip cannot be written.
+    """
+    folder, target = Path(folder), Path(target)
+    if folder.resolve() in target.resolve().parents:
+        raise PackageError(f"the package {target} cannot lie in {folder}, the folder it is made of")
+    if api is not None and folder.is_dir():
+        copy = folder / DRIVERS[api][1]
+        copy.parent.mkdir(exist_ok=True)
+        shutil.copyfile(driver_file(api), copy)
+    write_metadata(folder)
+    try:
+        _zip(folder, target)
+    except OSError as error:
+        raise PackageError(f"the package {target} cannot be written: {error.strerror}") from error
+    return target
+
+
+def driver_file(api: str) -> Path:
+    """The installed file that packages for an API of the host carry a copy of."""
+    return Path(__file__).parent / "drivers" / DRIVERS[api][0]
+
+
+def _zip(folder: Path, target: Path) -> None:
+    """Write the zip beside its place first, so that no half of it is ever there."""
+    files = archive.FolderArchive(str(folder), archive.Limits())
+    names = [name for name in files.names() if _belongs(name) or name == sol004.TOSCA_META]
+    partial = target.with_name(target.name + ".partial")
+    with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as package:
+        for name in names:
+            entry = zipfile.ZipInfo(name, _EPOCH)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            with files.open(name) as source, package.open(entry, "w") as copy:
+                shutil.copyfileobj(source, copy, _CHUNK)
+    os.replace(partial, target)
+
+
+def write_metadata(folder: str | Path) -> Path:
+    """Write the TOSCA.meta of a folder that is to become a package; where it lies is returned.
+
+    Every file is listed but hidden ones and the metadata itself. Entry-Definitions is the one file
+    ``Definitions/*.vnfd.yaml``; a folder without one becomes a package without a VNFD.
+
+    :raises PackageError: no such folder, several such files, or one that may not be in a package.
+    """
+    files = archive.FolderArchive(str(folder), archive.Limits())
+    if not files.root.is_dir():
+        raise PackageError(f"the package {folder} cannot be built: there is no such folder")
+    names = [name for name in files.names() if _belongs(name)]
+    entries = [name for name in names if _is_vnfd(name)]
+    if len(entries) > 1:
+        raise PackageError(f"{folder}: expected one VNFD, found {', '.join(entries)}")
+    header = _HEADER + "".join(f"Entry-Definitions: {entry}\n" for entry in entries)
+    blocks = [header, *(_block(files, name) for name in names)]
+    files.has(sol004.TOSCA_META)  # refuses a link that would have it written elsewhere
+    path = files.root / sol004.TOSCA_META
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("\n".join(blocks), encoding="utf-8", newline="\n")
+    return path
+
+
+def _belongs(name: str) -> bool:
+    hidden = any(part.startswith((".", "__pycache__")) for part in name.split("/"))
+    return not hidden and not name.startswith("TOSCA-Metadata/")
+
+
+def _is_vnfd(name: str) -> bool:
+    return name.startswith("Definitions/") and name.endswith((".vnfd.yaml", ".vnfd.yml"))
+
+
+def _block(files: archive.Archive, name: str) -> str:
+    digest = hashlib.sha256()
+    with files.open(name) as file:
+        while piece := file.read(_CHUNK):
+            digest.update(piece)
+    kind = _CONTENT_TYPES.get(posixpath.splitext(name)[1], "application/octet-stream")
+    return f"Name: {name}\nContent-Type: {kind}\nAlgorithm: SHA-256\nHash: {digest.hexdigest()}\n"

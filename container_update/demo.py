@@ -1,0 +1,145 @@
+"""A user guide's update, start to end, on the embedded cluster: ``container-update demo``."""
+
+from __future__ import annotations
+
+import json
+import sysconfig
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, TextIO
+
+from container_update import report, tables
+from container_update.cluster import KubernetesCluster, connect
+from container_update.errors import ContainerUpdateError
+from container_update.instantiate import instantiate
+from container_update.model import Collection, Json, Outcome, UpdateRequest
+from container_update.update import update
+
+if TYPE_CHECKING:
+    from container_update.emulator import EmbeddedCluster
+
+INSTANCE_ID = "f21814f0-3e00-4651-a9ac-ec10f3248c19"
+"""The VNF instance of the user guide."""
+
+_WORKLOADS = ("Deployment", "DaemonSet", "ReplicaSet", "StatefulSet")
+
+
+@dataclass(frozen=True)
+class Guide:
+    """The packages and requests of one of the two user guides."""
+
+    folder: Path
+
+    @property
+    def def_files(self) -> tuple[str, ...]:
+        """``lcm-kubernetes-def-files`` of its instantiate request."""
+        request = self._request("instance_kubernetes.json")
+        return tuple(request["additionalParams"]["lcm-kubernetes-def-files"])
+
+    @property
+    def config_paths(self) -> tuple[str, ...]:
+        """``configmap_secret_paths`` of its modify request."""
+        request = self._request("sample_param_file.json")
+        return tuple(request["metadata"]["configmap_secret_paths"])
+
+    def update_request(self) -> UpdateRequest:
+        """From the package before to the one after."""
+        return UpdateRequest(
+            old=str(self.folder / "before"),
+            new=str(self.folder / "after"),
+            def_files=self.def_files,
+            config_paths=self.config_paths,
+            instance_id=INSTANCE_ID,
+        )
+
+    def _request(self, name: str) -> Any:
+        return json.loads((self.folder / name).read_text())
+
+
+def find_samples() -> Path:
+    """Where the samples are: beside the package in a checkout, else where pip put them.
+
+    :raises ContainerUpdateError: they are not installed.
+    """
+    beside = Path(__file__).resolve().parent.parent / "samples"
+    installed = Path(sysconfig.get_path("data")) / "share" / "container-update" / "samples"
+    for folder in (beside, installed):
+        if (folder / "01-user-guide").is_dir():
+            return folder
+    raise ContainerUpdateError(f"the samples are neither in {beside} nor in {installed}")
+
+
+def demo(guide: str, out: TextIO) -> Outcome:
+    """Instantiate the guide's old package, show it, update it, show it again.
+
+    :param guide: 'v1' or 'v2'.
+    :raises ContainerUpdateError: something did not work, the embedded cluster's extra is missing.
+    """
+    chosen = Guide(find_samples() / "01-user-guide" / guide)
+    with embedded_cluster() as embedded, TemporaryDirectory() as folder:
+        kubeconfig = embedded.write_kubeconfig(Path(folder) / "kubeconfig")
+        with connect(str(kubeconfig)) as cluster:
+            return _run(chosen, cluster, out)
+
+
+def embedded_cluster(*, port: int = 0, nodes: int = 1) -> EmbeddedCluster:
+    """The embedded cluster, not started yet.
+
+    :raises ContainerUpdateError: the extra it needs is not installed.
+    """
+    try:
+        from container_update.emulator import EmbeddedCluster  # noqa: PLC0415
+    except ImportError as error:
+        raise ContainerUpdateError(
+            f"the embedded cluster needs {error.name}: pip install 'container-update[emulator]'"
+        ) from error
+    return EmbeddedCluster(port=port, nodes=nodes)
+
+
+def _run(guide: Guide, cluster: KubernetesCluster, out: TextIO) -> Outcome:
+    request = guide.update_request()
+    _title(out, "The CNF as its old package describes it")
+    instantiate(request.old, cluster, def_files=request.def_files, instance_id=request.instance_id)
+    _show(cluster, out)
+    _title(out, "The update")
+    outcome = update(request, cluster)
+    out.write(f"{report.plan_text(outcome.plan)}\n\n{report.outcome_text(outcome)}\n")
+    _title(out, "The CNF after the update")
+    _show(cluster, out)
+    _title(out, "What restarted, and what did not")
+    out.write(_summary(outcome) + "\n")
+    return outcome
+
+
+def _title(out: TextIO, text: str) -> None:
+    out.write(f"\n{text}\n{'=' * len(text)}\n\n")
+
+
+def _show(cluster: KubernetesCluster, out: TextIO) -> None:
+    now = datetime.now(timezone.utc)
+
+    def every(kind: str, group: str = "") -> list[Json]:
+        listing = cluster.list(Collection(group, kind, "default"))
+        return [body for body in listing.items if body["metadata"]["name"] != "kube-root-ca.crt"]
+
+    workloads = [body for kind in _WORKLOADS for body in every(kind, "apps")]
+    out.write(tables.config([*every("ConfigMap"), *every("Secret")]) + "\n\n")
+    out.write(tables.pods(every("Pod"), now) + "\n\n")
+    out.write(tables.workloads(workloads, now) + "\n")
+
+
+def _summary(outcome: Outcome) -> str:
+    lines = []
+    for result in outcome.results:
+        step = result.step
+        if not step.is_config:
+            because = "; ".join(str(reason) for reason in step.reasons)
+            lines.append(f"{step.key}: {step.action.value}, because {because}")
+    lines += [
+        f"{key}: not restarted, nothing that it uses changed"
+        for key in outcome.plan.unchanged
+        if key.is_workload
+    ]
+    return "\n".join(lines)

@@ -1,0 +1,202 @@
+"""What is live, kept fresh: one list and then one watch for each kind and namespace in use.
+
+Waiting threads are woken by events; nothing polls. A watch that ends or breaks goes on where it
+was, one that is told 410 (too old) lists again. Source: API concepts, "Efficient detection of
+changes".
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from types import MappingProxyType
+
+from container_update import inventory
+from container_update.errors import ClusterError
+from container_update.model import Cluster, Collection, Json, Listing, ObjectKey, WatchEvent
+
+LOG = logging.getLogger(__name__)
+
+_RETRY_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0)
+"""How long a broken watch waits before it tries again, the last one over and over."""
+
+_HOPELESS = frozenset({401, 403, 404})
+"""Statuses of a watch that another try will not change."""
+
+
+class Informer:
+    """A cache of the live objects of some collections.
+
+    ``changed`` is notified at every change; hold it while reading several things that belong
+    together. Use as a context manager: leaving it ends the watches.
+    """
+
+    def __init__(self, cluster: Cluster, *, watch_seconds: float = 300.0) -> None:
+        self._cluster = cluster
+        self._watch_seconds = watch_seconds
+        self._objects: dict[ObjectKey, Json] = {}
+        self._owned: defaultdict[str, set[ObjectKey]] = defaultdict(set)
+        self._versions: dict[Collection, str] = {}
+        self._watched: set[Collection] = set()
+        self._stopped = threading.Event()
+        self._broken: ClusterError | None = None
+        self.changed = threading.Condition(threading.RLock())
+
+    def __enter__(self) -> Informer:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    # --- reading --------------------------------------------------------------------------------
+
+    @property
+    def live(self) -> Mapping[ObjectKey, Json]:
+        """Every known object by identity, as it is now."""
+        with self.changed:
+            return MappingProxyType(dict(self._objects))
+
+    def get(self, key: ObjectKey) -> Json | None:
+        """The object as last seen, None where there is none."""
+        with self.changed:
+            return self._objects.get(key)
+
+    def pods_of(self, workload: Json) -> tuple[Json, ...]:
+        """The pods that a workload controls, as last seen, by owner references."""
+        with self.changed:
+            uid = workload["metadata"]["uid"]
+            owners = [uid]
+            if workload["kind"] == "Deployment":
+                owners = [self._objects[key]["metadata"]["uid"] for key in self._owned[uid]]
+            keys = [key for owner in owners for key in self._owned.get(owner, ())]
+            return tuple(self._objects[key] for key in sorted(keys) if key.kind == "Pod")
+
+    # --- filling --------------------------------------------------------------------------------
+
+    def list(self, collections: Iterable[Collection]) -> None:
+        """Read the collections anew, several at a time; what is gone is forgotten."""
+        wanted = sorted(collections)
+        if not wanted:
+            return
+        with ThreadPoolExecutor(max_workers=min(8, len(wanted))) as pool:
+            for collection, listing in zip(
+                wanted, pool.map(self._cluster.list, wanted), strict=True
+            ):
+                self._replace(collection, listing)
+
+    def observe(self, body: Json) -> None:
+        """Take in an object that a write returned: a watch tells of it only later."""
+        with self.changed:
+            self._store(body)
+            self.changed.notify_all()
+
+    def watch(self, collections: Iterable[Collection]) -> None:
+        """Keep these collections, listed before, fresh from now on."""
+        for collection in sorted(set(collections) - self._watched):
+            self._watched.add(collection)
+            name = f"watch {collection}"
+            threading.Thread(
+                target=self._follow, args=(collection,), name=name, daemon=True
+            ).start()
+
+    def stop(self) -> None:
+        """End the watches. Their threads go when their connections answer."""
+        self._stopped.set()
+
+    def wait(self, seconds: float) -> None:
+        """Until something changes, at most *seconds*; ``changed`` is held by the caller.
+
+        :raises ClusterError: a watch ended for good.
+        """
+        if self._broken is not None:
+            raise self._broken
+        self.changed.wait(seconds)
+
+    # --- the watches ----------------------------------------------------------------------------
+
+    def _follow(self, collection: Collection) -> None:
+        failures = 0
+        while not self._stopped.is_set():
+            try:
+                self._follow_once(collection)
+                failures = 0
+            except ClusterError as error:
+                if error.status in _HOPELESS:
+                    self._break(error)
+                    return
+                pause = _RETRY_SECONDS[min(failures, len(_RETRY_SECONDS) - 1)]
+                failures += 1
+                LOG.debug("%s; trying again in %s s", error, pause)
+                self._stopped.wait(0 if error.status == 410 and failures == 1 else pause)
+
+    def _follow_once(self, collection: Collection) -> None:
+        version = self._versions[collection]
+        try:
+            for event in self._cluster.watch(collection, version, self._watch_seconds):
+                if self._stopped.is_set():
+                    return
+                self._apply(collection, event)
+        except ClusterError as error:
+            if error.status != 410:
+                raise
+            self._replace(collection, self._cluster.list(collection))
+
+    def _break(self, error: ClusterError) -> None:
+        with self.changed:
+            self._broken = error
+            self.changed.notify_all()
+
+    def _apply(self, collection: Collection, event: WatchEvent) -> None:
+        with self.changed:
+            self._versions[collection] = str(event.object["metadata"]["resourceVersion"])
+            if event.type == "BOOKMARK":
+                return
+            if event.type == "DELETED":
+                self._forget(event.object)
+            else:
+                self._store(event.object)
+            self.changed.notify_all()
+
+    # --- the cache ------------------------------------------------------------------------------
+
+    def _replace(self, collection: Collection, listing: Listing) -> None:
+        with self.changed:
+            self._versions[collection] = listing.resource_version
+            there = {ObjectKey.of(body) for body in listing.items}
+            gone = [k for k in self._objects if Collection.of(k) == collection and k not in there]
+            for key in gone:
+                self._forget(self._objects[key])
+            for body in listing.items:
+                self._store(body)
+            self.changed.notify_all()
+
+    def _store(self, body: Json) -> None:
+        key = ObjectKey.of(body)
+        known = self._objects.get(key)
+        if known is not None:
+            if _version(known) > _version(body):
+                return
+            self._forget(known)
+        self._objects[key] = body
+        owner = inventory.controller_uid(body)
+        if owner is not None:
+            self._owned[owner].add(key)
+
+    def _forget(self, body: Json) -> None:
+        key = ObjectKey.of(body)
+        known = self._objects.get(key)
+        if known is None or known["metadata"]["uid"] != body["metadata"]["uid"]:
+            return
+        del self._objects[key]
+        owner = inventory.controller_uid(known)
+        if owner is not None:
+            self._owned[owner].discard(key)
+
+
+def _version(body: Json) -> int:
+    """The resourceVersion as a number (comparable since Kubernetes 1.35; 0 where it is none)."""
+    version = str(body["metadata"].get("resourceVersion", ""))
+    return int(version) if version.isdigit() else 0

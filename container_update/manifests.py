@@ -1,0 +1,95 @@
+"""The objects of a def-file: YAML text to :class:`~container_update.model.Manifest` values.
+
+A def-file may hold several documents, empty ones, and lists (``kind: List``, or what
+``kubectl get -o yaml`` writes); every object comes out by itself with the line where it begins.
+Kinds that nobody here knows are carried along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from container_update.errors import PackageError
+from container_update.kubeyaml import Limits, describe, documents
+from container_update.model import Json, Manifest, ObjectKey, Source
+
+__all__ = ["Limits", "parse"]
+
+
+def parse(
+    text: bytes, path: str, default_namespace: str, *, limits: Limits | None = None
+) -> tuple[Manifest, ...]:
+    """The objects of a def-file, in order.
+
+    :param text: what the file holds: YAML, or JSON.
+    :param path: the def-file as the package names it, for messages and sources.
+    :param default_namespace: the namespace of objects that name none.
+    :param limits: what the text may ask for.
+    :raises PackageError: no valid YAML, over the limits, or an object without the fields that make
+        its identity; with file and line.
+    """
+    return tuple(
+        Manifest(_identity(item, default_namespace), item.body, Source(path, item.line))
+        for document in documents(text, path, limits or Limits())
+        if document.value is not None
+        for item in _objects(_Item(document.value, path, document.line), document.line_of)
+    )
+
+
+@dataclass(frozen=True)
+class _Item:
+    body: Any
+    path: str
+    line: int
+
+    def wrong(self, expected: str, found: str) -> PackageError:
+        return PackageError(f"{self.path}:{self.line}: expected {expected}, found {found}")
+
+
+def _objects(item: _Item, line_of: Any) -> Iterator[_Item]:
+    """The object itself, or each one in it if it is a list."""
+    body = item.body
+    if not isinstance(body, dict):
+        raise item.wrong("a Kubernetes object, which is a mapping", describe(body))
+    kind = body.get("kind")
+    if not isinstance(kind, str) or not kind:
+        found = "none" if kind in (None, "") else describe(kind)
+        raise item.wrong('a Kubernetes object with a "kind"', found)
+    entries = body.get("items", [] if kind == "List" else None)
+    if (
+        not kind.endswith("List")
+        or not isinstance(entries, list | None)
+        or (entries is None and kind != "List")
+    ):
+        yield item
+        return
+    for entry in entries or ():
+        if kind != "List" and isinstance(entry, dict):  # the server leaves both out of its lists
+            entry.setdefault("kind", kind.removesuffix("List"))
+            entry.setdefault("apiVersion", body.get("apiVersion"))
+        yield from _objects(_Item(entry, item.path, line_of(entry)), line_of)
+
+
+def _identity(item: _Item, default_namespace: str) -> ObjectKey:
+    body: Json = item.body
+    metadata = body.get("metadata")
+    kind = body["kind"]
+    if not isinstance(body.get("apiVersion"), str):
+        raise item.wrong(f'an "apiVersion" in the {kind}', describe(body.get("apiVersion")))
+    if not isinstance(metadata, dict):
+        raise item.wrong(f'"metadata" with a name in the {kind}', describe(metadata))
+    name = metadata.get("name")
+    if not isinstance(name, str) or not name:
+        hint = (
+            " (a generateName names a new object each time)" if "generateName" in metadata else ""
+        )
+        found = "none" if name in (None, "") else f"{describe(name)}: quote it"
+        raise item.wrong(f'text as "metadata.name" in the {kind}', found + hint)
+    namespace = metadata.get("namespace")
+    if not isinstance(namespace, str | None):
+        raise item.wrong(
+            f'text as "metadata.namespace" in the {kind} {name}', f"{describe(namespace)}: quote it"
+        )
+    return ObjectKey.of(body, default_namespace)

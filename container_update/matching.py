@@ -1,0 +1,152 @@
+"""Which manifest of the new package stands for which object of the old one. Pure.
+
+By identity: first in the listed files (``configmap_secret_paths``), then in the def-file of the
+same path, then in any def-file of the new package. An object found nowhere is left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from container_update.errors import PackageError
+from container_update.model import Manifest, ObjectKey
+
+ByPath = Mapping[str, tuple[Manifest, ...]]
+"""Def-file to the manifests it holds, in the order of the list of def-files."""
+
+
+@dataclass(frozen=True)
+class Matching:
+    """The old package's objects with what the new one has for them."""
+
+    pairs: tuple[tuple[Manifest, Manifest | None], ...]
+    """Each old manifest with its new one, None where the new package has none."""
+    added: tuple[Manifest, ...]
+    """ConfigMaps and Secrets that are new in a listed or kept file: to be created."""
+    not_added: tuple[Manifest, ...]
+    """Other objects that are new in a listed or kept file: they do not take effect."""
+    def_files: tuple[str, ...]
+    """The instance's def-files after the update."""
+
+
+def index(by_path: ByPath) -> dict[ObjectKey, Manifest]:
+    """Identity to manifest.
+
+    :raises PackageError: an object stands there twice.
+    """
+    found: dict[ObjectKey, Manifest] = {}
+    for manifest in _all(by_path):
+        first = found.setdefault(manifest.key, manifest)
+        if first is not manifest:
+            raise PackageError(
+                f"{manifest.source}: {manifest.key} is there twice, first at {first.source}: "
+                "expected each object once, remove one of them"
+            )
+    return found
+
+
+def unmatched(old: ByPath, listed: ByPath, kept: ByPath) -> frozenset[ObjectKey]:
+    """The old objects that are neither in a listed file nor in a file that kept its path."""
+    new = {manifest.key for manifest in (*_all(listed), *_all(kept))}
+    return frozenset(manifest.key for manifest in _all(old)) - new
+
+
+def match(old: ByPath, listed: ByPath, kept: ByPath, others: ByPath) -> Matching:
+    """Find the new manifest of every old object.
+
+    :param old: the old package's def-files of this instance.
+    :param listed: the new package's files named by the request.
+    :param kept: the new package's files at the paths of old def-files, where they are there.
+    :param others: the new package's remaining def-files; may be empty where *unmatched* is.
+    :raises PackageError: an object is there twice, a listed object is none of the CNF's, or a
+        def-file is gone from the new package with objects that are nowhere else.
+    """
+    old_by_key = index(old)
+    new_listed, new_kept = index(listed), index(kept)
+    missing = {key for key in old_by_key if key not in new_listed and key not in new_kept}
+    new_others = _index_needed(others, missing)
+    new_by_key = {**new_others, **new_kept, **new_listed}
+    _refuse_strangers(old_by_key, new_by_key, new_listed)
+    _refuse_lost_files(old, kept, new_by_key)
+    new_here = [m for m in {**new_kept, **new_listed}.values() if m.key not in old_by_key]
+    return Matching(
+        pairs=tuple((m, new_by_key.get(m.key)) for m in old_by_key.values()),
+        added=tuple(m for m in new_here if m.key.is_config),
+        not_added=tuple(m for m in new_here if not m.key.is_config),
+        def_files=_def_files(old, tuple(listed), new_by_key, {m.source.path for m in new_here}),
+    )
+
+
+def _all(by_path: ByPath) -> Iterable[Manifest]:
+    return (manifest for manifests in by_path.values() for manifest in manifests)
+
+
+def _index_needed(others: ByPath, missing: set[ObjectKey]) -> dict[ObjectKey, Manifest]:
+    """Only what is needed of the other files: they may hold the same object many times over."""
+    needed = {
+        path: tuple(manifest for manifest in manifests if manifest.key in missing)
+        for path, manifests in others.items()
+    }
+    return index(needed)
+
+
+def _refuse_strangers(
+    old: Mapping[ObjectKey, Manifest],
+    new: Mapping[ObjectKey, Manifest],
+    listed: Mapping[ObjectKey, Manifest],
+) -> None:
+    """Kind, namespace and name cannot be changed (user guide): a listed object that is none of the
+    CNF's is a mistake unless it is plainly an additional ConfigMap or Secret."""
+    lost = [key for key in old if key.is_config and key not in new]
+    namespaces = {key.namespace for key in old}
+    for key, manifest in listed.items():
+        if key in old:
+            continue
+        if not key.is_config:
+            raise PackageError(
+                f"{manifest.source}: {key} is no object of the CNF: configmap_secret_paths names "
+                "files with the CNF's ConfigMaps and Secrets, remove the file from the request"
+            )
+        if lost:
+            raise PackageError(
+                f"{manifest.source}: {key} is no object of the CNF, and {lost[0]} "
+                f"({old[lost[0]].source}) is nowhere in the new package: kind, namespace and name "
+                "cannot be changed, name it as before"
+            )
+        if key.namespace not in namespaces:
+            raise PackageError(
+                f"{manifest.source}: {key} is in a namespace where the CNF has no objects "
+                f"(it has some in {', '.join(sorted(filter(None, namespaces)))}): correct the "
+                "namespace"
+            )
+
+
+def _refuse_lost_files(old: ByPath, kept: ByPath, new: Mapping[ObjectKey, Manifest]) -> None:
+    """A def-file that is gone must have left all of its objects elsewhere: the VNFM needs them."""
+    for path, manifests in old.items():
+        if path in kept:
+            continue
+        for manifest in manifests:
+            if manifest.key not in new:
+                raise PackageError(
+                    f"{path}: the new package does not have this def-file, and {manifest.key} of "
+                    "it is in no other file: put the file back, or the object into another def-file"
+                )
+
+
+def _def_files(
+    old: ByPath,
+    listed: Sequence[str],
+    new: Mapping[ObjectKey, Manifest],
+    homes_of_new: Container[str],
+) -> tuple[str, ...]:
+    """An old path whose objects are all elsewhere now is replaced by where they are; a file that
+    still holds an object stays. No object drops out: the VNFM terminates from this list."""
+    result: list[str] = []
+    for path, manifests in old.items():
+        homes = [new[m.key].source.path if m.key in new else path for m in manifests]
+        stays = path in homes or path in homes_of_new
+        result.extend([path] if stays else [])
+        result.extend(home for home in homes if home != path)
+    return tuple(dict.fromkeys([*result, *listed]))

@@ -1,0 +1,341 @@
+"""From two packages and the live cluster to an ordered Plan, each step with its reasons.
+
+Pure: no call leaves this module. The rules are those of ``doc/architecture``: configuration is
+compared with what is live, images old manifest against new, and a workload restarts only if a
+changed key of a changed object reaches it or its image changes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from container_update import diff, references, workload
+from container_update.errors import PlanError
+from container_update.matching import Matching
+from container_update.model import (
+    INSTANCE_LABEL,
+    Action,
+    Change,
+    Collection,
+    ConfigChange,
+    ImageChange,
+    Json,
+    Manifest,
+    Note,
+    ObjectKey,
+    Plan,
+    Reason,
+    Step,
+)
+
+OPT_OUT_ANNOTATION = "container-update/on-config-change"
+"""On a workload, a ConfigMap or a Secret: ``ignore`` or ``reload``."""
+
+Live = Mapping[ObjectKey, Json]
+
+
+def collections(keys: Iterable[ObjectKey]) -> frozenset[Collection]:
+    """What has to be read of the cluster to plan for these objects, and to follow their pods."""
+    needed: set[Collection] = set()
+    for key in keys:
+        if key.is_config:
+            needed.add(Collection.of(key))
+        elif key.is_workload and key.kind not in ("Job", "CronJob"):
+            needed |= {Collection.of(key), Collection("", "Pod", key.namespace)}
+            if key.kind == "Deployment":
+                needed.add(Collection("apps", "ReplicaSet", key.namespace))
+        elif key.is_workload:
+            needed.add(Collection.of(key))
+    return frozenset(needed)
+
+
+def make_plan(
+    matching: Matching, live: Live, *, namespace: str, instance_id: str | None = None
+) -> Plan:
+    """Decide everything.
+
+    :param matching: the old objects with their new manifests.
+    :param live: every object of :func:`collections`, by identity.
+    :raises PackageError: a manifest is wrong (a container vanished, a value is no string).
+    :raises PlanError: an object is in no state to be changed; the message names it.
+    """
+    planner = _Planner(matching, live, instance_id)
+    config = planner.config_steps()
+    workloads = planner.workload_steps()
+    steps = (*config, *workloads)
+    touched = {step.key for step in steps}
+    known = [old.key for old, _ in matching.pairs]
+    return Plan(
+        namespace=namespace,
+        instance_id=instance_id,
+        steps=steps,
+        unchanged=tuple(key for key in known if key not in touched),
+        ignored=tuple(_ignored(matching)),
+        notes=tuple(planner.notes),
+        def_files=matching.def_files,
+        manifests=tuple(_in_force(matching)),
+    )
+
+
+def _ignored(matching: Matching) -> Iterator[Note]:
+    for old, new in matching.pairs:
+        if new is not None:
+            for path in diff.ignored_fields(old, new):
+                yield Note(old.key, f"{path} differs and does not take effect ({new.source})")
+    for new in matching.not_added:
+        yield Note(new.key, f"is new in {new.source} and is not created by a modify operation")
+
+
+def _in_force(matching: Matching) -> Iterator[Manifest]:
+    """The manifests that describe the CNF after the update."""
+    for old, new in matching.pairs:
+        if new is None:
+            yield old
+        elif old.key.is_config:
+            yield new
+        elif old.key.is_workload:
+            body = workload.with_images(old.body, diff.images(new.body))
+            yield replace(old, body=body, source=new.source)
+        else:
+            yield replace(old, source=new.source)
+    yield from matching.added
+
+
+@dataclass(frozen=True)
+class _ConfigUse:
+    """A changed object as a workload's live pod spec uses it."""
+
+    use: references.Use
+    change: Change
+
+    @property
+    def reason(self) -> Reason:
+        what, key = self.use.what, self.change.key
+        if self.change.how is ConfigChange.CREATE:
+            return Reason(f"{what} uses {self._used} {key}, which appears")
+        if self.use.keys is None:
+            keys = ", ".join(sorted(self.change.keys)) or "its type"
+            return Reason(f"{what} uses all keys of {key}, of which {keys} changed")
+        return Reason(f"{what} uses {self._used} {key}, which changed")
+
+    @property
+    def _used(self) -> str:
+        keys = self.use.keys
+        if keys is None:
+            return "all keys of"
+        if not self.change.whole:
+            keys = keys & self.change.keys
+        return f"key{'s' if len(keys) > 1 else ''} {', '.join(sorted(keys))} of"
+
+
+class _Planner:
+    """The decisions for one update; collects the notes on the way."""
+
+    def __init__(self, matching: Matching, live: Live, instance_id: str | None) -> None:
+        self.matching = matching
+        self.live = live
+        self.instance_id = instance_id
+        self.notes: list[Note] = []
+        self.changes: dict[ObjectKey, Change] = {}
+        self.opt_outs: dict[ObjectKey, str] = {}
+
+    # --- configuration --------------------------------------------------------------------------
+
+    def config_steps(self) -> list[Step]:
+        """A step for each ConfigMap and Secret whose content is not what the new package says."""
+        steps = []
+        for old, new in self.matching.pairs:
+            if new is None:
+                where = "the new package does not have it: left alone"
+                self.notes.append(Note(old.key, where))
+            elif old.key.is_config:
+                steps += self._config_step(new)
+        for new in self.matching.added:
+            steps += self._config_step(new)
+        return steps
+
+    def _config_step(self, new: Manifest) -> list[Step]:
+        live = self.live.get(new.key)
+        change = diff.config_change(new, live)
+        if change is None:
+            return []
+        if live is not None:
+            self._refuse_unfit(new.key, live)
+        self.changes[new.key] = change
+        self.opt_outs[new.key] = _opt_out(new.body) or _opt_out(live or {})
+        action = Action[change.how.name]
+        reasons = tuple(Reason(detail) for detail in change.details)
+        return [Step(new.key, action, before=live, content=new.body, reasons=reasons)]
+
+    # --- workloads ------------------------------------------------------------------------------
+
+    def workload_steps(self) -> list[Step]:
+        """A step for each workload that has to restart."""
+        steps = []
+        for old, new in self.matching.pairs:
+            if not old.key.is_workload:
+                continue
+            changes = diff.image_changes(old, new) if new is not None else ()
+            live = self.live.get(old.key)
+            if live is None:
+                self._missing(old, changes)
+            else:
+                steps += self._workload_step(old, changes, live)
+        return steps
+
+    def _missing(self, old: Manifest, changes: Sequence[ImageChange]) -> None:
+        if changes:
+            raise PlanError(
+                f"{old.key}: expected it in the cluster to change its image, found no such object: "
+                "heal the VNF first"
+            )
+        self.notes.append(Note(old.key, "is not in the cluster: left alone"))
+
+    def _workload_step(
+        self, old: Manifest, changes: Sequence[ImageChange], live: Json
+    ) -> list[Step]:
+        effective = self._effective_images(old, changes, live)
+        config = self._config_uses(old.key, live)
+        if not effective and not config:
+            return []
+        reasons = (
+            *(Reason(str(change)) for change in effective),
+            *dict.fromkeys(use.reason for use in config),
+        )
+        if old.key.kind == "Job":
+            text = f"a Job cannot change, it would restart because {reasons[0]}"
+            self.notes.append(Note(old.key, text))
+            return []
+        self._refuse_unfit(old.key, live)
+        return [
+            Step(
+                old.key,
+                _action(live, effective, config),
+                before=live,
+                images={change.container: change.new for change in effective},
+                digest=_digest(live, config, self.live) if config else None,
+                reasons=reasons,
+            )
+        ]
+
+    def _effective_images(
+        self, old: Manifest, changes: Sequence[ImageChange], live: Json
+    ) -> list[ImageChange]:
+        """The image changes that are not live yet; drift from the old manifest becomes a note."""
+        live_images = diff.images(live)
+        packaged = {change.container: change for change in changes}
+        effective = []
+        for name, image in diff.images(old.body).items():
+            found, change = live_images.get(name), packaged.get(name)
+            if found is None:
+                self._container_gone(old, name, change)
+            elif change is None and found != image:
+                text = f"container {name} has image {found}, both packages say {image}: left alone"
+                self.notes.append(Note(old.key, f"drift: {text}"))
+            elif change is not None and found != change.new:
+                if found != image:
+                    text = f"container {name} had image {found}, the old package says {image}"
+                    self.notes.append(Note(old.key, f"drift: {text}"))
+                effective.append(replace(change, old=found))
+        return effective
+
+    def _container_gone(self, old: Manifest, name: str, change: ImageChange | None) -> None:
+        text = f"container {name} of {old.source} is not in the live object"
+        if change is not None:
+            raise PlanError(f"{old.key}: {text}, so its image cannot change: heal the VNF first")
+        self.notes.append(Note(old.key, f"drift: {text}"))
+
+    def _config_uses(self, key: ObjectKey, live: Json) -> list[_ConfigUse]:
+        """The uses of changed keys that make the workload restart; opt-outs become notes."""
+        found = []
+        for use in references.uses(workload.pod_spec(live)):
+            change = self.changes.get(ObjectKey("", use.kind, key.namespace, use.name))
+            if change is None or not _touches(use, change):
+                continue
+            opt_out = self._opt_out_of(use, change, live)
+            if opt_out is None:
+                found.append(_ConfigUse(use, change))
+            else:
+                self.notes.append(Note(key, opt_out))
+        return found
+
+    def _opt_out_of(self, use: references.Use, change: Change, live: Json) -> str | None:
+        for owner, choice in (
+            ("its", _opt_out(live)),
+            (f"{change.key}'s", self.opt_outs[change.key]),
+        ):
+            if choice == "ignore":
+                return f"{owner} annotation says ignore, so {use.what} does not restart it"
+            if choice == "reload" and use.reach is references.Reach.VOLUME:
+                return f"{owner} annotation says reload, so the kubelet refreshes {use.what}"
+        return None
+
+    def _refuse_unfit(self, key: ObjectKey, live: Json) -> None:
+        metadata = live["metadata"]
+        owner = (metadata.get("labels") or {}).get(INSTANCE_LABEL)
+        if self.instance_id and owner and owner != self.instance_id:
+            raise PlanError(
+                f"{key}: expected an object of VNF instance {self.instance_id}, found the label "
+                f"{INSTANCE_LABEL}={owner}: it belongs to another instance, check the namespace"
+            )
+        if metadata.get("deletionTimestamp"):
+            raise PlanError(f"{key}: is being deleted: wait until it is gone, heal, then update")
+        if key.kind == "Deployment" and (live.get("spec") or {}).get("paused"):
+            raise PlanError(
+                f"{key}: is paused, a change would never roll out: resume it "
+                f"(kubectl rollout resume deployment {key.name} -n {key.namespace}) and try again"
+            )
+
+
+def _touches(use: references.Use, change: Change) -> bool:
+    return change.whole or use.keys is None or bool(use.keys & change.keys)
+
+
+def _opt_out(body: Json) -> str:
+    annotations = (body.get("metadata") or {}).get("annotations") or {}
+    return str(annotations.get(OPT_OUT_ANNOTATION, ""))
+
+
+def _digest(live: Json, config: Sequence[_ConfigUse], objects: Live) -> str:
+    """Stands for the configuration that the pods will be started with.
+
+    From what identifies the changed objects, never from their content: the digest of a short
+    password would give it away. Another change of the same objects gives another digest.
+    """
+    parts = {live["metadata"].get("uid", ""), live["metadata"].get("resourceVersion", "")}
+    for use in config:
+        metadata = objects.get(use.change.key, {}).get("metadata", {})
+        parts.add(f"{use.change.key}@{metadata.get('resourceVersion', '')}")
+    return hashlib.sha256("\n".join(sorted(parts)).encode()).hexdigest()[:32]
+
+
+def _action(live: Json, images: Sequence[ImageChange], config: Sequence[_ConfigUse]) -> Action:
+    """How each kind restarts."""
+    match live["kind"]:
+        case "Pod":
+            in_place = _in_place(live, images, config)
+            return Action.RESTART_CONTAINERS if in_place else Action.RECREATE_POD
+        case "CronJob":
+            return Action.TEMPLATE
+        case "ReplicaSet":
+            return Action.EVICT
+        case "DaemonSet" | "StatefulSet":
+            strategy = (live["spec"].get("updateStrategy") or {}).get("type")
+            return Action.EVICT if strategy == "OnDelete" else Action.ROLL
+        case _:
+            return Action.ROLL
+
+
+def _in_place(live: Json, images: Sequence[ImageChange], config: Sequence[_ConfigUse]) -> bool:
+    """The kubelet restarts exactly the containers whose image changes: is that all of them?"""
+    if not images or any(change.init for change in images):
+        return False
+    if (live.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
+        return False
+    restarted = {change.container for change in images}
+    return all(
+        use.use.reach is not references.Reach.POD and use.use.containers <= restarted
+        for use in config
+    )

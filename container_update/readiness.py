@@ -1,0 +1,326 @@
+"""From live objects to done, progressing, failing or failed: a function per kind. Pure.
+
+Source: the status fields of the apps/v1 kinds and of Pod (Kubernetes API reference), and the rule
+of this project on top: status counts can lag behind, so a workload is done only when every pod it
+owns is proven new.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from container_update.model import Json
+
+
+class State(enum.Enum):
+    """Where a workload is on its way."""
+
+    DONE = "done"
+    PROGRESSING = "progressing"
+    FAILING = "failing"
+    """All of its new pods are in trouble: a failure if it lasts for the grace period."""
+    FAILED = "failed"
+    """It will not get there by waiting."""
+
+
+@dataclass(frozen=True)
+class Readiness:
+    """A state, and what it rests on, for the operator."""
+
+    state: State
+    message: str = ""
+
+
+DONE = Readiness(State.DONE)
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What was there before the change, to tell new from old."""
+
+    uids: frozenset[str] = frozenset()
+    """UIDs of the pods from before."""
+    restarts: Mapping[str, int] = field(default_factory=dict)
+    """For a restart in place: container to its restart count before; only those to restart."""
+    allowed: frozenset[str] = frozenset()
+    """UIDs of pods from before that may still be there: their turn has not come."""
+
+    @classmethod
+    def of(cls, pods: Sequence[Json], containers: Sequence[str] = ()) -> Baseline:
+        """The baseline of these pods; with *containers*, of their restart in place."""
+        counts = {
+            status["name"]: int(status.get("restartCount", 0))
+            for pod in pods
+            for status in _statuses(pod)
+            if status["name"] in containers
+        }
+        return cls(frozenset(pod["metadata"]["uid"] for pod in pods), counts)
+
+
+# --- pods ---------------------------------------------------------------------------------------
+
+_PROBLEMS = frozenset(
+    {
+        "CrashLoopBackOff",
+        "CreateContainerConfigError",
+        "CreateContainerError",
+        "ErrImageNeverPull",
+        "ErrImagePull",
+        "ImageInspectError",
+        "ImagePullBackOff",
+        "InvalidImageName",
+        "RunContainerError",
+    }
+)
+"""Reasons a container waits for that waiting alone seldom mends."""
+
+
+def _statuses(pod: Mapping[str, Any]) -> list[Json]:
+    status = pod.get("status") or {}
+    return [
+        *(status.get("initContainerStatuses") or ()),
+        *(status.get("containerStatuses") or ()),
+    ]
+
+
+def is_ready(pod: Mapping[str, Any]) -> bool:
+    """The pod serves: its Ready condition is true and it is not being deleted."""
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    ready = any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions)
+    return ready and not is_deleting(pod)
+
+
+def is_deleting(pod: Mapping[str, Any]) -> bool:
+    """The pod's deletion was asked for."""
+    return bool(pod["metadata"].get("deletionTimestamp"))
+
+
+def is_finished(pod: Mapping[str, Any]) -> bool:
+    """The pod ran to its end or was evicted: its controller counts it no more."""
+    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+
+
+def problem(pod: Mapping[str, Any], restarts: Mapping[str, int] | None = None) -> str | None:
+    """What keeps a pod from working, naming pod, container and reason; None where nothing does.
+
+    :param restarts: the restart counts that are no sign of a crash (of a restart in place).
+    """
+    for status in _statuses(pod):
+        if status.get("ready"):
+            continue
+        waiting = (status.get("state") or {}).get("waiting") or {}
+        where = f"pod {pod['metadata']['name']}, container {status['name']}"
+        if waiting.get("reason") in _PROBLEMS:
+            text = ": ".join(filter(None, (waiting["reason"], waiting.get("message"))))
+            return f"{where}: {text}"
+        ended = (status.get("state") or {}).get("terminated") or (
+            (status.get("lastState") or {}).get("terminated") or {}
+        )
+        expected = (restarts or {}).get(status["name"], -1) + 1
+        if ended.get("exitCode") and int(status.get("restartCount", 0)) > expected:
+            return f"{where}: CrashLoopBackOff: ended with exit code {ended['exitCode']}"
+    return None
+
+
+def _waiting_for(pods: Sequence[Json]) -> str:
+    """The first pod that is not ready, with the reason it gives."""
+    for pod in pods:
+        if is_ready(pod):
+            continue
+        name = pod["metadata"]["name"]
+        if is_deleting(pod):
+            return f"pod {name} is still being deleted"
+        found = problem(pod)
+        if found:
+            return found
+        for condition in (pod.get("status") or {}).get("conditions") or ():
+            if condition.get("status") == "False" and condition.get("message"):
+                return f"pod {name} is not Ready: {condition['message']}"
+        phase = (pod.get("status") or {}).get("phase", "Pending")
+        return f"pod {name} is not Ready (phase {phase})"
+    return ""
+
+
+def _progressing(count: str, new: Sequence[Json], pods: Sequence[Json]) -> Readiness:
+    """Not there yet: failing where all new pods are in trouble."""
+    problems = [problem(pod) for pod in new if not is_deleting(pod)]
+    if problems and all(problems):
+        return Readiness(State.FAILING, f"{count}: {problems[0]}")
+    waiting = _waiting_for(new) or _waiting_for(pods)
+    return Readiness(State.PROGRESSING, f"{count}: {waiting}" if waiting else count)
+
+
+# --- workloads with a controller ----------------------------------------------------------------
+
+Judge = Callable[[Json, Sequence[Json], Baseline], Readiness]
+
+
+@dataclass(frozen=True)
+class _Counts:
+    """What the kinds' status fields come down to."""
+
+    wanted: int
+    updated: int
+    ready: int
+    available: int
+    total: int
+    """Pods of the old template too."""
+    may_stay: int = 0
+    """Pods that the update strategy leaves at the old template."""
+
+
+def _judge(live: Json, counts: _Counts, pods: Sequence[Json], baseline: Baseline) -> Readiness:
+    """The rule that all controllers share."""
+    active = [pod for pod in pods if not is_finished(pod)]
+    new = [pod for pod in active if pod["metadata"]["uid"] not in baseline.uids]
+    if _observed(live) < int(live["metadata"].get("generation", 0)):
+        return Readiness(State.PROGRESSING, "its controller has not seen the change yet")
+    waiting_their_turn = sum(1 for pod in active if pod["metadata"]["uid"] in baseline.allowed)
+    may_stay = max(counts.may_stay, waiting_their_turn)
+    needed = counts.wanted - may_stay
+    if counts.updated < needed:
+        return _progressing(f"{counts.updated} of {needed} pods are updated", new, active)
+    if counts.total > counts.wanted:
+        surplus = counts.total - counts.wanted
+        return _progressing(f"{surplus} old pods are still there", new, active)
+    serving = min(counts.ready, counts.available)
+    if serving < counts.wanted:
+        return _progressing(f"{serving} of {counts.wanted} pods are ready", new, active)
+    return _proof(counts.wanted, may_stay, active, new)
+
+
+def _proof(wanted: int, may_stay: int, active: Sequence[Json], new: Sequence[Json]) -> Readiness:
+    """Every owned pod is new and Ready, and none is being deleted."""
+    surplus = len(active) - len(new) - may_stay
+    if surplus > 0:
+        return _progressing(f"{surplus} old pods are still there", new, active)
+    ready = sum(1 for pod in active if is_ready(pod))
+    if ready < len(active) or ready < wanted:
+        return _progressing(f"{ready} of {wanted} pods are ready", new, active)
+    return DONE
+
+
+def _observed(live: Json) -> int:
+    return int((live.get("status") or {}).get("observedGeneration", 0))
+
+
+def _replicas(live: Json) -> int:
+    replicas = (live.get("spec") or {}).get("replicas")
+    return 1 if replicas is None else int(replicas)
+
+
+def _status(live: Json, name: str) -> int:
+    return int((live.get("status") or {}).get(name) or 0)
+
+
+def deployment(live: Json, pods: Sequence[Json], baseline: Baseline) -> Readiness:
+    """updated = ready = available = replicas, no old pods left; the progress deadline is final."""
+    counts = _Counts(
+        wanted=_replicas(live),
+        updated=_status(live, "updatedReplicas"),
+        ready=_status(live, "readyReplicas"),
+        available=_status(live, "availableReplicas"),
+        total=_status(live, "replicas"),
+    )
+    judged = _judge(live, counts, pods, baseline)
+    if judged.state is not State.DONE and _observed(live) >= live["metadata"].get("generation", 0):
+        for condition in (live.get("status") or {}).get("conditions") or ():
+            if condition.get("reason") == "ProgressDeadlineExceeded":
+                return Readiness(State.FAILED, f"ProgressDeadlineExceeded: {judged.message}")
+    return judged
+
+
+def daemonset(live: Json, pods: Sequence[Json], baseline: Baseline) -> Readiness:
+    """One updated, available pod on every node that is to have one."""
+    wanted = _status(live, "desiredNumberScheduled")
+    counts = _Counts(
+        wanted=wanted,
+        updated=_status(live, "updatedNumberScheduled"),
+        ready=_status(live, "numberReady"),
+        available=_status(live, "numberAvailable"),
+        total=wanted,
+    )
+    return _judge(live, counts, pods, baseline)
+
+
+def statefulset(live: Json, pods: Sequence[Json], baseline: Baseline) -> Readiness:
+    """All pods from the partition's ordinal on are updated, all are ready."""
+    wanted = _replicas(live)
+    counts = _Counts(
+        wanted=wanted,
+        updated=_status(live, "updatedReplicas"),
+        ready=_status(live, "readyReplicas"),
+        available=_status(live, "availableReplicas"),
+        total=_status(live, "replicas"),
+        may_stay=left_by_partition(live),
+    )
+    return _judge(live, counts, pods, baseline)
+
+
+def left_by_partition(live: Json) -> int:
+    """How many pods of a StatefulSet its partition keeps at the old template."""
+    strategy = live["spec"].get("updateStrategy") or {}
+    if strategy.get("type") == "OnDelete":
+        return 0
+    partition = int((strategy.get("rollingUpdate") or {}).get("partition") or 0)
+    start = int((live["spec"].get("ordinals") or {}).get("start") or 0)
+    return max(0, min(_replicas(live), partition - start))
+
+
+def replicaset(live: Json, pods: Sequence[Json], baseline: Baseline) -> Readiness:
+    """A ReplicaSet does not know of updated pods: the proof alone tells."""
+    counts = _Counts(
+        wanted=_replicas(live),
+        updated=_replicas(live),
+        ready=_status(live, "readyReplicas"),
+        available=_status(live, "availableReplicas"),
+        total=_status(live, "replicas"),
+    )
+    return _judge(live, counts, pods, baseline)
+
+
+CONTROLLERS: Mapping[str, Judge] = {
+    "DaemonSet": daemonset,
+    "Deployment": deployment,
+    "ReplicaSet": replicaset,
+    "StatefulSet": statefulset,
+}
+
+
+# --- a Pod of its own ---------------------------------------------------------------------------
+
+
+def pod_restarted(live: Json, baseline: Baseline) -> Readiness:
+    """Every container of the baseline was started once more, and the Pod is Ready."""
+    phase = (live.get("status") or {}).get("phase")
+    if is_deleting(live) or phase == "Failed":
+        return Readiness(State.FAILED, f"pod {live['metadata']['name']} is gone or has failed")
+    counts = {status["name"]: int(status.get("restartCount", 0)) for status in _statuses(live)}
+    waiting = [name for name, old in baseline.restarts.items() if counts.get(name, 0) <= old]
+    trouble = problem(live, baseline.restarts)
+    if trouble:
+        return Readiness(State.FAILING, trouble)
+    if waiting:
+        return Readiness(State.PROGRESSING, f"container {waiting[0]} has not restarted yet")
+    return DONE if is_ready(live) else Readiness(State.PROGRESSING, _waiting_for([live]))
+
+
+def pod_recreated(live: Json | None, baseline: Baseline) -> Readiness:
+    """There is another Pod of that name, Ready or at its end if it is one that ends."""
+    if live is None:
+        return Readiness(State.PROGRESSING, "the new pod is not there yet")
+    if live["metadata"]["uid"] in baseline.uids:
+        return Readiness(State.PROGRESSING, "the old pod is still there")
+    phase = (live.get("status") or {}).get("phase")
+    if phase == "Failed":
+        why = (live.get("status") or {}).get("reason") or problem(live) or "it ended with an error"
+        return Readiness(State.FAILED, f"pod {live['metadata']['name']} failed: {why}")
+    if phase == "Succeeded" or is_ready(live):
+        return DONE
+    trouble = problem(live)
+    if trouble:
+        return Readiness(State.FAILING, trouble)
+    return Readiness(State.PROGRESSING, _waiting_for([live]))

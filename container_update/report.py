@@ -1,0 +1,141 @@
+"""Plans and outcomes as text for people and as JSON for programs. Pure; never a Secret's value."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from container_update.model import Note, Outcome, Plan, Step, StepResult, StepState
+
+_SYMBOLS = {"create": "+", "replace": "~", "recreate": "±"}
+_RESTART = "↻"
+
+
+def plan_text(plan: Plan) -> str:
+    """A plan as lines: what changes, what restarts and why, what does not."""
+    config = [step for step in plan.steps if step.is_config]
+    workloads = [step for step in plan.steps if not step.is_config]
+    lines: list[str] = []
+    if plan.is_empty:
+        lines += ["Nothing to do: the cluster is as the new package says."]
+    lines += _section("Configuration", config)
+    lines += _section("Restarts", workloads)
+    lines += _notes("Does not take effect (it would at a heal of the whole VNF)", plan.ignored)
+    lines += _notes("Note", plan.notes)
+    if plan.unchanged:
+        lines += ["Not touched:", *(f"    {key}" for key in plan.unchanged)]
+    return "\n".join(lines)
+
+
+def _section(title: str, steps: Sequence[Step]) -> Iterator[str]:
+    if steps:
+        yield f"{title}:"
+    for step in steps:
+        symbol = _SYMBOLS.get(step.action.value, _RESTART) if step.is_config else _RESTART
+        yield f"  {symbol} {step.key}: {step.action.value}"
+        yield from (f"      because {reason}" for reason in step.reasons if not step.is_config)
+        yield from (f"      {reason}" for reason in step.reasons if step.is_config)
+
+
+def _notes(title: str, notes: Iterable[Note]) -> list[str]:
+    lines = [f"    {note}" for note in dict.fromkeys(notes)]
+    return [f"{title}:", *lines] if lines else []
+
+
+def outcome_text(outcome: Outcome) -> str:
+    """An outcome as lines: a line for each step, then the sum."""
+    lines = [_result_line(outcome, result) for result in outcome.results]
+    restarted = sum(1 for result in outcome.results if not result.step.is_config)
+    written = len(outcome.results) - restarted
+    done = all(result.state is StepState.DONE for result in outcome.results)
+    if not outcome.results:
+        return "Nothing to do: the cluster is as the new package says."
+    if done:
+        lines.append(
+            f"Updated in {outcome.seconds:.1f} s with {outcome.requests} requests: {written} "
+            f"configuration objects written, {restarted} workloads restarted, "
+            f"{len(outcome.plan.unchanged)} objects not touched."
+        )
+    return "\n".join(lines)
+
+
+def _result_line(outcome: Outcome, result: StepResult) -> str:
+    step = result.step
+    line = f"  {result.state.value}: {step.key}: {step.action.value} ({result.seconds:.1f} s)"
+    if result.message:
+        line += f": {result.message}"
+    elif step.reasons and not step.is_config:
+        line += f", because {step.reasons[0]}"
+        more = len(step.reasons) - 1
+        line += f" (and {more} more)" if more else ""
+    pods = outcome.restarted.get(step.key)
+    return f"{line}\n      pods: {', '.join(pods)}" if pods else line
+
+
+# --- JSON ---------------------------------------------------------------------------------------
+
+
+def plan_json(plan: Plan) -> str:
+    """A plan as a JSON document; see :func:`plan_dict`."""
+    return json.dumps(plan_dict(plan), indent=2)
+
+
+def outcome_json(outcome: Outcome) -> str:
+    """An outcome as a JSON document; see :func:`outcome_dict`."""
+    return json.dumps(outcome_dict(outcome), indent=2)
+
+
+def plan_dict(plan: Plan) -> dict[str, Any]:
+    """A plan as plain values: no content of an object, only what happens to it and why."""
+    return {
+        "namespace": plan.namespace,
+        "instanceId": plan.instance_id,
+        "steps": [_step_dict(step) for step in plan.steps],
+        "unchanged": [str(key) for key in plan.unchanged],
+        "ignored": [{"object": str(note.key), "text": note.text} for note in plan.ignored],
+        "notes": [{"object": str(note.key), "text": note.text} for note in plan.notes],
+        "defFiles": list(plan.def_files),
+    }
+
+
+def _step_dict(step: Step) -> dict[str, Any]:
+    return {
+        "object": {
+            "group": step.key.group,
+            "kind": step.key.kind,
+            "namespace": step.key.namespace,
+            "name": step.key.name,
+        },
+        "action": step.action.value,
+        "images": dict(step.images),
+        "reasons": [str(reason) for reason in step.reasons],
+    }
+
+
+def outcome_dict(outcome: Outcome) -> dict[str, Any]:
+    """An outcome as plain values: the plan, the result of each step, the VNFCs."""
+    return {
+        "plan": plan_dict(outcome.plan),
+        "results": [
+            {
+                "object": str(result.step.key),
+                "state": result.state.value,
+                "message": result.message,
+                "seconds": round(result.seconds, 3),
+                "pods": list(outcome.restarted.get(result.step.key, ())),
+            }
+            for result in outcome.results
+        ],
+        "vnfcs": [
+            {
+                "vduId": vnfc.vdu_id,
+                "pod": vnfc.pod_name,
+                "namespace": vnfc.namespace,
+                "workload": f"{vnfc.workload_kind} {vnfc.workload_name}",
+            }
+            for vnfc in outcome.vnfcs
+        ],
+        "requests": outcome.requests,
+        "seconds": round(outcome.seconds, 3),
+    }

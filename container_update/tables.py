@@ -1,0 +1,93 @@
+"""Live objects as the tables people know from ``kubectl get``; Secrets as byte counts. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+
+from container_update import diff, workload
+from container_update.model import Json
+
+Row = tuple[str, ...]
+
+
+def table(header: Row, rows: Iterable[Row]) -> str:
+    """Columns as wide as their widest cell, three spaces apart."""
+    lines = [header, *rows]
+    widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
+    return "\n".join(
+        "   ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        for line in lines
+    )
+
+
+def config(objects: Sequence[Json]) -> str:
+    """ConfigMaps with their text, Secrets with the size of each key."""
+    return table(("NAME", "KIND", "CONTENT"), (_config_row(body) for body in objects))
+
+
+def _config_row(body: Json) -> Row:
+    secret = body["kind"] == "Secret"
+    cells = [
+        f"{key}: {len(value)} bytes" if secret else f"{key}: {_one_line(value)}"
+        for key, value in sorted(diff.content(body).data.items())
+    ]
+    return body["metadata"]["name"], body["kind"], ", ".join(cells)
+
+
+def _one_line(value: bytes, limit: int = 60) -> str:
+    text = " / ".join(value.decode("utf-8", "backslashreplace").split("\n")).strip(" /")
+    return text if len(text) <= limit else text[: limit - 3] + "..."
+
+
+def pods(objects: Sequence[Json], now: datetime) -> str:
+    """Pods with readiness, restarts, age and images."""
+    header = ("NAME", "READY", "STATUS", "RESTARTS", "AGE", "IMAGES")
+    return table(header, (_pod_row(body, now) for body in objects))
+
+
+def _pod_row(body: Json, now: datetime) -> Row:
+    status = body.get("status") or {}
+    statuses = status.get("containerStatuses") or ()
+    ready = sum(1 for container in statuses if container.get("ready"))
+    restarts = sum(int(container.get("restartCount", 0)) for container in statuses)
+    return (
+        body["metadata"]["name"],
+        f"{ready}/{len(body['spec']['containers'])}",
+        str(status.get("phase", "Pending")),
+        str(restarts),
+        _age(body, now),
+        _images(body),
+    )
+
+
+def workloads(objects: Sequence[Json], now: datetime) -> str:
+    """Deployments, DaemonSets, ReplicaSets, StatefulSets with readiness, age and images."""
+    header = ("KIND", "NAME", "READY", "AGE", "IMAGES")
+    return table(header, (_workload_row(body, now) for body in objects))
+
+
+def _workload_row(body: Json, now: datetime) -> Row:
+    spec, status = body.get("spec") or {}, body.get("status") or {}
+    if body["kind"] == "DaemonSet":
+        ready, wanted = status.get("numberReady"), status.get("desiredNumberScheduled")
+    else:
+        ready, wanted = status.get("readyReplicas"), spec.get("replicas")
+    name = body["metadata"]["name"]
+    return body["kind"], name, f"{ready or 0}/{wanted or 0}", _age(body, now), _images(body)
+
+
+def _images(body: Json) -> str:
+    return ",".join(str(c.get("image")) for _, c in workload.containers(workload.pod_spec(body)))
+
+
+def _age(body: Json, now: datetime) -> str:
+    created = body["metadata"].get("creationTimestamp")
+    if not created:
+        return "<unknown>"
+    born = datetime.fromisoformat(str(created).replace("Z", "+00:00"))
+    seconds = max(0, int((now - born).total_seconds()))
+    for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
+        if seconds >= 2 * size:
+            return f"{seconds // size}{unit}"
+    return f"{seconds}s"

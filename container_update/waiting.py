@@ -1,0 +1,93 @@
+"""Waiting on live objects: woken by events, with a deadline, giving up early on lasting trouble."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from container_update.informer import Informer
+from container_update.model import Collection
+from container_update.readiness import Readiness, State
+
+Clock = Callable[[], float]
+"""Seconds that only grow; ``time.monotonic`` outside tests."""
+
+
+class NotReadyError(Exception):
+    """A workload did not get ready; the message says what was waited for and what was seen."""
+
+
+class AbortedError(Exception):
+    """Waiting was given up because another step failed."""
+
+
+@dataclass(frozen=True)
+class Waiter:
+    """What all waits of an update share."""
+
+    informer: Informer
+    grace_period: float
+    """Seconds that all new pods of a workload may be in trouble."""
+    clock: Clock = time.monotonic
+    aborted: threading.Event = field(default_factory=threading.Event)
+
+    def abort(self) -> None:
+        """Wake everyone who waits: another step failed."""
+        with self.informer.changed:
+            self.aborted.set()
+            self.informer.changed.notify_all()
+
+    def until_done(
+        self,
+        judge: Callable[[], Readiness],
+        deadline: float,
+        collections: Iterable[Collection],
+    ) -> None:
+        """Return when *judge* says done.
+
+        :param judge: called with the informer's lock held, after every change.
+        :param deadline: by the clock.
+        :param collections: read once more before a timeout is declared.
+        :raises NotReadyError: failed, failing for the grace period, or too late.
+        :raises AbortedError: another step failed.
+        """
+        failing_since: float | None = None
+        with self.informer.changed:
+            while True:
+                verdict, now = judge(), self.clock()
+                if verdict.state is State.DONE:
+                    return
+                if verdict.state is State.FAILED:
+                    raise NotReadyError(verdict.message)
+                if verdict.state is not State.FAILING:
+                    failing_since = None
+                elif failing_since is None:
+                    failing_since = now
+                if failing_since is not None and now >= failing_since + self.grace_period:
+                    raise NotReadyError(verdict.message)
+                if now >= deadline:
+                    self._last_read(judge, collections)
+                    return
+                wake = deadline
+                if failing_since is not None:
+                    wake = min(deadline, failing_since + self.grace_period)
+                self.pause(wake - now)
+
+    def pause(self, seconds: float) -> None:
+        """Until something changes, at most *seconds*.
+
+        :raises AbortedError: another step failed.
+        """
+        with self.informer.changed:
+            if self.aborted.is_set():
+                raise AbortedError
+            self.informer.wait(seconds)
+
+    def _last_read(self, judge: Callable[[], Readiness], collections: Iterable[Collection]) -> None:
+        """A watch may lag: only what is read now decides."""
+        self.informer.list(collections)
+        verdict = judge()
+        if verdict.state is not State.DONE:
+            raise NotReadyError(f"not ready in time: {verdict.message}")

@@ -1,0 +1,92 @@
+"""Where each kind of workload keeps its pod template.
+
+Source: Kubernetes API reference, PodTemplateSpec of the apps/v1 and batch/v1 kinds; a Pod is its
+own template.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from container_update.model import Json
+
+DIGEST_ANNOTATION = "container-update/config-digest"
+"""On a pod template: stands for the configuration that its pods were started with."""
+
+_TEMPLATE_PATHS: Mapping[str, tuple[str, ...]] = {
+    "Pod": (),
+    "CronJob": ("spec", "jobTemplate", "spec", "template"),
+}
+_DEFAULT_PATH = ("spec", "template")
+
+
+def pod_template(workload: Mapping[str, Any]) -> Json:
+    """The part with ``metadata`` and ``spec`` of the pods: a reference into *workload*, not a copy.
+
+    Empty where the manifest has none.
+    """
+    template: Any = workload
+    for name in _TEMPLATE_PATHS.get(str(workload.get("kind")), _DEFAULT_PATH):
+        template = (template or {}).get(name)
+    return template or {}
+
+
+def pod_spec(workload: Mapping[str, Any]) -> Json:
+    """The pods' ``spec``; empty where the manifest has none."""
+    return pod_template(workload).get("spec") or {}
+
+
+def template_path(workload: Mapping[str, Any]) -> str:
+    """The field path of the pod spec, for messages: 'spec' or 'spec.template.spec'."""
+    return ".".join((*_TEMPLATE_PATHS.get(str(workload.get("kind")), _DEFAULT_PATH), "spec"))
+
+
+def containers(spec: Mapping[str, Any]) -> Iterator[tuple[str, Json]]:
+    """Each container that a manifest can name: (list it stands in, container), init ones first."""
+    for group in ("initContainers", "containers"):
+        for container in spec.get(group) or ():
+            yield group, container
+
+
+def runs_to_its_end(group: str, container: Mapping[str, Any]) -> bool:
+    """An init container that runs once, before the others: not a sidecar.
+
+    Source: KEP-753, an init container with ``restartPolicy: Always`` runs beside the others.
+    """
+    return group == "initContainers" and container.get("restartPolicy") != "Always"
+
+
+def with_images(workload: Json, images: Mapping[str, str]) -> Json:
+    """A copy in which the containers named in *images* have those images."""
+    changed = copy.deepcopy(workload)
+    for _, container in containers(pod_spec(changed)):
+        if container.get("name") in images:
+            container["image"] = images[str(container["name"])]
+    return changed
+
+
+def digest_of(workload: Mapping[str, Any]) -> str | None:
+    """The configuration digest on the pod template, None where there is none."""
+    annotations = (pod_template(workload).get("metadata") or {}).get("annotations") or {}
+    digest = annotations.get(DIGEST_ANNOTATION)
+    return None if digest is None else str(digest)
+
+
+def with_digest(workload: Json, digest: str | None) -> Json:
+    """A copy whose pod template has that digest, or has none."""
+    changed = copy.deepcopy(workload)
+    template = pod_template(changed)
+    metadata = template.get("metadata") or {}
+    annotations = dict(metadata.get("annotations") or {})
+    annotations.pop(DIGEST_ANNOTATION, None)
+    if digest is not None:
+        annotations[DIGEST_ANNOTATION] = digest
+    if annotations or "annotations" in metadata:
+        metadata["annotations"] = annotations
+    if not metadata.get("annotations"):
+        metadata.pop("annotations", None)
+    if metadata:
+        template["metadata"] = metadata
+    return changed

@@ -1,0 +1,122 @@
+"""A cluster in memory: objects, resourceVersions and watches, without controllers or a network."""
+
+from __future__ import annotations
+
+import copy
+import queue
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from container_update.errors import ClusterError
+from container_update.model import Collection, Json, Listing, ObjectKey, WatchEvent
+
+Hook = Callable[[str, ObjectKey], None]
+"""Called with the verb before a request takes effect; may raise ClusterError."""
+
+
+class FakeCluster:
+    """Implements ``container_update.model.Cluster``."""
+
+    def __init__(self, *objects: Json) -> None:
+        self.objects: dict[ObjectKey, Json] = {}
+        self.version = 100
+        self.requests = 0
+        self.calls: list[str] = []
+        self.watches: dict[Collection, queue.Queue[WatchEvent | ClusterError | None]] = {}
+        self.watched_from: list[tuple[Collection, str]] = []
+        self.hooks: list[Hook] = []
+        for body in objects:
+            self.put(body)
+
+    def put(self, body: Json) -> Json:
+        """Store an object as its controller or another client would."""
+        self.version += 1
+        stored = copy.deepcopy(body)
+        metadata = stored["metadata"]
+        metadata.setdefault("uid", f"uid-{self.version}")
+        metadata["resourceVersion"] = str(self.version)
+        self.objects[ObjectKey.of(stored)] = stored
+        return copy.deepcopy(stored)
+
+    def list(self, collection: Collection) -> Listing:
+        self._called("list", ObjectKey(collection.group, collection.kind, collection.namespace, ""))
+        items = [b for k, b in self.objects.items() if Collection.of(k) == collection]
+        return Listing(tuple(copy.deepcopy(items)), str(self.version))
+
+    def watch(
+        self, collection: Collection, resource_version: str, seconds: float
+    ) -> Iterator[WatchEvent]:
+        self.watched_from.append((collection, resource_version))
+        events = self.watches.setdefault(collection, queue.Queue())
+        while (event := events.get()) is not None:
+            if isinstance(event, ClusterError):
+                raise event
+            yield event
+
+    def get(self, key: ObjectKey) -> Json | None:
+        self._called("get", key)
+        return copy.deepcopy(self.objects.get(key))
+
+    def create(self, body: Json) -> Json:
+        key = ObjectKey.of(body)
+        self._called("create", key)
+        if key in self.objects:
+            raise ClusterError(f"{key} already exists", status=409, reason="AlreadyExists")
+        return self.put(body)
+
+    def replace(self, body: Json) -> Json:
+        key = ObjectKey.of(body)
+        self._called("replace", key)
+        version = body["metadata"].get("resourceVersion")
+        if key not in self.objects:
+            raise ClusterError(f"{key} not found", status=404)
+        if version and version != self.objects[key]["metadata"]["resourceVersion"]:
+            raise ClusterError(f"{key} has been modified", status=409, reason="Conflict")
+        return self.put(body)
+
+    def delete(self, key: ObjectKey, *, uid: str | None = None) -> None:
+        self._called("delete", key)
+        found = self.objects.get(key)
+        if found is not None and uid not in (None, found["metadata"]["uid"]):
+            raise ClusterError("the UID does not match", status=409, reason="Conflict")
+        self.objects.pop(key, None)
+
+    def evict(self, key: ObjectKey, *, uid: str | None = None) -> None:
+        self._called("evict", key)
+        self.objects.pop(key, None)
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def _called(self, verb: str, key: ObjectKey) -> None:
+        self.requests += 1
+        self.calls.append(f"{verb} {key}")
+        for hook in self.hooks:
+            hook(verb, key)
+
+
+def config_map(name: str, data: dict[str, str], **more: Any) -> Json:
+    metadata = {"name": name, "namespace": "ns"}
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data, **more}
+
+
+def pod(name: str, *, image: str = "app:1", restarts: int = 0, ready: bool = True) -> Json:
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": "ns", "uid": f"uid-{name}"},
+        "spec": {"containers": [{"name": "a", "image": image}]},
+        "status": {
+            "phase": "Running",
+            "conditions": [{"type": "Ready", "status": "True" if ready else "False"}],
+            "containerStatuses": [
+                {
+                    "name": "a",
+                    "ready": ready,
+                    "restartCount": restarts,
+                    "containerID": f"c-{restarts}",
+                    "state": {"running": {}},
+                }
+            ],
+        },
+    }

@@ -1,0 +1,310 @@
+"""The API server's client: requests as they go out, answers as they come in, over a mocked pool."""
+
+from __future__ import annotations
+
+import json
+import stat
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+import urllib3
+
+from container_update.cluster import KubernetesCluster, connect, connect_vim, pem
+from container_update.config import Options
+from container_update.errors import ClusterError
+from container_update.model import Collection, ObjectKey
+
+POD = ObjectKey("", "Pod", "ns", "p")
+DEPLOYMENTS = Collection("apps", "Deployment", "ns")
+CERTIFICATE = "-----BEGIN CERTIFICATE-----\nMIIB\nAgIB\n-----END CERTIFICATE-----\n"
+
+
+class Answer:
+    """What urllib3 returns."""
+
+    def __init__(self, status: int, body: Any, headers: dict[str, str] | None = None) -> None:
+        self.status = status
+        self.data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        self.headers = headers or {}
+
+    def stream(self, amt: int, decode_content: bool) -> Any:
+        yield from (self.data[i : i + 7] for i in range(0, len(self.data), 7))
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class Pool:
+    """A connection pool with prepared answers; keeps what was sent."""
+
+    def __init__(self, *answers: Answer | Exception) -> None:
+        self.answers = list(answers)
+        self.sent: list[tuple[str, str, Any, dict[str, str]]] = []
+
+    def request(self, method: str, url: str, **rest: Any) -> Answer:
+        body = None if rest["body"] is None else json.loads(rest["body"])
+        self.sent.append((method, url, body, rest["headers"]))
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    def clear(self) -> None:
+        self.cleared = True
+
+
+def cluster_of(*answers: Answer | Exception, **vim: Any) -> tuple[KubernetesCluster, Pool]:
+    vim = vim or {"bearer_token": "t0ken"}
+    cluster = connect_vim("https://vim:6443/", options=Options(page_size=2), **vim)
+    pool = Pool(*answers)
+    cluster._pool = pool
+    return cluster, pool
+
+
+def status(code: int, reason: str, message: str = "", **more: Any) -> dict[str, Any]:
+    return {"kind": "Status", "code": code, "reason": reason, "message": message, **more}
+
+
+def test_a_list_goes_through_its_pages_and_its_items_say_what_they_are() -> None:
+    cluster, pool = cluster_of(
+        Answer(200, {"metadata": {"resourceVersion": "7", "continue": "c1"}, "items": [{"a": 1}]}),
+        Answer(200, {"metadata": {"resourceVersion": "7"}, "items": [{"a": 2}]}),
+    )
+    listing = cluster.list(DEPLOYMENTS)
+    assert listing.resource_version == "7"
+    assert listing.items == (
+        {"a": 1, "apiVersion": "apps/v1", "kind": "Deployment"},
+        {"a": 2, "apiVersion": "apps/v1", "kind": "Deployment"},
+    )
+    urls = [urlsplit(url) for _, url, _, _ in pool.sent]
+    assert {url.path for url in urls} == {"/apis/apps/v1/namespaces/ns/deployments"}
+    assert [parse_qs(url.query) for url in urls] == [
+        {"limit": ["2"]},
+        {"limit": ["2"], "continue": ["c1"]},
+    ]
+    assert cluster.requests == 2
+
+
+def test_a_list_whose_pages_expired_begins_again() -> None:
+    cluster, _ = cluster_of(
+        Answer(200, {"metadata": {"resourceVersion": "7", "continue": "c1"}, "items": [{"a": 1}]}),
+        Answer(410, status(410, "Expired")),
+        Answer(200, {"metadata": {"resourceVersion": "9"}, "items": [{"a": 3}]}),
+    )
+    listing = cluster.list(DEPLOYMENTS)
+    assert [item["a"] for item in listing.items] == [3]
+
+
+def test_an_object_that_is_not_there_is_none() -> None:
+    cluster, _ = cluster_of(Answer(404, status(404, "NotFound")))
+    assert cluster.get(POD) is None
+
+
+def test_deleting_or_evicting_what_is_gone_is_no_error() -> None:
+    cluster, pool = cluster_of(Answer(404, status(404, "NotFound")), Answer(404, {}))
+    cluster.delete(POD, uid="u1")
+    cluster.evict(POD, uid="u1")
+    (_, delete_url, delete, _), (_, evict_url, evict, _) = pool.sent
+    assert delete_url.endswith("/api/v1/namespaces/ns/pods/p")
+    assert delete["preconditions"] == {"uid": "u1"}
+    assert evict_url.endswith("/api/v1/namespaces/ns/pods/p/eviction")
+    assert evict["deleteOptions"] == {"preconditions": {"uid": "u1"}}
+
+
+def test_a_watch_yields_events_however_they_are_cut_into_pieces() -> None:
+    events = [
+        {"type": "ADDED", "object": {"metadata": {"name": "ä"}}},
+        {"type": "BOOKMARK", "object": {"metadata": {"resourceVersion": "9"}}},
+    ]
+    cluster, pool = cluster_of(Answer(200, "\n".join(map(json.dumps, events)).encode() + b"\n"))
+    seen = list(cluster.watch(DEPLOYMENTS, "5", 60))
+    assert [event.type for event in seen] == ["ADDED", "BOOKMARK"]
+    assert seen[0].object["kind"] == "Deployment"
+    query = parse_qs(urlsplit(pool.sent[0][1]).query)
+    assert query["resourceVersion"] == ["5"]
+    assert query["timeoutSeconds"] == ["60"]
+
+
+def test_a_watch_that_is_too_old_raises_410_whether_by_status_or_by_event() -> None:
+    error = {"type": "ERROR", "object": status(410, "Expired", "too old resource version")}
+    for answer in (
+        Answer(410, status(410, "Expired")),
+        Answer(200, json.dumps(error).encode() + b"\n"),
+    ):
+        cluster, _ = cluster_of(answer)
+        with pytest.raises(ClusterError) as raised:
+            list(cluster.watch(DEPLOYMENTS, "1", 60))
+        assert raised.value.status == 410
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected", "code"),
+    [
+        pytest.param(
+            Answer(401, status(401, "Unauthorized", "Unauthorized")),
+            "the API server does not accept the credentials: check the token",
+            401,
+            id="a refused token",
+        ),
+        pytest.param(
+            Answer(403, status(403, "Forbidden", "pods is forbidden")),
+            "the user may not do this: see the Role in the documentation",
+            403,
+            id="a refused verb",
+        ),
+        pytest.param(
+            Answer(409, status(409, "Conflict", "modified")),
+            "replace Pod ns/p: the API server answered 409 Conflict: modified",
+            409,
+            id="a conflict",
+        ),
+        pytest.param(Answer(502, b"<html>"), "answered 502", 502, id="a proxy's page"),
+        pytest.param(Answer(200, b"<html>"), "expected JSON", 200, id="another server"),
+        pytest.param(
+            urllib3.exceptions.MaxRetryError(
+                None, "/", urllib3.exceptions.NewConnectionError(None, "Connection refused")
+            ),
+            "cannot reach https://vim:6443: Connection refused",
+            None,
+            id="nobody listens",
+        ),
+    ],
+)
+def test_a_refusal_is_told_with_what_to_do_next(
+    answer: Any, expected: str, code: int | None
+) -> None:
+    cluster, _ = cluster_of(answer)
+    body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "ns"}}
+    with pytest.raises(ClusterError, match=".") as raised:
+        cluster.replace(body)
+    assert expected in str(raised.value)
+    assert raised.value.status == code
+
+
+def test_the_wait_that_the_server_asks_for_is_kept() -> None:
+    cluster, _ = cluster_of(Answer(429, status(429, "TooManyRequests"), {"Retry-After": "3"}))
+    with pytest.raises(ClusterError) as raised:
+        cluster.evict(POD)
+    assert raised.value.retry_after == 3.0
+
+
+def test_a_message_about_a_secret_never_repeats_its_value() -> None:
+    answer = status(
+        422,
+        "Invalid",
+        'Secret "s" is invalid: data.password: Invalid value: "pl4nted"',
+        details={"causes": [{"field": "data.password", "reason": "FieldValueInvalid"}]},
+    )
+    cluster, _ = cluster_of(Answer(422, answer))
+    body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "ns"}}
+    with pytest.raises(ClusterError) as raised:
+        cluster.create(body)
+    assert "pl4nted" not in str(raised.value)
+    assert "data.password: FieldValueInvalid" in str(raised.value)
+
+
+def test_a_kind_that_is_not_built_in_is_looked_up_once() -> None:
+    resources = {
+        "resources": [
+            {"name": "widgets/status", "kind": "Widget"},
+            {"name": "widgets", "kind": "Widget"},
+        ]
+    }
+    cluster, pool = cluster_of(
+        Answer(200, {"preferredVersion": {"groupVersion": "example.com/v2"}}),
+        Answer(200, resources),
+        Answer(200, {"metadata": {}}),
+        Answer(404, {}),
+    )
+    key = ObjectKey("example.com", "Widget", "ns", "w")
+    cluster.get(key)
+    assert cluster.get(key) is None
+    assert pool.sent[-1][1] == "https://vim:6443/apis/example.com/v2/namespaces/ns/widgets/w"
+    assert len(pool.sent) == 4
+
+
+# --- credentials --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("vim", "header"),
+    [
+        pytest.param({"bearer_token": " t0ken\n"}, "Bearer t0ken", id="a bearer token"),
+        pytest.param({"username": "u", "password": "p"}, "Basic dTpw", id="a user and a password"),
+    ],
+)
+def test_the_credentials_of_a_vim_connection_go_with_every_request(
+    vim: dict[str, str], header: str
+) -> None:
+    cluster, pool = cluster_of(Answer(404, {}), **vim)
+    cluster.get(POD)
+    assert pool.sent[0][3]["Authorization"] == header
+
+
+def test_a_vim_connection_without_credentials_is_refused() -> None:
+    with pytest.raises(ClusterError, match="has no credentials"):
+        connect_vim("https://vim:6443")
+
+
+def test_tls_is_verified_unless_the_options_say_otherwise() -> None:
+    verified = connect_vim("https://vim:6443", bearer_token="t")
+    careless = connect_vim(
+        "https://vim:6443", bearer_token="t", options=Options(insecure_skip_tls_verify=True)
+    )
+    assert verified._pool.connection_pool_kw["cert_reqs"].name == "CERT_REQUIRED"
+    assert careless._pool.connection_pool_kw["cert_reqs"].name == "CERT_NONE"
+
+
+def test_the_ca_is_kept_in_a_private_file_and_removed_in_the_end() -> None:
+    cluster = connect_vim("https://vim:6443", bearer_token="t", ca_text=CERTIFICATE)
+    (file,) = cluster._files
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert file.read_text() == CERTIFICATE
+    cluster.close()
+    assert not file.exists()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(CERTIFICATE, id="as it is"),
+        pytest.param(CERTIFICATE.replace("\n", " "), id="line breaks became spaces"),
+        pytest.param(CERTIFICATE.replace("\n", "\r\n"), id="line breaks of another system"),
+    ],
+)
+def test_a_certificate_is_read_however_its_lines_are_broken(text: str) -> None:
+    assert pem(text) == CERTIFICATE
+    assert pem(text + text) == CERTIFICATE * 2
+
+
+def test_a_kubeconfig_names_server_and_token(tmp_path: Path) -> None:
+    file = tmp_path / "config"
+    file.write_text(
+        json.dumps(
+            {
+                "apiVersion": "v1",
+                "kind": "Config",
+                "clusters": [{"name": "c", "cluster": {"server": "https://k8s:6443"}}],
+                "users": [{"name": "u", "user": {"token": "kt"}}],
+                "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+                "current-context": "x",
+            }
+        )
+    )
+    cluster = connect(str(file))
+    pool = Pool(Answer(404, {}))
+    cluster._pool = pool
+    cluster.get(POD)
+    _, url, _, headers = pool.sent[0]
+    assert url.startswith("https://k8s:6443/")
+    assert headers["authorization"] == "Bearer kt"
+
+
+@pytest.mark.parametrize("context", ["other", None])
+def test_an_unusable_kubeconfig_is_told(tmp_path: Path, context: str | None) -> None:
+    file = tmp_path / "config"
+    file.write_text("apiVersion: v1\nkind: Config\n")
+    with pytest.raises(ClusterError, match="no usable configuration"):
+        connect(str(file), context)

@@ -1,0 +1,386 @@
+"""YAML text to manifests: what comes out, from which line, and what is refused with which words."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+
+import pytest
+import yaml
+
+from container_update import kubeyaml
+from container_update.errors import PackageError
+from container_update.kubeyaml import Limits
+from container_update.manifests import parse
+from container_update.model import ObjectKey
+
+
+def read(text: str, **limits: int):
+    return parse(textwrap.dedent(text).encode(), "f.yaml", "vnf", limits=Limits(**limits))
+
+
+def config_map(data: str) -> str:
+    """A ConfigMap whose ``data`` (from line 5) is this text."""
+    head = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata:\n"
+    return head + textwrap.indent(data, "  ")
+
+
+CONFIG_MAP = """\
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: c}
+"""
+
+FILES = {
+    "one object": (CONFIG_MAP, [("ConfigMap vnf/c", 1)]),
+    "several documents": (
+        CONFIG_MAP + "---\n" + CONFIG_MAP,
+        [("ConfigMap vnf/c", 1), ("ConfigMap vnf/c", 5)],
+    ),
+    "empty documents": (
+        "---\n# nothing\n---\n" + CONFIG_MAP + "---\n...\n---\n",
+        [("ConfigMap vnf/c", 4)],
+    ),
+    "an empty file": ("", []),
+    "comments alone": ("# nothing here\n", []),
+    "CRLF line ends": (CONFIG_MAP.replace("\n", "\r\n"), [("ConfigMap vnf/c", 1)]),
+    "a byte order mark": ("\ufeff" + CONFIG_MAP, [("ConfigMap vnf/c", 1)]),
+    "JSON": (
+        '{\n "apiVersion": "v1",\n "kind": "Pod",\n "metadata": {"name": "p"}}',
+        [("Pod vnf/p", 1)],
+    ),
+    "a namespace of its own": (
+        "apiVersion: v1\nkind: Secret\nmetadata: {name: s, namespace: other}\n",
+        [("Secret other/s", 1)],
+    ),
+    "an object that lives in no namespace": (
+        "apiVersion: v1\nkind: Namespace\nmetadata: {name: n}\n",
+        [("Namespace n", 1)],
+    ),
+    "an unknown kind": (
+        "apiVersion: acme.example/v1\nkind: Gadget\nmetadata: {name: g}\nanything: [1, {a: b}]\n",
+        [("Gadget vnf/g", 1)],
+    ),
+    "kind List": (
+        """\
+        apiVersion: v1
+        kind: List
+        items:
+        - apiVersion: v1
+          kind: ConfigMap
+          metadata: {name: a}
+
+        - {apiVersion: v1, kind: Secret, metadata: {name: b}}
+        """,
+        [("ConfigMap vnf/a", 4), ("Secret vnf/b", 8)],
+    ),
+    "an empty List": ("apiVersion: v1\nkind: List\n", []),
+    "a List in a List": (
+        """\
+        apiVersion: v1
+        kind: List
+        items:
+        - apiVersion: v1
+          kind: List
+          items:
+          - {apiVersion: v1, kind: Secret, metadata: {name: b}}
+        """,
+        [("Secret vnf/b", 7)],
+    ),
+    "a typed list, whose items need not repeat the kind": (
+        """\
+        apiVersion: apps/v1
+        kind: DeploymentList
+        items:
+        - metadata: {name: a}
+        - {apiVersion: apps/v1, kind: Deployment, metadata: {name: b}}
+        """,
+        [("Deployment vnf/a", 4), ("Deployment vnf/b", 5)],
+    ),
+    "a kind that only ends in List": (
+        "apiVersion: acme.example/v1\nkind: AllowList\nmetadata: {name: l}\n",
+        [("AllowList vnf/l", 1)],
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), FILES.values(), ids=FILES)
+def test_every_object_comes_out_with_its_identity_and_line(text, expected):
+    found = [(str(m.key), m.source.line) for m in read(text)]
+    assert found == expected
+
+
+@pytest.mark.parametrize(("text", "expected"), FILES.values(), ids=FILES)
+def test_the_parser_in_python_serves_where_libyaml_is_missing(text, expected, monkeypatch):
+    monkeypatch.setattr(kubeyaml, "_LOADER", yaml.SafeLoader)
+    assert [(str(m.key), m.source.line) for m in read(text)] == expected
+
+
+def test_items_of_a_typed_list_get_the_kind_and_version_of_the_list():
+    text = "apiVersion: apps/v1\nkind: DeploymentList\nitems: [{metadata: {name: a}}]\n"
+    (manifest,) = read(text)
+    assert manifest.key == ObjectKey("apps", "Deployment", "vnf", "a")
+    assert manifest.body == {
+        "metadata": {"name": "a"}, "kind": "Deployment", "apiVersion": "apps/v1",
+    }  # fmt: skip
+
+
+def test_a_source_names_the_path_as_the_package_does():
+    (manifest,) = read("\n\n" + CONFIG_MAP)
+    assert str(manifest.source) == "f.yaml:3"
+
+
+SCALARS = [
+    ("0644", 420), ("0o644", 420), ("-0644", -420), ("0x1A4", 420), ("0b11", 3), ("420", 420),
+    ("1_000", 1000), ("+7", 7), ("08", 8), ("0", 0), ("-0", 0), ("18446744073709551615", 2**64 - 1),
+    ("1.0", 1), ("1.5", 1.5), (".5", 0.5), ("1e3", 1000), ("1.", 1), ("1e400", "1e400"),
+    ("1:30", "1:30"), ("190:20:30", "190:20:30"), ("1.2.3", "1.2.3"), ("0xZZ", "0xZZ"),
+    ("_1", "_1"), ("\u0661\u0662", "\u0661\u0662"),
+    ("yes", True), ("No", False), ("on", True), ("OFF", False), ("y", "y"), ("N", "N"),
+    ("true", True), ("tRUE", "tRUE"),
+    ("~", None), ("null", None), ("", None), ("nUll", "nUll"),
+    ("2026-01-01", "2026-01-01"), ("2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z"),
+    ("=", "="), ("<<", "<<"),
+    ('"0644"', "0644"), ("'yes'", "yes"), ('""', ""), ('"~"', "~"), ("! 12", "12"),
+    ("!!str 12", "12"), ("!!str yes", "yes"), ("!!int '12'", 12), ("!!float 1", 1),
+    ("!!bool 'on'", True), ("!!null ''", None), ("!!timestamp 2026-01-01", "2026-01-01"),
+    ("|\n  a\n  b", "a\nb\n"), (">-\n  a\n  b", "a b"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("written", "value"), SCALARS)
+def test_a_scalar_means_what_it_means_to_kubectl(written, value):
+    (manifest,) = read(config_map(f"k: {written}\n"))
+    found = manifest.body["data"]["k"]
+    assert (found, type(found)) == (value, type(value))
+
+
+KEYS = [
+    ("1", "1"),
+    ("0644", "420"),
+    ("on", "true"),
+    ("no", "false"),
+    ("y", "y"),
+    ("'on'", "on"),
+    ("a.b", "a.b"),
+]
+
+
+@pytest.mark.parametrize(("written", "key"), KEYS)
+def test_a_key_becomes_text(written, key):
+    (manifest,) = read(config_map(f"{written}: v\n"))
+    assert manifest.body["data"] == {key: "v"}
+
+
+MERGES = {
+    "explicit keys win, wherever they stand": (
+        "a: &a {x: '1', y2: '2'}\nb: {x: '9', <<: *a}\nc: {<<: *a, x: '9'}\n",
+        {"b": {"x": "9", "y2": "2"}, "c": {"x": "9", "y2": "2"}},
+    ),
+    "of several the first wins": (
+        "a: &a {x: '1'}\nb: &b {x: '2', z: '3'}\nc: {<<: [*a, *b]}\n", {"c": {"x": "1", "z": "3"}},
+    ),
+    "a quoted << is a key like any other": ("c: {'<<': '1'}\n", {"c": {"<<": "1"}}),
+    "an alias is a value of its own": ("a: &a [x]\nb: *a\n", {"a": ["x"], "b": ["x"]}),
+    "an anchor may be set anew": ("a: &a '1'\nb: &a '2'\nc: *a\n", {"c": "2"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("data", "expected"), MERGES.values(), ids=MERGES)
+def test_anchors_and_merge_keys(data, expected):
+    (manifest,) = read(config_map(data))
+    assert {key: manifest.body["data"][key] for key in expected} == expected
+
+
+def test_a_change_of_one_alias_does_not_show_in_another():
+    (manifest,) = read(config_map("a: &a {x: ['1']}\nb: *a\nc: {<<: *a}\n"))
+    data = manifest.body["data"]
+    data["b"]["x"].append("2")
+    data["c"]["x"].append("3")
+    assert data["a"] == {"x": ["1"]}
+    assert data["b"] == {"x": ["1", "2"]}
+
+
+def test_every_body_can_be_sent_as_json():
+    text = config_map("a: 2026-01-01\nb: 1.5\nc: [~, yes, 0644]\nd: &d {e: 1}\nf: *d\n")
+    (manifest,) = read(text)
+    assert json.loads(json.dumps(manifest.body, allow_nan=False)) == manifest.body
+
+
+NO_OBJECT = "f.yaml:1: expected a Kubernetes object, which is a mapping, found "
+REFUSED = {
+    "text": ("hello\n", NO_OBJECT + "text"),
+    "a list": ("- a\n", NO_OBJECT + "a list"),
+    "a number": ("12\n", NO_OBJECT + "a number"),
+    "no kind": (
+        "apiVersion: v1\n",
+        'f.yaml:1: expected a Kubernetes object with a "kind", found none',
+    ),
+    "a kind that is no text": (
+        "---\n---\nkind: yes\n",
+        'f.yaml:3: expected a Kubernetes object with a "kind", found a boolean',
+    ),
+    "no apiVersion": (
+        "kind: Pod\nmetadata: {name: p}\n",
+        'f.yaml:1: expected an "apiVersion" in the Pod, found nothing',
+    ),
+    "no metadata": (
+        "apiVersion: v1\nkind: Pod\n",
+        'f.yaml:1: expected "metadata" with a name in the Pod, found nothing',
+    ),
+    "metadata that is a list": (
+        "apiVersion: v1\nkind: Pod\nmetadata: []\n",
+        'f.yaml:1: expected "metadata" with a name in the Pod, found a list',
+    ),
+    "no name": (
+        "apiVersion: v1\nkind: Pod\nmetadata: {}\n",
+        'f.yaml:1: expected text as "metadata.name" in the Pod, found none',
+    ),
+    "a generated name": (
+        "apiVersion: v1\nkind: Pod\nmetadata: {generateName: p-}\n",
+        'f.yaml:1: expected text as "metadata.name" in the Pod, found none '
+        "(a generateName names a new object each time)",
+    ),
+    "a name that is a number": (
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: 12}\n",
+        'f.yaml:1: expected text as "metadata.name" in the Pod, found a number: quote it',
+    ),
+    "a namespace that is a boolean": (
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: on}\n",
+        'f.yaml:1: expected text as "metadata.namespace" in the Pod p, found a boolean: quote it',
+    ),
+    "an item of a List": (
+        "apiVersion: v1\nkind: List\nitems:\n- a\n",
+        NO_OBJECT + "text",
+    ),
+    "an item of a List without a name": (
+        "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Pod\n  metadata: {}\n",
+        'f.yaml:4: expected text as "metadata.name" in the Pod, found none',
+    ),
+    "bad syntax": (config_map("a: [\n"), "f.yaml:6: no valid YAML: "),
+    "a tab": (config_map("a:\n\t- b\n"), "f.yaml:6: no valid YAML: "),
+    "an unknown character escape": (config_map('a: "\\q"\n'), "f.yaml:5: no valid YAML: "),
+    "a control character": (
+        config_map("a: \x01\n"),
+        "f.yaml: no valid YAML: the file must be text in UTF-8",
+    ),
+    "a key twice": (
+        config_map("a: x\nb: x\na: y\n"),
+        'f.yaml:7: the key "a" is given twice in one mapping',
+    ),
+    "a key twice, once as a number": (
+        config_map("'1': x\n1: y\n"),
+        'f.yaml:6: the key "1" is given twice in one mapping',
+    ),
+    "a key that is a list": (
+        config_map("? [a]\n: b\n"),
+        "f.yaml:5: a key must be text, found a list: quote it",
+    ),
+    "a key that is empty": (
+        config_map("~: b\n"),
+        "f.yaml:5: a key must be text, found nothing: quote it",
+    ),
+    "a key that is a fraction": (
+        config_map("1.5: b\n"),
+        "f.yaml:5: a key must be text, found a number",
+    ),
+    "an alias of nothing": (config_map("a: *b\n"), "f.yaml:5: the alias *b refers to no anchor"),
+    "an alias of another document": (
+        config_map("a: &b x\n") + "---\n" + config_map("a: *b\n"),
+        "f.yaml:11: the alias *b refers to no anchor",
+    ),
+    "an anchor in itself": (config_map("a: &b [*b]\n"), "f.yaml:5: the anchor &b contains itself"),
+    "a merge of text": (
+        config_map("<<: text\n"),
+        "f.yaml:5: << merges a mapping or a list of them, found text",
+    ),
+    "binary": (config_map("a: !!binary aGk=\n"), "f.yaml:5: !!binary cannot be sent as JSON"),
+    "a set": (
+        config_map("a: !!set {b}\n"),
+        "f.yaml:5: the tag tag:yaml.org,2002:set has no meaning in JSON",
+    ),
+    "a tag of Python's": (
+        config_map("a: !!python/object/apply:os.getpid []\n"),
+        "f.yaml:5: the tag tag:yaml.org,2002:python",
+    ),
+    "a tag of one's own": (
+        config_map("a: !mine b\n"),
+        "f.yaml:5: the tag !mine has no meaning in JSON",
+    ),
+    "a tag that lies": (config_map("a: !!int b\n"), "f.yaml:5: the tag !!int is on text"),
+    "infinity": (
+        config_map("a: -.inf\n"),
+        "f.yaml:5: infinity and NaN are numbers that JSON does not have",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), REFUSED.values(), ids=REFUSED)
+def test_what_is_wrong_is_said_with_file_and_line(text, message):
+    with pytest.raises(PackageError) as caught:
+        read(text)
+    assert str(caught.value).startswith(message)
+
+
+def test_bytes_that_are_no_text_are_refused():
+    with pytest.raises(
+        PackageError, match=r"^f\.yaml: no valid YAML: the file must be text in UTF-8"
+    ):
+        parse(b"a: \xff\xfe\x80", "f.yaml", "vnf")
+
+
+def test_the_values_of_a_secret_are_in_no_message():
+    secret = "apiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData:\n  a: hunter2\n"
+    endings = [
+        "  a: hunter2\n",
+        "  b: !!int hunter2\n",
+        "  - hunter2\n",
+        '  c: "hunter2\n',
+        "  <<: hunter2\n",
+    ]
+    for ending in endings:
+        with pytest.raises(PackageError) as caught:
+            read(secret + ending)
+        assert "hunter2" not in str(caught.value), ending
+
+
+def laughs(levels: int) -> str:
+    """Ten aliases of ten aliases of ...: a few lines that stand for 10 ** levels values."""
+    lines = ["l0: &l0 [x]"]
+    lines += [f"l{i}: &l{i} [{', '.join([f'*l{i - 1}'] * 10)}]" for i in range(1, levels + 1)]
+    return config_map("\n".join(lines) + "\n")
+
+
+OVER_THE_LIMITS = {
+    "a billion laughs": (laughs(9), {}, "more than 500000 values, with aliases written out"),
+    "deep lists": (config_map("a: " + "[" * 100_000), {}, "more than 100 deep inside each other"),
+    "aliases that make it deep": (
+        config_map("a: &a [[[[[[1]]]]]]\nb: [[[[[*a]]]]]\n"),
+        {"depth": 12},
+        "f.yaml:6: mappings and lists more than 12",
+    ),
+    "many values": (config_map("a: [1, 2, 3, 4]\n"), {"nodes": 12}, "more than 12 values"),
+    "many values over all documents": (
+        CONFIG_MAP + "---\n" + CONFIG_MAP,
+        {"nodes": 17},
+        "f.yaml:7: more than 17",
+    ),
+    "a big file": (
+        CONFIG_MAP,
+        {"size": 20},
+        "a YAML file of at most 20 bytes was expected, this one has 51",
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "limits", "message"), OVER_THE_LIMITS.values(), ids=OVER_THE_LIMITS
+)
+def test_what_goes_over_a_limit_is_refused(text, limits, message):
+    with pytest.raises(PackageError) as caught:
+        read(text, **limits)
+    assert message in str(caught.value)
+
+
+def test_what_stays_within_the_limits_is_read():
+    assert len(read(CONFIG_MAP + "---\n" + CONFIG_MAP, nodes=18, depth=2, size=106)) == 2

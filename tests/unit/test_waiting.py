@@ -1,0 +1,82 @@
+"""Waiting: until done, at most until the deadline, and no longer than trouble may last."""
+
+from __future__ import annotations
+
+import pytest
+
+from container_update.informer import Informer
+from container_update.readiness import DONE, Readiness, State
+from container_update.waiting import AbortedError, NotReadyError, Waiter
+from tests.unit.fakes import FakeCluster
+
+PROGRESSING = Readiness(State.PROGRESSING, "1 of 2 pods are ready")
+FAILING = Readiness(State.FAILING, "container a: ImagePullBackOff")
+FAILED = Readiness(State.FAILED, "ProgressDeadlineExceeded")
+
+
+class ScriptedInformer(Informer):
+    """Every wait takes a second of the test's clock; there is nothing to wait for."""
+
+    def __init__(self) -> None:
+        super().__init__(FakeCluster())
+        self.now = 0.0
+        self.reads = 0
+
+    def wait(self, seconds: float) -> None:
+        self.now += min(1.0, seconds)
+
+    def list(self, collections: object) -> None:
+        self.reads += 1
+
+
+def wait(*verdicts: Readiness, deadline: float = 60.0, grace: float = 5.0) -> ScriptedInformer:
+    """Wait on these verdicts, one a second, the last one for ever."""
+    informer = ScriptedInformer()
+    waiter = Waiter(informer, grace, clock=lambda: informer.now)
+    remaining = list(verdicts)
+
+    def judge() -> Readiness:
+        return remaining.pop(0) if len(remaining) > 1 else remaining[0]
+
+    waiter.until_done(judge, deadline, [])
+    return informer
+
+
+def test_it_returns_as_soon_as_it_is_done() -> None:
+    assert wait(PROGRESSING, PROGRESSING, DONE).now == 2.0
+
+
+def test_a_failure_is_raised_at_once_with_its_cause() -> None:
+    with pytest.raises(NotReadyError, match="ProgressDeadlineExceeded"):
+        wait(PROGRESSING, FAILED, DONE)
+
+
+def test_trouble_that_passes_within_the_grace_period_is_no_failure() -> None:
+    assert wait(FAILING, FAILING, FAILING, PROGRESSING, FAILING, FAILING, DONE).now == 6.0
+
+
+def test_trouble_that_lasts_for_the_grace_period_is_raised_with_its_cause() -> None:
+    informer = ScriptedInformer()
+    waiter = Waiter(informer, 5.0, clock=lambda: informer.now)
+    with pytest.raises(NotReadyError, match="ImagePullBackOff"):
+        waiter.until_done(lambda: FAILING, 60.0, [])
+    assert informer.now == 5.0
+
+
+def test_a_timeout_tells_what_was_waited_for() -> None:
+    with pytest.raises(NotReadyError, match="not ready in time: 1 of 2 pods are ready"):
+        wait(PROGRESSING, deadline=3.0)
+
+
+def test_a_last_read_can_still_find_it_done() -> None:
+    informer = wait(PROGRESSING, PROGRESSING, PROGRESSING, PROGRESSING, DONE, deadline=3.0)
+    assert informer.reads == 1
+    assert informer.now == 3.0
+
+
+def test_it_gives_up_when_another_step_failed() -> None:
+    informer = ScriptedInformer()
+    waiter = Waiter(informer, 5.0, clock=lambda: informer.now)
+    waiter.abort()
+    with pytest.raises(AbortedError):
+        waiter.until_done(lambda: PROGRESSING, 60.0, [])
