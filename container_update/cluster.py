@@ -314,7 +314,8 @@ class KubernetesCluster:
                 event = json.loads(line)
                 body = event["object"]
             except (ValueError, KeyError) as error:
-                raise ClusterError(f"{what}: the connection broke within an event") from error
+                text = f"{what}: the connection broke within an event"
+                raise ClusterError(text, transient=True) from error
             if event["type"] == "ERROR":
                 code = body.get("code")
                 raise ClusterError(
@@ -419,7 +420,8 @@ class KubernetesCluster:
         except urllib3.exceptions.HTTPError as error:
             raise ClusterError(
                 f"{what}: cannot reach {self._configuration.host}: {_cause(error)}: check the "
-                "address, the network and the CA certificate"
+                "address, the network and the CA certificate",
+                transient=not _is_tls(error),
             ) from error
 
     def _headers(self, has_body: bool) -> dict[str, str]:
@@ -480,7 +482,8 @@ def _lines(what: str, response: Any) -> Iterator[bytes]:
             *lines, rest = (rest + chunk).split(b"\n")
             yield from filter(None, lines)
     except (urllib3.exceptions.HTTPError, OSError) as error:
-        raise ClusterError(f"{what}: the connection broke: {_cause(error)}") from error
+        text = f"{what}: the connection broke: {_cause(error)}"
+        raise ClusterError(text, transient=True) from error
 
 
 def _cause(error: BaseException) -> str:
@@ -491,9 +494,24 @@ def _cause(error: BaseException) -> str:
     return _CONNECTION.sub("", str(error))
 
 
+def _is_tls(error: BaseException) -> bool:
+    """A certificate that does not fit will not fit the next time either."""
+    import urllib3  # noqa: PLC0415
+
+    reason = getattr(error, "reason", None)
+    return isinstance(error, urllib3.exceptions.SSLError) or (
+        isinstance(reason, BaseException) and _is_tls(reason)
+    )
+
+
 _CONNECTION = re.compile(r"^(<[^>]*>|\w+\([^)]*\)|None): ")
 """How urllib3 begins a message: with the connection object."""
 
+
+_TRANSIENT = frozenset({429, 500, 502, 503, 504})
+
+_TOO_LARGE = "request is too large"
+"""What etcd says, through the API server and with status 500."""
 
 _ADVICE = {
     401: "the API server does not accept the credentials: check the token",
@@ -514,7 +532,10 @@ def _refuse(what: str, status: int, data: bytes, headers: Mapping[str, str]) -> 
         f"{what}: the API server answered {status} {reason}".rstrip(),
         message[:_MESSAGE_LIMIT],
     ]
-    if status in _ADVICE:
+    too_large = status == 413 or _TOO_LARGE in str(body.get("message", ""))
+    if too_large:
+        parts.append("the object is too large for the cluster's database: make it smaller")
+    elif status in _ADVICE:
         parts.append(_ADVICE[status])
     retry_after = headers.get("Retry-After", "")
     raise ClusterError(
@@ -522,7 +543,14 @@ def _refuse(what: str, status: int, data: bytes, headers: Mapping[str, str]) -> 
         status=status,
         reason=reason,
         retry_after=float(retry_after) if retry_after.isdigit() else None,
+        transient=status in _TRANSIENT and not too_large and not _is_budget(body),
     )
+
+
+def _is_budget(body: Json) -> bool:
+    """An eviction that a PodDisruptionBudget forbids: only the pods can change that."""
+    causes = (body.get("details") or {}).get("causes") or ()
+    return any(cause.get("reason") == "DisruptionBudget" for cause in causes)
 
 
 def _without_values(body: Json) -> str:

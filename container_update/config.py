@@ -30,6 +30,15 @@ class Options:
         "CrashLoopBackOff, ...) before the update fails.",
         0,
     )
+    retry_seconds: float = _option(
+        60.0, "How long a request is tried again while the API server is away or overloaded.", 0
+    )
+    lease_seconds: float = _option(
+        60.0,
+        "After how long without a sign of life another host may take over an update. Clocks of "
+        "hosts must agree within less than this.",
+        3,
+    )
     workers: int = _option(32, "How many workloads restart at the same time.", 1)
     request_timeout: float = _option(30.0, "How long one request to the API server may take.", 1)
     page_size: int = _option(500, "How many objects one page of a list holds.", 1)

@@ -15,6 +15,7 @@ from container_update import diff, workload
 from container_update.model import Json, Step
 
 _CONTENT = ("data", "binaryData", "type", "immutable")
+_OVERLAID = ("labels", "annotations")
 
 _SERVER_METADATA = (
     "creationTimestamp",
@@ -42,10 +43,8 @@ def restored(step: Step, live: Json) -> Json:
     """The live object with everything that the step writes put back to what it was before."""
     assert step.before is not None, "what was created is deleted, not restored"
     if step.is_config:
-        changed = copy.deepcopy(live)
-        for field in _CONTENT:
-            _copy_field(step.before, changed, field)
-        return changed
+        assert step.content is not None, "a configuration step always has its manifest"
+        return _with_content_of_before(step.before, step.content, live)
     before = diff.images(step.before)
     images = {name: before[name] for name in step.images if name in before}
     changed = workload.with_images(live, images)
@@ -93,10 +92,22 @@ def _with_content(live: Json, manifest: Json) -> Json:
     if manifest.get("kind") == "Secret":
         _fold_string_data(manifest, changed)
     metadata = changed["metadata"]
-    for field in ("labels", "annotations"):
+    for field in _OVERLAID:
         merged = {**(metadata.get(field) or {}), **(manifest["metadata"].get(field) or {})}
         if merged:
             metadata[field] = merged
+    return changed
+
+
+def _with_content_of_before(before: Json, manifest: Json, live: Json) -> Json:
+    """The content of before, and its labels and annotations where the manifest's were laid over."""
+    changed = copy.deepcopy(live)
+    for field in _CONTENT:
+        _copy_field(before, changed, field)
+    for field in _OVERLAID:
+        for name in manifest["metadata"].get(field) or ():
+            target = changed["metadata"].setdefault(field, {})
+            _copy_field(before["metadata"].get(field) or {}, target, name)
     return changed
 
 

@@ -37,6 +37,7 @@ class ClusterError(ContainerUpdateError):
     :param status: the HTTP status, or None where there was no answer.
     :param reason: the ``reason`` of the server's Status object ('Conflict', 'AlreadyExists', ...).
     :param retry_after: seconds the server asked to wait, where it did.
+    :param transient: the same request may succeed a little later.
     """
 
     exit_status = 6
@@ -48,11 +49,13 @@ class ClusterError(ContainerUpdateError):
         status: int | None = None,
         reason: str = "",
         retry_after: float | None = None,
+        transient: bool = False,
     ) -> None:
         super().__init__(message)
         self.status = status
         self.reason = reason
         self.retry_after = retry_after
+        self.transient = transient
 
 
 class UpdateFailedError(ContainerUpdateError):
@@ -79,3 +82,15 @@ class UpdateInProgressError(ContainerUpdateError):
     """Another update of the same VNF instance runs: wait for it. Nothing was written."""
 
     exit_status = 9
+
+
+class UpdateInterruptedError(UpdateFailedError):
+    """The update was told to stop: it was undone, or left in the journal if so asked."""
+
+    exit_status = 10
+
+
+class LockLostError(ContainerUpdateError):
+    """The lock could not be kept, so that another may go on: this run stopped where it was."""
+
+    exit_status = 11

@@ -68,13 +68,16 @@ def match(old: ByPath, listed: ByPath, kept: ByPath, others: ByPath) -> Matching
     new_others = _index_needed(others, missing)
     new_by_key = {**new_others, **new_kept, **new_listed}
     _refuse_strangers(old_by_key, new_by_key, new_listed)
-    _refuse_lost_files(old, kept, new_by_key)
+    _refuse_lost_files(old, {*kept, *listed}, new_by_key)
+    empty = {path for path in kept if not old.get(path)}
     new_here = [m for m in {**new_kept, **new_listed}.values() if m.key not in old_by_key]
     return Matching(
         pairs=tuple((m, new_by_key.get(m.key)) for m in old_by_key.values()),
         added=tuple(m for m in new_here if m.key.is_config),
         not_added=tuple(m for m in new_here if not m.key.is_config),
-        def_files=_def_files(old, tuple(listed), new_by_key, {m.source.path for m in new_here}),
+        def_files=_def_files(
+            old, tuple(listed), new_by_key, {*empty, *(m.source.path for m in new_here)}
+        ),
     )
 
 
@@ -122,10 +125,12 @@ def _refuse_strangers(
             )
 
 
-def _refuse_lost_files(old: ByPath, kept: ByPath, new: Mapping[ObjectKey, Manifest]) -> None:
+def _refuse_lost_files(
+    old: ByPath, there: Container[str], new: Mapping[ObjectKey, Manifest]
+) -> None:
     """A def-file that is gone must have left all of its objects elsewhere: the VNFM needs them."""
     for path, manifests in old.items():
-        if path in kept:
+        if path in there:
             continue
         for manifest in manifests:
             if manifest.key not in new:
@@ -139,14 +144,14 @@ def _def_files(
     old: ByPath,
     listed: Sequence[str],
     new: Mapping[ObjectKey, Manifest],
-    homes_of_new: Container[str],
+    staying: Container[str],
 ) -> tuple[str, ...]:
     """An old path whose objects are all elsewhere now is replaced by where they are; a file that
     still holds an object stays. No object drops out: the VNFM terminates from this list."""
     result: list[str] = []
     for path, manifests in old.items():
         homes = [new[m.key].source.path if m.key in new else path for m in manifests]
-        stays = path in homes or path in homes_of_new
+        stays = path in homes or path in staying
         result.extend([path] if stays else [])
         result.extend(home for home in homes if home != path)
     return tuple(dict.fromkeys([*result, *listed]))

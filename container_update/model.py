@@ -340,8 +340,9 @@ class WatchEvent:
 class Cluster(Protocol):
     """An API server. Every method may raise ClusterError; nothing is retried behind its back."""
 
-    requests: int
-    """How many requests were sent so far."""
+    @property
+    def requests(self) -> int:
+        """How many requests were sent so far."""
 
     def list(self, collection: Collection) -> Listing:
         """Every object of the collection, in pages."""

@@ -8,7 +8,7 @@ changed key of a changed object reaches it or its image changes.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from container_update import diff, references, workload
@@ -72,24 +72,34 @@ def make_plan(
         instance_id=instance_id,
         steps=steps,
         unchanged=tuple(key for key in known if key not in touched),
-        ignored=tuple(_ignored(matching)),
+        ignored=tuple(_ignored(matching, {step.key for step in config})),
         notes=tuple(planner.notes),
         def_files=matching.def_files,
-        manifests=tuple(_in_force(matching)),
+        manifests=in_force(matching),
     )
 
 
-def _ignored(matching: Matching) -> Iterator[Note]:
+_LAID_OVER = ("metadata.labels", "metadata.annotations")
+"""Of configuration that is written, these take effect along with the content."""
+
+
+def _ignored(matching: Matching, written: Container[ObjectKey]) -> Iterator[Note]:
     for old, new in matching.pairs:
-        if new is not None:
-            for path in diff.ignored_fields(old, new):
+        if new is None:
+            continue
+        for path in diff.ignored_fields(old, new):
+            if not (old.key in written and path.startswith(_LAID_OVER)):
                 yield Note(old.key, f"{path} differs and does not take effect ({new.source})")
     for new in matching.not_added:
         yield Note(new.key, f"is new in {new.source} and is not created by a modify operation")
 
 
+def in_force(matching: Matching) -> tuple[Manifest, ...]:
+    """The manifests that describe the CNF after the update: old ones with what takes effect."""
+    return tuple(_in_force(matching))
+
+
 def _in_force(matching: Matching) -> Iterator[Manifest]:
-    """The manifests that describe the CNF after the update."""
     for old, new in matching.pairs:
         if new is None:
             yield old
@@ -290,7 +300,8 @@ class _Planner:
 
 
 def _touches(use: references.Use, change: Change) -> bool:
-    return change.whole or use.keys is None or bool(use.keys & change.keys)
+    used = change.keys if use.keys is None else change.keys & use.keys
+    return change.whole or bool(used)
 
 
 def _opt_out(body: Json) -> str:

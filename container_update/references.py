@@ -7,6 +7,7 @@ do is turn a piece of the spec into :class:`Use` values. Pure.
 from __future__ import annotations
 
 import enum
+import posixpath
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -133,46 +134,74 @@ _VOLUME_SECRETS: Mapping[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class _Mounts:
+    """Who mounts a volume, and what of it."""
+
     containers: frozenset[str]
     reach: Reach
+    sub_paths: frozenset[str] | None
+    """What of the volume is mounted, None where all of it is or may be."""
 
+    def keys(self, source: Mapping[str, Any]) -> frozenset[str] | None:
+        """The keys of a ConfigMap or Secret in the volume that a container can see."""
+        items = source.get("items")
+        if not items:
+            return self.sub_paths
+        shown = frozenset(str(i.get("key")) for i in items if self._show(str(i.get("path"))))
+        return shown or KEYS_ALL
 
-def _mounts(pod_spec: Mapping[str, Any], volume: str) -> _Mounts:
-    """Who mounts a volume, and whether a refresh by the kubelet reaches all of them."""
-    names: set[str] = set()
-    reach = Reach.VOLUME
-    for group, _, container in _all_containers(pod_spec):
-        for mount in container.get("volumeMounts") or ():
-            if mount.get("name") != volume:
-                continue
-            names.add(str(container.get("name")))
-            start = _reach_of_start(group, container)
-            if start is Reach.POD:
-                reach = Reach.POD
-            elif (mount.get("subPath") or mount.get("subPathExpr")) and reach is Reach.VOLUME:
-                reach = Reach.CONTAINER
-    return _Mounts(frozenset(names), reach)
-
-
-def _item_keys(source: Mapping[str, Any]) -> frozenset[str] | None:
-    items = source.get("items")
-    return frozenset(str(item.get("key")) for item in items) if items else KEYS_ALL
+    def _show(self, path: str) -> bool:
+        paths = self.sub_paths
+        return paths is None or any(f"{path}/".startswith(f"{below}/") for below in paths)
 
 
 @dataclass(frozen=True)
 class _Place:
-    """Where a volume's content is named, and who sees it."""
+    """A place that puts a ConfigMap or Secret into a volume."""
 
     what: str
     path: str
     mounts: _Mounts
 
     def use(self, kind: str, name: object, source: Json) -> Iterator[Use]:
-        """The use of a ``configMap`` or ``secret`` source, none where it names nothing."""
         if name:
-            keys, optional = _item_keys(source), bool(source.get("optional"))
-            containers, reach = self.mounts.containers, self.mounts.reach
-            yield Use(kind, str(name), keys, self.what, self.path, containers, reach, optional)
+            yield Use(
+                kind,
+                str(name),
+                self.mounts.keys(source),
+                self.what,
+                self.path,
+                self.mounts.containers,
+                self.mounts.reach,
+                bool(source.get("optional")),
+            )
+
+
+def _mounts(pod_spec: Mapping[str, Any], volume: str) -> _Mounts:
+    names: set[str] = set()
+    sub_paths: set[str] = set()
+    reach = Reach.VOLUME
+    for group, _, container in _all_containers(pod_spec):
+        for mount in container.get("volumeMounts") or ():
+            if mount.get("name") != volume:
+                continue
+            names.add(str(container.get("name")))
+            sub_paths.add(_sub_path(mount))
+            start = _reach_of_start(group, container)
+            if start is Reach.POD:
+                reach = Reach.POD
+            elif (mount.get("subPath") or mount.get("subPathExpr")) and reach is Reach.VOLUME:
+                reach = Reach.CONTAINER
+    whole = not sub_paths or _WHOLE in sub_paths
+    return _Mounts(frozenset(names), reach, None if whole else frozenset(sub_paths))
+
+
+_WHOLE = "."
+
+
+def _sub_path(mount: Mapping[str, Any]) -> str:
+    """What a mount shows of its volume; what an expression comes to, only the kubelet knows."""
+    sub_path = None if mount.get("subPathExpr") else mount.get("subPath")
+    return posixpath.normpath(sub_path or _WHOLE)
 
 
 def _volumes(pod_spec: Mapping[str, Any]) -> Iterator[Use]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from container_update import edits, readiness
+from container_update import diff, edits, readiness
 from container_update.errors import ClusterError
 from container_update.model import (
     INSTANCE_LABEL,
@@ -38,25 +38,61 @@ class Restarter:
     cluster: Cluster
     waiter: Waiter
     instance_id: str | None = None
+    resumed: bool = False
+    """A run before this one was cut short: objects may be as the steps want them already."""
 
     # --- writing --------------------------------------------------------------------------------
 
     def write_config(self, step: Step) -> None:
-        """Create, replace or recreate a ConfigMap or Secret."""
-        assert step.content is not None, "a configuration step always has its manifest"
-        if step.before is None:
-            labels = {INSTANCE_LABEL: self.instance_id} if self.instance_id else {}
-            self.cluster.create(edits.new_object(step.content, step.key.namespace, labels))
-        elif step.action is Action.RECREATE:
-            self.recreate(edits.desired(step, step.before))
-        else:
-            self.write(step, step.before, edits.desired, edits.is_untouched)
+        """Create, replace or recreate a ConfigMap or Secret.
 
-    def recreate(self, body: Json) -> None:
+        :raises ChangedByAnotherError: it is neither as planned nor as wanted.
+        """
+        live = self._as_planned(step)
+        if live is not None and live is not step.before and edits.is_applied(step, live):
+            return
+        if live is None:
+            self._create_config(step)
+        elif step.action is Action.REPLACE:
+            self.write(step, live, edits.desired, edits.is_untouched)
+        elif step.action is Action.RECREATE and edits.is_untouched(step, live):
+            self.recreate(step, edits.desired(step, live))
+        else:
+            raise ChangedByAnotherError(f"{step.key} was changed by another since it was read")
+
+    def _as_planned(self, step: Step) -> Json | None:
+        """The live object: what the plan was made from, unless time has passed since."""
+        return self.cluster.get(step.key) if self.resumed else step.before
+
+    def _create_config(self, step: Step) -> None:
+        assert step.content is not None, "a configuration step always has its manifest"
+        if step.action is Action.REPLACE:
+            raise ChangedByAnotherError(f"{step.key} was deleted by another")
+        if step.before is not None:
+            body = edits.new_object(edits.desired(step, step.before), step.key.namespace, {})
+        else:
+            labels = {INSTANCE_LABEL: self.instance_id} if self.instance_id else {}
+            body = edits.new_object(step.content, step.key.namespace, labels)
+        self._create(body, lambda live: edits.is_applied(step, live))
+
+    def recreate(self, step: Step, body: Json) -> None:
         """Delete the object with the UID in *body* and create it with that content."""
-        key = ObjectKey.of(body)
-        self.cluster.delete(key, uid=body["metadata"]["uid"])
-        self.cluster.create(edits.new_object(body, key.namespace, {}))
+        self.cluster.delete(step.key, uid=body["metadata"]["uid"])
+        again = edits.new_object(body, step.key.namespace, {})
+        self._create(again, lambda live: diff.content(live) == diff.content(body))
+
+    def _create(self, body: Json, is_ours: Callable[[Json], bool]) -> Json:
+        """Create it; if it is there already it may be the answer that got lost."""
+        try:
+            return self.cluster.create(body)
+        except ClusterError as error:
+            key = ObjectKey.of(body)
+            live = self.cluster.get(key) if error.status == 409 else None
+            if error.status != 409 or live is None:
+                raise
+            if not is_ours(live):
+                raise ChangedByAnotherError(f"{key} was created by another") from error
+            return live
 
     def write(
         self,
@@ -91,18 +127,22 @@ class Restarter:
 
     # --- restarting -----------------------------------------------------------------------------
 
-    def restart(self, step: Step, deadline: float) -> None:
+    def restart(self, step: Step, old_pods: frozenset[str], deadline: float) -> None:
         """Write the workload and wait until all it owns is new.
 
+        :param old_pods: UIDs of pods that are known to be from before.
         :raises NotReadyError: it did not get there.
+        :raises ChangedByAnotherError: it is neither as planned nor as wanted.
         """
         assert step.before is not None, "a workload to restart is live"
         if step.action is Action.RECREATE_POD:
-            new = edits.recreated_pod(step.before, step.images)
-            self.replace_pod(step.key, step.before["metadata"]["uid"], new, deadline)
+            self._recreate_pod(step, step.before, deadline)
             return
-        before = self.pods(step.before)
-        written = self.write(step, step.before, edits.desired, edits.is_untouched)
+        live = self._as_planned(step)
+        if live is None or not edits.is_applied(step, live):
+            owned = self.pods(step.before)
+            old_pods |= {pod["metadata"]["uid"] for pod in owned}
+        written = self.write(step, live, edits.desired, edits.is_untouched)
         if written["metadata"]["resourceVersion"] == step.before["metadata"]["resourceVersion"]:
             return  # admission made of it what was there: nothing restarts
         self.waiter.informer.observe(written)
@@ -110,9 +150,21 @@ class Restarter:
             baseline = Baseline.of([step.before], tuple(step.images))
             self.until(step.key, lambda live: readiness.pod_restarted(live, baseline), deadline)
         elif step.action is Action.ROLL:
-            self.until_new(step.key, Baseline.of(before), deadline)
+            self.until_new(step.key, Baseline(old_pods), deadline)
         elif step.action is Action.EVICT:
-            self.evict_one_by_one(step.key, before, deadline)
+            old = [pod for pod in self.pods(written) if pod["metadata"]["uid"] in old_pods]
+            self.evict_one_by_one(step.key, old, deadline)
+
+    def _recreate_pod(self, step: Step, before: Json, deadline: float) -> None:
+        new = edits.recreated_pod(before, step.images)
+        live = self._as_planned(step)
+        old_uid = before["metadata"]["uid"]
+        if live is not None and live["metadata"]["uid"] != old_uid:
+            if diff.images(live) != diff.images(new):
+                raise ChangedByAnotherError(f"{step.key} was made again by another")
+            self._until_recreated(step.key, old_uid, deadline)
+        else:
+            self.replace_pod(step.key, old_uid, new, deadline)
 
     def pods(self, live: Json) -> tuple[Json, ...]:
         """The pods that the workload owns now."""
@@ -152,10 +204,14 @@ class Restarter:
 
     def replace_pod(self, key: ObjectKey, old_uid: str, new: Json, deadline: float) -> None:
         """Delete the Pod with that UID, wait until it is gone, create *new*, wait until Ready."""
-        old = Baseline(frozenset({old_uid}))
         self.cluster.delete(key, uid=old_uid)
         self.until_gone(key, old_uid, deadline)
-        self.waiter.informer.observe(self.cluster.create(new))
+        created = self._create(new, lambda live: diff.images(live) == diff.images(new))
+        self.waiter.informer.observe(created)
+        self._until_recreated(key, old_uid, deadline)
+
+    def _until_recreated(self, key: ObjectKey, old_uid: str, deadline: float) -> None:
+        old = Baseline(frozenset({old_uid}))
         self._wait(key, lambda: readiness.pod_recreated(self._live(key), old), deadline)
 
     def until_gone(self, key: ObjectKey, uid: str, deadline: float) -> None:

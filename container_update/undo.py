@@ -77,7 +77,7 @@ class Undo:
         if _replaceable(step, live):
             self.restarter.write(step, live, edits.restored, edits.is_applied)
         else:
-            self.restarter.recreate(edits.restored(step, live))
+            self.restarter.recreate(step, edits.restored(step, live))
         return Undone.RESTORED
 
     def _created_config(self, step: Step, live: Json | None) -> Undone:

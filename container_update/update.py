@@ -8,14 +8,13 @@ Each line of :func:`update` is a module of that name.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from container_update import csar, inventory, manifests, matching
+from container_update import csar, inventory, journal, manifests, matching
 from container_update.config import Options
 from container_update.errors import PlanError
-from container_update.execute import execute
 from container_update.informer import Informer
 from container_update.model import (
     Cluster,
@@ -24,42 +23,46 @@ from container_update.model import (
     Outcome,
     Package,
     Plan,
-    StepState,
+    StepResult,
     UpdateRequest,
 )
-from container_update.plan import collections, make_plan
+from container_update.plan import collections, in_force, make_plan
+from container_update.recovery import Instance
+from container_update.retry import RetryingCluster
+from container_update.stopping import Stop
 
 
 def update(
     request: UpdateRequest,
     cluster: Cluster,
     options: Options = Options(),  # noqa: B008
+    stop: Stop | None = None,
 ) -> Outcome:
     """Move a running CNF from its old package to the new one, restarting no more than needed.
 
+    :param stop: asked from elsewhere, ends the update early.
     :returns: the plan, what became of each step, and the pods of every VDU.
     :raises PackageError: a package or the request is wrong; nothing was written.
     :raises PlanError: the cluster is in no state to be updated; nothing was written.
     :raises ClusterError: the API server cannot be read; nothing was written.
+    :raises UpdateInProgressError: another update of this instance runs; nothing was written.
     :raises UpdateFailedError: a workload did not get ready; everything was put back.
     :raises UndoIncompleteError: the same, and something could not be put back.
+    :raises UpdateInterruptedError: *stop* was asked; everything was put back, or left if so asked.
     """
     began, sent_before = time.monotonic(), cluster.requests
-    with _prepared(request, cluster, options) as prepared:
-        results = execute(prepared.plan, cluster, prepared.informer, options)
-        live = prepared.informer.live
-        restarted = {
-            result.step.key: tuple(
-                pod["metadata"]["name"] for pod in prepared.informer.pods_of(live[result.step.key])
-            )
-            for result in results
-            if result.state is StepState.DONE and result.step.key in live
-        }
+    stop = stop or Stop()
+    asked = RetryingCluster(cluster, options.retry_seconds)
+    packages = _read_packages(request)
+    instance = Instance(asked, request.namespace, request.instance_id, options)
+    resumed = instance.recover(target=journal.target_of(packages.in_force), stop=stop)
+    with _planned(packages, request, asked, options) as (plan, informer):
+        results = () if plan.is_empty else instance.run(plan, informer, stop)
         return Outcome(
-            plan=prepared.plan,
-            results=results,
-            vnfcs=inventory.vnfcs(prepared.vdus, prepared.plan.manifests, live),
-            restarted={key: pods for key, pods in restarted.items() if not key.is_config},
+            plan=plan,
+            results=(*(resumed.results if resumed else ()), *results),
+            vnfcs=inventory.vnfcs(packages.vdus, plan.manifests, informer.live),
+            restarted=_restarted(results, informer),
             requests=cluster.requests - sent_before,
             seconds=time.monotonic() - began,
         )
@@ -71,35 +74,60 @@ def plan_update(
     options: Options = Options(),  # noqa: B008
 ) -> Plan:
     """What :func:`update` would do; writes nothing, raises the same errors."""
-    with _prepared(request, cluster, options) as prepared:
-        return prepared.plan
+    asked = RetryingCluster(cluster, options.retry_seconds)
+    with _planned(_read_packages(request), request, asked, options) as (plan, _):
+        return plan
 
 
 @dataclass(frozen=True)
-class _Prepared:
-    plan: Plan
-    informer: Informer
-    vdus: dict[str, str]
+class _Packages:
+    """What the two packages say, without a look at the cluster."""
+
+    matched: matching.Matching
+    vdus: Mapping[str, str]
+    in_force: tuple[Manifest, ...]
+
+    @property
+    def keys(self) -> list[ObjectKey]:
+        """Every object that the update may concern."""
+        old = [manifest.key for manifest, _ in self.matched.pairs]
+        return old + [manifest.key for manifest in self.matched.added]
+
+
+def _read_packages(request: UpdateRequest) -> _Packages:
+    with csar.open_package(request.old) as old, csar.open_package(request.new) as new:
+        matched = _match(request, old, new)
+        return _Packages(matched, dict(new.vdus()), in_force(matched))
 
 
 @contextmanager
-def _prepared(request: UpdateRequest, cluster: Cluster, options: Options) -> Iterator[_Prepared]:
-    """The packages opened, compared with each other and with the cluster."""
-    with csar.open_package(request.old) as old, csar.open_package(request.new) as new:
-        matched = _match(request, old, new)
-        vdus = dict(new.vdus())
-        keys = [manifest.key for manifest, _ in matched.pairs]
-        keys += [manifest.key for manifest in matched.added]
-        with Informer(cluster, watch_seconds=options.watch_seconds) as informer:
-            informer.list(collections(keys))
-            _refuse_missing_namespaces(keys, cluster, informer)
-            plan = make_plan(
-                matched,
-                informer.live,
-                namespace=request.namespace,
-                instance_id=request.instance_id,
-            )
-            yield _Prepared(plan, informer, vdus)
+def _planned(
+    packages: _Packages, request: UpdateRequest, cluster: Cluster, options: Options
+) -> Iterator[tuple[Plan, Informer]]:
+    """The packages compared with what is live, which stays known while the block runs."""
+    with Informer(cluster, watch_seconds=options.watch_seconds) as informer:
+        informer.list(collections(packages.keys))
+        _refuse_missing_namespaces(packages.keys, cluster, informer)
+        plan = make_plan(
+            packages.matched,
+            informer.live,
+            namespace=request.namespace,
+            instance_id=request.instance_id,
+        )
+        yield plan, informer
+
+
+def _restarted(
+    results: Sequence[StepResult], informer: Informer
+) -> dict[ObjectKey, tuple[str, ...]]:
+    """The pods that each restarted workload has now."""
+    found = {}
+    for result in results:
+        live = informer.get(result.step.key)
+        if live is not None and not result.step.is_config:
+            pods = informer.pods_of(live) if live["kind"] != "Pod" else (live,)
+            found[result.step.key] = tuple(pod["metadata"]["name"] for pod in pods)
+    return found
 
 
 def _match(request: UpdateRequest, old: Package, new: Package) -> matching.Matching:

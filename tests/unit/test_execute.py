@@ -9,7 +9,7 @@ import pytest
 
 from container_update.config import Options
 from container_update.errors import ClusterError, UndoIncompleteError, UpdateFailedError
-from container_update.execute import execute
+from container_update.execute import Execution
 from container_update.informer import Informer
 from container_update.model import Action, Collection, ObjectKey, Outcome, Plan, Step, StepState
 from tests.unit.fakes import FakeCluster, config_map, pod
@@ -41,7 +41,7 @@ def run(cluster: FakeCluster, *steps: Step, **options: Any) -> Any:
     with informer:
         informer.list({Collection.of(step.key) for step in steps})
         cluster.calls.clear()
-        return execute(plan, cluster, informer, Options(timeout=2, **options))
+        return Execution(plan, cluster, informer, Options(timeout=2, **options)).run()
 
 
 def failure(cluster: FakeCluster, *steps: Step, **options: Any) -> tuple[str, Outcome]:

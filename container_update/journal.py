@@ -1,0 +1,265 @@
+"""What is needed to undo an update or to go on with it, kept in the cluster as Secrets.
+
+Written before the first change and removed after the last: where there is a journal, an update is
+under way or was cut short, and any host can finish or undo it. A Secret, because it holds what the
+CNF's own Secrets held. Nothing of that is ever in :meth:`Record.summary`.
+"""
+
+from __future__ import annotations
+
+import base64
+import enum
+import gzip
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from container_update.errors import ClusterError, ContainerUpdateError, UpdateInProgressError
+from container_update.model import (
+    Action,
+    Cluster,
+    Json,
+    Manifest,
+    ObjectKey,
+    Reason,
+    Step,
+)
+
+_PART_BYTES = 700_000
+"""What one Secret holds; the API server allows 1 MiB for all of its data."""
+
+_LABEL = "container-update/journal"
+_FORMAT = 1
+
+
+class Phase(enum.Enum):
+    """Which way the update was going."""
+
+    UPDATE = "update"
+    UNDO = "undo"
+
+
+@dataclass(frozen=True)
+class Record:
+    """One update that is under way."""
+
+    operation: str
+    """An id for this run, for logs and the lock."""
+    host: str
+    started: str
+    """When, in UTC (RFC 3339)."""
+    target: str
+    """Stands for what was asked for; see :func:`target_of`."""
+    steps: tuple[Step, ...]
+    pods_before: Mapping[ObjectKey, frozenset[str]]
+    """For each workload the UIDs of the pods it had."""
+    instance_id: str | None
+    phase: Phase = Phase.UPDATE
+    def_files: tuple[str, ...] = field(default=())
+
+    def summary(self) -> str:
+        """The record for people: objects and actions, no content."""
+        lines = [
+            f"operation {self.operation} of {self.host}, started {self.started}, "
+            f"{'being undone' if self.phase is Phase.UNDO else 'not finished'}:"
+        ]
+        lines += [f"  {step.key}: {step.action.value}" for step in self.steps]
+        return "\n".join(lines)
+
+
+def target_of(manifests: Iterable[Manifest]) -> str:
+    """A digest of the manifests that an update leads to: two runs of one request have the same."""
+    bodies = [[str(m.key), m.body] for m in sorted(manifests, key=lambda m: m.key)]
+    return hashlib.sha256(json.dumps(bodies, sort_keys=True).encode()).hexdigest()
+
+
+def name_of(instance_id: str | None) -> str:
+    """What the journal and the lock of an instance are called (a DNS subdomain name)."""
+    if not instance_id:
+        return "container-update"
+    name = re.sub(r"[^a-z0-9-]", "-", instance_id.lower()).strip("-")[:200]
+    if name != instance_id:
+        name += "-" + hashlib.sha256(instance_id.encode()).hexdigest()[:8]
+    return f"container-update-{name}"
+
+
+# --- bytes --------------------------------------------------------------------------------------
+
+
+def encode(record: Record) -> bytes:
+    """A record as compressed bytes."""
+    body = {
+        "format": _FORMAT,
+        "operation": record.operation,
+        "host": record.host,
+        "started": record.started,
+        "target": record.target,
+        "instanceId": record.instance_id,
+        "defFiles": list(record.def_files),
+        "steps": [_step_to_json(step) for step in record.steps],
+        "podsBefore": [[asdict(key), sorted(uids)] for key, uids in record.pods_before.items()],
+    }
+    return gzip.compress(json.dumps(body).encode(), mtime=0)
+
+
+def decode(data: bytes, phase: Phase) -> Record:
+    """The record of :func:`encode`.
+
+    :raises ContainerUpdateError: written by another version of this program.
+    """
+    body = json.loads(gzip.decompress(data))
+    if body["format"] != _FORMAT:
+        raise ContainerUpdateError(
+            f"the journal has format {body['format']}, expected {_FORMAT}: finish the update with "
+            "the version that began it"
+        )
+    return Record(
+        operation=body["operation"],
+        host=body["host"],
+        started=body["started"],
+        target=body["target"],
+        steps=tuple(_step_of_json(step) for step in body["steps"]),
+        pods_before={ObjectKey(**key): frozenset(uids) for key, uids in body["podsBefore"]},
+        instance_id=body["instanceId"],
+        phase=phase,
+        def_files=tuple(body["defFiles"]),
+    )
+
+
+def _step_to_json(step: Step) -> Json:
+    before = step.before
+    if before is not None:
+        metadata = {k: v for k, v in before["metadata"].items() if k != "managedFields"}
+        before = {**before, "metadata": metadata}
+    return {
+        "key": asdict(step.key),
+        "action": step.action.name,
+        "before": before,
+        "content": step.content,
+        "images": dict(step.images),
+        "digest": step.digest,
+        "reasons": [reason.text for reason in step.reasons],
+    }
+
+
+def _step_of_json(body: Json) -> Step:
+    return Step(
+        key=ObjectKey(**body["key"]),
+        action=Action[body["action"]],
+        before=body["before"],
+        content=body["content"],
+        images=body["images"],
+        digest=body["digest"],
+        reasons=tuple(Reason(text) for text in body["reasons"]),
+    )
+
+
+# --- in the cluster -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Journal:
+    """The journal of one VNF instance. Its head is written last and removed first: a journal whose
+    head is not there was never complete, and nothing had been changed."""
+
+    cluster: Cluster
+    namespace: str
+    instance_id: str | None
+
+    def read(self) -> Record | None:
+        """The update under way, None where there is none.
+
+        :raises ContainerUpdateError: a part is missing or damaged.
+        """
+        head = self.cluster.get(self._key(0))
+        if head is None:
+            return None
+        parts = [_part(head)]
+        for number in range(1, int(_text(head, "parts"))):
+            body = self.cluster.get(self._key(number))
+            if body is None:
+                raise ContainerUpdateError(
+                    f"{self._key(number)}: a part of the journal is missing: put the CNF right by "
+                    f"hand, then delete {self._key(0)}"
+                )
+            parts.append(_part(body))
+        data = b"".join(parts)
+        if hashlib.sha256(data).hexdigest() != _text(head, "sha256"):
+            raise ContainerUpdateError(
+                f"{self._key(0)}: the journal is damaged: put the CNF right by hand, then delete it"
+            )
+        return decode(data, Phase(_text(head, "phase")))
+
+    def write(self, record: Record) -> None:
+        """Begin: keep the record.
+
+        :raises UpdateInProgressError: there is one already.
+        """
+        data = encode(record)
+        parts = _cut(data)
+        for number in range(len(parts) - 1, 0, -1):
+            self.cluster.delete(self._key(number))  # of a journal that was never complete
+            self.cluster.create(self._secret(number, {"part": parts[number]}))
+        head = {
+            "part": parts[0],
+            "parts": str(len(parts)).encode(),
+            "sha256": hashlib.sha256(data).hexdigest().encode(),
+            "phase": record.phase.value.encode(),
+            "operation": record.operation.encode(),
+        }
+        self._create_head(record, head)
+
+    def _create_head(self, record: Record, head: Mapping[str, bytes]) -> None:
+        try:
+            self.cluster.create(self._secret(0, head))
+        except ClusterError as error:
+            if error.status != 409:
+                raise
+            found = self.cluster.get(self._key(0))
+            if found is None or _text(found, "operation") != record.operation:
+                raise UpdateInProgressError(
+                    f"{self._key(0)} appeared: another update of this instance began; run again"
+                ) from error
+
+    def set_phase(self, record: Record, phase: Phase) -> Record:
+        """Turn the way; the record as it is now."""
+        head = self.cluster.get(self._key(0))
+        if head is not None and _text(head, "phase") != phase.value:
+            head["data"]["phase"] = base64.b64encode(phase.value.encode()).decode()
+            self.cluster.replace(head)
+        return replace(record, phase=phase)
+
+    def remove(self, record: Record) -> None:
+        """End: the update is finished or undone."""
+        for number in range(len(_cut(encode(record)))):
+            self.cluster.delete(self._key(number))
+
+    def _key(self, number: int) -> ObjectKey:
+        suffix = f".{number}" if number else ""
+        return ObjectKey("", "Secret", self.namespace, name_of(self.instance_id) + suffix)
+
+    def _secret(self, number: int, data: Mapping[str, bytes]) -> Json:
+        key = self._key(number)
+        labels = {_LABEL: "true"}
+        return {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": key.name, "namespace": key.namespace, "labels": labels},
+            "type": "container-update/journal",
+            "data": {name: base64.b64encode(value).decode() for name, value in data.items()},
+        }
+
+
+def _cut(data: bytes) -> list[bytes]:
+    return [data[i : i + _PART_BYTES] for i in range(0, len(data), _PART_BYTES)]
+
+
+def _part(secret: Json) -> bytes:
+    return base64.b64decode(secret["data"]["part"])
+
+
+def _text(secret: Mapping[str, Any], name: str) -> str:
+    return base64.b64decode((secret.get("data") or {}).get(name, "")).decode()

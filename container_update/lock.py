@@ -1,0 +1,204 @@
+"""One update of a VNF instance at a time, from whichever host: a Lease, renewed while held.
+
+Source: API reference, coordination.k8s.io/v1 Lease.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from types import TracebackType
+from typing import Any
+
+from container_update.errors import ClusterError, UpdateInProgressError
+from container_update.journal import name_of
+from container_update.model import Cluster, Json, ObjectKey
+
+LOG = logging.getLogger(__name__)
+
+_TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
+
+Now = Callable[[], datetime]
+
+
+def utc_now() -> datetime:
+    """The time of this host."""
+    return datetime.now(timezone.utc)
+
+
+@dataclass
+class Lock:
+    """Held between entering and leaving; renewed by a thread of its own.
+
+    :param operation: the id of the run, told to others.
+    :param host: who holds it, told to others.
+    :param seconds: after how long without renewal another may take it.
+    :param on_loss: called once, with the reason, when it could not be kept.
+    :raises UpdateInProgressError: on entering, another holds it.
+    """
+
+    cluster: Cluster
+    namespace: str
+    instance_id: str | None
+    operation: str
+    host: str
+    seconds: float
+    on_loss: Callable[[str], None]
+    now: Now = utc_now
+    _lease: Json = field(default_factory=dict, init=False)
+    _released: threading.Event = field(default_factory=threading.Event, init=False)
+    _renewing: threading.Thread | None = field(default=None, init=False)
+
+    @property
+    def key(self) -> ObjectKey:
+        """The Lease."""
+        name = name_of(self.instance_id)
+        return ObjectKey("coordination.k8s.io", "Lease", self.namespace, name)
+
+    def __enter__(self) -> Lock:
+        self._acquire()
+        self._renewing = threading.Thread(target=self._renew_for_ever, name="lease", daemon=True)
+        self._renewing.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._released.set()
+        if self._renewing is not None:
+            self._renewing.join(timeout=self.seconds)
+        try:
+            self.cluster.delete(self.key, uid=self._lease["metadata"]["uid"])
+        except ClusterError as failure:
+            if failure.status != 409:  # 409: it is another's by now
+                LOG.warning("%s stays until it expires: %s", self.key, failure)
+
+    # --- taking it ------------------------------------------------------------------------------
+
+    def _acquire(self) -> None:
+        try:
+            self._lease = self.cluster.create(self._body())
+        except ClusterError as error:
+            if error.status != 409:
+                raise
+            self._take_over()
+
+    def _take_over(self) -> None:
+        found = self.cluster.get(self.key)
+        if found is None:
+            self._lease = self.cluster.create(self._body())
+            return
+        holder = Holder.of(found)
+        if holder.identity == self._identity:  # our own creation, answered at the second try
+            self._lease = found
+            return
+        if not holder.is_expired(self.now()):
+            raise UpdateInProgressError(holder.sentence())
+        LOG.warning("taking over from %s, which expired", holder.identity)
+        body = self._body()
+        body["metadata"].update(
+            uid=found["metadata"]["uid"], resourceVersion=found["metadata"]["resourceVersion"]
+        )
+        try:
+            self._lease = self.cluster.replace(body)
+        except ClusterError as error:
+            if error.status != 409:
+                raise
+            raise UpdateInProgressError(
+                f"{self.key}: another took the expired lock first: try again later"
+            ) from error
+
+    @property
+    def _identity(self) -> str:
+        return f"{self.host}/{self.operation}"
+
+    def _body(self) -> Json:
+        moment = self.now().strftime(_TIME)
+        return {
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"name": self.key.name, "namespace": self.namespace},
+            "spec": {
+                "holderIdentity": self._identity,
+                "leaseDurationSeconds": int(self.seconds),
+                "acquireTime": moment,
+                "renewTime": moment,
+            },
+        }
+
+    # --- keeping it -----------------------------------------------------------------------------
+
+    def _renew_for_ever(self) -> None:
+        good_until = self.now() + timedelta(seconds=self.seconds)
+        while not self._released.wait(self.seconds / 4):
+            try:
+                self._renew()
+                good_until = self.now() + timedelta(seconds=self.seconds)
+            except ClusterError as error:
+                if error.status in (404, 409) or self.now() >= good_until:
+                    LOG.error("%s is lost: %s", self.key, error)
+                    self.on_loss(f"the lock {self.key} is lost: {error}")
+                    return
+
+    def _renew(self) -> None:
+        spec = {**self._lease["spec"], "renewTime": self.now().strftime(_TIME)}
+        try:
+            self._lease = self.cluster.replace({**self._lease, "spec": spec})
+        except ClusterError as error:
+            if error.status != 409:
+                raise
+            found = self.cluster.get(self.key)  # a renewal that was answered at the second try
+            if found is None or Holder.of(found).identity != self._identity:
+                raise
+            self._lease = found
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who has a Lease."""
+
+    identity: str
+    since: str
+    renewed: datetime | None
+    seconds: float
+
+    @classmethod
+    def of(cls, lease: Json) -> Holder:
+        """The holder that a Lease names."""
+        spec: dict[str, Any] = lease.get("spec") or {}
+        renewed = spec.get("renewTime")
+        return cls(
+            identity=str(spec.get("holderIdentity") or ""),
+            since=str(spec.get("acquireTime") or renewed or ""),
+            renewed=_parse(renewed),
+            seconds=float(spec.get("leaseDurationSeconds") or 0),
+        )
+
+    def is_expired(self, now: datetime) -> bool:
+        """It gave no sign of life for longer than it promised."""
+        return (
+            not self.identity
+            or self.renewed is None
+            or now > self.renewed + timedelta(seconds=self.seconds)
+        )
+
+    def sentence(self) -> str:
+        """Who holds it, since when, for what."""
+        host, _, operation = self.identity.rpartition("/")
+        return (
+            f"another update of this VNF instance runs: held by {host} since {self.since}, for "
+            f"operation {operation}: wait until it ends, or for {self.seconds:.0f} s after its "
+            "host is gone"
+        )
+
+
+def _parse(moment: object) -> datetime | None:
+    if not isinstance(moment, str):
+        return None
+    return datetime.fromisoformat(moment.replace("Z", "+00:00"))

@@ -1,0 +1,174 @@
+"""Updates that can be cut short anywhere: the lock and the journal around a run, and what is made
+of a journal that a run left behind.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from container_update.config import Options
+from container_update.errors import ContainerUpdateError, UndoIncompleteError, UpdateFailedError
+from container_update.execute import Execution, pods_by_workload
+from container_update.informer import Informer
+from container_update.journal import Journal, Phase, Record, target_of
+from container_update.lock import Holder, Lock, utc_now
+from container_update.model import (
+    Cluster,
+    Outcome,
+    Plan,
+    StepResult,
+    StepState,
+)
+from container_update.plan import collections
+from container_update.stopping import Stop
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A VNF instance in a cluster: what can be under way there."""
+
+    cluster: Cluster
+    namespace: str
+    instance_id: str | None
+    options: Options
+
+    @property
+    def journal(self) -> Journal:
+        """Where an update that is under way is written down."""
+        return Journal(self.cluster, self.namespace, self.instance_id)
+
+    def lock(self, operation: str, stop: Stop) -> Lock:
+        """Keeps a second update of this instance out."""
+        return Lock(
+            self.cluster,
+            self.namespace,
+            self.instance_id,
+            operation,
+            _host(),
+            self.options.lease_seconds,
+            lambda reason: stop.request(reason, lost=True),
+        )
+
+    # --- a new run ------------------------------------------------------------------------------
+
+    def run(self, plan: Plan, informer: Informer, stop: Stop) -> tuple[StepResult, ...]:
+        """Carry out a plan, locked and journalled.
+
+        :raises UpdateInProgressError: another update of this instance runs.
+        :raises UpdateFailedError: see :meth:`Execution.run`.
+        """
+        operation = str(uuid.uuid4())
+        with self.lock(operation, stop):
+            record = Record(
+                operation=operation,
+                host=_host(),
+                started=utc_now().isoformat(timespec="seconds"),
+                target=target_of(plan.manifests),
+                steps=plan.steps,
+                pods_before=pods_by_workload(plan, informer),
+                instance_id=self.instance_id,
+                def_files=plan.def_files,
+            )
+            self.journal.write(record)
+            with self._until_ended(record):
+                return self._execution(plan, record, informer, stop).run()
+
+    def _execution(self, plan: Plan, record: Record, informer: Informer, stop: Stop) -> Execution:
+        return Execution(
+            plan,
+            self.cluster,
+            informer,
+            self.options,
+            record.pods_before,
+            stop,
+            lambda: self.journal.set_phase(record, Phase.UNDO),
+        )
+
+    @contextmanager
+    def _until_ended(self, record: Record) -> Iterator[None]:
+        """The journal goes when the update is finished or wholly undone, and only then."""
+        try:
+            yield
+        except UpdateFailedError as error:
+            states = {result.state for result in error.outcome.results}
+            if states <= {StepState.UNDONE, StepState.NOT_STARTED}:
+                self._remove(record)
+            raise
+        self._remove(record)
+
+    def _remove(self, record: Record) -> None:
+        try:
+            self.journal.remove(record)
+        except ContainerUpdateError as error:
+            LOG.warning("the journal of a run that ended could not be removed: %s", error)
+
+    # --- a run that was cut short ---------------------------------------------------------------
+
+    def status(self) -> str:
+        """What is under way, for people."""
+        record = self.journal.read()
+        lease = self.cluster.get(self.lock("", Stop()).key)
+        lines = [record.summary() if record else "No update is under way."]
+        if lease is not None:
+            holder = Holder.of(lease)
+            expired = " (expired)" if holder.is_expired(utc_now()) else ""
+            lines.append(f"Locked by {holder.identity} since {holder.since}{expired}.")
+        return "\n".join(lines)
+
+    def recover(
+        self, *, target: str | None = None, back: bool = False, stop: Stop | None = None
+    ) -> Outcome | None:
+        """Finish or undo the run that left its journal behind.
+
+        :param target: what is asked for now; a journal that leads elsewhere is undone.
+        :param back: undo in any case.
+        :returns: what became of it, None where there was nothing.
+        :raises UpdateInProgressError: it is still running.
+        :raises UpdateFailedError: it could not be finished and was undone.
+        :raises UndoIncompleteError: it could not be undone.
+        """
+        if self.journal.read() is None:
+            return None
+        stop = stop or Stop()
+        with self.lock(str(uuid.uuid4()), stop), self._informer() as informer:
+            record = self.journal.read()  # as it is now that nobody else changes it
+            if record is None:
+                return None
+            plan = Plan(self.namespace, self.instance_id, record.steps, def_files=record.def_files)
+            informer.list(collections(step.key for step in record.steps))
+            execution = self._execution(plan, record, informer, stop)
+            elsewhere = target is not None and target != record.target
+            if back or elsewhere or record.phase is Phase.UNDO:
+                return self._go_back(record, plan, execution)
+            LOG.warning("going on with %s", record.operation)
+            with self._until_ended(record):
+                return Outcome(plan, execution.run(resumed=True))
+
+    def _informer(self) -> Informer:
+        return Informer(self.cluster, watch_seconds=self.options.watch_seconds)
+
+    def _go_back(self, record: Record, plan: Plan, execution: Execution) -> Outcome:
+        results = execution.undo(f"operation {record.operation} was cut short", plan.steps)
+        outcome = Outcome(plan, results)
+        could_not = [result for result in results if result.state is StepState.UNDO_FAILED]
+        if could_not:
+            objects = "; ".join(f"{result.step.key}: {result.message}" for result in could_not)
+            raise UndoIncompleteError(
+                f"Operation {record.operation} could not be undone: {objects}. Mend these, then "
+                "run container-update rollback again",
+                outcome,
+            )
+        self._remove(record)
+        return outcome
+
+
+def _host() -> str:
+    return f"{socket.gethostname()}.{os.getpid()}"

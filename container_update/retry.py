@@ -1,0 +1,106 @@
+"""Another try where it may help: an API server that is away for a while fails no good update.
+
+Source: API conventions (429, 500, 503, 504 and Retry-After); pauses grow and have jitter, so that
+many clients do not come back at once. Every write of an update is safe to send twice.
+"""
+
+from __future__ import annotations
+
+import logging
+import random
+import threading
+import time
+from collections.abc import Callable, Iterator
+from typing import TypeVar
+
+from container_update.errors import ClusterError
+from container_update.model import Cluster, Collection, Json, Listing, ObjectKey, WatchEvent
+
+LOG = logging.getLogger(__name__)
+
+Answer = TypeVar("Answer")
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
+
+
+class RetryingCluster:
+    """A Cluster that tries again; implements :class:`container_update.model.Cluster`.
+
+    :param cluster: the one that is asked.
+    :param seconds: for how long a request is tried. A server that never answered at all is not
+        waited for: its address is wrong.
+    """
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        seconds: float,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        pause: Callable[[float], object] | None = None,
+    ) -> None:
+        self._cluster = cluster
+        self._seconds = seconds
+        self._clock = clock
+        self._pause = pause or threading.Event().wait
+        self._answered = False
+
+    @property
+    def requests(self) -> int:
+        """How many requests were sent so far."""
+        return self._cluster.requests
+
+    def _try(self, call: Callable[[], Answer]) -> Answer:
+        deadline = self._clock() + self._seconds
+        pause = _FIRST_PAUSE
+        while True:
+            try:
+                answer = call()
+            except ClusterError as error:
+                self._answered |= error.status is not None
+                wait = max(error.retry_after or 0.0, pause * random.uniform(0.5, 1.0))  # noqa: S311
+                if not self._helps(error) or self._clock() + wait > deadline:
+                    raise
+                LOG.info("%s; trying again in %.1f s", error, wait)
+                self._pause(wait)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+            else:
+                self._answered = True
+                return answer
+
+    def _helps(self, error: ClusterError) -> bool:
+        return error.transient and (self._answered or error.status is not None)
+
+    def list(self, collection: Collection) -> Listing:
+        """See Cluster."""
+        return self._try(lambda: self._cluster.list(collection))
+
+    def watch(
+        self, collection: Collection, resource_version: str, seconds: float
+    ) -> Iterator[WatchEvent]:
+        """See Cluster; who watches goes on by itself."""
+        return self._cluster.watch(collection, resource_version, seconds)
+
+    def get(self, key: ObjectKey) -> Json | None:
+        """See Cluster."""
+        return self._try(lambda: self._cluster.get(key))
+
+    def create(self, body: Json) -> Json:
+        """See Cluster."""
+        return self._try(lambda: self._cluster.create(body))
+
+    def replace(self, body: Json) -> Json:
+        """See Cluster."""
+        return self._try(lambda: self._cluster.replace(body))
+
+    def delete(self, key: ObjectKey, *, uid: str | None = None) -> None:
+        """See Cluster."""
+        self._try(lambda: self._cluster.delete(key, uid=uid))
+
+    def evict(self, key: ObjectKey, *, uid: str | None = None) -> None:
+        """See Cluster."""
+        self._try(lambda: self._cluster.evict(key, uid=uid))
+
+    def close(self) -> None:
+        """See Cluster."""
+        self._cluster.close()

@@ -1,0 +1,111 @@
+"""A CNF under test: write packages, instantiate, update, look at its pods."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from container_update.cluster import KubernetesCluster
+from container_update.config import Options
+from container_update.instantiate import instantiate
+from container_update.inventory import owned_pods
+from container_update.model import Collection, Json, ObjectKey, Outcome, Plan, UpdateRequest
+from container_update.readiness import is_deleting, is_finished
+from container_update.update import plan_update, update
+
+INSTANCE = "5d1b2a6c-0f0e-4c59-9f0f-6f2f6f1f0001"
+
+IMAGES = ("nginx:1.27-alpine", "nginx:1.28-alpine")
+"""Two images that exist and run for ever."""
+
+BAD_IMAGE = "bad:missing"
+"""One that no registry has."""
+
+GROUPS = {"Pod": "", "ConfigMap": "", "Secret": "", "CronJob": "batch", "Job": "batch"}
+
+
+@dataclass(frozen=True)
+class PodState:
+    """What tells whether a pod or its containers are new."""
+
+    uid: str
+    restarts: int
+    image: str
+
+
+@dataclass
+class Cnf:
+    """One CNF in one namespace."""
+
+    cluster: KubernetesCluster
+    namespace: str
+    folder: Path
+    options: Options
+    old: str = ""
+    numbers: Any = field(default_factory=itertools.count)
+
+    def package(self, files: Mapping[str, str]) -> str:
+        """A package folder with these manifests below Files/."""
+        root = self.folder / f"package-{next(self.numbers)}"
+        for name, text in files.items():
+            path = root / "Files" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+        return str(root)
+
+    def instantiate(self, **files: str) -> None:
+        """Create a CNF from ``name=text`` manifests; every file is a def-file."""
+        self.old = self.package({f"{name}.yaml": text for name, text in files.items()})
+        instantiate(
+            self.old,
+            self.cluster,
+            namespace=self.namespace,
+            instance_id=INSTANCE,
+            options=self.options,
+        )
+
+    def request(self, files: Mapping[str, str], **more: Any) -> UpdateRequest:
+        """To a package with these ``name=text`` manifests."""
+        new = self.package({f"{name}.yaml": text for name, text in files.items()})
+        more = {"namespace": self.namespace, "instance_id": INSTANCE, **more}
+        return UpdateRequest(old=self.old, new=new, **more)
+
+    def plan(self, files: Mapping[str, str], **more: Any) -> Plan:
+        """What an update to these manifests would do."""
+        return plan_update(self.request(files, **more), self.cluster, self.options)
+
+    def update(
+        self, files: Mapping[str, str], options: Options | None = None, **more: Any
+    ) -> Outcome:
+        """Update to a package with these manifests."""
+        return update(self.request(files, **more), self.cluster, options or self.options)
+
+    # --- looking --------------------------------------------------------------------------------
+
+    def key(self, kind: str, name: str) -> ObjectKey:
+        """The identity of one of its objects."""
+        return ObjectKey(GROUPS.get(kind, "apps"), kind, self.namespace, name)
+
+    def get(self, kind: str, name: str) -> Json:
+        """One of its objects, which is there."""
+        found = self.cluster.get(self.key(kind, name))
+        assert found is not None, f"{kind} {name} is not there"
+        return found
+
+    def pods(self, kind: str, name: str) -> dict[str, PodState]:
+        """The pods of a workload by name."""
+        listed = self.cluster.list(Collection("", "Pod", self.namespace)).items
+        sets = self.cluster.list(Collection("apps", "ReplicaSet", self.namespace)).items
+        owned = owned_pods(self.get(kind, name), listed, sets)
+        return {
+            pod["metadata"]["name"]: PodState(
+                pod["metadata"]["uid"],
+                sum(s["restartCount"] for s in pod["status"].get("containerStatuses", ())),
+                pod["spec"]["containers"][0]["image"],
+            )
+            for pod in owned
+            if not is_deleting(pod) and not is_finished(pod)
+        }

@@ -1,0 +1,73 @@
+"""A cluster to run against: the embedded one, or a real one when a kubeconfig is given.
+
+    CONTAINER_UPDATE_KUBECONFIG=... pytest tests/functional
+
+Each test has a namespace of its own, which is deleted in the end.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from container_update.cluster import KubernetesCluster, connect
+from container_update.config import Options
+from container_update.model import ObjectKey
+from tests.functional.cnf import Cnf
+
+REAL = os.environ.get("CONTAINER_UPDATE_KUBECONFIG")
+
+OPTIONS = Options(timeout=120, grace_period=3 if REAL else 0.5)
+"""A real cluster pulls images and has slower kubelets."""
+
+
+@pytest.fixture(scope="session")
+def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The kubeconfig of the cluster to test against."""
+    if REAL:
+        yield REAL
+        return
+    from container_update.emulator import EmbeddedCluster
+
+    with EmbeddedCluster(nodes=2) as embedded:
+        yield str(embedded.write_kubeconfig(tmp_path_factory.mktemp("embedded") / "kubeconfig"))
+
+
+@pytest.fixture(scope="session")
+def cluster(kubeconfig: str) -> Iterator[KubernetesCluster]:
+    """A connection to it."""
+    with connect(kubeconfig, options=OPTIONS) as connected:
+        yield connected
+
+
+@pytest.fixture
+def namespace(cluster: KubernetesCluster) -> Iterator[str]:
+    """A new namespace in which pods can be created."""
+    name = f"cu-{uuid.uuid4().hex[:10]}"
+    cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    account = ObjectKey("", "ServiceAccount", name, "default")
+    until(lambda: cluster.get(account) is not None)
+    yield name
+    cluster.delete(ObjectKey("", "Namespace", "", name))
+
+
+@pytest.fixture
+def cnf(cluster: KubernetesCluster, namespace: str, tmp_path: Path) -> Cnf:
+    """A CNF to be: packages are written into the test's folder."""
+    return Cnf(cluster, namespace, tmp_path, OPTIONS)
+
+
+def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
+    """Wait for a condition of the cluster.
+
+    :raises AssertionError: it did not come true in time.
+    """
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "the condition did not come true in time"
+        time.sleep(0.02)

@@ -1,0 +1,43 @@
+"""What an update costs in requests, however many objects do not change."""
+
+from __future__ import annotations
+
+import pytest
+
+from container_update.cluster import connect
+from tests.functional.cnf import IMAGES, Cnf
+from tests.functional.manifests import ENV, config_map, workload
+
+CHANGED = 4
+
+
+@pytest.mark.parametrize("bystanders", [0, 30])
+def test_requests_grow_with_what_changes_not_with_what_is_there(
+    cnf: Cnf, kubeconfig: str, bystanders: int
+) -> None:
+    """4 kinds listed, 3 of them watched; a write for each changed object; the journal looked for,
+    written and removed, the lock taken and given back; nothing besides."""
+    files = {"cm": config_map(setting="old")}
+    new = {"cm": config_map(setting="new")}
+    for number in range(CHANGED):
+        files[f"d{number}"] = workload("Deployment", f"d{number}", container=ENV)
+        new[f"d{number}"] = workload("Deployment", f"d{number}", container=ENV, image=IMAGES[1])
+    for number in range(bystanders):
+        files[f"b{number}"] = workload("Deployment", f"b{number}")
+        new[f"b{number}"] = files[f"b{number}"]
+    cnf.instantiate(**files)
+    with connect(kubeconfig, options=cnf.options) as counted:
+        cnf.cluster = counted
+        outcome = cnf.update(new)
+    lists, watches, writes, journal, lock = 4, 3, 1 + CHANGED, 3, 2
+    assert outcome.requests == lists + watches + writes + journal + lock
+
+
+def test_an_update_with_nothing_to_do_only_reads(cnf: Cnf, kubeconfig: str) -> None:
+    files = {"cm": config_map(setting="old"), "w": workload("Deployment", container=ENV)}
+    cnf.instantiate(**files)
+    with connect(kubeconfig, options=cnf.options) as counted:
+        cnf.cluster = counted
+        outcome = cnf.update(files)
+    lists, journal = 4, 1
+    assert outcome.requests == lists + journal

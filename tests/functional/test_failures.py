@@ -1,0 +1,234 @@
+"""Updates that fail: told with their cause, and everything as before, running."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from container_update.cluster import connect_vim
+from container_update.errors import (
+    ClusterError,
+    ContainerUpdateError,
+    PackageError,
+    PlanError,
+    UpdateFailedError,
+)
+from container_update.model import Collection, ObjectKey, StepState
+from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
+from tests.functional.conftest import until
+from tests.functional.manifests import ENV, ENV_FROM, config_map, secret, workload
+
+KINDS = ("Pod", "Deployment", "DaemonSet", "ReplicaSet", "StatefulSet")
+OLD, NEW = config_map(setting="old"), config_map(setting="new")
+
+
+def is_running(cnf: Cnf, kind: str, name: str, image: str) -> bool:
+    pods = cnf.pods(kind, name)
+    return bool(pods) and {pod.image for pod in pods.values()} == {image}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_image_that_cannot_be_pulled_is_told_and_undone(cnf: Cnf, kind: str) -> None:
+    replicas = 2 if kind in ("Deployment", "ReplicaSet", "StatefulSet") else None
+    other = workload(kind, "other")
+    old = {"cm": OLD, "w": workload(kind, container=ENV, replicas=replicas), "other": other}
+    cnf.instantiate(**old)
+    bystanders = cnf.pods(kind, "other")
+    bad = workload(kind, container=ENV, image=BAD_IMAGE, replicas=replicas)
+    with pytest.raises(UpdateFailedError) as raised:
+        cnf.update({"cm": NEW, "w": bad, "other": other})
+    message = str(raised.value)
+    assert f"{kind} {cnf.namespace}/w failed" in message
+    assert "container main: " in message
+    assert "ImagePull" in message
+    assert "Everything is as before" in message
+    assert {r.state for r in raised.value.outcome.results} == {StepState.UNDONE}
+    assert cnf.get("ConfigMap", "cm")["data"] == {"setting": "old"}
+    assert is_running(cnf, kind, "w", IMAGES[0])
+    assert cnf.pods(kind, "other") == bystanders
+    assert cnf.plan(old).is_empty
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_workload_that_does_not_get_ready_in_time_is_undone(cnf: Cnf, kind: str) -> None:
+    """Its new configuration lacks a key that it needs; the grace period is longer than the wait."""
+    cnf.instantiate(cm=OLD, w=workload(kind, container=ENV))
+    options = replace(cnf.options, timeout=3, grace_period=60)
+    with pytest.raises(UpdateFailedError, match="not ready in time"):
+        cnf.update({"cm": config_map(another="key"), "w": workload(kind, container=ENV)}, options)
+    assert cnf.get("ConfigMap", "cm")["data"] == {"setting": "old"}
+    assert is_running(cnf, kind, "w", IMAGES[0])
+
+
+def test_a_failed_workload_takes_the_others_back_with_it(cnf: Cnf) -> None:
+    files = {
+        "cm": OLD,
+        "sec": secret(password="old"),
+        "good": workload("Deployment", "good", container=ENV_FROM),
+        "bad": workload("Deployment", "bad", container=ENV_FROM),
+        "pod": workload("Pod", "pod", container=ENV_FROM),
+    }
+    cnf.instantiate(**files)
+    password = cnf.get("Secret", "sec")["data"]
+    new = {
+        "cm": NEW,
+        "sec": secret(password="new", another="x"),
+        "good": workload("Deployment", "good", container=ENV_FROM, image=IMAGES[1]),
+        "bad": workload("Deployment", "bad", container=ENV_FROM, image=BAD_IMAGE),
+        "pod": workload("Pod", "pod", container=ENV_FROM),
+    }
+    with pytest.raises(UpdateFailedError):
+        cnf.update(new)
+    assert cnf.get("Secret", "sec")["data"] == password
+    for kind, name in (("Deployment", "good"), ("Deployment", "bad"), ("Pod", "pod")):
+        assert is_running(cnf, kind, name, IMAGES[0]), name
+    assert cnf.plan(files).is_empty
+
+
+def test_a_new_object_is_gone_again_after_a_failure(cnf: Cnf) -> None:
+    cnf.instantiate(w=workload("Deployment"))
+    listed = {"w": workload("Deployment", image=BAD_IMAGE), "cm": NEW}
+    with pytest.raises(UpdateFailedError):
+        cnf.update(listed, config_paths=("Files/cm.yaml",))
+    assert cnf.cluster.get(cnf.key("ConfigMap", "cm")) is None
+
+
+def test_an_immutable_config_map_is_made_again_and_put_back(cnf: Cnf) -> None:
+    old = config_map(immutable=True, setting="old")
+    new = config_map(immutable=True, setting="new")
+    cnf.instantiate(cm=old, w=workload("Deployment", container=ENV))
+    with pytest.raises(UpdateFailedError):
+        cnf.update({"cm": new, "w": workload("Deployment", container=ENV, image=BAD_IMAGE)})
+    restored = cnf.get("ConfigMap", "cm")
+    assert (restored["data"], restored["immutable"]) == ({"setting": "old"}, True)
+    cnf.update({"cm": new, "w": workload("Deployment", container=ENV)})
+    assert cnf.get("ConfigMap", "cm")["data"] == {"setting": "new"}
+
+
+# --- refused before anything is written ---------------------------------------------------------
+
+
+def refused(cnf: Cnf, error: type[ContainerUpdateError], files: dict[str, str], **more: object) -> str:
+    before = [cnf.get("ConfigMap", "cm"), cnf.get("Deployment", "w")["spec"]]
+    with pytest.raises(error) as raised:
+        cnf.update(files, **more)
+    assert [cnf.get("ConfigMap", "cm"), cnf.get("Deployment", "w")["spec"]] == before
+    return str(raised.value)
+
+
+@pytest.fixture
+def deployed(cnf: Cnf) -> Cnf:
+    """A ConfigMap and a Deployment that uses it."""
+    cnf.instantiate(cm=OLD, w=workload("Deployment", container=ENV))
+    return cnf
+
+
+AFTER = {"cm": NEW, "w": workload("Deployment", container=ENV)}
+
+
+def test_a_paused_deployment_is_refused(deployed: Cnf) -> None:
+    live = deployed.get("Deployment", "w")
+    live["spec"]["paused"] = True
+    deployed.cluster.replace(live)
+    message = refused(deployed, PlanError, AFTER)
+    assert f"Deployment {deployed.namespace}/w: is paused" in message
+    assert "kubectl rollout resume" in message
+
+
+def test_an_object_of_another_instance_is_refused(deployed: Cnf) -> None:
+    message = refused(deployed, PlanError, AFTER, instance_id="another")
+    assert "expected an object of VNF instance another" in message
+
+
+def test_an_object_that_is_being_deleted_is_refused(deployed: Cnf) -> None:
+    live = deployed.get("ConfigMap", "cm")
+    live["metadata"]["finalizers"] = ["example.com/hold"]
+    deployed.cluster.replace(live)
+    deployed.cluster.delete(deployed.key("ConfigMap", "cm"))
+    message = refused(deployed, PlanError, AFTER)
+    assert f"ConfigMap {deployed.namespace}/cm: is being deleted" in message
+    live = deployed.get("ConfigMap", "cm")
+    live["metadata"]["finalizers"] = []
+    deployed.cluster.replace(live)
+
+
+def test_a_namespace_that_does_not_exist_is_refused(deployed: Cnf) -> None:
+    message = refused(deployed, PlanError, AFTER, namespace="no-such-namespace")
+    assert "namespace no-such-namespace does not exist" in message
+
+
+@pytest.mark.parametrize(
+    ("files", "more", "expected"),
+    [
+        pytest.param(
+            {"cm": NEW, "w": workload("Deployment", container=ENV).replace("main", "renamed")},
+            {},
+            "expected a container main",
+            id="a container that vanished",
+        ),
+        pytest.param(
+            {"cm": NEW, "w": workload("Deployment"), "again": NEW},
+            {"config_paths": ("Files/cm.yaml", "Files/again.yaml")},
+            "is there twice",
+            id="an object that is listed twice",
+        ),
+        pytest.param(
+            {"cm": config_map("renamed", setting="new"), "w": workload("Deployment")},
+            {"config_paths": ("Files/cm.yaml",)},
+            "is no object of the CNF",
+            id="a listed object of another name",
+        ),
+        pytest.param(
+            {"other": NEW},
+            {},
+            "the new package does not have this def-file",
+            id="a def-file that is missing",
+        ),
+        pytest.param(
+            {"cm": "data: [", "w": workload("Deployment")},
+            {},
+            "Files/cm.yaml",
+            id="a YAML error",
+        ),
+        pytest.param(
+            {"cm": NEW, "w": workload("Deployment")},
+            {"config_paths": ("../outside.yaml",)},
+            "outside",
+            id="a path that leaves the package",
+        ),
+    ],
+)
+def test_a_wrong_package_is_refused(
+    deployed: Cnf, files: dict[str, str], more: dict[str, object], expected: str
+) -> None:
+    assert expected in refused(deployed, PackageError, files, **more)
+
+
+def test_an_eviction_that_a_budget_never_allows_ends_in_time_and_is_undone(cnf: Cnf) -> None:
+    budget = """
+apiVersion: policy/v1
+kind: PodDisruptionBudget
+metadata: {name: keep}
+spec:
+  minAvailable: 2
+  selector: {matchLabels: {app: w}}
+"""
+    cnf.instantiate(pdb=budget, w=workload("ReplicaSet", replicas=2))
+    key = ObjectKey("policy", "PodDisruptionBudget", cnf.namespace, "keep")
+    until(lambda: (cnf.cluster.get(key) or {}).get("status", {}).get("currentHealthy") == 2)
+    before = cnf.pods("ReplicaSet", "w")
+    with pytest.raises(UpdateFailedError, match="disruption budget"):
+        cnf.update(
+            {"pdb": budget, "w": workload("ReplicaSet", image=IMAGES[1], replicas=2)},
+            replace(cnf.options, timeout=3),
+        )
+    assert cnf.pods("ReplicaSet", "w") == before
+
+
+def test_an_api_server_that_cannot_be_reached_is_told() -> None:
+    with (
+        connect_vim("https://127.0.0.1:1", bearer_token="x") as cluster,
+        pytest.raises(ClusterError, match="cannot reach"),
+    ):
+        cluster.list(Collection("", "Pod", "default"))

@@ -1,0 +1,211 @@
+"""How each kind gets from its old pods to new ones, and what an update leaves alone."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+
+from container_update.informer import Informer
+from container_update.model import Action, Collection, Json
+from container_update.plan import OPT_OUT_ANNOTATION
+from container_update.readiness import is_ready
+from tests.functional.cnf import IMAGES, Cnf
+from tests.functional.manifests import ENV, ENV_FROM, MOUNT, VOLUME, config_map, secret, workload
+
+OLD, NEW = config_map(setting="old"), config_map(setting="new")
+ON_DELETE = "updateStrategy: {type: OnDelete}"
+
+
+@contextmanager
+def fewest_ready(cnf: Cnf, kind: str, name: str) -> Iterator[list[int]]:
+    """The number of ready pods after each change, while the block runs."""
+    seen: list[int] = []
+    live = cnf.get(kind, name)
+    pods = Collection("", "Pod", cnf.namespace)
+    done = threading.Event()
+    with Informer(cnf.cluster) as informer:
+        informer.list([pods])
+        informer.watch([pods])
+
+        def follow() -> None:
+            while not done.is_set():
+                with informer.changed:
+                    seen.append(sum(1 for pod in informer.pods_of(live) if is_ready(pod)))
+                    informer.wait(0.05)
+
+        thread = threading.Thread(target=follow)
+        thread.start()
+        try:
+            yield seen
+        finally:
+            done.set()
+            thread.join()
+
+
+def test_a_replica_set_of_four_always_has_three_ready(cnf: Cnf) -> None:
+    cnf.instantiate(w=workload("ReplicaSet", replicas=4))
+    before = cnf.pods("ReplicaSet", "w")
+    with fewest_ready(cnf, "ReplicaSet", "w") as ready:
+        cnf.update({"w": workload("ReplicaSet", replicas=4, image=IMAGES[1])})
+    after = cnf.pods("ReplicaSet", "w")
+    assert len(after) == 4
+    assert not set(after) & set(before)
+    assert {pod.image for pod in after.values()} == {IMAGES[1]}
+    assert min(ready) >= 3
+
+
+@pytest.mark.parametrize("kind", ["DaemonSet", "StatefulSet"])
+def test_pods_of_an_on_delete_strategy_are_evicted_in_turn(cnf: Cnf, kind: str) -> None:
+    cnf.instantiate(cm=OLD, w=workload(kind, container=ENV, spec=ON_DELETE, replicas=2))
+    before = {pod.uid for pod in cnf.pods(kind, "w").values()}
+    outcome = cnf.update(
+        {"cm": NEW, "w": workload(kind, container=ENV, spec=ON_DELETE, replicas=2)}
+    )
+    assert outcome.results[1].step.action is Action.EVICT
+    after = {pod.uid for pod in cnf.pods(kind, "w").values()}
+    assert len(after) == len(before)
+    assert not after & before
+
+
+def test_a_partition_keeps_the_pods_below_it(cnf: Cnf) -> None:
+    spec = "updateStrategy: {type: RollingUpdate, rollingUpdate: {partition: 1}}"
+    cnf.instantiate(w=workload("StatefulSet", spec=spec, replicas=2))
+    before = cnf.pods("StatefulSet", "w")
+    cnf.update({"w": workload("StatefulSet", spec=spec, replicas=2, image=IMAGES[1])})
+    after = cnf.pods("StatefulSet", "w")
+    assert after["w-0"] == before["w-0"]
+    assert after["w-1"].image == IMAGES[1]
+
+
+@pytest.mark.parametrize(
+    "strategy",
+    [
+        "strategy: {type: Recreate}",
+        "strategy: {rollingUpdate: {maxSurge: 0, maxUnavailable: 1}}",
+        "strategy: {rollingUpdate: {maxSurge: 2, maxUnavailable: 0}}",
+        "minReadySeconds: 1",
+    ],
+)
+def test_a_deployment_rolls_by_its_own_strategy(cnf: Cnf, strategy: str) -> None:
+    cnf.instantiate(cm=OLD, w=workload("Deployment", container=ENV, spec=strategy, replicas=3))
+    before = cnf.pods("Deployment", "w")
+    cnf.update({"cm": NEW, "w": workload("Deployment", container=ENV, spec=strategy, replicas=3)})
+    after = cnf.pods("Deployment", "w")
+    assert len(after) == 3
+    assert not set(after) & set(before)
+
+
+def test_replicas_belong_to_whoever_scaled(cnf: Cnf) -> None:
+    cnf.instantiate(w=workload("Deployment", replicas=1))
+    live = cnf.get("Deployment", "w")
+    live["spec"]["replicas"] = 3
+    cnf.cluster.replace(live)
+    outcome = cnf.update({"w": workload("Deployment", replicas=2, image=IMAGES[1])})
+    assert len(cnf.pods("Deployment", "w")) == 3
+    assert any("spec.replicas differs" in str(note) for note in outcome.plan.ignored)
+
+
+def test_a_deployment_without_replicas_is_updated_too(cnf: Cnf) -> None:
+    cnf.instantiate(w=workload("Deployment", replicas=0))
+    cnf.update({"w": workload("Deployment", replicas=0, image=IMAGES[1])})
+    (container,) = cnf.get("Deployment", "w")["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == IMAGES[1]
+
+
+def test_a_cron_job_gets_a_new_template_and_a_job_is_reported(cnf: Cnf) -> None:
+    cnf.instantiate(c=workload("CronJob", "c"), j=workload("Job", "j"))
+    outcome = cnf.update(
+        {"c": workload("CronJob", "c", image=IMAGES[1]), "j": workload("Job", "j", image=IMAGES[1])}
+    )
+    template = cnf.get("CronJob", "c")["spec"]["jobTemplate"]["spec"]["template"]
+    assert template["spec"]["containers"][0]["image"] == IMAGES[1]
+    assert [str(note.key.kind) for note in outcome.plan.notes] == ["Job"]
+    assert "cannot change" in outcome.plan.notes[0].text
+
+
+def test_a_config_map_and_a_secret_of_one_name_are_two_objects(cnf: Cnf) -> None:
+    by_secret = ENV_FROM.replace("configMapRef", "secretRef")
+    files = {
+        "cm": config_map("cm", setting="old"),
+        "sec": secret("cm", setting="same"),
+        "a": workload("Pod", "a", container=ENV_FROM),
+        "b": workload("Pod", "b", container=by_secret),
+    }
+    cnf.instantiate(**files)
+    outcome = cnf.update({**files, "cm": config_map("cm", setting="new")})
+    names = [result.step.key.name for result in outcome.results if not result.step.is_config]
+    assert names == ["a"]
+
+
+def test_an_optional_object_that_appears_restarts_who_would_use_it(cnf: Cnf) -> None:
+    optional = "envFrom: [{configMapRef: {name: late, optional: true}}]"
+    files = {"w": workload("Deployment", container=optional)}
+    cnf.instantiate(**files)
+    before = cnf.pods("Deployment", "w")
+    new = {**files, "late": config_map("late", setting="x")}
+    outcome = cnf.update(new, config_paths=("Files/late.yaml",))
+    assert not set(cnf.pods("Deployment", "w")) & set(before)
+    assert outcome.plan.def_files == ("Files/w.yaml", "Files/late.yaml")
+
+
+@pytest.mark.parametrize(
+    ("choice", "use", "restarts"),
+    [
+        ("ignore", {"container": ENV}, False),
+        ("reload", {"container": MOUNT, "pod": VOLUME}, False),
+        ("reload", {"container": ENV}, True),
+    ],
+)
+def test_an_annotation_opts_out(
+    cnf: Cnf, choice: str, use: dict[str, str], restarts: bool
+) -> None:
+    metadata = f"annotations: {{{OPT_OUT_ANNOTATION}: {choice}}}"
+    user = workload("Deployment", metadata=metadata, **use)
+    cnf.instantiate(cm=OLD, w=user)
+    before = cnf.pods("Deployment", "w")
+    cnf.update({"cm": NEW, "w": user})
+    assert cnf.get("ConfigMap", "cm")["data"] == {"setting": "new"}
+    assert (cnf.pods("Deployment", "w") != before) is restarts
+
+
+def test_a_secret_of_another_type_is_made_again(cnf: Cnf) -> None:
+    basic = {"username": "u", "password": "p"}
+    cnf.instantiate(sec=secret(**basic))
+    cnf.update({"sec": secret(kind="kubernetes.io/basic-auth", **basic)})
+    assert cnf.get("Secret", "sec")["type"] == "kubernetes.io/basic-auth"
+
+
+def test_labels_and_annotations_of_live_objects_stay(cnf: Cnf) -> None:
+    cnf.instantiate(cm=OLD)
+    live = cnf.get("ConfigMap", "cm")
+    live["metadata"]["annotations"] = {"who": "operator"}
+    cnf.cluster.replace(live)
+    cnf.update({"cm": NEW})
+    metadata: Json = cnf.get("ConfigMap", "cm")["metadata"]
+    assert metadata["annotations"]["who"] == "operator"
+    assert "tacker_vnf_instance_id" in metadata["labels"]
+
+
+def test_a_pod_made_again_from_its_live_spec_keeps_what_was_its_own(cnf: Cnf) -> None:
+    cnf.instantiate(cm=OLD, w=workload("Pod", container=ENV, metadata="labels: {role: db}"))
+    before = cnf.get("Pod", "w")
+    cnf.update({"cm": NEW, "w": workload("Pod", container=ENV)})
+    after = cnf.get("Pod", "w")
+    assert after["metadata"]["uid"] != before["metadata"]["uid"]
+    assert after["metadata"]["labels"] == before["metadata"]["labels"]
+    tokens = [v for v in after["spec"]["volumes"] if v["name"].startswith("kube-api-access-")]
+    assert len(tokens) == 1
+
+
+def test_an_image_that_differs_only_in_the_cluster_is_reported_as_drift(cnf: Cnf) -> None:
+    cnf.instantiate(w=workload("Deployment"))
+    live = cnf.get("Deployment", "w")
+    live["spec"]["template"]["spec"]["containers"][0]["image"] = IMAGES[1]
+    cnf.cluster.replace(live)
+    plan = cnf.plan({"w": workload("Deployment")})
+    assert plan.is_empty
+    (note,) = plan.notes
+    assert "drift" in note.text
