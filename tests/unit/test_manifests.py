@@ -87,6 +87,17 @@ FILES = {
         """,
         [("Secret vnf/b", 7)],
     ),
+    "an alias as an item, which is written where its anchor is": (
+        """\
+        apiVersion: v1
+        kind: List
+        metadata:
+          one: &one {apiVersion: v1, kind: Secret, metadata: {name: b}}
+        items:
+        - *one
+        """,
+        [("Secret vnf/b", 4)],
+    ),
     "a typed list, whose items need not repeat the kind": (
         """\
         apiVersion: apps/v1
@@ -134,6 +145,7 @@ SCALARS = [
     ("0644", 420), ("0o644", 420), ("-0644", -420), ("0x1A4", 420), ("0b11", 3), ("420", 420),
     ("1_000", 1000), ("+7", 7), ("08", 8), ("0", 0), ("-0", 0), ("18446744073709551615", 2**64 - 1),
     ("1.0", 1), ("1.5", 1.5), (".5", 0.5), ("1e3", 1000), ("1.", 1), ("1e400", "1e400"),
+    ("1e21", 1e21), ("123456789012345678901", 123456789012345683968),
     ("1:30", "1:30"), ("190:20:30", "190:20:30"), ("1.2.3", "1.2.3"), ("0xZZ", "0xZZ"),
     ("_1", "_1"), ("\u0661\u0662", "\u0661\u0662"),
     ("yes", True), ("No", False), ("on", True), ("OFF", False), ("y", "y"), ("N", "N"),
@@ -256,6 +268,10 @@ REFUSED = {
     "an item of a List without a name": (
         "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Pod\n  metadata: {}\n",
         'f.yaml:4: expected text as "metadata.name" in the Pod, found none',
+    ),
+    "an item of a List without an apiVersion": (
+        "apiVersion: v1\nkind: List\nitems:\n- kind: Pod\n  metadata: {name: p}\n",
+        'f.yaml:4: expected an "apiVersion" in the Pod, found nothing',
     ),
     "bad syntax": (config_map("a: [\n"), "f.yaml:6: no valid YAML: "),
     "a tab": (config_map("a:\n\t- b\n"), "f.yaml:6: no valid YAML: "),

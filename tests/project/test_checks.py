@@ -1,0 +1,62 @@
+"""The project's own checks: each tool finds nothing."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TOOLS = Path(sys.executable).parent
+
+CHECKS = {
+    "ruff finds no fault": ["ruff", "check", "--quiet", "."],
+    "ruff would format nothing otherwise": ["ruff", "format", "--check", "--quiet", "."],
+    "mypy finds no wrong type": ["mypy"],
+    "modules import in their order": ["lint-imports"],
+}
+
+
+def run(tool: str, *arguments: str) -> None:
+    """Run a tool of this environment; fail with what it says."""
+    assert (TOOLS / tool).exists(), f"{tool} is missing: install the extra 'test'"
+    done = subprocess.run(
+        [TOOLS / tool, *arguments],
+        cwd=ROOT,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.mark.parametrize("command", CHECKS.values(), ids=CHECKS)
+def test_the_check(command):
+    run(*command)
+
+
+def test_release_notes_are_well_formed():
+    history = subprocess.run(
+        ["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    if history.returncode:
+        pytest.skip("reno reads the git history, and there is none: " + history.stderr.strip())
+    run("reno", "lint")
+
+
+def test_the_documentation_builds_without_a_warning(tmp_path):
+    run("sphinx-build", "-q", "-W", "--keep-going", "-b", "html", "doc/source", str(tmp_path))
+
+
+def test_readmes_and_contributing_are_valid_restructured_text(tmp_path):
+    pages = [*ROOT.glob("*.rst"), *ROOT.glob("samples/*/README.rst")]
+    assert ROOT / "README.rst" in pages
+    for number, page in enumerate(pages):
+        text = page.read_text(encoding="utf-8")
+        (tmp_path / f"page{number}.rst").write_text(text, encoding="utf-8")
+    (tmp_path / "index.rst").write_text("Pages\n=====\n\n.. toctree::\n   :glob:\n\n   page*\n")
+    (tmp_path / "conf.py").write_text("")
+    run("sphinx-build", "-q", "-W", "--keep-going", "-b", "dummy", str(tmp_path), f"{tmp_path}/out")

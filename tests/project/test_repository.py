@@ -1,0 +1,92 @@
+"""What the files of the repository promise each other."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from container_update import cli
+
+ROOT = Path(__file__).parents[2]
+DEMO = (
+    "python3 -m venv .venv && .venv/bin/pip install -q '.[emulator]' "
+    "&& .venv/bin/container-update demo"
+)
+TESTS = "python3 -m venv .venv && .venv/bin/pip install -q -e '.[test]' && .venv/bin/pytest"
+PLACES = re.compile(r"/(?:work|home|root|Users|opt/pypi[a-z-]*)/[A-Za-z0-9.]")
+"""Paths that only exist on somebody's own machine."""
+
+
+def lines(path: str) -> list[str]:
+    return [line.strip() for line in (ROOT / path).read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.parametrize("command", [DEMO, TESTS])
+def test_the_readme_has_the_command_on_one_line(command):
+    assert command in lines("README.rst")
+
+
+@pytest.mark.parametrize("path", [".ci/run", "CONTRIBUTING.rst"])
+def test_the_test_command_is_the_readmes(path):
+    assert TESTS in lines(path)
+
+
+def test_ci_ends_with_the_test_command():
+    assert lines(".ci/run")[-1] == TESTS
+    assert (ROOT / ".ci/run").stat().st_mode & 0o111
+    subprocess.run(["bash", "-n", ROOT / ".ci/run"], check=True)
+
+
+def test_the_documentation_names_every_command(capsys):
+    with pytest.raises(SystemExit):
+        cli.main(["--help"])
+    commands = re.findall(r"^    ([a-z]+)  ", capsys.readouterr().out, re.MULTILINE)
+    assert {"plan", "apply", "demo"} <= set(commands)
+    page = (ROOT / "doc/source/cli.rst").read_text(encoding="utf-8")
+    assert [name for name in commands if not re.search(rf"(``|update ){name}\b", page)] == []
+
+
+def tracked() -> list[Path]:
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if listed.returncode:
+        pytest.skip("not a git checkout: " + listed.stderr.strip())
+    return [ROOT / name for name in listed.stdout.split("\0") if name]
+
+
+def test_no_file_names_a_path_of_somebodys_machine():
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in tracked()
+        if path.is_file() and path.suffix not in {".png", ".zip"}
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        if PLACES.search(line)
+    ]
+    assert found == []
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="tomllib is in Python 3.11 and later")
+def test_an_installation_has_every_file_that_the_demo_plays():
+    import tomllib  # noqa: PLC0415, not in 3.10
+
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    installed = {
+        (target, path.name): path
+        for target, patterns in settings["data-files"].items()
+        for pattern in patterns
+        for path in ROOT.glob(pattern)
+    }
+    samples = [path for path in (ROOT / "samples/01-user-guide").rglob("*") if path.is_file()]
+    assert len(samples) > 60
+    for path in samples:
+        folder = path.parent.relative_to(ROOT / "samples")
+        assert (f"share/container-update/samples/{folder}", path.name) in installed

@@ -1,0 +1,746 @@
+"""Packages: what is read out of folders and zips, and what is refused with which words."""
+
+from __future__ import annotations
+
+import hashlib
+import http.server
+import os
+import stat
+import threading
+import zipfile
+
+import pytest
+
+from container_update import archive, csar, remote, sol004
+from container_update.csar_build import write_metadata
+from container_update.errors import PackageError
+from tests.packages import (
+    CONFIG_MAP,
+    META,
+    TYPES,
+    block,
+    flavour,
+    listing,
+    with_vnfd,
+    write_folder,
+    write_zip,
+)
+
+A, B = "Files/kubernetes/a.yaml", "Files/kubernetes/b.yaml"
+LISTED = {META: listing({A: CONFIG_MAP, B: "b"}), A: CONFIG_MAP, B: "b"}
+
+
+@pytest.fixture(params=["folder", "zip"])
+def pack(request, tmp_path):
+    """Writes a package either way and gives its path."""
+    if request.param == "folder":
+        return lambda files: write_folder(tmp_path / "package", files)
+    return lambda files: write_zip(tmp_path / "package.zip", files)
+
+
+def refusal(source: str, use=lambda package: None, **settings) -> str:
+    with (
+        pytest.raises(PackageError) as caught,
+        csar.open_package(source, settings=csar.Settings(**settings)) as package,
+    ):
+        use(package)
+    return str(caught.value)
+
+
+# --- what is read -----------------------------------------------------------------------------
+
+
+def test_a_listed_file_is_read(pack):
+    with csar.open_package(pack(LISTED)) as package:
+        assert package.read(A) == CONFIG_MAP.encode()
+        assert package.read("./Files//kubernetes/../kubernetes/a.yaml") == CONFIG_MAP.encode()
+
+
+def test_has_knows_files_and_takes_urls_to_exist(pack):
+    with csar.open_package(pack(LISTED)) as package:
+        assert package.has(A)
+        assert not package.has("Files/kubernetes")
+        assert not package.has("Files/kubernetes/missing.yaml")
+        assert package.has("https://example.com/a.yaml")
+
+
+def test_a_folder_has_a_root_and_a_zip_has_none(tmp_path):
+    with csar.open_package(write_folder(tmp_path / "f", LISTED)) as package:
+        assert package.root == tmp_path / "f"
+    with csar.open_package(write_zip(tmp_path / "z.csar", LISTED)) as package:
+        assert package.root is None
+
+
+def test_a_package_that_verifies(pack):
+    with csar.open_package(pack(LISTED)) as package:
+        package.verify()
+
+
+def test_a_file_that_is_not_listed_can_be_read(pack):
+    with csar.open_package(pack({**LISTED, "Files/other.yaml": "x"})) as package:
+        assert package.read("Files/other.yaml") == b"x"
+
+
+def test_the_manifest_that_tosca_meta_names_lists_files_too(pack):
+    files = {
+        META: "ETSI-Entry-Manifest: vnf.mf\n\n" + block(A, CONFIG_MAP),
+        "vnf.mf": "metadata:\n  vnf_product_name: x\n\n" + block(B, "b", name="Source"),
+        A: CONFIG_MAP,
+        B: "b",
+    }
+    with csar.open_package(pack(files)) as package:
+        assert [artifact.path for artifact in package.artifacts] == [B, A]
+        package.verify()
+
+
+def test_a_package_without_tosca_metadata_has_its_vnfd_and_manifest_at_the_root(pack):
+    vnfd = flavour("simple", {"VDU1": "web"}).replace("types.yaml", "Definitions/types.yaml")
+    files = {
+        "vnf.yaml": vnfd,
+        "Definitions/types.yaml": TYPES,
+        "vnf.mf": block("vnf.yaml", vnfd, name="Source") + block(A, CONFIG_MAP, name="Source"),
+        A: CONFIG_MAP,
+    }
+    with csar.open_package(pack(files)) as package:
+        assert package.entry_definitions == "vnf.yaml"
+        assert package.vdus() == {"VDU1": "web"}
+        assert list(package.manifest_files()) == [A]
+
+
+MANIFEST_FILES = {
+    "listed YAML and JSON, in listed order": (
+        listing(dict.fromkeys(["Files/b.yml", "Files/a.yaml", "Files/c.json"], "")),
+        ["Files/b.yml", "Files/a.yaml", "Files/c.json"],
+    ),
+    "neither metadata nor definitions nor scripts": (
+        listing(
+            dict.fromkeys(["Definitions/d.yaml", META, "Scripts/s.yaml", "BaseHOT/h.yaml"], "")
+        ),
+        [],
+    ),
+    "nothing beside the VNFD": (
+        listing({"Defs/types.yaml": "", "Files/a.yaml": ""}, "Entry-Definitions: Defs/top.yaml\n"),
+        ["Files/a.yaml"],
+    ),
+    "no other file": (listing({"Files/image.qcow2": "", "Files/x.yaml.txt": ""}), []),
+    "URLs of YAML": (
+        listing({"https://example.com/a.yaml?x=1": "", "https://example.com/image": ""}),
+        ["https://example.com/a.yaml?x=1"],
+    ),
+    "where nothing is listed, the YAML below Files": ("", ["Files/a.yaml", "Files/b.yml"]),
+}
+
+
+@pytest.mark.parametrize(("meta", "expected"), MANIFEST_FILES.values(), ids=MANIFEST_FILES)
+def test_manifest_files_are(pack, meta, expected):
+    files = {META: meta, "Files/b.yml": "", "Files/a.yaml": "", "Files/t.txt": "", "o.yaml": ""}
+    with csar.open_package(pack(files)) as package:
+        assert list(package.manifest_files()) == expected
+
+
+# --- metadata ---------------------------------------------------------------------------------
+
+SHA = hashlib.sha256(b"x").hexdigest()
+SHA512 = hashlib.sha512(b"x").hexdigest()
+METADATA = {
+    "blocks between blank lines": f"Name: a\nAlgorithm: SHA-256\nHash: {SHA}\n\n\n",
+    "CRLF": f"Name: a\r\nAlgorithm: SHA-256\r\nHash: {SHA}\r\n",
+    "no blank line before it": f"CSAR-Version: 1.1\nName: a\nAlgorithm: SHA-256\nHash: {SHA}",
+    "keys in another order": f"Name: a\nHash: {SHA}\nAlgorithm: SHA-256\n",
+    "a value continued on the next line": (
+        f"Name: a\nAlgorithm: SHA-256\nHash: {SHA[:40]}\n {SHA[40:]}"
+    ),
+    "another spelling of the algorithm": f"Name: a\nAlgorithm: sha256\nHash: {SHA}\n",
+    "a hash in capitals": f"Name: a\nAlgorithm: SHA256\nHash: {SHA.upper()}\n",
+    "quoted values": f"Name: 'a'\nAlgorithm: \"SHA-256\"\nHash: {SHA}\n",
+    "a manifest": f"metadata:\n  vnf_product_name: y\nSource: a\nAlgorithm: SHA-256\nHash: {SHA}\n",
+    "a signature after it": (
+        f"Source: a\nAlgorithm: SHA-256\nHash: {SHA}\n-----BEGIN CMS-----\nName: z\n"
+    ),
+    "listed twice": f"Name: a\n\nName: a\nAlgorithm: SHA-256\nHash: {SHA}\n\nName: a\n",
+    "a byte order mark": f"\ufeffName: a\nAlgorithm: SHA-256\nHash: {SHA}\n",
+}
+
+
+@pytest.mark.parametrize("text", METADATA.values(), ids=METADATA)
+def test_metadata_lists_a_file_with_its_hash(text):
+    (artifact,) = sol004.parse(text.encode(), META).artifacts
+    assert (artifact.path, artifact.algorithm, artifact.hash) == ("a", "sha256", SHA)
+
+
+def test_metadata_names_the_vnfd_the_manifest_and_content_types():
+    text = "Entry-Definitions: d.yaml\nETSI-Entry-Manifest: m.mf\n\nName: a\nContent-Type: t/x\n"
+    metadata = sol004.parse(text.encode(), META)
+    assert (metadata.entry_definitions, metadata.entry_manifest) == ("d.yaml", "m.mf")
+    assert metadata.artifacts == (sol004.Artifact("a", "t/x"),)
+
+
+BAD_METADATA = {
+    "an unknown algorithm": (
+        f"CSAR-Version: 1.1\n\nName: a\nAlgorithm: MD5\nHash: {SHA}\n",
+        f'{META}:3: expected SHA-256 or SHA-512 as Algorithm of a, found "MD5"',
+    ),
+    "a hash of another length": (
+        f"Name: a\nAlgorithm: SHA-512\nHash: {SHA}\n",
+        f"{META}:1: expected 128 hexadecimal digits as Hash of a, found 64 characters",
+    ),
+    "a hash that is none": (
+        f"Name: a\nAlgorithm: SHA-256\nHash: {'g' * 64}\n",
+        f"{META}:1: expected 64 hexadecimal digits as Hash of a, found 64 characters",
+    ),
+    "an algorithm alone": (
+        "Name: a\nAlgorithm: SHA-256\n",
+        f"{META}:1: a has Algorithm without Hash",
+    ),
+    "a hash alone": (f"Name: a\nHash: {SHA}\n", f"{META}:1: a has Hash without Algorithm"),
+    "no path": ("\nName:\n", f"{META}:2: expected the path of a file, found nothing"),
+    "a key in the wrong case": ("Name: a\nhash: x\n", f'{META}:2: expected "Hash", found "hash"'),
+    "two hashes for one file": (
+        f"Name: a\nAlgorithm: SHA-256\nHash: {SHA}\nName: a\nAlgorithm: SHA-512\nHash: {SHA512}\n",
+        "a is listed twice, with different hashes: list it once",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), BAD_METADATA.values(), ids=BAD_METADATA)
+def test_wrong_metadata_is_refused_when_the_package_is_opened(pack, text, message):
+    assert refusal(pack({META: text})) == message
+
+
+def test_metadata_that_is_no_text_is_refused(tmp_path):
+    write_folder(tmp_path, {META: ""})
+    (tmp_path / META).write_bytes(b"Name: \xff\xfe")
+    assert refusal(str(tmp_path)) == f"{META}: expected text in UTF-8"
+
+
+# --- what is refused --------------------------------------------------------------------------
+
+
+def test_a_hash_that_does_not_match_names_the_file(pack):
+    source = pack({**LISTED, A: CONFIG_MAP + "#"})
+    expected = hashlib.sha256(CONFIG_MAP.encode()).hexdigest()
+    found = hashlib.sha256(CONFIG_MAP.encode() + b"#").hexdigest()
+    message = (
+        f"{A} in {source}: expected the sha256 hash {expected} that the package lists, "
+        f"found {found}: the file was changed after the package was built, build it again"
+    )
+    assert refusal(source, lambda package: package.read(A)) == message
+    assert refusal(source, csar.Csar.verify) == message
+
+
+def test_a_hash_is_not_bypassed_by_spelling_the_path_otherwise(pack):
+    source = pack({**LISTED, A: "changed"})
+    use = lambda package: package.read("Files/./kubernetes/a.yaml")  # noqa: E731
+    assert "found" in refusal(source, use)
+    source = pack({META: "Name: ./x//y.yaml\nAlgorithm: SHA-256\nHash: " + SHA, "x/y.yaml": "z"})
+    assert "expected the sha256" in refusal(source, lambda package: package.read("x/y.yaml"))
+
+
+def test_verify_finds_a_listed_file_that_is_missing(pack):
+    files = {META: "Name: Files/x.bin\nContent-Type: application/octet-stream\n"}
+    assert "Files/x.bin" in refusal(pack(files), csar.Csar.verify)
+
+
+def test_a_file_that_is_missing_is_named(pack):
+    source = pack(LISTED)
+    message = refusal(source, lambda package: package.read("Files/none.yaml"))
+    assert message.startswith(f"Files/none.yaml in {source} cannot be read: ")
+    assert "no such file" in message.lower()
+
+
+def test_a_manifest_that_is_missing_is_named(pack):
+    source = pack({META: "ETSI-Entry-Manifest: vnf.mf\n"})
+    assert refusal(source) == f"{META} in {source} names vnf.mf: no such file"
+
+
+@pytest.mark.parametrize(
+    "path", ["../secret", "a/../../secret", "/etc/passwd", "..", ".", "", "a\0b", "./.."]
+)
+def test_a_path_that_leaves_the_package_is_refused(pack, path):
+    source = pack(LISTED)
+    for use in (csar.Csar.read, csar.Csar.has):
+        message = refusal(source, lambda package, use=use: use(package, path))
+        assert "is no path within the package" in message
+
+
+def test_no_such_package(tmp_path):
+    source = str(tmp_path / "none.zip")
+    assert refusal(source) == f"the package {source} cannot be opened: No such file or directory"
+
+
+def test_a_file_that_is_no_zip(tmp_path):
+    (tmp_path / "x.zip").write_text("PK, it says")
+    message = refusal(str(tmp_path / "x.zip"))
+    assert message.startswith(f"the package {tmp_path}/x.zip is neither a folder nor a zip file: ")
+
+
+def test_a_device_is_no_package():
+    assert refusal("/dev/null") == "the package /dev/null is neither a folder nor a zip file"
+
+
+def test_two_manifests_at_the_root_are_refused(pack):
+    source = pack({"a.mf": "", "b.mf": ""})
+    assert refusal(source) == f"{source}: expected one manifest at the root, found a.mf, b.mf"
+
+
+def test_a_manifest_at_the_root_without_its_vnfd_is_refused(pack):
+    source = pack({"a.mf": "", "b.yaml": ""})
+    assert refusal(source) == f"{source}: expected the VNFD a.yaml beside a.mf"
+
+
+def test_a_link_within_a_folder_is_followed(tmp_path):
+    source = write_folder(tmp_path / "p", LISTED)
+    (tmp_path / "p/Files/link.yaml").symlink_to("kubernetes/b.yaml")
+    with csar.open_package(source) as package:
+        assert package.read("Files/link.yaml") == b"b"
+
+
+@pytest.mark.parametrize("target", ["../../outside", "{tmp}/outside"])
+def test_a_link_out_of_a_folder_is_refused(tmp_path, target):
+    (tmp_path / "outside").write_text("secret")
+    source = write_folder(tmp_path / "p", LISTED)
+    (tmp_path / "p/Files/link.yaml").symlink_to(target.format(tmp=tmp_path))
+    for use in (csar.Csar.read, csar.Csar.has):
+        message = refusal(source, lambda package, use=use: use(package, "Files/link.yaml"))
+        assert "is a link that leads out of the package" in message
+
+
+def test_a_file_below_a_linked_folder_is_refused(tmp_path):
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "outside/a.yaml").write_text("secret")
+    source = write_folder(tmp_path / "p", LISTED)
+    (tmp_path / "p/Files/out").symlink_to("../../outside")
+    message = refusal(source, lambda package: package.read("Files/out/a.yaml"))
+    assert "is a link that leads out of the package" in message
+
+
+def test_a_link_to_itself_is_refused(tmp_path):
+    source = write_folder(tmp_path / "p", LISTED)
+    (tmp_path / "p/Files/loop").symlink_to("loop")
+    assert "Files/loop" in refusal(source, lambda package: package.read("Files/loop"))
+
+
+def test_a_pipe_in_a_folder_is_refused_and_not_waited_for(tmp_path):
+    source = write_folder(tmp_path / "p", LISTED)
+    os.mkfifo(tmp_path / "p/Files/pipe.yaml")
+    message = refusal(source, lambda package: package.read("Files/pipe.yaml"))
+    assert message == f"Files/pipe.yaml in {source} is no regular file"
+
+
+def zip_of(path, *names, mode=0, text=b"x"):
+    with zipfile.ZipFile(path, "w") as packed:
+        for name in names:
+            info = zipfile.ZipInfo(name)
+            info.external_attr = mode << 16
+            packed.writestr(info, text)
+    return str(path)
+
+
+@pytest.mark.parametrize("name", ["../x", "/x", "a/../../x"])
+def test_a_zip_with_a_path_that_leaves_it_is_refused(tmp_path, name):
+    assert refusal(zip_of(tmp_path / "z.zip", "ok", name)) == (
+        f'"{name}" is no path within the package: give one relative to its root'
+    )
+
+
+@pytest.mark.parametrize("kind", [stat.S_IFLNK, stat.S_IFCHR, stat.S_IFIFO, stat.S_IFBLK])
+def test_a_zip_with_a_link_or_device_is_refused(tmp_path, kind):
+    source = zip_of(tmp_path / "z.zip", "Files/link.yaml", mode=kind | 0o777, text=b"/etc/passwd")
+    assert refusal(source) == (
+        f"Files/link.yaml in {source} is a link or device: put a regular file in its place"
+    )
+
+
+def test_a_zip_with_a_file_twice_is_refused(tmp_path):
+    with pytest.warns(UserWarning, match="Duplicate name"):
+        source = zip_of(tmp_path / "z.zip", "a", "a")
+    assert refusal(source) == f"a is in {source} twice: pack it once"
+    source = zip_of(tmp_path / "y.zip", "a/b", "a//b")
+    assert refusal(source) == f"a/b is in {source} twice: pack it once"
+
+
+def test_a_damaged_file_in_a_zip_is_refused(tmp_path):
+    source = tmp_path / "z.zip"
+    write_zip(source, {"a.txt": "0123456789" * 20})
+    damaged = bytearray(source.read_bytes())
+    damaged[45] ^= 0xFF
+    source.write_bytes(damaged)
+    message = refusal(str(source), lambda package: package.read("a.txt"))
+    assert message.startswith(f"a.txt in {source} cannot be read: ")
+
+
+def test_an_encrypted_file_in_a_zip_is_refused(tmp_path):
+    source = tmp_path / "z.zip"
+    write_zip(source, {"a.txt": "x"})
+    content = bytearray(source.read_bytes())
+    content[6] |= 1  # the flag in the file's own header and in the directory's
+    content[content.index(b"PK\x01\x02") + 8] |= 1
+    source.write_bytes(content)
+    assert "encrypted" in refusal(str(source), lambda package: package.read("a.txt"))
+
+
+LIMITS = {
+    "too many files": (archive.Limits(files=2), "at most 2 files were expected, found 3"),
+    "too much in all": (
+        archive.Limits(total_size=60),
+        "at most 60 bytes in all files were expected",
+    ),
+    "too big a file": (archive.Limits(file_size=50), f"{A} in "),
+    "too big a file to read": (archive.Limits(read_size=50), f"{A} in "),
+}
+
+
+@pytest.mark.parametrize(("limits", "message"), LIMITS.values(), ids=LIMITS)
+def test_what_goes_over_a_limit_is_refused(pack, limits, message):
+    files = {A: CONFIG_MAP, B: "b" * 20, "c": ""}
+    assert message in refusal(pack(files), lambda package: package.read(A), limits=limits)
+
+
+def test_a_zip_bomb_is_refused(tmp_path):
+    source = tmp_path / "z.zip"
+    with zipfile.ZipFile(source, "w", zipfile.ZIP_BZIP2) as packed:
+        packed.writestr("bomb.yaml", bytes(8 * 1024 * 1024))
+    assert "it looks like a zip bomb" in refusal(str(source))
+
+
+# --- the VNFD ---------------------------------------------------------------------------------
+
+SCRIPTS = """\
+      interfaces:
+        Vnflcm:
+          instantiate: []
+          modify_information_start: {implementation: driver}
+          modify_information_end: {implementation: other}
+      artifacts:
+        driver: {type: tosca.artifacts.Implementation.Python, file: Scripts/driver.py}
+"""
+SIMPLE = flavour("simple", {"VDU1": "web", "VDU2": "db"}, SCRIPTS)
+
+
+def test_the_vnfd_names_vdus_flavours_and_scripts(pack):
+    with csar.open_package(pack(with_vnfd({"df_simple.yaml": SIMPLE}))) as package:
+        assert package.vnfd_id == "the-vnfd"
+        assert package.vdus() == {"VDU1": "web", "VDU2": "db"}
+        assert [found.id for found in package.flavours] == ["simple"]
+        assert package.interface_scripts() == {
+            "modify_information_start": csar.InterfaceScript(
+                "modify_information_start", "driver", "Scripts/driver.py"
+            ),
+            "modify_information_end": csar.InterfaceScript("modify_information_end", "other", None),
+        }
+
+
+def test_the_substitution_mappings_name_the_vnfd_first(pack):
+    text = SIMPLE.replace("{flavour_id: simple}", "{flavour_id: simple, descriptor_id: mapped}")
+    with csar.open_package(pack(with_vnfd({"df_simple.yaml": text}))) as package:
+        assert package.vnfd_id == "mapped"
+
+
+def test_a_package_without_a_vnfd_has_no_vdus(pack):
+    with csar.open_package(pack(LISTED)) as package:
+        assert (package.vdus(), package.flavours, package.vnfd_id) == ({}, (), "")
+        assert package.vdus("simple") == {}
+        assert package.interface_scripts() == {}
+
+
+def test_each_flavour_has_its_vdus(pack):
+    files = with_vnfd({"s.yaml": SIMPLE, "c.yaml": flavour("complex", {"VDU3": "cache"})})
+    with csar.open_package(pack(files)) as package:
+        assert package.vdus("simple") == {"VDU1": "web", "VDU2": "db"}
+        assert package.vdus("complex") == {"VDU3": "cache"}
+        assert package.vdus() == {"VDU1": "web", "VDU2": "db", "VDU3": "cache"}
+        assert package.interface_scripts("complex") == {}
+
+
+def test_a_vnfd_in_one_file_has_one_flavour_without_a_name(pack):
+    text = (
+        TYPES
+        + """\
+topology_template:
+  node_templates:
+    VDU1: {type: tosca.nodes.nfv.Vdu.Compute, properties: {name: web}}
+"""
+    )
+    files = {META: "Entry-Definitions: vnfd.yaml\n", "vnfd.yaml": text}
+    with csar.open_package(pack(files)) as package:
+        assert package.vdus() == {"VDU1": "web"}
+        assert [found.id for found in package.flavours] == [""]
+
+
+def test_a_flavour_that_the_vnfd_lacks_is_refused(pack):
+    source = pack(with_vnfd({"df_simple.yaml": SIMPLE}))
+    message = refusal(source, lambda package: package.vdus("huge"))
+    assert message == f'{source}: expected one of the flavours simple, found "huge"'
+
+
+def test_flavours_that_disagree_have_to_be_told_apart(pack):
+    source = pack(with_vnfd({"s.yaml": SIMPLE, "c.yaml": flavour("complex", {"VDU1": "other"})}))
+    assert refusal(source, csar.Csar.vdus) == (
+        f"{source}: VDU1 is web in one flavour and other in the flavour complex: "
+        "say which flavour is meant"
+    )
+
+
+def changed(old: str, new: str) -> dict[str, str]:
+    return {"df_simple.yaml": SIMPLE.replace(old, new)}
+
+
+BAD_VNFDS = {
+    "an import that is missing": (
+        changed("file: types.yaml", "file: etsi.yaml"),
+        "the VNFD cannot be read: Definitions/df_simple.yaml names Definitions/etsi.yaml: ",
+    ),
+    "an import that leaves the package": (
+        changed("file: types.yaml", "file: ../../types.yaml"),
+        "is no path within the package",
+    ),
+    "an import from the network": (
+        changed("file: types.yaml", "file: https://example.com/types.yaml"),
+        "df_simple.yaml: the import https://example.com/types.yaml is outside the package",
+    ),
+    "an import of this host": (
+        changed("file: types.yaml", "file: file:///etc/passwd"),
+        "is outside the package",
+    ),
+    "an import from a repository": (
+        changed("file: types.yaml", "file: types.yaml\n  repository: r"),
+        "is outside the package",
+    ),
+    "an import without a name": (
+        changed("file: types.yaml", "file: [x]"),
+        "expected the name of a file under imports",
+    ),
+    "imports that are no list": (
+        changed("imports:\n- file: types.yaml", "imports: 3"),
+        "expected a list of files under imports",
+    ),
+    "two documents": (
+        changed("imports:", "--- {}\nimports:"),
+        "no valid YAML",
+    ),
+    "a list": (
+        {"df_simple.yaml": "[]"},
+        "Definitions/df_simple.yaml: expected one YAML document with TOSCA",
+    ),
+    "types that are no mapping": (
+        changed("topology_template:", "node_types: [x]\ntopology_template:"),
+        "Definitions/df_simple.yaml: expected a mapping under node_types",
+    ),
+    "an unknown type": (
+        changed("type: test.VNF", "type: other.VNF"),
+        "Definitions/df_simple.yaml: toscaparser does not accept the VNFD: ",
+    ),
+    "a topology that is no such thing": (
+        changed("node_templates:", "node_templates: 3\n  other:"),
+        "Definitions/df_simple.yaml: toscaparser does not accept the VNFD: ",
+    ),
+    "a VDU without a name": (
+        changed("properties: {name: web}", "properties: {}"),
+        "toscaparser does not accept the VNFD: ",
+    ),
+    "a VDU whose name is empty": (
+        changed("{name: web}", "{name: ''}"),
+        "expected the name of a workload as properties.name of VDU1",
+    ),
+}
+
+
+@pytest.mark.parametrize(("flavours", "message"), BAD_VNFDS.values(), ids=BAD_VNFDS)
+def test_a_wrong_vnfd_is_refused_where_it_is_needed(pack, flavours, message):
+    source = pack(with_vnfd(flavours, {A: CONFIG_MAP}))
+    with csar.open_package(source) as package:
+        assert list(package.manifest_files()) == [A]
+    assert message in refusal(source, csar.Csar.vdus)
+
+
+def test_a_vnfd_that_is_missing_is_named(pack):
+    source = pack({META: "Entry-Definitions: Definitions/none.yaml\n"})
+    assert refusal(source, csar.Csar.vdus).startswith(
+        "the VNFD cannot be read: Entry-Definitions names Definitions/none.yaml: "
+    )
+
+
+def test_imports_may_go_in_a_circle_and_be_named(pack):
+    text = SIMPLE.replace("- file: types.yaml", "- types: types.yaml\n- top: {file: top.vnfd.yaml}")
+    with csar.open_package(pack(with_vnfd({"df_simple.yaml": text}))) as package:
+        assert package.vdus() == {"VDU1": "web", "VDU2": "db"}
+
+
+# --- URLs -------------------------------------------------------------------------------------
+
+
+class _Server(http.server.ThreadingHTTPServer):
+    answers: dict[str, tuple[int, dict[str, str], bytes]]
+
+    def url(self, path: str, host: str = "127.0.0.1") -> str:
+        return f"http://{host}:{self.server_address[1]}{path}"
+
+
+class _Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        status, headers, body = self.server.answers.get(self.path, (404, {}, b""))
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args):
+        """Be quiet."""
+
+
+@pytest.fixture
+def server(monkeypatch):
+    monkeypatch.setenv("no_proxy", "*")
+    with _Server(("127.0.0.1", 0), _Handler) as running:
+        running.answers = {}
+        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield running
+        running.shutdown()
+        thread.join()
+
+
+def test_a_def_file_is_fetched_from_a_url_and_its_hash_holds(server, tmp_path):
+    url = server.url("/a.yaml")
+    server.answers["/a.yaml"] = (200, {}, CONFIG_MAP.encode())
+    with csar.open_package(write_folder(tmp_path, {META: block(url, CONFIG_MAP)})) as package:
+        assert package.read(url) == CONFIG_MAP.encode()
+        package.verify()
+        server.answers["/a.yaml"] = (200, {}, b"changed")
+        with pytest.raises(PackageError, match="expected the sha256 hash"):
+            package.read(url)
+
+
+def test_a_redirect_on_the_same_host_is_followed(server):
+    server.answers["/a"] = (302, {"Location": "/b"}, b"")
+    server.answers["/b"] = (200, {}, b"text")
+    assert remote.fetch(server.url("/a"), remote.Rules()) == b"text"
+
+
+@pytest.mark.parametrize("location", ["http://localhost:{port}/b", "ftp://127.0.0.1/b"])
+def test_a_redirect_elsewhere_is_refused(server, location):
+    location = location.format(port=server.server_address[1])
+    server.answers["/a"] = (302, {"Location": location}, b"")
+    server.answers["/b"] = (200, {}, b"text")
+    with pytest.raises(PackageError, match="cannot be fetched"):
+        remote.fetch(server.url("/a"), remote.Rules())
+
+
+def test_an_answer_that_is_no_success_is_refused(server):
+    with pytest.raises(PackageError, match=r"/none cannot be fetched: 404 Not Found$"):
+        remote.fetch(server.url("/none"), remote.Rules())
+
+
+def test_an_answer_over_the_size_limit_is_refused(server):
+    server.answers["/big"] = (200, {}, bytes(1000))
+    assert len(remote.fetch(server.url("/big"), remote.Rules(size=1000))) == 1000
+    with pytest.raises(PackageError, match="it has more than 999 bytes"):
+        remote.fetch(server.url("/big"), remote.Rules(size=999))
+
+
+def test_an_answer_that_drips_in_past_the_deadline_is_refused(server):
+    server.answers["/slow"] = (200, {}, b"x")
+    clock = iter([0.0, 31.0])
+    with pytest.raises(PackageError, match="not complete within 30 seconds"):
+        remote.fetch(server.url("/slow"), remote.Rules(clock=lambda: next(clock)))
+
+
+def test_a_server_that_never_answers_is_given_up(monkeypatch):
+    monkeypatch.setenv("no_proxy", "*")
+    with http.server.HTTPServer(("127.0.0.1", 0), _Handler) as silent:
+        url = f"http://127.0.0.1:{silent.server_address[1]}/x"
+        with pytest.raises(PackageError, match=r"not complete within 0\.05 seconds"):
+            remote.fetch(url, remote.Rules(seconds=0.05))
+
+
+def test_a_server_that_is_not_there_is_named(monkeypatch):
+    monkeypatch.setenv("no_proxy", "*")
+    with http.server.HTTPServer(("127.0.0.1", 0), _Handler) as gone:
+        url = f"http://127.0.0.1:{gone.server_address[1]}/x"
+    with pytest.raises(PackageError, match=r"/x cannot be fetched: Connection refused"):
+        remote.fetch(url, remote.Rules())
+
+
+def test_a_file_url_is_read(tmp_path):
+    (tmp_path / "a b.yaml").write_text("text")
+    url = (tmp_path / "a b.yaml").as_uri()
+    assert remote.fetch(url, remote.Rules()) == b"text"
+    with pytest.raises(PackageError, match="it has more than 3 bytes"):
+        remote.fetch(url, remote.Rules(size=3))
+
+
+URLS = {
+    "a scheme that is not allowed": ("ftp://example.com/a", "one of the schemes file, http, https"),
+    "a user name": ("https://me:hunter2@example.com/a", "with a user name in its URL"),
+    "a file of another host": ("file://example.com/a", "names a file of this host"),
+    "a device": ("file:///dev/zero", "there is no such regular file"),
+    "a file that is missing": ("file:///none/such", "there is no such regular file"),
+    "a host that is none": ("http://[::1/a", "is no valid URL"),
+}
+
+
+@pytest.mark.parametrize(("url", "message"), URLS.values(), ids=URLS)
+def test_a_url_that_breaks_a_rule_is_refused(url, message):
+    with pytest.raises(PackageError) as caught:
+        remote.fetch(url, remote.Rules())
+    assert message in str(caught.value)
+    assert "hunter2" not in str(caught.value)
+
+
+def test_schemes_can_be_forbidden():
+    with pytest.raises(PackageError, match="one of the schemes https"):
+        remote.fetch("file:///etc/hostname", remote.Rules(schemes=frozenset({"https"})))
+
+
+# --- building ---------------------------------------------------------------------------------
+
+
+def test_written_metadata_lists_every_file_and_verifies(tmp_path):
+    files = {
+        **with_vnfd({"df_simple.yaml": SIMPLE}),
+        A: CONFIG_MAP,
+        ".git/x": "",
+        "Scripts/s.py": "",
+    }
+    write_folder(tmp_path, files)
+    write_metadata(tmp_path)
+    with csar.open_package(str(tmp_path)) as package:
+        package.verify()
+        assert package.entry_definitions == "Definitions/top.vnfd.yaml"
+        assert [artifact.path for artifact in package.artifacts] == [
+            "Definitions/df_simple.yaml", "Definitions/top.vnfd.yaml", "Definitions/types.yaml",
+            A, "Scripts/s.py",
+        ]  # fmt: skip
+        assert list(package.manifest_files()) == [A]
+
+
+def test_metadata_written_twice_is_the_same(tmp_path):
+    write_folder(tmp_path, {A: CONFIG_MAP})
+    first = write_metadata(tmp_path).read_bytes()
+    assert write_metadata(tmp_path).read_bytes() == first
+
+
+def test_metadata_is_not_written_for_two_vnfds_or_no_folder(tmp_path):
+    write_folder(tmp_path, {"Definitions/a.vnfd.yaml": "", "Definitions/b.vnfd.yaml": ""})
+    with pytest.raises(PackageError, match=r"expected one VNFD, found Definitions/a\.vnfd"):
+        write_metadata(tmp_path)
+    with pytest.raises(PackageError, match="there is no such folder"):
+        write_metadata(tmp_path / "none")
+
+
+def test_metadata_is_not_written_through_a_link(tmp_path):
+    write_folder(tmp_path / "p", {A: CONFIG_MAP})
+    (tmp_path / "outside").mkdir()
+    (tmp_path / "p/TOSCA-Metadata").symlink_to("../outside")
+    with pytest.raises(PackageError, match="leads out of the package"):
+        write_metadata(tmp_path / "p")
+    assert not list((tmp_path / "outside").iterdir())
+
+
+def test_metadata_does_not_list_a_link_that_leaves_the_folder(tmp_path):
+    write_folder(tmp_path / "p", {A: CONFIG_MAP})
+    (tmp_path / "outside").write_text("secret")
+    (tmp_path / "p/Files/link.yaml").symlink_to("../../outside")
+    with pytest.raises(PackageError, match="leads out of the package"):
+        write_metadata(tmp_path / "p")
