@@ -1,4 +1,4 @@
-"""The command line: ``container-update plan / apply / demo / emulate``.
+"""The command line: plan, apply, status, resume, rollback, demo, emulate.
 
 Exit status: 0 done, 2 nothing to do, 3 changes pending (plan), 64 wrong usage, and one for each
 class of error (see ``container_update.errors``).
@@ -9,17 +9,25 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
-from typing import Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from container_update import report
 from container_update.config import Options
 from container_update.errors import ContainerUpdateError, UpdateFailedError
-from container_update.model import UpdateRequest
+from container_update.model import Plan, StepResult, UpdateRequest
+from container_update.stopping import Stop
+
+if TYPE_CHECKING:
+    from container_update.cluster import KubernetesCluster
+    from container_update.recovery import Instance
 
 DONE, NOTHING_TO_DO, CHANGES_PENDING, USAGE = 0, 2, 3, 64
 
@@ -82,6 +90,14 @@ def _parser() -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=text, description=text, parents=[verbose])
         _update_arguments(command)
         command.set_defaults(run=run)
+    for name, run, text in (
+        ("status", _status, "show the update that is under way or was cut short"),
+        ("resume", _resume, "finish an update that was cut short"),
+        ("rollback", _rollback, "undo an update that was cut short"),
+    ):
+        command = commands.add_parser(name, help=text, description=text, parents=[verbose])
+        _cluster_arguments(command)
+        command.set_defaults(run=run)
     command = commands.add_parser(
         "demo", help="the user guide's update on the embedded cluster", parents=[verbose]
     )
@@ -103,23 +119,31 @@ def _update_arguments(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("old", metavar="OLD", help="the CNF's package: a folder or a CSAR zip")
     add("new", metavar="NEW", help="the package to move to")
-    add("--kubeconfig", help="default: $KUBECONFIG, ~/.kube/config, else in-cluster")
-    add("--context", help="of the kubeconfig")
-    add("-n", "--namespace", default="default", help="for manifests that name none")
     add("--def-file", action="append", default=[], metavar="PATH",
         help="a def-file of the instance (repeat); default: all that OLD lists")  # fmt: skip
     add("--config-path", action="append", default=[], metavar="PATH",
         help="configmap_secret_paths: a file of NEW with ConfigMaps, Secrets (repeat)")  # fmt: skip
+    _cluster_arguments(command)
+
+
+def _cluster_arguments(command: argparse.ArgumentParser) -> None:
+    add = command.add_argument
+    add("--kubeconfig", help="default: $KUBECONFIG, ~/.kube/config, else in-cluster")
+    add("--context", help="of the kubeconfig")
+    add("-n", "--namespace", default="default", help="for manifests that name none")
     add("--instance-id", help="the VNF instance; another one's objects are refused")
     add("-o", "--output", choices=("text", "json"), default="text")
-    add("--timeout", type=float, default=Options.timeout, metavar="SECONDS",
-        help="for one workload (default: %(default)s)")  # fmt: skip
-    add("--grace-period", type=float, default=Options.grace_period, metavar="SECONDS",
-        help="how long all new pods may be in trouble (default: %(default)s)")  # fmt: skip
-    add("--workers", type=int, default=Options.workers, metavar="N",
-        help="workloads that restart at the same time (default: %(default)s)")  # fmt: skip
-    add("--insecure-skip-tls-verify", action="store_true",
-        help="do not verify the API server's certificate")  # fmt: skip
+    add("--leave-on-signal", action="store_true",
+        help="on SIGINT or SIGTERM leave the update for a resume, do not undo it")  # fmt: skip
+    for option in fields(Options):
+        name = "--" + option.name.replace("_", "-")
+        text = option.metadata["help"].rstrip(".")
+        if option.default is False:
+            add(name, action="store_true", help=text)
+        else:
+            kind = type(option.default)
+            add(name, type=kind, default=option.default, metavar="N",
+                help=f"{text} (default: %(default)s)")  # fmt: skip
 
 
 # --- the commands -------------------------------------------------------------------------------
@@ -127,14 +151,39 @@ def _update_arguments(command: argparse.ArgumentParser) -> None:
 
 def _options(parsed: argparse.Namespace) -> Options:
     try:
-        return Options(
-            timeout=parsed.timeout,
-            grace_period=parsed.grace_period,
-            workers=parsed.workers,
-            insecure_skip_tls_verify=parsed.insecure_skip_tls_verify,
-        )
+        return Options(**{option.name: getattr(parsed, option.name) for option in fields(Options)})
     except ValueError as error:
         raise ContainerUpdateError(str(error)) from error
+
+
+@contextmanager
+def _connected(parsed: argparse.Namespace) -> Iterator[KubernetesCluster]:
+    from container_update.cluster import connect  # noqa: PLC0415
+
+    with connect(parsed.kubeconfig, parsed.context, options=_options(parsed)) as cluster:
+        yield cluster
+
+
+@contextmanager
+def _stopped_by_signals(leave: bool) -> Iterator[Stop]:
+    """The first signal asks for the end, the second one leaves at once: the journal stays."""
+    stop = Stop()
+
+    def handle(number: int, _: object) -> None:
+        if stop:
+            os._exit(128 + number)
+        name = signal.Signals(number).name
+        ending = "leaving it for resume" if leave else "undoing"
+        os.write(2, f"container-update: {name}: {ending}; again to leave at once\n".encode())
+        stop.request(f"by {name}", leave=leave)
+
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = [signal.signal(number, handle) for number in numbers]
+    try:
+        yield stop
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
 
 
 def _request(parsed: argparse.Namespace) -> UpdateRequest:
@@ -149,29 +198,70 @@ def _request(parsed: argparse.Namespace) -> UpdateRequest:
 
 
 def _plan(parsed: argparse.Namespace, out: TextIO) -> int:
-    from container_update.cluster import connect  # noqa: PLC0415
     from container_update.update import plan_update  # noqa: PLC0415
 
-    options = _options(parsed)
-    with connect(parsed.kubeconfig, parsed.context, options=options) as cluster:
-        plan = plan_update(_request(parsed), cluster, options)
+    with _connected(parsed) as cluster:
+        plan = plan_update(_request(parsed), cluster, _options(parsed))
     text = report.plan_json(plan) if parsed.output == "json" else report.plan_text(plan)
     out.write(text + "\n")
     return NOTHING_TO_DO if plan.is_empty else CHANGES_PENDING
 
 
 def _apply(parsed: argparse.Namespace, out: TextIO) -> int:
-    from container_update.cluster import connect  # noqa: PLC0415
     from container_update.update import update  # noqa: PLC0415
 
-    options = _options(parsed)
-    with connect(parsed.kubeconfig, parsed.context, options=options) as cluster:
-        outcome = update(_request(parsed), cluster, options)
-    if parsed.output == "json":
+    def show(event: Plan | StepResult) -> None:
+        if isinstance(event, Plan):
+            out.write(f"{report.plan_text(event)}\n")
+        else:
+            out.write(f"{report.result_text(event)}\n")
+        out.flush()
+
+    as_json = parsed.output == "json"
+    with _connected(parsed) as cluster, _stopped_by_signals(parsed.leave_on_signal) as stop:
+        progress = (lambda _: None) if as_json else show
+        outcome = update(_request(parsed), cluster, _options(parsed), stop, progress)
+    if as_json:
         out.write(report.outcome_json(outcome) + "\n")
-    else:
-        out.write(f"{report.plan_text(outcome.plan)}\n\n{report.outcome_text(outcome)}\n")
-    return NOTHING_TO_DO if outcome.plan.is_empty else DONE
+    elif outcome.results:
+        out.write(report.sum_text(outcome) + "\n")
+    return DONE if outcome.results else NOTHING_TO_DO
+
+
+def _instance(parsed: argparse.Namespace, cluster: KubernetesCluster) -> Instance:
+    from container_update.recovery import Instance  # noqa: PLC0415
+    from container_update.retry import RetryingCluster  # noqa: PLC0415
+
+    options = _options(parsed)
+    asked = RetryingCluster(cluster, options.retry_seconds)
+    return Instance(asked, parsed.namespace, parsed.instance_id, options)
+
+
+def _status(parsed: argparse.Namespace, out: TextIO) -> int:
+    with _connected(parsed) as cluster:
+        status = _instance(parsed, cluster).status()
+    text = json.dumps(status.as_dict(), indent=2) if parsed.output == "json" else str(status)
+    out.write(text + "\n")
+    return DONE if status.record or status.holder else NOTHING_TO_DO
+
+
+def _resume(parsed: argparse.Namespace, out: TextIO) -> int:
+    return _recover(parsed, out, back=False)
+
+
+def _rollback(parsed: argparse.Namespace, out: TextIO) -> int:
+    return _recover(parsed, out, back=True)
+
+
+def _recover(parsed: argparse.Namespace, out: TextIO, *, back: bool) -> int:
+    with _connected(parsed) as cluster, _stopped_by_signals(leave=True) as stop:
+        outcome = _instance(parsed, cluster).recover(back=back, stop=stop)
+    if outcome is None:
+        out.write("{}\n" if parsed.output == "json" else "No update was cut short.\n")
+        return NOTHING_TO_DO
+    text = report.outcome_json if parsed.output == "json" else report.outcome_text
+    out.write(text(outcome) + "\n")
+    return DONE
 
 
 def _demo(parsed: argparse.Namespace, out: TextIO) -> int:

@@ -26,6 +26,7 @@ from container_update.model import (
     ObjectKey,
     Outcome,
     Plan,
+    Progress,
     Step,
     StepResult,
     StepState,
@@ -48,6 +49,10 @@ def _nothing() -> None:
     """The default of a hook."""
 
 
+def _no_progress(_: object) -> None:
+    """Nobody looks on."""
+
+
 @dataclass
 class Execution:
     """One run of one plan.
@@ -56,6 +61,7 @@ class Execution:
     :param pods_before: for each workload the UIDs of the pods it had before the update.
     :param stop: ends the run early.
     :param before_undo: called once, before anything is put back.
+    :param progress: told each step's result when it ends.
     """
 
     plan: Plan
@@ -65,6 +71,7 @@ class Execution:
     pods_before: Mapping[ObjectKey, frozenset[str]] = field(default_factory=dict)
     stop: Stop = field(default_factory=Stop)
     before_undo: Callable[[], object] = _nothing
+    progress: Progress = _no_progress
     clock: Clock = time.monotonic
 
     def __post_init__(self) -> None:
@@ -137,6 +144,7 @@ class Execution:
                 self._waiter.abort()
         result = StepResult(step, state, message, self.clock() - began)
         self._results[step.key] = result
+        self.progress(result)
         LOG.info("%s: %s: %s (%.1f s)", step.key, step.action.value, state.value, result.seconds)
 
     # --- failure --------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ is ours is frozen. Nothing in this module does any I/O.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -298,6 +298,10 @@ class Outcome:
     requests: int = 0
     """How many requests went to the API server."""
     seconds: float = 0.0
+
+
+Progress = Callable[["Plan | StepResult"], object]
+"""Told the plan when it is made, and each step's result when it ends; from several threads."""
 
 
 # --- the cluster, as the pure part sees it ------------------------------------------------------

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from container_update.model import Json
@@ -44,7 +44,8 @@ class Baseline:
     uids: frozenset[str] = frozenset()
     """UIDs of the pods from before."""
     restarts: Mapping[str, int] = field(default_factory=dict)
-    """For a restart in place: container to its restart count before; only those to restart."""
+    """For a restart in place: container to its restart count before; only those to restart.
+    -1 for one that never started: its first start is not counted as a restart."""
     allowed: frozenset[str] = frozenset()
     """UIDs of pods from before that may still be there: their turn has not come."""
 
@@ -52,7 +53,7 @@ class Baseline:
     def of(cls, pods: Sequence[Json], containers: Sequence[str] = ()) -> Baseline:
         """The baseline of these pods; with *containers*, of their restart in place."""
         counts = {
-            status["name"]: int(status.get("restartCount", 0))
+            status["name"]: int(status.get("restartCount", 0)) if _was_started(status) else -1
             for pod in pods
             for status in _statuses(pod)
             if status["name"] in containers
@@ -84,6 +85,12 @@ def _statuses(pod: Mapping[str, Any]) -> list[Json]:
         *(status.get("initContainerStatuses") or ()),
         *(status.get("containerStatuses") or ()),
     ]
+
+
+def _was_started(status: Mapping[str, Any]) -> bool:
+    states = (status.get("state") or {}, status.get("lastState") or {})
+    ran = any("running" in state or "terminated" in state for state in states)
+    return ran or bool(status.get("containerID"))
 
 
 def is_ready(pod: Mapping[str, Any]) -> bool:
@@ -125,7 +132,7 @@ def problem(pod: Mapping[str, Any], restarts: Mapping[str, int] | None = None) -
     return None
 
 
-def _waiting_for(pods: Sequence[Json]) -> str:
+def _waiting_for(pods: Sequence[Json], restarts: Mapping[str, int] | None = None) -> str:
     """The first pod that is not ready, with the reason it gives."""
     for pod in pods:
         if is_ready(pod):
@@ -133,7 +140,7 @@ def _waiting_for(pods: Sequence[Json]) -> str:
         name = pod["metadata"]["name"]
         if is_deleting(pod):
             return f"pod {name} is still being deleted"
-        found = problem(pod)
+        found = problem(pod, restarts)
         if found:
             return found
         for condition in (pod.get("status") or {}).get("conditions") or ():
@@ -168,8 +175,6 @@ class _Counts:
     available: int
     total: int
     """Pods of the old template too."""
-    may_stay: int = 0
-    """Pods that the update strategy leaves at the old template."""
 
 
 def _judge(live: Json, counts: _Counts, pods: Sequence[Json], baseline: Baseline) -> Readiness:
@@ -178,8 +183,7 @@ def _judge(live: Json, counts: _Counts, pods: Sequence[Json], baseline: Baseline
     new = [pod for pod in active if pod["metadata"]["uid"] not in baseline.uids]
     if _observed(live) < int(live["metadata"].get("generation", 0)):
         return Readiness(State.PROGRESSING, "its controller has not seen the change yet")
-    waiting_their_turn = sum(1 for pod in active if pod["metadata"]["uid"] in baseline.allowed)
-    may_stay = max(counts.may_stay, waiting_their_turn)
+    may_stay = sum(1 for pod in active if pod["metadata"]["uid"] in baseline.allowed)
     needed = counts.wanted - may_stay
     if counts.updated < needed:
         return _progressing(f"{counts.updated} of {needed} pods are updated", new, active)
@@ -189,14 +193,14 @@ def _judge(live: Json, counts: _Counts, pods: Sequence[Json], baseline: Baseline
     serving = min(counts.ready, counts.available)
     if serving < counts.wanted:
         return _progressing(f"{serving} of {counts.wanted} pods are ready", new, active)
-    return _proof(counts.wanted, may_stay, active, new)
-
-
-def _proof(wanted: int, may_stay: int, active: Sequence[Json], new: Sequence[Json]) -> Readiness:
-    """Every owned pod is new and Ready, and none is being deleted."""
-    surplus = len(active) - len(new) - may_stay
-    if surplus > 0:
+    surplus = sum(1 for pod in active if pod["metadata"]["uid"] in baseline.uids - baseline.allowed)
+    if surplus:
         return _progressing(f"{surplus} old pods are still there", new, active)
+    return _proof(counts.wanted, active, new)
+
+
+def _proof(wanted: int, active: Sequence[Json], new: Sequence[Json]) -> Readiness:
+    """Every owned pod is Ready, and none is being deleted."""
     ready = sum(1 for pod in active if is_ready(pod))
     if ready < len(active) or ready < wanted:
         return _progressing(f"{ready} of {wanted} pods are ready", new, active)
@@ -248,26 +252,29 @@ def daemonset(live: Json, pods: Sequence[Json], baseline: Baseline) -> Readiness
 
 def statefulset(live: Json, pods: Sequence[Json], baseline: Baseline) -> Readiness:
     """All pods from the partition's ordinal on are updated, all are ready."""
-    wanted = _replicas(live)
     counts = _Counts(
-        wanted=wanted,
+        wanted=_replicas(live),
         updated=_status(live, "updatedReplicas"),
         ready=_status(live, "readyReplicas"),
         available=_status(live, "availableReplicas"),
         total=_status(live, "replicas"),
-        may_stay=left_by_partition(live),
     )
-    return _judge(live, counts, pods, baseline)
+    allowed = baseline.allowed | left_by_partition(live, pods)
+    return _judge(live, counts, pods, replace(baseline, allowed=allowed))
 
 
-def left_by_partition(live: Json) -> int:
-    """How many pods of a StatefulSet its partition keeps at the old template."""
+def left_by_partition(live: Json, pods: Sequence[Json]) -> frozenset[str]:
+    """UIDs of the pods of a StatefulSet that its partition keeps at the old template.
+
+    Source: API reference, RollingUpdateStatefulSetStrategy: those with a lower ordinal, which is
+    the end of a pod's name.
+    """
     strategy = live["spec"].get("updateStrategy") or {}
-    if strategy.get("type") == "OnDelete":
-        return 0
     partition = int((strategy.get("rollingUpdate") or {}).get("partition") or 0)
-    start = int((live["spec"].get("ordinals") or {}).get("start") or 0)
-    return max(0, min(_replicas(live), partition - start))
+    if strategy.get("type") == "OnDelete" or not partition:
+        return frozenset()
+    ordinals = {pod["metadata"]["uid"]: pod["metadata"]["name"].rpartition("-")[2] for pod in pods}
+    return frozenset(uid for uid, ordinal in ordinals.items() if int(ordinal) < partition)
 
 
 def replicaset(live: Json, pods: Sequence[Json], baseline: Baseline) -> Readiness:
@@ -294,7 +301,7 @@ CONTROLLERS: Mapping[str, Judge] = {
 
 
 def pod_restarted(live: Json, baseline: Baseline) -> Readiness:
-    """Every container of the baseline was started once more, and the Pod is Ready."""
+    """Every container of the baseline was started once more, and the Pod is Ready or at its end."""
     phase = (live.get("status") or {}).get("phase")
     if is_deleting(live) or phase == "Failed":
         return Readiness(State.FAILED, f"pod {live['metadata']['name']} is gone or has failed")
@@ -305,7 +312,9 @@ def pod_restarted(live: Json, baseline: Baseline) -> Readiness:
         return Readiness(State.FAILING, trouble)
     if waiting:
         return Readiness(State.PROGRESSING, f"container {waiting[0]} has not restarted yet")
-    return DONE if is_ready(live) else Readiness(State.PROGRESSING, _waiting_for([live]))
+    if phase == "Succeeded" or is_ready(live):
+        return DONE
+    return Readiness(State.PROGRESSING, _waiting_for([live], baseline.restarts))
 
 
 def pod_recreated(live: Json | None, baseline: Baseline) -> Readiness:

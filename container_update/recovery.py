@@ -22,6 +22,7 @@ from container_update.model import (
     Cluster,
     Outcome,
     Plan,
+    Progress,
     StepResult,
     StepState,
 )
@@ -32,6 +33,40 @@ LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
+class Status:
+    """What is under way for an instance; as text it never shows content."""
+
+    record: Record | None
+    """The journal of a run that has not ended."""
+    holder: Holder | None
+    """Who holds the lock."""
+
+    def __str__(self) -> str:
+        lines = [self.record.summary() if self.record else "No update is under way."]
+        if self.holder is not None:
+            lines.append(
+                f"Locked by {self.holder.identity} since {self.holder.since}{self._expired}."
+            )
+        return "\n".join(lines)
+
+    @property
+    def _expired(self) -> str:
+        expired = self.holder is not None and self.holder.is_expired(utc_now())
+        return " (expired)" if expired else ""
+
+    def as_dict(self) -> dict[str, object]:
+        """The same as plain values."""
+        return {
+            "operation": self.record.operation if self.record else None,
+            "phase": self.record.phase.value if self.record else None,
+            "started": self.record.started if self.record else None,
+            "steps": [str(step.key) for step in self.record.steps] if self.record else [],
+            "holder": self.holder.identity if self.holder else None,
+            "expired": bool(self._expired),
+        }
+
+
+@dataclass(frozen=True)
 class Instance:
     """A VNF instance in a cluster: what can be under way there."""
 
@@ -39,6 +74,7 @@ class Instance:
     namespace: str
     instance_id: str | None
     options: Options
+    progress: Progress = lambda _: None
 
     @property
     def journal(self) -> Journal:
@@ -90,6 +126,7 @@ class Instance:
             record.pods_before,
             stop,
             lambda: self.journal.set_phase(record, Phase.UNDO),
+            self.progress,
         )
 
     @contextmanager
@@ -112,16 +149,10 @@ class Instance:
 
     # --- a run that was cut short ---------------------------------------------------------------
 
-    def status(self) -> str:
-        """What is under way, for people."""
-        record = self.journal.read()
+    def status(self) -> Status:
+        """What is under way."""
         lease = self.cluster.get(self.lock("", Stop()).key)
-        lines = [record.summary() if record else "No update is under way."]
-        if lease is not None:
-            holder = Holder.of(lease)
-            expired = " (expired)" if holder.is_expired(utc_now()) else ""
-            lines.append(f"Locked by {holder.identity} since {holder.since}{expired}.")
-        return "\n".join(lines)
+        return Status(self.journal.read(), Holder.of(lease) if lease is not None else None)
 
     def recover(
         self, *, target: str | None = None, back: bool = False, stop: Stop | None = None

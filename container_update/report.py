@@ -43,24 +43,8 @@ def _notes(title: str, notes: Iterable[Note]) -> list[str]:
     return [f"{title}:", *lines] if lines else []
 
 
-def outcome_text(outcome: Outcome) -> str:
-    """An outcome as lines: a line for each step, then the sum."""
-    lines = [_result_line(outcome, result) for result in outcome.results]
-    restarted = sum(1 for result in outcome.results if not result.step.is_config)
-    written = len(outcome.results) - restarted
-    done = all(result.state is StepState.DONE for result in outcome.results)
-    if not outcome.results:
-        return "Nothing to do: the cluster is as the new package says."
-    if done:
-        lines.append(
-            f"Updated in {outcome.seconds:.1f} s with {outcome.requests} requests: {written} "
-            f"configuration objects written, {restarted} workloads restarted, "
-            f"{len(outcome.plan.unchanged)} objects not touched."
-        )
-    return "\n".join(lines)
-
-
-def _result_line(outcome: Outcome, result: StepResult) -> str:
+def result_text(result: StepResult, pods: Sequence[str] = ()) -> str:
+    """What became of a step, on a line; with the pods it has now on a second one."""
     step = result.step
     line = f"  {result.state.value}: {step.key}: {step.action.value} ({result.seconds:.1f} s)"
     if result.message:
@@ -69,8 +53,30 @@ def _result_line(outcome: Outcome, result: StepResult) -> str:
         line += f", because {step.reasons[0]}"
         more = len(step.reasons) - 1
         line += f" (and {more} more)" if more else ""
-    pods = outcome.restarted.get(step.key)
     return f"{line}\n      pods: {', '.join(pods)}" if pods else line
+
+
+def sum_text(outcome: Outcome) -> str:
+    """An outcome on a line; empty where it failed."""
+    if not outcome.results:
+        return "Nothing to do: the cluster is as the new package says."
+    if any(result.state is not StepState.DONE for result in outcome.results):
+        return ""
+    restarted = sum(1 for result in outcome.results if not result.step.is_config)
+    return (
+        f"Updated in {outcome.seconds:.1f} s with {outcome.requests} requests: "
+        f"{len(outcome.results) - restarted} configuration objects written, {restarted} workloads "
+        f"restarted, {len(outcome.plan.unchanged)} objects not touched."
+    )
+
+
+def outcome_text(outcome: Outcome) -> str:
+    """An outcome as lines: a line for each step, then the sum."""
+    lines = [
+        result_text(result, outcome.restarted.get(result.step.key, ()))
+        for result in outcome.results
+    ]
+    return "\n".join(filter(None, [*lines, sum_text(outcome)]))
 
 
 # --- JSON ---------------------------------------------------------------------------------------

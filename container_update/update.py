@@ -23,6 +23,7 @@ from container_update.model import (
     Outcome,
     Package,
     Plan,
+    Progress,
     StepResult,
     UpdateRequest,
 )
@@ -37,10 +38,12 @@ def update(
     cluster: Cluster,
     options: Options = Options(),  # noqa: B008
     stop: Stop | None = None,
+    progress: Progress = lambda _: None,
 ) -> Outcome:
     """Move a running CNF from its old package to the new one, restarting no more than needed.
 
     :param stop: asked from elsewhere, ends the update early.
+    :param progress: told the plan when it is made, and each step's result when it ends.
     :returns: the plan, what became of each step, and the pods of every VDU.
     :raises PackageError: a package or the request is wrong; nothing was written.
     :raises PlanError: the cluster is in no state to be updated; nothing was written.
@@ -54,9 +57,10 @@ def update(
     stop = stop or Stop()
     asked = RetryingCluster(cluster, options.retry_seconds)
     packages = _read_packages(request)
-    instance = Instance(asked, request.namespace, request.instance_id, options)
+    instance = Instance(asked, request.namespace, request.instance_id, options, progress)
     resumed = instance.recover(target=journal.target_of(packages.in_force), stop=stop)
     with _planned(packages, request, asked, options) as (plan, informer):
+        progress(plan)
         results = () if plan.is_empty else instance.run(plan, informer, stop)
         return Outcome(
             plan=plan,

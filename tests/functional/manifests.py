@@ -33,7 +33,7 @@ VOLUME = "volumes: [{name: conf, configMap: {name: cm}}]"
 PROJECTED = "volumes: [{name: conf, projected: {sources: [{configMap: {name: cm}}]}}]"
 
 
-def workload(  # noqa: PLR0913
+def workload(
     kind: str,
     name: str = "w",
     *,

@@ -109,7 +109,9 @@ def test_an_immutable_config_map_is_made_again_and_put_back(cnf: Cnf) -> None:
 # --- refused before anything is written ---------------------------------------------------------
 
 
-def refused(cnf: Cnf, error: type[ContainerUpdateError], files: dict[str, str], **more: object) -> str:
+def refused(
+    cnf: Cnf, error: type[ContainerUpdateError], files: dict[str, str], **more: object
+) -> str:
     before = [cnf.get("ConfigMap", "cm"), cnf.get("Deployment", "w")["spec"]]
     with pytest.raises(error) as raised:
         cnf.update(files, **more)

@@ -159,9 +159,7 @@ def test_an_optional_object_that_appears_restarts_who_would_use_it(cnf: Cnf) -> 
         ("reload", {"container": ENV}, True),
     ],
 )
-def test_an_annotation_opts_out(
-    cnf: Cnf, choice: str, use: dict[str, str], restarts: bool
-) -> None:
+def test_an_annotation_opts_out(cnf: Cnf, choice: str, use: dict[str, str], restarts: bool) -> None:
     metadata = f"annotations: {{{OPT_OUT_ANNOTATION}: {choice}}}"
     user = workload("Deployment", metadata=metadata, **use)
     cnf.instantiate(cm=OLD, w=user)

@@ -1,0 +1,5 @@
+"""``python -m container_update``: the command line."""
+
+from container_update.cli import main
+
+raise SystemExit(main())
