@@ -237,7 +237,8 @@ class KubernetesCluster:
         for response in watches:
             # urllib3 before 2.3 cannot wake a reader: the watch ends at its timeoutSeconds
             if hasattr(response, "shutdown"):
-                response.shutdown()
+                with contextlib.suppress(ValueError, OSError):  # it has just ended by itself
+                    response.shutdown()
         self._pool.clear()
         for file in self._files:
             file.unlink(missing_ok=True)

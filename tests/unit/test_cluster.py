@@ -177,7 +177,7 @@ def test_a_refusal_is_told_with_what_to_do_next(
 ) -> None:
     cluster, _ = cluster_of(answer)
     body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "ns"}}
-    with pytest.raises(ClusterError, match=".") as raised:
+    with pytest.raises(ClusterError, match=r"\S") as raised:
         cluster.replace(body)
     assert expected in str(raised.value)
     assert raised.value.status == code
@@ -308,3 +308,90 @@ def test_an_unusable_kubeconfig_is_told(tmp_path: Path, context: str | None) -> 
     file.write_text("apiVersion: v1\nkind: Config\n")
     with pytest.raises(ClusterError, match="no usable configuration"):
         connect(str(file), context)
+
+
+def test_inside_a_cluster_the_service_account_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from kubernetes.config import incluster_config  # noqa: PLC0415
+
+    token, ca = tmp_path / "token", tmp_path / "ca.crt"
+    token.write_text("sa-token")
+    ca.write_text(CERTIFICATE)
+    monkeypatch.setattr(incluster_config, "SERVICE_TOKEN_FILENAME", str(token))
+    monkeypatch.setattr(incluster_config, "SERVICE_CERT_FILENAME", str(ca))
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1")
+    monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    cluster = connect()
+    pool = Pool(Answer(404, {}))
+    cluster._pool = pool
+    cluster.get(POD)
+    _, url, _, headers = pool.sent[0]
+    assert url.startswith("https://10.96.0.1:443/")
+    assert headers["authorization"].lower() == "bearer sa-token"
+
+
+class TokenEndpoint:
+    """Stands for urllib3's PoolManager towards an OpenID Connect provider."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers = list(answers)
+        self.forms: list[dict[str, str]] = []
+
+    def __call__(self, **_: Any) -> TokenEndpoint:
+        return self
+
+    def __enter__(self) -> TokenEndpoint:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def request(self, method: str, url: str, fields: dict[str, str], **_: Any) -> Answer:
+        self.forms.append(fields)
+        return Answer(200, self.answers.pop(0))
+
+
+OIDC = {
+    "token_url": "https://sso/token",
+    "client_id": "tacker",
+    "client_secret": "s3cret",
+    "username": "u",
+    "password": "p",
+}
+
+
+def test_an_oidc_token_is_got_by_password_and_renewed_before_it_expires(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    endpoint = TokenEndpoint(
+        {"id_token": "first", "expires_in": 10}, {"access_token": "second", "expires_in": 3600}
+    )
+    monkeypatch.setattr(urllib3, "PoolManager", endpoint)
+    cluster = connect_vim("https://vim:6443", oidc=OIDC)
+    pool = Pool(*[Answer(404, {})] * 3)
+    cluster._pool = pool
+    for _ in range(3):
+        cluster.get(POD)
+    sent = [headers["Authorization"] for *_, headers in pool.sent]
+    assert sent == ["Bearer first", "Bearer second", "Bearer second"]
+    assert endpoint.forms[0] == {
+        "grant_type": "password",
+        "scope": "openid",
+        "client_id": "tacker",
+        "client_secret": "s3cret",
+        "username": "u",
+        "password": "p",
+    }
+
+
+def test_a_token_endpoint_that_gives_none_is_told_without_the_password(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(urllib3, "PoolManager", TokenEndpoint({"error": "invalid_grant"}))
+    cluster = connect_vim("https://vim:6443", oidc=OIDC)
+    with pytest.raises(ClusterError, match="expected a token, got none") as raised:
+        cluster.get(POD)
+    assert "s3cret" not in str(raised.value)
+    assert raised.value.status == 401

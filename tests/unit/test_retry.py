@@ -1,0 +1,78 @@
+"""Another try where it may help, and none where it cannot."""
+
+from __future__ import annotations
+
+import pytest
+
+from container_update.errors import ClusterError
+from container_update.model import ObjectKey
+from container_update.retry import RetryingCluster
+from tests.unit.fakes import FakeCluster, config_map
+
+KEY = ObjectKey("", "ConfigMap", "ns", "cm")
+
+
+class Trouble:
+    """Fails the first requests; the time between tries is the sum of the pauses."""
+
+    def __init__(self, *errors: ClusterError) -> None:
+        self.now = 0.0
+        self.pauses: list[float] = []
+        self.errors = list(errors)
+        self.cluster = FakeCluster(config_map("cm", {"k": "v"}))
+        self.cluster.hooks.append(self.fail)
+        self.retrying = RetryingCluster(
+            self.cluster, 60.0, clock=lambda: self.now, pause=self.pause
+        )
+
+    def fail(self, *_: object) -> None:
+        if self.errors:
+            raise self.errors.pop(0)
+
+    def pause(self, seconds: float) -> None:
+        self.pauses.append(seconds)
+        self.now += seconds
+
+
+def away() -> ClusterError:
+    return ClusterError("connection refused", transient=True)
+
+
+def overloaded(retry_after: float | None = None) -> ClusterError:
+    return ClusterError("busy", status=503, retry_after=retry_after, transient=True)
+
+
+def test_a_request_is_tried_until_it_is_answered_with_growing_pauses() -> None:
+    trouble = Trouble(overloaded(), *[away()] * 4)
+    assert trouble.retrying.get(KEY) is not None
+    assert trouble.cluster.requests == 6
+    bounds = [(0.1, 0.2), (0.2, 0.4), (0.4, 0.8), (0.8, 1.6), (1.6, 3.2)]
+    assert all(low <= p <= high for p, (low, high) in zip(trouble.pauses, bounds, strict=True))
+
+
+def test_the_server_is_not_asked_before_it_wants_to_be() -> None:
+    trouble = Trouble(overloaded(retry_after=7.0))
+    trouble.retrying.get(KEY)
+    assert trouble.pauses == [7.0]
+
+
+def test_a_server_that_stays_away_is_given_up() -> None:
+    trouble = Trouble(overloaded(), *[away()] * 1000)
+    with pytest.raises(ClusterError, match="refused"):
+        trouble.retrying.get(KEY)
+    assert 50 < trouble.now <= 60
+
+
+def test_a_server_that_never_answered_is_not_waited_for() -> None:
+    trouble = Trouble(away())
+    with pytest.raises(ClusterError, match="refused"):
+        trouble.retrying.get(KEY)
+    assert trouble.pauses == []
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 409, 410, 422])
+def test_a_refusal_is_final(status: int) -> None:
+    trouble = Trouble(ClusterError("no", status=status))
+    with pytest.raises(ClusterError):
+        trouble.retrying.get(KEY)
+    assert trouble.cluster.requests == 1
