@@ -1,0 +1,157 @@
+"""The embedded cloud as a whole: Keystone and Heat on a thread of their own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import yaml
+
+from container_update.emulator.openstack import keystone
+from container_update.emulator.openstack.heat import Heat
+from container_update.emulator.openstack.keystone import Keystone
+from container_update.emulator.openstack.server import Server
+from container_update.emulator.openstack.troubles import Troubles
+from container_update.emulator.server import Middleware, RequestRecord
+
+Result = TypeVar("Result")
+
+CLOUD = "embedded"
+"""What the cloud is called in its clouds.yaml."""
+PATIENCE_SECONDS = 30.0
+"""How long a call into the cloud's thread may take before something is badly wrong."""
+
+
+class EmbeddedOpenStack:
+    """An OpenStack cloud on loopback with one user, one project and no stacks.
+
+    Use it as a context manager, or :meth:`start` and :meth:`stop` it.
+
+    :param port: where to listen on 127.0.0.1; 0 for any free port.
+    :param troubles: what goes wrong; it may be changed while the cloud runs.
+    """
+
+    def __init__(self, *, port: int = 0, troubles: Troubles | None = None) -> None:
+        self.port = port
+        self.troubles = troubles or Troubles()
+        self.keystone = Keystone(self._urls)
+        self.heat = Heat(self.troubles, lambda: self._urls()["orchestration"])
+        self._server = Server(self.keystone, self.heat)
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, name="embedded-openstack", daemon=True)
+        self._ready = threading.Event()
+        self._failure: BaseException | None = None
+        self._end: asyncio.Event | None = None
+
+    # --- life -----------------------------------------------------------------------------------
+
+    def start(self) -> EmbeddedOpenStack:
+        """Start it; returns when it answers. OSError where the port is taken."""
+        self._thread.start()
+        self._ready.wait()
+        if self._failure:
+            self._thread.join()
+            raise self._failure
+        return self
+
+    def stop(self) -> None:
+        """Stop it and end its thread; nothing happens where it has stopped."""
+        if self._thread.is_alive() and self._end:
+            self._loop.call_soon_threadsafe(self._end.set)
+            self._thread.join()
+
+    def __enter__(self) -> EmbeddedOpenStack:
+        return self.start()
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    def _run(self) -> None:
+        try:
+            asyncio.set_event_loop(self._loop)
+            self._loop.run_until_complete(self._live())
+        finally:
+            self._loop.close()
+
+    async def _live(self) -> None:
+        self._end = asyncio.Event()
+        try:
+            self.port = await self._server.start(self.port)
+        except OSError as error:
+            self._failure = error
+            self._ready.set()
+            return
+        self._ready.set()
+        await self._end.wait()
+        running = [stack.task for stack in self.heat.stacks if stack.task and not stack.task.done()]
+        for task in running:
+            task.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+        await self._server.stop()
+
+    # --- how to reach it ------------------------------------------------------------------------
+
+    def _urls(self) -> dict[str, str]:
+        return {
+            "identity": f"{self.url}/identity",
+            "orchestration": f"{self.url}/heat-api/v1/{self.keystone.project_id}",
+        }
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return f"http://127.0.0.1:{self.port}"
+
+    def auth(self) -> dict[str, str]:
+        """What the client libraries call ``auth``."""
+        return {
+            "auth_url": f"{self.url}/identity",
+            "username": keystone.USER,
+            "password": self.keystone.password,
+            "project_name": keystone.PROJECT,
+            "user_domain_name": keystone.DOMAIN,
+            "project_domain_name": keystone.DOMAIN,
+        }
+
+    def clouds_yaml(self) -> str:
+        """A clouds.yaml with the one cloud :data:`CLOUD`."""
+        cloud = {"auth": self.auth(), "region_name": keystone.REGION, "identity_api_version": "3"}
+        return yaml.safe_dump({"clouds": {CLOUD: cloud}}, sort_keys=False)
+
+    def write_clouds_yaml(self, path: str | os.PathLike[str]) -> Path:
+        """Write the clouds.yaml, readable by its owner only; the path."""
+        target = Path(path)
+        descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            os.fchmod(descriptor, 0o600)
+            file.write(self.clouds_yaml())
+        return target
+
+    # --- looking inside -------------------------------------------------------------------------
+
+    @property
+    def requests(self) -> list[RequestRecord]:
+        """The requests that came so far, in order."""
+        return list(self._server.requests)
+
+    @property
+    def middlewares(self) -> list[Middleware]:
+        """What stands between requests and answers; see :mod:`container_update.emulator.faults`."""
+        return self._server.middlewares
+
+    def call(self, function: Callable[[Heat], Result]) -> Result:
+        """Run ``function(heat)`` on the cloud's own thread and return its result."""
+
+        async def run() -> Result:
+            return function(self.heat)
+
+        waiting = asyncio.run_coroutine_threadsafe(run(), self._loop)
+        return waiting.result(PATIENCE_SECONDS)
+
+    def release(self) -> None:
+        """Let the resources that are stuck go on."""
+        self.call(lambda _: self.troubles.release())

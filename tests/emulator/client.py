@@ -1,0 +1,101 @@
+"""A plain HTTP client for the tests: no Kubernetes library stands between them and the server."""
+
+import http.client
+import json
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from container_update.emulator import EmbeddedCluster
+
+DEADLINE_SECONDS = 4.0
+
+
+@dataclass
+class Answer:
+    """What the server said."""
+
+    status: int
+    body: Any
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+class Api:
+    """Requests to an embedded cluster, over one kept connection."""
+
+    def __init__(self, cluster: EmbeddedCluster) -> None:
+        self.cluster = cluster
+        self._context = ssl.create_default_context(cadata=cluster.ca_text)
+        self._connection = self._connect()
+
+    def _connect(self) -> http.client.HTTPSConnection:
+        return http.client.HTTPSConnection(
+            "127.0.0.1", self.cluster.port, timeout=DEADLINE_SECONDS, context=self._context
+        )
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: Any = None,
+        headers: dict[str, str] | None = None,
+        token: str | None = None,
+    ) -> Answer:
+        """One request; *token* '' sends none."""
+        token = self.cluster.token if token is None else token
+        sent = {"Authorization": f"Bearer {token}"} if token else {}
+        sent |= headers or {}
+        data = None
+        if body is not None:
+            data = body if isinstance(body, bytes) else json.dumps(body).encode()
+            sent.setdefault("Content-Type", "application/json")
+        self._connection.request(method, path, data, sent)
+        response = self._connection.getresponse()
+        text = response.read().decode()
+        parsed = json.loads(text) if text.startswith(("{", "[")) else text
+        return Answer(response.status, parsed, dict(response.getheaders()))
+
+    def get(self, path: str, **headers: str) -> Answer:
+        return self.request("GET", path, headers=headers)
+
+    def post(self, path: str, body: Any) -> Answer:
+        return self.request("POST", path, body)
+
+    def put(self, path: str, body: Any) -> Answer:
+        return self.request("PUT", path, body)
+
+    def delete(self, path: str, body: Any = None) -> Answer:
+        return self.request("DELETE", path, body)
+
+    def patch(self, path: str, body: Any, kind: str = "merge-patch") -> Answer:
+        return self.request("PATCH", path, body, {"Content-Type": f"application/{kind}+json"})
+
+    def watch(self, path: str, flag: str = "true", **headers: str) -> Iterator[Any]:
+        """The events of a watch, until the server ends it."""
+        connection = self._connect()
+        separator = "&" if "?" in path else "?"
+        sent = {"Authorization": f"Bearer {self.cluster.token}"} | headers
+        connection.request("GET", f"{path}{separator}watch={flag}", headers=sent)
+        response = connection.getresponse()
+        assert response.status == 200, response.read()
+        try:
+            for line in response:
+                yield json.loads(line)
+        finally:
+            connection.close()
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+def eventually(look: Callable[[], Any], wanted: Callable[[Any], bool], what: str) -> Any:
+    """What *look* returns once it is *wanted*; fails with the last look after the deadline."""
+    end = time.monotonic() + DEADLINE_SECONDS
+    while True:
+        seen = look()
+        if wanted(seen):
+            return seen
+        assert time.monotonic() < end, f"{what}: not within {DEADLINE_SECONDS} s; last: {seen}"
+        time.sleep(0.005)

@@ -1,0 +1,411 @@
+"""The HTTP side: who may ask, in which form, in which portions, and what a watch sees."""
+
+import http.client
+import ssl
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+import pytest
+import yaml
+
+from container_update.emulator import ApiError, EmbeddedCluster
+from tests.emulator.client import Api, eventually
+
+MAPS = "/api/v1/namespaces/rec/configmaps"
+TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"
+
+
+def make_maps(api: Api, *names: str, **labels: str) -> None:
+    for name in names:
+        assert api.post(MAPS, {"metadata": {"name": name, "labels": labels}}).status == 201
+
+
+def names(answer: Any) -> list[str]:
+    return [item["metadata"]["name"] for item in answer.body["items"]]
+
+
+# --- who may ask ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("token", ["", "wrong"])
+def test_without_the_token_nothing_is_answered(api: Api, token: str) -> None:
+    answer = api.request("GET", MAPS, token=token)
+    assert (answer.status, answer.body["reason"]) == (401, "Unauthorized")
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz?verbose", "/version"])
+def test_health_and_version_are_told_to_everybody(api: Api, path: str) -> None:
+    assert api.request("GET", path, token="").status == 200
+    assert api.request("GET", path, token="wrong").status == 401
+
+
+def test_a_client_that_does_not_know_the_authority_refuses_the_server(
+    cluster: EmbeddedCluster,
+) -> None:
+    context = ssl.create_default_context()
+    connection = http.client.HTTPSConnection("127.0.0.1", cluster.port, context=context)
+    with pytest.raises(ssl.SSLCertVerificationError):
+        connection.request("GET", "/version")
+
+
+def test_the_kubeconfig_holds_all_that_a_client_needs_and_is_private(
+    cluster: EmbeddedCluster, tmp_path: Any
+) -> None:
+    path = cluster.write_kubeconfig(tmp_path / "config")
+    assert path.stat().st_mode & 0o777 == 0o600
+    content = yaml.safe_load(path.read_text())
+    assert content["clusters"][0]["cluster"]["server"] == cluster.url
+    assert content["users"][0]["user"] == {"token": cluster.token}
+
+
+def test_a_taken_port_is_an_error_of_the_start(cluster: EmbeddedCluster) -> None:
+    with pytest.raises(OSError, match="address already in use"):
+        EmbeddedCluster(port=cluster.port).start()
+
+
+# --- what is there ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "/nothing", 404),
+        ("GET", "/api/v2/pods", 404),
+        ("GET", "/apis/apps/v1/namespaces/rec/nothing", 404),
+        ("GET", "/apis/nothing", 404),
+        ("GET", "/api/v1/namespaces/rec/nodes", 404),
+        ("GET", "/api/v1/configmaps/c", 404),
+        ("GET", "/api/v1/namespaces/rec/configmaps/c/status", 404),
+        ("GET", "/api/v1/namespaces/rec/configmaps/c/a/b", 404),
+        ("POST", f"{MAPS}/c", 405),
+        ("PUT", MAPS, 405),
+        ("PATCH", MAPS, 405),
+        ("DELETE", "/api/v1/namespaces", 405),
+        ("HEAD", MAPS, 405),
+    ],
+)
+def test_a_path_or_verb_that_is_not_served(api: Api, method: str, path: str, status: int) -> None:
+    body = {} if method in ("POST", "PUT", "PATCH") else None
+    headers = {"Content-Type": "application/merge-patch+json"}
+    assert api.request(method, path, body, headers).status == status
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "status", "reason"),
+    [
+        (b"{no json", {}, 400, "BadRequest"),
+        (b"[]", {}, 400, "BadRequest"),
+        (b"{}", {"Content-Type": "application/cbor"}, 415, "UnsupportedMediaType"),
+        (b'{"kind": "Secret"}', {}, 400, "BadRequest"),
+        (b"{}", {}, 422, "Invalid"),
+        (b'{"metadata": {"name": "a", "resourceVersion": "5"}}', {}, 400, "BadRequest"),
+        (b'{"metadata": {"name": "a", "namespace": "other"}}', {}, 400, "BadRequest"),
+    ],
+)
+def test_a_body_that_is_no_object_of_the_kind_is_refused(
+    api: Api, body: bytes, headers: dict[str, str], status: int, reason: str
+) -> None:
+    answer = api.request("POST", MAPS, body, headers)
+    assert (answer.status, answer.body["reason"]) == (status, reason)
+
+
+def test_only_json_is_offered(api: Api) -> None:
+    protobuf = "application/vnd.kubernetes.protobuf"
+    assert api.get(MAPS, Accept=protobuf).status == 406
+    assert api.get(MAPS, Accept=f"{protobuf},application/json").status == 200
+
+
+def test_a_custom_resource_is_served_once_it_is_defined(api: Api) -> None:
+    things = "/apis/example.org/v1/namespaces/rec/things"
+    assert api.get(things).status == 404
+    definition = {
+        "metadata": {"name": "things.example.org"},
+        "spec": {
+            "group": "example.org",
+            "scope": "Namespaced",
+            "names": {"plural": "things", "kind": "Thing"},
+            "versions": [{"name": "v1", "served": True, "storage": True}],
+        },
+    }
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    created = api.post(definitions, definition)
+    assert {entry["type"]: entry["status"] for entry in created.body["status"]["conditions"]} == {
+        "Established": "True",
+        "NamesAccepted": "True",
+    }
+    thing = {"metadata": {"name": "t"}, "spec": {"empty": [], "none": None}, "status": {"x": 1}}
+    assert api.post(things, thing).status == 201
+    stored = api.get(f"{things}/t").body
+    assert (stored["kind"], stored["apiVersion"]) == ("Thing", "example.org/v1")
+    assert stored["spec"] == {"empty": [], "none": None}
+    assert [entry["name"] for entry in api.get("/apis/example.org/v1").body["resources"]] == [
+        "things"
+    ]
+    api.delete(f"{definitions}/things.example.org")
+    assert api.get(things).status == 404
+
+
+# --- lists ------------------------------------------------------------------------------------
+
+
+def test_a_list_in_pages_is_the_whole_list(api: Api) -> None:
+    make_maps(api, "a", "b", "c", "d")
+    everything = names(api.get(MAPS))
+    seen: list[str] = []
+    token, rest = "", []
+    while True:
+        page = api.get(f"{MAPS}?limit=2&continue={token}")
+        seen += names(page)
+        rest.append(page.body["metadata"].get("remainingItemCount"))
+        token = page.body["metadata"].get("continue", "")
+        if not token:
+            break
+        assert len(page.body["items"]) == 2
+    assert seen == everything == ["a", "b", "c", "d", "kube-root-ca.crt"]
+    assert rest == [3, 1, None]
+
+
+def test_a_page_after_the_history_was_forgotten_is_expired(api: Api) -> None:
+    make_maps(api, "a", "b")
+    token = api.get(f"{MAPS}?limit=1").body["metadata"]["continue"]
+    make_maps(api, "c")
+    api.cluster.forget_history()
+    answer = api.get(f"{MAPS}?limit=1&continue={token}")
+    assert (answer.status, answer.body["reason"]) == (410, "Expired")
+
+
+def test_a_continue_token_of_somebody_elses_is_a_bad_request(api: Api) -> None:
+    assert api.get(f"{MAPS}?continue=abc").status == 400
+
+
+def test_a_selected_list_does_not_tell_how_much_remains(api: Api) -> None:
+    make_maps(api, "a", "b", app="x")
+    page = api.get(f"{MAPS}?limit=1&labelSelector=app%3Dx")
+    assert names(page) == ["a"]
+    assert "remainingItemCount" not in page.body["metadata"]
+
+
+def test_a_list_of_all_namespaces_and_one_as_a_table(api: Api) -> None:
+    make_maps(api, "a")
+    everywhere = api.get("/api/v1/configmaps").body["items"]
+    assert {item["metadata"]["namespace"] for item in everywhere} == {
+        "default", "kube-system", "rec",
+    }  # fmt: skip
+    table = api.get(f"{MAPS}/a", Accept=TABLE).body
+    assert (table["kind"], table["rows"][0]["cells"][:2]) == ("Table", ["a", 0])
+
+
+def test_a_collection_is_deleted_as_far_as_selected(api: Api) -> None:
+    make_maps(api, "a", "b", app="x")
+    make_maps(api, "c")
+    deleted = api.delete(f"{MAPS}?labelSelector=app%3Dx")
+    assert names(deleted) == ["a", "b"]
+    assert names(api.get(MAPS)) == ["c", "kube-root-ca.crt"]
+
+
+# --- writes -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("verb", ["POST", "PUT", "PATCH", "DELETE"])
+def test_a_dry_run_answers_as_the_real_one_and_changes_nothing(api: Api, verb: str) -> None:
+    make_maps(api, "a")
+    before = api.get(f"{MAPS}?fieldSelector=metadata.name%3Da").body["items"]
+    path = f"{MAPS}?dryRun=All" if verb == "POST" else f"{MAPS}/a?dryRun=All"
+    name = "new" if verb == "POST" else "a"
+    body = {"metadata": {"name": name}, "data": {"k": "v"}}
+    headers = {"Content-Type": "application/merge-patch+json"} if verb == "PATCH" else {}
+    answer = api.request(verb, path, None if verb == "DELETE" else body, headers)
+    assert answer.status in (200, 201)
+    if verb != "DELETE":
+        assert answer.body["data"] == {"k": "v"}
+    assert api.get(f"{MAPS}?fieldSelector=metadata.name%3Da").body["items"] == before
+    assert api.get(f"{MAPS}/new").status == 404
+
+
+def test_a_generated_name_is_the_base_and_five_characters(api: Api) -> None:
+    made = api.post(MAPS, {"metadata": {"generateName": "x-"}}).body["metadata"]
+    assert made["name"][:2] == "x-"
+    assert len(made["name"]) == 7
+    long = api.post(MAPS, {"metadata": {"generateName": "y" * 80}}).body["metadata"]
+    assert len(long["name"]) == 63
+
+
+def test_nothing_new_gets_into_a_namespace_that_goes(api: Api) -> None:
+    held = {"metadata": {"name": "held", "finalizers": ["example.org/hold"]}}
+    api.post(MAPS, held)
+    api.delete("/api/v1/namespaces/rec")
+    answer = api.post(MAPS, {"metadata": {"name": "late"}})
+    assert (answer.status, answer.body["reason"]) == (403, "Forbidden")
+    assert "because it is being terminated" in answer.body["message"]
+    api.patch(f"{MAPS}/held", {"metadata": {"finalizers": None}})
+    eventually(
+        lambda: api.get("/api/v1/namespaces/rec").status,
+        lambda status: status == 404,
+        "the namespace goes when its last object has gone",
+    )
+
+
+def test_scale_reads_and_writes_only_the_replicas(api: Api) -> None:
+    sets = "/apis/apps/v1/namespaces/rec/replicasets"
+    template = {
+        "metadata": {"labels": {"app": "x"}},
+        "spec": {"containers": [{"name": "a", "image": "app:1"}]},
+    }
+    body = {
+        "metadata": {"name": "r"},
+        "spec": {"replicas": 0, "selector": {"matchLabels": {"app": "x"}}, "template": template},
+    }
+    made = api.post(sets, body).body
+    scale = api.get(f"{sets}/r/scale").body
+    assert (scale["spec"], scale["status"]["selector"]) == ({}, "app=x")
+    stale = {"metadata": {"name": "r", "resourceVersion": "1"}, "spec": {"replicas": 2}}
+    assert api.put(f"{sets}/r/scale", stale).status == 409
+    scale["spec"] = {"replicas": 2}
+    scale["metadata"].pop("resourceVersion")
+    assert api.put(f"{sets}/r/scale", scale).body["spec"] == {"replicas": 2}
+    stored = api.get(f"{sets}/r").body
+    assert stored["spec"]["replicas"] == 2
+    assert stored["spec"]["template"] == made["spec"]["template"]
+
+
+# --- watches ----------------------------------------------------------------------------------
+
+
+def take(events: Iterator[Any], count: int) -> list[tuple[str, str]]:
+    """Type and name of the next events, bookmarks left out."""
+    real = (event for event in events if event["type"] != "BOOKMARK")
+    return [(event["type"], event["object"]["metadata"]["name"]) for event in islice(real, count)]
+
+
+def test_a_watch_without_a_version_begins_with_what_is_there(api: Api) -> None:
+    make_maps(api, "a")
+    events = api.watch(MAPS)
+    assert take(events, 2) == [("ADDED", "a"), ("ADDED", "kube-root-ca.crt")]
+    make_maps(api, "b")
+    assert take(events, 1) == [("ADDED", "b")]
+
+
+@pytest.mark.parametrize("flag", ["true", "True", "1", ""])
+def test_a_flag_says_yes_unless_it_says_no(api: Api, flag: str) -> None:
+    assert take(api.watch(MAPS, flag), 1) == [("ADDED", "kube-root-ca.crt")]
+
+
+@pytest.mark.parametrize("flag", ["false", "False", "0"])
+def test_a_flag_that_says_no_is_as_good_as_none(api: Api, flag: str) -> None:
+    assert api.get(f"{MAPS}?watch={flag}").body["kind"] == "ConfigMapList"
+
+
+def test_a_watch_goes_on_from_a_version(api: Api) -> None:
+    make_maps(api, "a")
+    version = api.get(MAPS).body["metadata"]["resourceVersion"]
+    api.patch(f"{MAPS}/a", {"data": {"k": "v"}})
+    api.delete(f"{MAPS}/a")
+    events = api.watch(f"{MAPS}?resourceVersion={version}")
+    assert take(events, 2) == [("MODIFIED", "a"), ("DELETED", "a")]
+
+
+def test_an_object_that_stops_matching_is_deleted_for_the_watch(api: Api) -> None:
+    version = api.get(MAPS).body["metadata"]["resourceVersion"]
+    events = api.watch(f"{MAPS}?resourceVersion={version}&labelSelector=app%3Dx")
+    make_maps(api, "a", app="x")
+    make_maps(api, "other", app="y")
+    api.patch(f"{MAPS}/a", {"metadata": {"labels": {"app": "y"}}})
+    api.patch(f"{MAPS}/other", {"metadata": {"labels": {"app": "x"}}})
+    assert take(events, 3) == [("ADDED", "a"), ("DELETED", "a"), ("ADDED", "other")]
+
+
+def test_bookmarks_come_when_nothing_happens_and_move_on(api: Api) -> None:
+    version = api.get(MAPS).body["metadata"]["resourceVersion"]
+    events = api.watch(f"{MAPS}?resourceVersion={version}&allowWatchBookmarks=true")
+    first = next(events)
+    make_maps(api, "a")
+    added = next(events)
+    second = next(events)
+    assert [event["type"] for event in (first, added, second)] == ["BOOKMARK", "ADDED", "BOOKMARK"]
+    versions = [
+        int(event["object"]["metadata"]["resourceVersion"]) for event in (first, added, second)
+    ]
+    assert versions[0] < versions[1] <= versions[2]
+    assert set(first["object"]["metadata"]) == {"resourceVersion"}
+
+
+def test_a_watch_list_ends_its_start_with_a_bookmark(api: Api) -> None:
+    query = "sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan"
+    events = list(islice(api.watch(f"{MAPS}?{query}"), 2))
+    assert [event["type"] for event in events] == ["ADDED", "BOOKMARK"]
+    annotations = events[1]["object"]["metadata"]["annotations"]
+    assert annotations == {"k8s.io/initial-events-end": "true"}
+
+
+def test_a_version_that_is_no_longer_known_is_expired() -> None:
+    with EmbeddedCluster(history=3) as cluster:
+        api = Api(cluster)
+        path = "/api/v1/namespaces/default/configmaps"
+        version = api.get(path).body["metadata"]["resourceVersion"]
+        for number in range(4):
+            api.post(path, {"metadata": {"name": f"m{number}"}})
+        (event,) = api.watch(f"{path}?resourceVersion={version}")
+        assert (event["type"], event["object"]["code"]) == ("ERROR", 410)
+        assert event["object"]["reason"] == "Expired"
+        later = api.get(path).body["metadata"]["resourceVersion"]
+        assert list(api.watch(f"{path}?resourceVersion={later}&timeoutSeconds=1")) == []
+
+
+def test_a_watch_shows_tables_and_heads_only_the_first(api: Api) -> None:
+    make_maps(api, "a")
+    first, second = islice(api.watch(MAPS, Accept=TABLE), 2)
+    assert first["object"]["columnDefinitions"][0]["name"] == "Name"
+    assert second["object"]["columnDefinitions"] == []
+    assert [entry["object"]["rows"][0]["cells"][0] for entry in (first, second)] == [
+        "a",
+        "kube-root-ca.crt",
+    ]
+
+
+def test_watches_end_when_the_server_is_told_to_end_them(api: Api) -> None:
+    events = api.watch(MAPS)
+    assert take(events, 1) == [("ADDED", "kube-root-ca.crt")]
+    api.cluster.end_watches()
+    assert list(events) == []
+
+
+def test_a_write_that_changes_nothing_is_no_event(api: Api) -> None:
+    make_maps(api, "a")
+    version = api.get(MAPS).body["metadata"]["resourceVersion"]
+    body = {"metadata": {"name": "a"}, "data": {}}
+    assert api.put(f"{MAPS}/a", body).body["metadata"]["resourceVersion"] == version
+    make_maps(api, "b")
+    assert take(api.watch(f"{MAPS}?resourceVersion={version}"), 1) == [("ADDED", "b")]
+
+
+# --- looking on -------------------------------------------------------------------------------
+
+
+def test_every_request_is_noted_in_order_and_watches_at_once(api: Api) -> None:
+    api.cluster.clear_requests()
+    api.get(f"{MAPS}?limit=1")
+    api.get(f"{MAPS}/none")
+    events = api.watch(MAPS)
+    next(events)
+    noted = [
+        (record.method, record.path, record.query, record.status) for record in api.cluster.requests
+    ]
+    assert noted == [
+        ("GET", MAPS, "limit=1", 200),
+        ("GET", f"{MAPS}/none", "", 404),
+        ("GET", MAPS, "watch=true", 200),
+    ]
+
+
+def test_a_middleware_can_refuse_what_the_server_would_do(api: Api) -> None:
+    async def no_deletes(request: Any, handler: Any) -> Any:
+        if request.method == "DELETE":
+            raise ApiError(403, "Forbidden", "no deletes today")
+        return await handler(request)
+
+    make_maps(api, "a")
+    api.cluster.middlewares.append(no_deletes)
+    answer = api.delete(f"{MAPS}/a")
+    assert (answer.status, answer.body["message"]) == (403, "no deletes today")
+    assert api.get(f"{MAPS}/a").status == 200

@@ -1,0 +1,353 @@
+"""The emulated nodes do what real ones do to a pod, as far as a client can see."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from container_update.emulator.kubelet import Behaviour, Exit
+from container_update.model import Json
+from tests.emulator.stage import NAMESPACE, Stage, image, on_stage, pod_spec, workload
+
+
+def _pod(name: str = "p", **spec: Any) -> Json:
+    return {"metadata": {"name": name, "labels": {"app": name}}, "spec": {**pod_spec(), **spec}}
+
+
+def _container(name: str = "a", image_name: str = "app:1", **more: Any) -> Json:
+    return {"name": name, "image": image_name, **more}
+
+
+def _state(stage: Stage, name: str = "p", container: str = "a") -> tuple[str, str, int]:
+    """What a container's status says: kind of state, reason, restarts."""
+    status = stage.status("pods", name)
+    for kind in ("containerStatuses", "initContainerStatuses"):
+        for entry in status.get(kind, []):
+            if entry["name"] == container:
+                ((state, details),) = entry["state"].items()
+                return state, details.get("reason", ""), entry["restartCount"]
+    return "", "", 0
+
+
+def _states(stage: Stage, name: str = "p", container: str = "a") -> list[tuple[str, str, int]]:
+    """All states that events have shown, without repetitions."""
+    seen: list[tuple[str, str, int]] = []
+    for _, pod in stage.since(0, "pods"):
+        if pod["metadata"]["name"] != name:
+            continue
+        statuses = [
+            *pod["status"].get("initContainerStatuses", []),
+            *pod["status"].get("containerStatuses", []),
+        ]
+        for entry in statuses:
+            ((state, details),) = entry["state"].items()
+            now = (state, details.get("reason", ""), entry["restartCount"])
+            if entry["name"] == container and (not seen or seen[-1] != now):
+                seen.append(now)
+    return seen
+
+
+def _reasons(stage: Stage) -> set[str]:
+    return {event["reason"] for event in stage.stored("events")}
+
+
+async def _runs(stage: Stage, name: str = "p") -> None:
+    await stage.until(lambda: stage.status("pods", name)["phase"] == "Running")
+
+
+# --- images -----------------------------------------------------------------------------------
+
+
+@on_stage
+async def test_an_image_that_fails_twice_is_there_at_the_third_try(stage: Stage) -> None:
+    stage.behaviour.flaky_images = {"app:*": 2}
+    stage.create("pods", _pod())
+    await _runs(stage)
+    assert _states(stage) == [
+        ("waiting", "ContainerCreating", 0),
+        ("waiting", "ErrImagePull", 0),
+        ("waiting", "ImagePullBackOff", 0),
+        ("waiting", "ErrImagePull", 0),
+        ("waiting", "ImagePullBackOff", 0),
+        ("running", "", 0),
+    ]
+
+
+@on_stage
+async def test_a_good_image_takes_the_place_of_a_bad_one_without_a_restart(stage: Stage) -> None:
+    stage.behaviour.backoff_seconds = 3600
+    stage.create("pods", _pod(containers=[_container(image_name="app:missing")]))
+    await stage.until(lambda: _state(stage)[1] == "ImagePullBackOff")
+    stage.change("pods", "p", image("app:2"))
+    await _runs(stage)
+    assert _state(stage) == ("running", "", 0)
+
+
+@on_stage
+async def test_only_the_container_whose_image_changed_is_restarted(stage: Stage) -> None:
+    stage.create("pods", _pod(containers=[_container("a"), _container("b")]))
+    await _runs(stage)
+    stage.change("pods", "p", image("app:2"))
+    await stage.until(lambda: _state(stage, container="a") == ("running", "", 1))
+    assert _state(stage, container="b") == ("running", "", 0)
+    statuses = stage.status("pods", "p")["containerStatuses"]
+    assert [list(entry["lastState"]) for entry in statuses] == [["terminated"], []]
+
+
+# --- ends and restarts ------------------------------------------------------------------------
+
+
+@on_stage
+async def test_a_crashing_container_is_restarted_once_at_once_and_then_backs_off(
+    stage: Stage,
+) -> None:
+    stage.behaviour.exits = [Exit(code=1)]
+    stage.behaviour.backoff_seconds = 3600
+    stage.create("pods", _pod())
+    await stage.until(lambda: _state(stage)[1] == "CrashLoopBackOff")
+    assert _states(stage)[1:] == [
+        ("running", "", 0),
+        ("terminated", "Error", 0),
+        ("running", "", 1),
+        ("terminated", "Error", 1),
+        ("waiting", "CrashLoopBackOff", 1),
+    ]
+    entry = stage.status("pods", "p")["containerStatuses"][0]
+    assert entry["lastState"]["terminated"]["exitCode"] == 1
+    assert (entry["ready"], stage.status("pods", "p")["phase"]) == (False, "Running")
+    assert "BackOff" in _reasons(stage)
+
+
+def test_a_back_off_doubles_up_to_its_limit() -> None:
+    behaviour = Behaviour(backoff_seconds=10, backoff_limit_seconds=60)
+    assert [behaviour.backoff(failures) for failures in (1, 2, 3, 4, 9)] == [10, 20, 40, 60, 60]
+
+
+@on_stage
+async def test_a_container_that_crashes_twice_and_then_stays_gets_ready(stage: Stage) -> None:
+    stage.behaviour.exits = [Exit(container="a", times=2)]
+    stage.create("pods", _pod())
+    await stage.until(lambda: _state(stage) == ("running", "", 2))
+    assert stage.status("pods", "p")["containerStatuses"][0]["ready"]
+
+
+CASES_OF_ENDS = [
+    ("Never", 0, "Succeeded", 0),
+    ("Never", 2, "Failed", 0),
+    ("OnFailure", 0, "Succeeded", 0),
+]
+
+
+@pytest.mark.parametrize(("policy", "code", "phase", "restarts"), CASES_OF_ENDS)
+def test_the_restart_policy_decides_how_a_pod_ends(
+    policy: str, code: int, phase: str, restarts: int
+) -> None:
+    @on_stage
+    async def scenario(stage: Stage) -> None:
+        stage.behaviour.exits = [Exit(code=code)]
+        stage.create("pods", _pod(restartPolicy=policy))
+        await stage.until(lambda: stage.status("pods", "p")["phase"] == phase)
+        assert _state(stage)[2] == restarts
+
+    scenario()
+
+
+@on_stage
+async def test_on_failure_restarts_until_success(stage: Stage) -> None:
+    stage.behaviour.exits = [Exit(code=1, times=1), Exit(code=0)]
+    stage.create("pods", _pod(restartPolicy="OnFailure"))
+    await stage.until(lambda: stage.status("pods", "p")["phase"] == "Succeeded")
+    assert _state(stage) == ("terminated", "Completed", 1)
+
+
+@on_stage
+async def test_a_container_that_does_not_stop_is_killed_after_the_grace_period(
+    stage: Stage,
+) -> None:
+    stage.behaviour.stop_seconds = 3600
+    stage.create("pods", _pod())
+    await _runs(stage)
+    stage.delete("pods", "p", grace_seconds=1)
+    await stage.until(lambda: not stage.stored("pods"))
+    last = next(pod for event, pod in stage.since(0, "pods") if event == "DELETED")
+    ended = last["status"]["containerStatuses"][0]["state"]["terminated"]
+    assert (ended["exitCode"], ended["reason"]) == (137, "Error")
+
+
+@on_stage
+async def test_a_second_deletion_without_grace_ends_the_first(stage: Stage) -> None:
+    stage.behaviour.stop_seconds = 3600
+    stage.create("pods", _pod())
+    await _runs(stage)
+    stage.delete("pods", "p")
+    await stage.settle()
+    assert stage.stored("pods")
+    stage.delete("pods", "p", grace_seconds=0)
+    await stage.until(lambda: not stage.stored("pods"))
+
+
+@on_stage
+async def test_an_evicted_pod_fails_and_its_replicaset_makes_another(stage: Stage) -> None:
+    stage.create("replicasets", workload("replicasets", "r", 1))
+    await stage.until(lambda: stage.is_rolled_out("replicasets", "r"))
+    name = stage.stored("pods")[0]["metadata"]["name"]
+    stage.behaviour.evict_pod(NAMESPACE, name)
+    await stage.until(lambda: stage.status("pods", name)["phase"] == "Failed")
+    assert stage.status("pods", name)["reason"] == "Evicted"
+    await stage.until(lambda: len(stage.stored("pods")) == 2)
+    await stage.until(lambda: stage.status("replicasets", "r").get("readyReplicas") == 1)
+
+
+# --- init containers --------------------------------------------------------------------------
+
+
+@on_stage
+async def test_init_containers_run_one_after_the_other_before_the_rest(stage: Stage) -> None:
+    inits = [_container("one"), _container("two")]
+    stage.create("pods", _pod(initContainers=inits))
+    await _runs(stage)
+    started = [
+        name for name in ("one", "two", "a") if stage.behaviour.started(NAMESPACE, "p", name)
+    ]
+    assert started == ["one", "two", "a"]
+    shown = [
+        tuple(next(iter(entry["state"])) for entry in [
+            *pod["status"].get("initContainerStatuses", []),
+            *pod["status"].get("containerStatuses", [])])
+        for _, pod in stage.since(0, "pods")
+    ]  # fmt: skip
+    first_running = next(states for states in shown if states and states[2] == "running")
+    assert first_running == ("terminated", "terminated", "running")
+    assert not any(states[1] == "running" for states in shown if states and states[0] == "running")
+
+
+@on_stage
+async def test_a_pod_is_not_initialized_while_an_init_container_fails(stage: Stage) -> None:
+    stage.behaviour.exits = [Exit(container="one")]
+    stage.behaviour.backoff_seconds = 3600
+    stage.create("pods", _pod(initContainers=[_container("one")]))
+    await stage.until(lambda: _state(stage, container="one")[1] == "CrashLoopBackOff")
+    conditions = {entry["type"]: entry for entry in stage.status("pods", "p")["conditions"]}
+    assert conditions["Initialized"]["reason"] == "ContainersNotInitialized"
+    assert stage.status("pods", "p")["phase"] == "Pending"
+    assert _state(stage) == ("waiting", "PodInitializing", 0)
+
+
+@on_stage
+async def test_a_failing_init_container_fails_a_pod_that_is_never_restarted(stage: Stage) -> None:
+    stage.behaviour.exits = [Exit(container="one")]
+    stage.create("pods", _pod(initContainers=[_container("one")], restartPolicy="Never"))
+    await stage.until(lambda: stage.status("pods", "p")["phase"] == "Failed")
+
+
+@on_stage
+async def test_a_sidecar_keeps_running_beside_the_containers(stage: Stage) -> None:
+    inits = [_container("side", restartPolicy="Always"), _container("one")]
+    stage.create("pods", _pod(initContainers=inits))
+    await _runs(stage)
+    states = [_state(stage, container=name)[0] for name in ("side", "one", "a")]
+    assert states == ["running", "terminated", "running"]
+
+
+# --- readiness --------------------------------------------------------------------------------
+
+
+@on_stage
+async def test_a_pod_of_a_named_pattern_runs_and_never_gets_ready(stage: Stage) -> None:
+    stage.behaviour.never_ready = ["p*"]
+    stage.create("pods", _pod("p"))
+    stage.create("pods", _pod("q"))
+    await _runs(stage, "p")
+    await _runs(stage, "q")
+    ready = {name: stage.status("pods", name)["containerStatuses"][0]["ready"] for name in "pq"}
+    assert ready == {"p": False, "q": True}
+
+
+@on_stage
+async def test_readiness_comes_after_its_delay(stage: Stage) -> None:
+    stage.behaviour.ready_seconds = 0.05
+    stage.create("pods", _pod())
+    await stage.until(lambda: _state(stage)[0] == "running")
+    assert not stage.status("pods", "p")["containerStatuses"][0]["ready"]
+    await stage.until(lambda: stage.status("pods", "p")["containerStatuses"][0]["ready"])
+
+
+# --- configuration ----------------------------------------------------------------------------
+
+
+def _set(key: str, value: str) -> Any:
+    def change(body: Json) -> None:
+        body["data"][key] = value
+
+    return change
+
+
+@on_stage
+async def test_a_container_starts_when_the_missing_secret_appears(stage: Stage) -> None:
+    reference = {"secretKeyRef": {"name": "s", "key": "k"}}
+    stage.create("pods", _pod(containers=[_container(env=[{"name": "E", "valueFrom": reference}])]))
+    await stage.until(lambda: _state(stage)[1] == "CreateContainerConfigError")
+    waiting = stage.status("pods", "p")["containerStatuses"][0]["state"]["waiting"]
+    assert waiting["message"] == 'secret "s" not found'
+    stage.create("secrets", {"metadata": {"name": "s"}, "stringData": {"other": "x"}})
+    await stage.until(
+        lambda: (
+            "couldn't find key k in Secret rec/s"
+            in str(stage.status("pods", "p")["containerStatuses"])
+        )
+    )
+    stage.change("secrets", "s", _set("k", "dmFsdWU="))
+    await _runs(stage)
+    (start,) = stage.behaviour.started(NAMESPACE, "p", "a")
+    assert start.env == {"E": "value"}
+
+
+@on_stage
+async def test_a_missing_volume_source_keeps_the_pod_creating(stage: Stage) -> None:
+    volumes = [{"name": "v", "configMap": {"name": "absent"}}]
+    mounts = [{"name": "v", "mountPath": "/etc/v"}]
+    stage.create("pods", _pod(containers=[_container(volumeMounts=mounts)], volumes=volumes))
+    await stage.until(lambda: "FailedMount" in _reasons(stage))
+    assert _state(stage) == ("waiting", "ContainerCreating", 0)
+    stage.create("configmaps", {"metadata": {"name": "absent"}, "data": {"f": "text"}})
+    await _runs(stage)
+    assert stage.behaviour.files(NAMESPACE, "p", "a")["/etc/v/f"] == b"text"
+
+
+@on_stage
+async def test_a_container_keeps_its_environment_until_it_is_started_again(stage: Stage) -> None:
+    stage.create("pods", _pod())
+    await _runs(stage)
+    stage.change("configmaps", "cfg", _set("k", "new"))
+    await stage.settle()
+    assert [start.env["E"] for start in stage.behaviour.started(NAMESPACE, "p", "a")] == ["v"]
+    stage.change("pods", "p", image("app:2"))
+    await stage.until(lambda: _state(stage) == ("running", "", 1))
+    starts = stage.behaviour.started(NAMESPACE, "p", "a")
+    assert [(start.image, start.env["E"]) for start in starts] == [
+        ("app:1", "v"), ("app:2", "new"),
+    ]  # fmt: skip
+
+
+@on_stage
+async def test_a_mounted_file_follows_its_configmap_unless_mounted_with_a_sub_path(
+    stage: Stage,
+) -> None:
+    stage.behaviour.volume_refresh_seconds = 0.01
+    volumes = [{"name": "v", "configMap": {"name": "cfg"}}]
+    mounts = [
+        {"name": "v", "mountPath": "/etc/all"},
+        {"name": "v", "mountPath": "/etc/one", "subPath": "k"},
+    ]
+    stage.create("pods", _pod(containers=[_container(volumeMounts=mounts)], volumes=volumes))
+    await _runs(stage)
+    stage.change("configmaps", "cfg", _set("k", "new"))
+
+    def seen() -> list[bytes]:
+        files = stage.behaviour.files(NAMESPACE, "p", "a")
+        return [files["/etc/all/k"], files["/etc/one"]]
+
+    await stage.until(lambda: seen() == [b"new", b"v"])
+    (start,) = stage.behaviour.started(NAMESPACE, "p", "a")
+    assert start.files["/etc/all/k"] == b"v"
