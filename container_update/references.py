@@ -176,6 +176,9 @@ class _Place:
             )
 
 
+_WHOLE = "."
+
+
 def _mounts(pod_spec: Mapping[str, Any], volume: str) -> _Mounts:
     names: set[str] = set()
     sub_paths: set[str] = set()
@@ -185,7 +188,8 @@ def _mounts(pod_spec: Mapping[str, Any], volume: str) -> _Mounts:
             if mount.get("name") != volume:
                 continue
             names.add(str(container.get("name")))
-            sub_paths.add(_sub_path(mount))
+            # what a subPathExpr comes to, only the kubelet knows: the whole volume, then
+            sub_paths.add(posixpath.normpath(mount.get("subPath") or _WHOLE))
             start = _reach_of_start(group, container)
             if start is Reach.POD:
                 reach = Reach.POD
@@ -193,15 +197,6 @@ def _mounts(pod_spec: Mapping[str, Any], volume: str) -> _Mounts:
                 reach = Reach.CONTAINER
     whole = not sub_paths or _WHOLE in sub_paths
     return _Mounts(frozenset(names), reach, None if whole else frozenset(sub_paths))
-
-
-_WHOLE = "."
-
-
-def _sub_path(mount: Mapping[str, Any]) -> str:
-    """What a mount shows of its volume; what an expression comes to, only the kubelet knows."""
-    sub_path = None if mount.get("subPathExpr") else mount.get("subPath")
-    return posixpath.normpath(sub_path or _WHOLE)
 
 
 def _volumes(pod_spec: Mapping[str, Any]) -> Iterator[Use]:

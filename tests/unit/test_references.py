@@ -256,7 +256,24 @@ volumes:
         volumes: [{name: v, configMap: {name: m}}]
         containers:
         - name: c
-          volumeMounts: [{name: v, mountPath: /v/k, subPath: k}, {name: v, mountPath: /w}]
+          volumeMounts:
+          - {name: other, mountPath: /o}
+          - {name: v, mountPath: /v/k, subPath: k}
+          - {name: v, mountPath: /w}
+        """,
+        [volume_use("ConfigMap", KEYS_ALL, "volumes[0].configMap", CONTAINER)],
+    ),
+    "a subPath that is the whole volume": (
+        """
+        volumes: [{name: v, configMap: {name: m}}]
+        containers: [{name: c, volumeMounts: [{name: v, mountPath: /v, subPath: ./}]}]
+        """,
+        [volume_use("ConfigMap", KEYS_ALL, "volumes[0].configMap", CONTAINER)],
+    ),
+    "a subPath that names no item may be any key": (
+        """
+        volumes: [{name: v, configMap: {name: m, items: [{key: k, path: f}]}}]
+        containers: [{name: c, volumeMounts: [{name: v, mountPath: /v, subPath: g}]}]
         """,
         [volume_use("ConfigMap", KEYS_ALL, "volumes[0].configMap", CONTAINER)],
     ),

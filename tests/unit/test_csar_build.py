@@ -1,0 +1,70 @@
+"""Making a package of a folder. (Its metadata: test_csar.py and test_samples.py.)"""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from container_update import csar
+from container_update.csar_build import DRIVERS, build, driver_file
+from container_update.errors import PackageError
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    files = tmp_path / "folder" / "Files"
+    files.mkdir(parents=True)
+    (files / "cm.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cm}\n")
+    (files / ".hidden").write_text("of an editor")
+    return files.parent
+
+
+@pytest.mark.parametrize("api", ["v1", "v2"])
+def test_a_package_carries_the_installed_driver_byte_for_byte(
+    api: str, folder: Path, tmp_path: Path
+) -> None:
+    target = build(folder, tmp_path / "package.zip", api=api)
+    with zipfile.ZipFile(target) as package:
+        assert package.read(DRIVERS[api][1]) == driver_file(api).read_bytes()
+
+
+def test_without_an_api_a_package_carries_no_driver(folder: Path, tmp_path: Path) -> None:
+    with zipfile.ZipFile(build(folder, tmp_path / "package.zip")) as package:
+        assert package.namelist() == ["Files/cm.yaml", "TOSCA-Metadata/TOSCA.meta"]
+
+
+def test_what_was_built_can_be_read_and_its_hashes_hold(folder: Path, tmp_path: Path) -> None:
+    with csar.open_package(str(build(folder, tmp_path / "package.zip", api="v2"))) as package:
+        package.verify()
+        listed = [artifact.path for artifact in package.artifacts]
+    assert listed == ["Files/cm.yaml", "Scripts/container_update_mgmt_v2.py"]
+
+
+def test_the_same_files_give_the_same_bytes(folder: Path, tmp_path: Path) -> None:
+    first = build(folder, tmp_path / "first.zip").read_bytes()
+    (folder / "Files" / "cm.yaml").touch()
+    assert build(folder, tmp_path / "second.zip").read_bytes() == first
+
+
+def test_an_older_zip_is_replaced(folder: Path, tmp_path: Path) -> None:
+    target = tmp_path / "package.zip"
+    target.write_text("older")
+    assert zipfile.is_zipfile(build(folder, target))
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["package.zip"]
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "message"),
+    [
+        ("nowhere", "package.zip", "there is no such folder"),
+        ("folder", "nowhere/package.zip", "cannot be written: No such file or directory"),
+        ("folder", "folder/package.zip", "cannot lie in"),
+    ],
+)
+def test_a_package_that_cannot_be_built_is_a_clear_error(
+    source: str, target: str, message: str, folder: Path, tmp_path: Path
+) -> None:
+    with pytest.raises(PackageError, match=message):
+        build(tmp_path / source, tmp_path / target)

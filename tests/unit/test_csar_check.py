@@ -1,0 +1,324 @@
+"""What the check of a package finds: one case for each way in which a package goes wrong."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from container_update.csar_build import build, driver_file, write_metadata
+from container_update.csar_check import Finding, Severity, check
+from container_update.errors import PackageError
+
+SAMPLE = Path(__file__).parents[2] / "samples" / "01-user-guide" / "v1" / "before"
+FLAVOUR = "Definitions/df_simple.yaml"
+DEPLOYMENT = "Files/kubernetes/deployment.yaml"
+DRIVER = "Scripts/container_update_mgmt.py"
+INTERFACES = """\
+      interfaces:
+        Vnflcm:
+          modify_information_end:
+            implementation: mgmt-container-update
+      artifacts:
+        mgmt-container-update:
+          type: tosca.artifacts.Implementation.Python
+          file: Scripts/container_update_mgmt.py
+"""
+
+
+@pytest.fixture
+def package(tmp_path: Path) -> Path:
+    """The guide's package, with the v1 driver: nothing to complain of."""
+    folder = tmp_path / "package"
+    shutil.copytree(SAMPLE, folder)
+    after_properties = "        flavour_description: One Pod of each workload\n"
+    replace(FLAVOUR, after_properties, after_properties + INTERFACES)(folder)
+    requirements = "      flavour_id: simple\n    requirements: {virtual_link: []}\n"
+    replace(FLAVOUR, "      flavour_id: simple\n", requirements)(folder)
+    (folder / "Scripts").mkdir()
+    shutil.copy(driver_file("v1"), folder / DRIVER)
+    write_metadata(folder)
+    return folder
+
+
+Change = Callable[[Path], None]
+
+
+def replace(path: str, old: str, new: str) -> Change:
+    """Change a text that is there."""
+
+    def change(folder: Path) -> None:
+        text = (folder / path).read_text()
+        assert old in text, f"{path} has no {old!r}"
+        (folder / path).write_text(text.replace(old, new, 1))
+
+    return change
+
+
+def write(path: str, text: str) -> Change:
+    """Add a file."""
+    return lambda folder: (folder / path).write_text(text) and None
+
+
+def append(path: str, text: str) -> Change:
+    """Add to the end of a file."""
+    return lambda folder: (folder / path).open("a").write(text) and None
+
+
+def both(first: Change, second: Change) -> Change:
+    """One change after the other."""
+
+    def change(folder: Path) -> None:
+        first(folder)
+        second(folder)
+
+    return change
+
+
+def remove(path: str) -> Change:
+    """Remove a file."""
+    return lambda folder: (folder / path).unlink()
+
+
+def serious(folder: Path) -> list[Finding]:
+    return [finding for finding in check(str(folder)) if finding.severity is not Severity.NOTE]
+
+
+def test_a_good_package_gives_no_more_than_notes(package: Path) -> None:
+    assert serious(package) == []
+
+
+def test_a_zip_is_checked_like_its_folder(package: Path, tmp_path: Path) -> None:
+    packed = build(package, tmp_path / "package.zip")
+    assert check(str(packed)) == check(str(package))
+
+
+@pytest.mark.parametrize("name", ["no-such-package", "text.zip"])
+def test_what_is_no_package_is_an_error_of_its_own(name: str, tmp_path: Path) -> None:
+    (tmp_path / "text.zip").write_text("no zip")
+    with pytest.raises(PackageError, match=name):
+        check(str(tmp_path / name))
+
+
+POLICY_TYPE = """
+policy_types:
+  tosca.policies.nfv.InstantiationLevels:
+    derived_from: tosca.policies.Root
+    properties:
+      levels: {type: map, entry_schema: {type: map}}
+
+node_types:"""
+LEVELS = """
+  policies:
+  - levels:
+      type: tosca.policies.nfv.InstantiationLevels
+      properties: {levels: {one: {description: one of each}}}
+"""
+SERVICE = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n"
+JOB = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: once}\nspec: {}\n"
+TWIN = "apiVersion: apps/v1\nkind: DaemonSet\nmetadata: {name: deployment1}\nspec: {}\n"
+
+# a change to the good package; whether its metadata is written anew; what the check says then
+CASES: dict[str, tuple[Change, bool, str]] = {
+    "a file changed after the package was built": (
+        replace(DEPLOYMENT, "nginx", "apache"),
+        False,
+        f"error: {DEPLOYMENT}: {DEPLOYMENT} in .*: expected the sha256 hash",
+    ),
+    "a listed file that is missing": (
+        remove(DEPLOYMENT),
+        False,
+        f"error: {DEPLOYMENT}: .*{DEPLOYMENT}",
+    ),
+    "a def-file that is not listed": (
+        write("Files/kubernetes/service.yaml", SERVICE),
+        False,
+        "error: Files/kubernetes/service.yaml: is not listed in the metadata",
+    ),
+    "a manifest that is no YAML": (
+        write("Files/kubernetes/broken.yaml", "kind: Pod\nmetadata: {name\n"),
+        True,
+        r"error: Files/kubernetes/broken.yaml:\d+: ",
+    ),
+    "no metadata": (
+        remove("TOSCA-Metadata/TOSCA.meta"),
+        False,
+        "error: TOSCA-Metadata/TOSCA.meta: missing: Tacker's v2 API refuses the package",
+    ),
+    "a VNFD elsewhere than in Definitions": (
+        replace(
+            "TOSCA-Metadata/TOSCA.meta", "Entry-Definitions: Definitions/", "Entry-Definitions: "
+        ),
+        False,
+        "error: top.vnfd.yaml: is not in Definitions/",
+    ),
+    "no VNFD": (
+        remove("Definitions/top.vnfd.yaml"),
+        True,
+        "error: TOSCA-Metadata/TOSCA.meta: names no Entry-Definitions",
+    ),
+    "a VNFD whose import is missing": (
+        remove("Definitions/types.yaml"),
+        True,
+        "error: Definitions/.*types.yaml",
+    ),
+    "a VDU without a workload": (
+        replace(FLAVOUR, "name: deployment1", "name: deployment9"),
+        True,
+        f"error: {FLAVOUR}: VDU1 has the name deployment9, and no manifest has a workload",
+    ),
+    "a workload without a VDU": (
+        write("Files/kubernetes/job.yaml", JOB),
+        True,
+        "warning: Files/kubernetes/job.yaml:1: Job default/once belongs to no VDU",
+    ),
+    "a VDU whose name two workloads have": (
+        write("Files/kubernetes/twin.yaml", TWIN),
+        True,
+        f"warning: {FLAVOUR}: VDU1 has the name deployment1, which is that of Deployment .* and"
+        " DaemonSet",
+    ),
+    "nothing mapped to the operation": (
+        replace(FLAVOUR, "modify_information_end:", "modify_information_start:"),
+        True,
+        f"warning: {FLAVOUR}: Vnflcm maps nothing to modify_information_end",
+    ),
+    "an implementation that is no artifact": (
+        replace(FLAVOUR, "        mgmt-container-update:\n", "        other:\n"),
+        True,
+        f"error: {FLAVOUR}: modify_information_end is implemented by mgmt-container-update, which"
+        " is no artifact",
+    ),
+    "another driver": (
+        both(
+            replace(FLAVOUR, "implementation: mgmt-container-update", "implementation: mgmt-other"),
+            replace(FLAVOUR, "        mgmt-container-update:\n", "        mgmt-other:\n"),
+        ),
+        True,
+        f"warning: {FLAVOUR}: modify_information_end is implemented by mgmt-other, which is not",
+    ),
+    "an artifact whose file is missing": (
+        remove(DRIVER),
+        True,
+        f"error: {FLAVOUR}: the artifact mgmt-container-update names {DRIVER}, and there is no",
+    ),
+    "another driver file than the installed one": (
+        replace(DRIVER, "Moves", "Moved"),
+        True,
+        f"error: {DRIVER}: differs from the installed driver: .*MgmtDriverHashMatchFailure",
+    ),
+    "substitution mappings without requirements": (
+        replace(FLAVOUR, "    requirements: {virtual_link: []}\n", ""),
+        True,
+        f"error: {FLAVOUR}: substitution_mappings has no requirements",
+    ),
+    "an instantiation level without scale_info": (
+        both(
+            replace("Definitions/types.yaml", "\nnode_types:", POLICY_TYPE), append(FLAVOUR, LEVELS)
+        ),
+        True,
+        f"error: {FLAVOUR}: the instantiation level one has no scale_info",
+    ),
+    "an object defined twice": (
+        write("Files/kubernetes/again.yaml", f"---\n{SERVICE}---\n{SERVICE}"),
+        True,
+        "warning: Files/kubernetes/again.yaml:6: Service default/web is defined a second time,"
+        " after Files/kubernetes/again.yaml:2",
+    ),
+    "an object that names its namespace": (
+        replace("Files/kubernetes/pod_env.yaml", "metadata:\n", "metadata:\n  namespace: cnf\n"),
+        True,
+        r"warning: Files/kubernetes/pod_env.yaml:\d+: Pod cnf/env-test1 names its namespace",
+    ),
+    "a ConfigMap that no manifest has": (
+        replace(DEPLOYMENT, "name: cm-data", "name: cm-other"),
+        True,
+        f"warning: {DEPLOYMENT}:.*uses ConfigMap cm-other, which no manifest has",
+    ),
+    "a key that the ConfigMap has not": (
+        replace(DEPLOYMENT, "key: cmKey1.txt", "key: cmKey9.txt"),
+        True,
+        f"error: {DEPLOYMENT}:.*uses the key cmKey9.txt of ConfigMap default/cm-data, which has",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_each_fault_is_found(case: tuple[Change, bool, str], package: Path) -> None:
+    change, rebuild, expected = case
+    change(package)
+    if rebuild:
+        write_metadata(package)
+    found = [str(finding) for finding in serious(package)]
+    assert any(re.match(expected, text) for text in found), found
+
+
+V2_SCRIPT = "Scripts/container_update_mgmt_v2.py"
+
+
+@pytest.fixture
+def v2_package(package: Path) -> Path:
+    replace(FLAVOUR, f"file: {DRIVER}", f"file: ../{V2_SCRIPT}")(package)
+    (package / DRIVER).unlink()
+    shutil.copy(driver_file("v2"), package / V2_SCRIPT)
+    write_metadata(package)
+    return package
+
+
+def test_a_v2_script_is_found_from_the_folder_of_the_vnfd(v2_package: Path) -> None:
+    assert serious(v2_package) == []
+
+
+def test_a_v2_package_needs_not_what_only_v1_expects(v2_package: Path) -> None:
+    replace(FLAVOUR, "    requirements: {virtual_link: []}\n", "")(v2_package)
+    write_metadata(v2_package)
+    assert serious(v2_package) == []
+
+
+def test_another_v2_script_than_the_installed_one_is_a_note(v2_package: Path) -> None:
+    (v2_package / V2_SCRIPT).write_text("print()\n")
+    write_metadata(v2_package)
+    (note,) = (found for found in check(str(v2_package)) if found.file == V2_SCRIPT)
+    assert note.severity is Severity.NOTE
+    assert "differs from the installed script" in note.message
+
+
+HABITS = {
+    "ConfigMap default/cm-data is not immutable": (
+        "Files/kubernetes/configmap_1.yaml",
+        "kind: ConfigMap\n",
+        "kind: ConfigMap\nimmutable: true\n",
+    ),
+    "the pods of Pod default/env-test1 have no label app.kubernetes.io/name": (
+        "Files/kubernetes/pod_env.yaml",
+        "metadata:\n",
+        "metadata:\n  labels: {app.kubernetes.io/name: env}\n",
+    ),
+}
+
+
+@pytest.mark.parametrize(("message", "change"), HABITS.items(), ids=HABITS.keys())
+def test_a_habit_is_noted_until_it_is_kept(
+    message: str, change: tuple[str, str, str], package: Path
+) -> None:
+    def noted() -> bool:
+        return any(found.message.startswith(message) for found in check(str(package)))
+
+    assert noted()
+    replace(*change)(package)
+    write_metadata(package)
+    assert not noted()
+
+
+def test_errors_come_first_and_say_what_to_do(package: Path) -> None:
+    remove(DRIVER)(package)
+    replace(FLAVOUR, "name: deployment1", "name: deployment9")(package)
+    write_metadata(package)
+    found = check(str(package))
+    severities = [finding.severity.value for finding in found]
+    assert severities == sorted(severities)
+    assert len(set(severities)) == 3
+    assert all(finding.advice for finding in found)

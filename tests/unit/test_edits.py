@@ -1,0 +1,349 @@
+"""What a step makes of a live object, how it is put back, and the body of a Pod created again."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from container_update import edits, workload
+from container_update.model import Action, Json, ObjectKey, Step
+from tests.unit.build import b64, config_map, live, secret, yaml_of
+from tests.unit.build import workload as make
+
+SPEC = "{initContainers: [{name: i, image: init:1}], containers: [{name: c, image: app:1}]}"
+
+
+def config_step(content: Json, before: Json | None) -> Step:
+    action = Action.REPLACE if before else Action.CREATE
+    return Step(ObjectKey.of(content, "ns"), action, before, content=content)
+
+
+def workload_step(before: Json, images: dict[str, str], digest: str | None = None) -> Step:
+    return Step(ObjectKey.of(before), Action.ROLL, before, images=images, digest=digest)
+
+
+def deployment(**more: Any) -> Json:
+    return live(make("Deployment", SPEC, replicas=2), **more)
+
+
+# --- configuration ------------------------------------------------------------------------------
+
+CONTENTS: dict[str, tuple[Json, Json, dict[str, Any]]] = {
+    "data are the manifest's": (
+        config_map(data={"b": "2"}), config_map(data={"a": "1"}), {"data": {"b": "2"}},
+    ),
+    "data that the manifest does not have go": (
+        config_map(data={}, binaryData={"k": b64("x")}), config_map(binaryData={"l": b64("y")}),
+        {"data": {}, "binaryData": {"k": b64("x")}},
+    ),
+    "binaryData that the manifest does not have go": (
+        config_map(), config_map(binaryData={"l": b64("y")}), {"data": {"a": "1"}},
+    ),
+    "null is absent": (
+        {**config_map(), "data": None, "immutable": None}, config_map(), {},
+    ),
+    "immutable is taken over": (
+        config_map(immutable=True), config_map(), {"data": {"a": "1"}, "immutable": True},
+    ),
+    "immutable goes": (config_map(), config_map(immutable=True), {"data": {"a": "1"}}),
+    "stringData go along with data": (
+        secret(data={"a": "1"}, stringData={"b": "2"}), secret(data={"c": "3"}),
+        {"data": {"a": b64("1")}, "stringData": {"b": "2"}},
+    ),
+    "no key of before stays beside stringData": (
+        {k: v for k, v in secret(stringData={"b": "2"}).items() if k != "data"},
+        secret(data={"c": "3"}),
+        {"stringData": {"b": "2"}},
+    ),
+    "stringData of a ConfigMap are nothing": (
+        config_map(stringData={"b": "2"}), config_map(), {"data": {"a": "1"}},
+    ),
+    "a Secret's type": (
+        secret(type="x"), secret(type="y"), {"data": {"a": b64("1")}, "type": "x"},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("new", "found", "content"), CONTENTS.values(), ids=CONTENTS.keys())
+def test_configuration_has_the_manifests_content_and_nothing_else(
+    new: Json, found: Json, content: dict[str, Any]
+) -> None:
+    before = live(found)
+    original = copy.deepcopy(before)
+    step = config_step(new, before)
+    after = edits.desired(step, before)
+    rest = {"apiVersion": "v1", "kind": new["kind"], "metadata": before["metadata"]}
+    assert after == {**rest, **content}
+    assert before == original
+    assert edits.is_applied(step, after)
+
+
+def test_live_labels_and_annotations_stay_and_the_manifests_are_laid_over_them() -> None:
+    before = live(
+        config_map(), labels={"tacker_vnf_instance_id": "i", "v": "1"}, annotations={"by": "them"}
+    )
+    new = config_map(data={"a": "2"}, metadata={"labels": {"v": "2"}, "annotations": {"our": "s"}})
+    metadata = edits.desired(config_step(new, before), before)["metadata"]
+    assert metadata["labels"] == {"tacker_vnf_instance_id": "i", "v": "2"}
+    assert metadata["annotations"] == {"by": "them", "our": "s"}
+    assert metadata["resourceVersion"] == before["metadata"]["resourceVersion"]
+
+
+def test_what_others_wrote_meanwhile_stays() -> None:
+    before = live(config_map(data={"a": "1"}))
+    now = live(config_map(data={"a": "1"}), version="8", labels={"new": "label"})
+    after = edits.desired(config_step(config_map(data={"a": "2"}), before), now)
+    assert after["metadata"] == now["metadata"]
+    scaled = deployment(version="9")
+    scaled["spec"]["replicas"] = 5
+    after = edits.desired(workload_step(deployment(), {"c": "app:2"}), scaled)
+    assert after["spec"]["replicas"] == 5
+    assert after["metadata"]["resourceVersion"] == "9"
+
+
+def test_configuration_is_put_back_with_the_labels_that_were_laid_over() -> None:
+    before = live(
+        secret(data={"a": "1"}),
+        labels={"v": "1", "tacker_vnf_instance_id": "i"},
+        annotations={"theirs": "1"},
+    )
+    new = secret(
+        data={}, stringData={"b": "2"},
+        metadata={"labels": {"v": "2", "w": "2"}, "annotations": {"ours": "2"}},
+    )  # fmt: skip
+    step = config_step(new, before)
+    written = live(edits.desired(step, before), uid=before["metadata"]["uid"], version="8")
+    written["metadata"]["labels"]["others"] = "3"
+    assert edits.is_applied(step, written)
+    assert not edits.is_restored(step, written)
+    after = edits.restored(step, written)
+    assert after["data"] == before["data"]
+    assert "stringData" not in after
+    assert after["metadata"]["labels"] == {**before["metadata"]["labels"], "others": "3"}
+    assert after["metadata"]["annotations"] == before["metadata"]["annotations"]
+    assert after["metadata"]["resourceVersion"] == "8"
+    assert edits.is_restored(step, after)
+
+
+def test_putting_back_takes_away_the_first_label_that_there_was() -> None:
+    before = live(config_map(data={"a": "1"}))
+    new = config_map(data={"a": "2"}, metadata={"labels": {"v": "2"}, "annotations": {"w": "2"}})
+    step = config_step(new, before)
+    after = edits.restored(step, edits.desired(step, before))
+    assert not after["metadata"].get("labels")
+    assert not after["metadata"].get("annotations")
+
+
+# --- workloads ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "Pod", "CronJob"])
+def test_a_workload_gets_its_new_images_and_a_digest_only_where_the_step_has_one(kind: str) -> None:
+    before = live(make(kind, SPEC))
+    images = edits.desired(workload_step(before, {"i": "init:2"}), before)
+    assert workload.digest_of(images) is None
+    assert images == workload.with_images(before, {"i": "init:2"})
+    both = edits.desired(workload_step(before, {"i": "init:2"}, "d"), before)
+    assert both == workload.with_digest(images, "d")
+
+
+@pytest.mark.parametrize("old_digest", [None, "old"])
+def test_a_workload_is_put_back_to_its_images_and_its_digest(old_digest: str | None) -> None:
+    before = workload.with_digest(deployment(), old_digest)
+    step = workload_step(before, {"c": "app:2"}, "new")
+    now = edits.desired(step, before)
+    now["spec"]["replicas"] = 7
+    after = edits.restored(step, now)
+    assert after["spec"].pop("replicas") == 7
+    expected = copy.deepcopy(before)
+    expected["spec"].pop("replicas")
+    after["spec"]["template"]["metadata"].pop("annotations", None)
+    expected["spec"]["template"]["metadata"].pop("annotations", None)
+    assert after == expected
+    assert workload.digest_of(edits.restored(step, now)) == old_digest
+
+
+def test_a_digest_of_somebody_else_stays_where_only_images_are_put_back() -> None:
+    step = workload_step(deployment(), {"c": "app:2"})
+    now = workload.with_digest(edits.desired(step, deployment()), "later")
+    assert workload.digest_of(edits.restored(step, now)) == "later"
+
+
+def test_images_that_the_step_does_not_change_are_not_put_back() -> None:
+    step = workload_step(deployment(), {"c": "app:2", "gone": "x"})
+    now = workload.with_images(deployment(), {"c": "app:2", "i": "init:9"})
+    assert edits.restored(step, now) == workload.with_images(deployment(), {"i": "init:9"})
+
+
+# --- where a step is ----------------------------------------------------------------------------
+
+BEFORE = live(config_map(data={"a": "1"}))
+STEP = config_step(config_map(data={"a": "2"}), BEFORE)
+IMAGES = workload_step(deployment(), {"c": "app:2"})
+DIGEST = workload_step(deployment(), {"c": "app:2"}, "new")
+ONLY_DIGEST = workload_step(deployment(), {}, "new")
+
+
+def changed(images: dict[str, str], digest: str | None = None) -> Json:
+    return workload.with_digest(workload.with_images(deployment(), images), digest)
+
+
+STATES: dict[str, tuple[Step, Json, bool, bool, bool]] = {
+    "configuration as before": (STEP, BEFORE, False, True, True),
+    "configuration as wanted": (STEP, live(config_map(data={"a": "2"})), True, False, False),
+    "configuration that somebody else wrote": (
+        STEP, live(config_map(data={"a": "3"})), False, False, False,
+    ),
+    "the same configuration, created again by somebody": (
+        STEP, live(config_map(data={"a": "1"}), uid="other"), False, True, False,
+    ),
+    "configuration with another label": (
+        STEP, live(config_map(data={"a": "1"}), version="9", labels={"x": "y"}), False, True, True,
+    ),
+    "a workload as before": (IMAGES, deployment(), False, True, True),
+    "a workload with the new image": (IMAGES, changed({"c": "app:2"}), True, False, False),
+    "a workload with another image of somebody": (
+        IMAGES, changed({"c": "app:3"}), False, False, False,
+    ),
+    "another container's image is not looked at": (IMAGES, changed({"i": "x"}), False, True, True),
+    "a digest is not looked at where only images change": (
+        IMAGES, changed({"c": "app:2"}, "other"), True, False, False,
+    ),
+    "image and digest as wanted": (DIGEST, changed({"c": "app:2"}, "new"), True, False, False),
+    "the image without the digest": (DIGEST, changed({"c": "app:2"}), False, False, False),
+    "the digest without the image": (DIGEST, changed({}, "new"), False, False, False),
+    "only a digest, as wanted": (ONLY_DIGEST, changed({}, "new"), True, False, False),
+    "only a digest, as before": (ONLY_DIGEST, deployment(), False, True, True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("step", "now", "applied", "restored", "untouched"), STATES.values(), ids=STATES.keys()
+)
+def test_a_step_knows_whether_it_was_done_undone_or_overtaken(
+    step: Step, now: Json, applied: bool, restored: bool, untouched: bool
+) -> None:
+    assert edits.is_applied(step, now) is applied
+    assert edits.is_restored(step, now) is restored
+    assert edits.is_untouched(step, now) is untouched
+
+
+# --- new objects --------------------------------------------------------------------------------
+
+
+def test_a_new_object_brings_along_nothing_that_the_server_sets() -> None:
+    body = live(config_map(), labels={"l": "own"}, annotations={"a": "1"}, finalizers=["f"])
+    body["metadata"].update(
+        creationTimestamp="t", deletionTimestamp="t", deletionGracePeriodSeconds=1, generation=3,
+        managedFields=[{}], selfLink="/x", ownerReferences=[{"uid": "u"}],
+    )  # fmt: skip
+    body["status"] = {"x": 1}
+    original = copy.deepcopy(body)
+    assert edits.new_object(body, "other", {"l": "ours", "m": "ours"}) == {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {
+            "name": "cm",
+            "namespace": "other",
+            "labels": {"l": "own", "m": "ours"},
+            "annotations": {"a": "1"},
+            "finalizers": ["f"],
+            "ownerReferences": [{"uid": "u"}],
+        },
+        "data": {"a": "1"},
+    }
+    assert body == original
+
+
+def test_a_new_object_without_namespace_and_labels_gets_none() -> None:
+    assert edits.new_object(config_map(), "", {})["metadata"] == {"name": "cm"}
+
+
+POD = """
+nodeName: node-1
+priority: 0
+serviceAccountName: default
+ephemeralContainers: [{name: e, image: debug}]
+initContainers:
+- name: i
+  image: init:1
+  volumeMounts: [{name: kube-api-access-x7k2p, mountPath: /t}]
+containers:
+- name: c
+  image: app:1
+  volumeMounts:
+  - {name: data, mountPath: /d}
+  - {name: kube-api-access-x7k2p, mountPath: /t, readOnly: true}
+- {name: bare, image: app:1}
+volumes:
+- name: data
+  emptyDir: {}
+- name: kube-api-access-x7k2p
+  projected:
+    sources: [{serviceAccountToken: {path: token}}, {configMap: {name: kube-root-ca.crt}}]
+"""
+
+
+def test_a_pod_is_created_again_from_its_live_spec_without_what_the_server_put_in() -> None:
+    old = live(make("Pod", POD, "p"), labels={"app": "p"}, creationTimestamp="t", generation=2)
+    old["status"] = {"phase": "Running"}
+    original = copy.deepcopy(old)
+    assert edits.recreated_pod(old, {"c": "app:2", "i": "init:2"}) == {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "namespace": "ns", "labels": {"app": "p"}},
+        "spec": {
+            "priority": 0,
+            "serviceAccountName": "default",
+            "initContainers": [{"name": "i", "image": "init:2", "volumeMounts": []}],
+            "containers": [
+                {
+                    "name": "c",
+                    "image": "app:2",
+                    "volumeMounts": [{"name": "data", "mountPath": "/d"}],
+                },
+                {"name": "bare", "image": "app:1", "volumeMounts": []},
+            ],
+            "volumes": [{"name": "data", "emptyDir": {}}],
+        },
+    }
+    assert old == original
+
+
+@pytest.mark.parametrize(
+    "volume",
+    [
+        pytest.param(
+            "{name: token, projected: {sources: [{serviceAccountToken: {path: token}}]}}",
+            id="a token volume of the manifest",
+        ),
+        pytest.param(
+            "{name: kube-api-access-x7k2p, projected: {sources: [{configMap: {name: m}}]}}",
+            id="a volume of that name without a token",
+        ),
+        pytest.param(
+            "{name: kube-api-access-x7k2p, emptyDir: {}}", id="a volume of that name, otherwise"
+        ),
+        pytest.param(
+            "{name: my-kube-api-access-x7k2p, projected: {sources: [{serviceAccountToken: {}}]}}",
+            id="a volume with a longer name",
+        ),
+        pytest.param(
+            "{name: kube-api-access-x7k2pq, projected: {sources: [{serviceAccountToken: {}}]}}",
+            id="a volume with a longer end",
+        ),
+    ],
+)  # fmt: skip
+def test_a_volume_of_the_manifest_stays_with_its_mounts(volume: str) -> None:
+    body = yaml_of(f"containers: [{{name: c, image: i}}]\nvolumes: [{volume}]")
+    body["containers"][0]["volumeMounts"] = [{"name": body["volumes"][0]["name"]}]
+    assert edits.recreated_pod(live(make("Pod", body)), {})["spec"] == body
+
+
+def test_a_pod_without_volumes_can_be_created_again() -> None:
+    spec = {"containers": [{"name": "c", "image": "i"}]}
+    spec_again = edits.recreated_pod(live(make("Pod", spec)), {})["spec"]
+    assert not spec_again["volumes"]
+    assert not spec_again["containers"][0]["volumeMounts"]

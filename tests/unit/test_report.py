@@ -1,0 +1,175 @@
+"""Plans and outcomes as people and programs read them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from container_update import report
+from container_update.model import (
+    Action,
+    Note,
+    ObjectKey,
+    Outcome,
+    Plan,
+    Reason,
+    Step,
+    StepResult,
+    StepState,
+    Vnfc,
+)
+
+CM = ObjectKey("", "ConfigMap", "ns", "cm")
+SECRET = ObjectKey("", "Secret", "ns", "s")
+DEPLOYMENT = ObjectKey("apps", "Deployment", "ns", "d")
+POD = ObjectKey("", "Pod", "ns", "p")
+
+CANARY = "canary"
+BODY = {"kind": "Secret", "metadata": {"name": "s"}, "data": {"k": CANARY}}
+REPLACE = Step(CM, Action.REPLACE, {}, {}, reasons=(Reason("key a: removed"),))
+RECREATE = Step(SECRET, Action.RECREATE, BODY, BODY, reasons=(Reason("is immutable"),))
+CREATE = Step(ObjectKey("", "Secret", "ns", "n"), Action.CREATE, None, BODY)
+ROLL = Step(
+    DEPLOYMENT, Action.ROLL, {}, images={"c": "app:2"}, digest="d",
+    reasons=(Reason("container c: image app:1 -> app:2"), Reason("env E of container c")),
+)  # fmt: skip
+RESTART = Step(POD, Action.RESTART_CONTAINERS, {}, reasons=(Reason("container c"),))
+PLAN = Plan(
+    namespace="ns",
+    instance_id="i-1",
+    steps=(REPLACE, RECREATE, CREATE, ROLL, RESTART),
+    unchanged=(ObjectKey("", "Service", "ns", "svc"),),
+    ignored=(Note(DEPLOYMENT, "spec.replicas differs and does not take effect (f:1)"),) * 2,
+    notes=(Note(POD, "drift: x"), Note(CM, "left alone"), Note(POD, "drift: x")),
+    def_files=("f", "g"),
+)  # fmt: skip
+
+
+def test_a_plan_reads_from_configuration_to_restarts_to_what_is_left_alone() -> None:
+    assert report.plan_text(PLAN).splitlines() == [
+        "Configuration:",
+        "  ~ ConfigMap ns/cm: replace",
+        "      key a: removed",
+        "  ± Secret ns/s: recreate",
+        "      is immutable",
+        "  + Secret ns/n: create",
+        "Restarts:",
+        "  ↻ Deployment ns/d: roll",
+        "      because container c: image app:1 -> app:2",
+        "      because env E of container c",
+        "  ↻ Pod ns/p: restart in place",
+        "      because container c",
+        "Does not take effect (it would at a heal of the whole VNF):",
+        "    Deployment ns/d: spec.replicas differs and does not take effect (f:1)",
+        "Note:",
+        "    Pod ns/p: drift: x",
+        "    ConfigMap ns/cm: left alone",
+        "Not touched:",
+        "    Service ns/svc",
+    ]
+
+
+def test_a_plan_with_nothing_to_do_says_so_with_its_notes() -> None:
+    plan = Plan("ns", None, (), notes=(Note(CM, "left alone"),))
+    assert report.plan_text(plan).splitlines() == [
+        "Nothing to do: the cluster is as the new package says.",
+        "Note:",
+        "    ConfigMap ns/cm: left alone",
+    ]
+
+
+def outcome(*results: StepResult) -> Outcome:
+    return Outcome(
+        PLAN, results, (Vnfc("VDU1", "d-1", "ns", "Deployment", "d", {"l": "1"}),),
+        {DEPLOYMENT: ("d-1", "d-2")}, requests=17, seconds=1.2345,
+    )  # fmt: skip
+
+
+DONE, FAILED = StepState.DONE, StepState.FAILED
+
+
+def test_an_outcome_has_a_line_for_each_step_and_the_sum() -> None:
+    done = outcome(
+        StepResult(REPLACE, DONE, seconds=0.12),
+        StepResult(ROLL, DONE, seconds=1.06),
+        StepResult(RESTART, DONE, "was so already", 0.5),
+    )
+    assert report.outcome_text(done).splitlines() == [
+        "  done: ConfigMap ns/cm: replace (0.1 s)",
+        "  done: Deployment ns/d: roll (1.1 s), because container c: image app:1 -> app:2 "
+        "(and 1 more)",
+        "      pods: d-1, d-2",
+        "  done: Pod ns/p: restart in place (0.5 s): was so already",
+        "Updated in 1.2 s with 17 requests: 1 configuration objects written, 2 workloads restarted,"
+        " 1 objects not touched.",
+    ]
+
+
+def test_one_reason_is_not_followed_by_more() -> None:
+    text = report.outcome_text(outcome(StepResult(RESTART, DONE)))
+    assert "(0.0 s), because container c\n" in text
+
+
+@pytest.mark.parametrize("state", [state for state in StepState if state is not DONE])
+def test_an_outcome_that_failed_has_no_sum(state: StepState) -> None:
+    text = report.outcome_text(outcome(StepResult(RESTART, DONE), StepResult(ROLL, state, "why")))
+    assert f"  {state.value}: Deployment ns/d: roll (0.0 s): why" in text
+    assert "Updated" not in text
+
+
+def test_an_outcome_of_nothing_says_so() -> None:
+    assert report.outcome_text(outcome()) == (
+        "Nothing to do: the cluster is as the new package says."
+    )
+
+
+def test_a_plan_as_json_has_what_happens_and_why_and_no_content() -> None:
+    text = report.plan_json(PLAN)
+    assert CANARY not in text
+    document = json.loads(text)
+    assert document["namespace"] == "ns"
+    assert document["instanceId"] == "i-1"
+    assert document["steps"][3] == {
+        "object": {"group": "apps", "kind": "Deployment", "namespace": "ns", "name": "d"},
+        "action": "roll",
+        "images": {"c": "app:2"},
+        "reasons": ["container c: image app:1 -> app:2", "env E of container c"],
+    }
+    assert [step["action"] for step in document["steps"]] == [
+        "replace", "recreate", "create", "roll", "restart in place",
+    ]  # fmt: skip
+    assert document["unchanged"] == ["Service ns/svc"]
+    assert document["ignored"][0] == {
+        "object": "Deployment ns/d",
+        "text": "spec.replicas differs and does not take effect (f:1)",
+    }
+    assert document["notes"][1] == {"object": "ConfigMap ns/cm", "text": "left alone"}
+    assert document["defFiles"] == ["f", "g"]
+
+
+def test_an_outcome_as_json_has_each_result_and_each_vnfc() -> None:
+    text = report.outcome_json(
+        outcome(StepResult(CREATE, DONE), StepResult(ROLL, FAILED, "why", 2.71828))
+    )
+    assert CANARY not in text
+    document = json.loads(text)
+    assert document["plan"] == report.plan_dict(PLAN)
+    assert document["results"] == [
+        {
+            "object": "Secret ns/n", "state": "done", "message": "", "seconds": 0.0, "pods": [],
+        },
+        {
+            "object": "Deployment ns/d", "state": "failed", "message": "why", "seconds": 2.718,
+            "pods": ["d-1", "d-2"],
+        },
+    ]  # fmt: skip
+    assert document["vnfcs"] == [
+        {"vduId": "VDU1", "pod": "d-1", "namespace": "ns", "workload": "Deployment d"}
+    ]
+    assert (document["requests"], document["seconds"]) == (17, 1.234)
+
+
+def test_no_content_of_a_secret_is_in_any_text() -> None:
+    done = outcome(*(StepResult(step, DONE) for step in PLAN.steps))
+    assert CANARY not in report.plan_text(PLAN) + report.outcome_text(done)

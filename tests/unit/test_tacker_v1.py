@@ -1,0 +1,408 @@
+"""The v1 driver against a stand-in for Tacker: its classes, its records, its VIM."""
+
+from __future__ import annotations
+
+import abc
+import importlib
+import json
+import subprocess
+import sys
+import types
+from hashlib import sha256
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from container_update.csar_build import driver_file
+from container_update.drivers import v1_records, vim
+from container_update.errors import PackageError, PlanError
+from container_update.model import Manifest, ObjectKey, Outcome, Plan, Source, Vnfc
+
+OPERATIONS = [
+    f"{operation}_{point}"
+    for operation in (
+        "instantiate",
+        "terminate",
+        "scale",
+        "heal",
+        "change_external_connectivity",
+        "modify_information",
+    )
+    for point in ("start", "end")
+]
+IDLE = [operation for operation in OPERATIONS if operation != "modify_information_end"]
+PUBLISHED = "75095ac2b50638d5f00868f1ea8355046a3e16959e4cc8e59f3e32085d2af004"
+ACCESS = {"auth_url": "https://k8s.example:6443", "bearer_token": "t", "ssl_ca_cert": "None"}
+
+
+DEMANDED = [*OPERATIONS, "get_type", "get_name", "get_description"]
+Base = abc.ABCMeta("Base", (), {name: abc.abstractmethod(lambda self: None) for name in DEMANDED})
+"""What Tacker's base class demands."""
+
+
+class Record(SimpleNamespace):
+    """Any of Tacker's objects: named fields."""
+
+
+def module(name: str, **content: Any) -> types.ModuleType:
+    made = types.ModuleType(name)
+    vars(made).update(content)
+    return made
+
+
+@pytest.fixture(autouse=True)
+def tacker(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """Stands in for the tacker package; remembers what was asked of it."""
+    host = SimpleNamespace(paths={"new": "/packages/new", "old": "/packages/old"}, access=ACCESS)
+    utils = module(
+        "tacker.vnflcm.utils",
+        get_vnf_package_path=lambda context, vnfd_id: host.paths[vnfd_id],
+        get_vim=lambda context, connections: {"access_info": host.access},
+    )
+    objects = module("tacker.objects", VnfcResourceInfo=Record, ResourceHandle=Record)
+    base = module("tacker.vnfm.mgmt_drivers.vnflcm_abstract_driver", VnflcmMgmtAbstractDriver=Base)
+    for made in (
+        module("tacker", objects=objects),
+        module("tacker.vnflcm", utils=utils),
+        utils,
+        objects,
+        module("tacker.vnfm"),
+        module("tacker.vnfm.mgmt_drivers"),
+        base,
+    ):
+        monkeypatch.setitem(sys.modules, made.__name__, made)
+    return host
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """Stands in for the update and the cluster it is given."""
+    seen = SimpleNamespace(requests=[], vims=[], closed=0, outcome=outcome(), error=None)
+
+    def close() -> None:
+        seen.closed += 1
+
+    def connect(*arguments: Any) -> SimpleNamespace:
+        seen.vims.append(arguments[:3])
+        return SimpleNamespace(close=close)
+
+    def update(request: Any, cluster: Any, options: Any) -> Outcome:
+        seen.requests.append(request)
+        if seen.error:
+            raise seen.error
+        return seen.outcome
+
+    monkeypatch.setattr(vim, "connect", connect)
+    monkeypatch.setitem(
+        sys.modules, "container_update.update", module("container_update.update", update=update)
+    )
+    return seen
+
+
+@pytest.fixture
+def driver(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.delitem(sys.modules, "container_update.drivers.tacker_v1", raising=False)
+    loaded = importlib.import_module("container_update.drivers.tacker_v1")
+    monkeypatch.setitem(sys.modules, loaded.__name__, loaded)
+    return loaded.ContainerUpdateMgmtDriver()
+
+
+def record(id_: str, vdu: str, pod: str, kind: str = "Deployment") -> Record:
+    return Record(
+        id=id_,
+        vdu_id=vdu,
+        compute_resource=Record(resource_id=pod, vim_level_resource_type=kind),
+        metadata={kind: f'{{"name": "of {vdu}"}}'},
+    )
+
+
+def instance(*records: Record, **fields: Any) -> Record:
+    """A VNF instance that counts how often it is saved, and with which pods."""
+    saves: list[list[str]] = []
+    made = Record(
+        id="instance-1",
+        vnfd_id="new",
+        vim_connection_info=["vim"],
+        vnf_metadata={"namespace": "cnf"},
+        instantiated_vnf_info=Record(
+            flavour_id="simple",
+            additional_params={"lcm-kubernetes-def-files": ["a.yaml", "cm_1.yaml"], "other": 1},
+            vnfc_resource_info=list(records),
+        ),
+        saves=saves,
+    )
+    vars(made).update(fields)
+    made.save = lambda: saves.append(pods_of(made))
+    return made
+
+
+def pods_of(vnf_instance: Record) -> list[str]:
+    info = vnf_instance.instantiated_vnf_info
+    return [kept.compute_resource.resource_id for kept in info.vnfc_resource_info]
+
+
+def outcome(*vnfcs: Vnfc) -> Outcome:
+    deployment = {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "labels": {"app": "web"}},
+        "spec": {"template": {"metadata": {"labels": {"app": "web"}}, "spec": {}}},
+    }
+    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "solo"}, "spec": {}}
+    manifests = tuple(
+        Manifest(ObjectKey.of(body, "cnf"), body, Source("a.yaml", 1)) for body in (deployment, pod)
+    )
+    plan = Plan("cnf", "instance-1", (), def_files=("a.yaml", "cm_2.yaml"), manifests=manifests)
+    return Outcome(plan, vnfcs=vnfcs)
+
+
+def vnfc(vdu: str, pod: str, kind: str = "Deployment", name: str = "web") -> Vnfc:
+    return Vnfc(vdu, pod, "cnf", kind, name)
+
+
+def modify(driver: Any, vnf_instance: Record, **kwargs: Any) -> None:
+    """As Tacker's conductor calls it."""
+    arguments = {"old_vnf_package_path": "/packages/old", "configmap_secret_paths": []}
+    driver.modify_information_end(
+        context="context",
+        modify_vnf_request=None,
+        vnf_instance=vnf_instance,
+        **{**arguments, **kwargs},
+    )
+
+
+# --- the class ----------------------------------------------------------------------------------
+
+
+def test_the_driver_answers_to_the_word_that_its_entry_point_has(driver: Any) -> None:
+    assert driver.get_type() == driver.get_name() == "mgmt-container-update"
+    assert "CNF" in driver.get_description()
+
+
+@pytest.mark.parametrize("operation", IDLE)
+def test_an_operation_that_is_not_ours_touches_nothing(
+    operation: str, driver: Any, engine: SimpleNamespace
+) -> None:
+    vnf_instance = instance(record("1", "VDU1", "web-1"))
+    assert getattr(driver, operation)(context=None, vnf_instance=vnf_instance, grant=None) is None
+    assert getattr(driver, operation)(None, vnf_instance, None, None, None) is None
+    assert (engine.requests, vnf_instance.saves) == ([], [])
+
+
+def test_the_drivers_file_is_the_one_that_packages_in_use_carry() -> None:
+    """Another hash here means that every package has to be built anew: say so in a release note."""
+    text = driver_file("v1").read_bytes()
+    assert sha256(text).hexdigest() == PUBLISHED
+
+
+def test_loading_the_records_module_loads_none_of_the_heavy_libraries() -> None:
+    code = (
+        "import sys, container_update.drivers.v1_records as r; r.run('scale_end', None, None);"
+        "print([m for m in ('kubernetes', 'toscaparser', 'yaml') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]"
+
+
+# --- the request --------------------------------------------------------------------------------
+
+
+def test_the_update_goes_from_the_old_package_to_the_one_on_record(
+    driver: Any, engine: SimpleNamespace
+) -> None:
+    modify(driver, instance(), configmap_secret_paths=["cm_2.yaml"])
+    (request,) = engine.requests
+    assert (request.old, request.new) == ("/packages/old", "/packages/new")
+    assert request.def_files == ("a.yaml", "cm_1.yaml")
+    assert request.config_paths == ("cm_2.yaml",)
+    assert (request.namespace, request.instance_id) == ("cnf", "instance-1")
+
+
+def test_without_paths_in_the_request_the_packages_alone_decide(
+    driver: Any, engine: SimpleNamespace
+) -> None:
+    modify(driver, instance(), configmap_secret_paths=[])
+    assert engine.requests[0].config_paths == ()
+
+
+@pytest.mark.parametrize(
+    ("vnf_instance", "arguments"),
+    [
+        pytest.param(instance(), {"old_vnf_package_path": None}, id="no Kubernetes VIM"),
+        pytest.param(instance(vnfd_id="old"), {}, id="the same package, no paths"),
+    ],
+)
+def test_a_modification_that_concerns_no_package_touches_nothing(
+    vnf_instance: Record, arguments: dict[str, Any], driver: Any, engine: SimpleNamespace
+) -> None:
+    modify(driver, vnf_instance, **arguments)
+    assert (engine.requests, vnf_instance.saves) == ([], [])
+
+
+def test_paths_in_the_same_package_are_an_update(driver: Any, engine: SimpleNamespace) -> None:
+    modify(driver, instance(vnfd_id="old"), configmap_secret_paths=["cm_2.yaml"])
+    assert engine.requests[0].new == "/packages/old"
+
+
+@pytest.mark.parametrize("metadata", [None, {}, {"namespace": ""}])
+def test_an_instance_without_a_namespace_is_in_default(
+    metadata: Any, driver: Any, engine: SimpleNamespace
+) -> None:
+    modify(driver, instance(vnf_metadata=metadata))
+    assert engine.requests[0].namespace == "default"
+
+
+@pytest.mark.parametrize("parameters", [None, {}, {"lcm-kubernetes-def-files": []}])
+def test_an_instance_that_has_no_def_files_is_refused(
+    parameters: Any, driver: Any, engine: SimpleNamespace
+) -> None:
+    vnf_instance = instance()
+    vnf_instance.instantiated_vnf_info.additional_params = parameters
+    with pytest.raises(PackageError, match=r"instance-1: lcm-kubernetes-def-files was expected"):
+        modify(driver, vnf_instance)
+    assert (engine.requests, vnf_instance.saves) == ([], [])
+
+
+def test_an_instance_whose_vdus_were_mapped_in_the_request_is_refused(
+    driver: Any, engine: SimpleNamespace
+) -> None:
+    vnf_instance = instance()
+    vnf_instance.instantiated_vnf_info.additional_params["vdu_mapping"] = {"VDU1": {"name": "web"}}
+    with pytest.raises(PackageError, match="instance-1: it was instantiated with a vdu_mapping"):
+        modify(driver, vnf_instance)
+    assert (engine.requests, vnf_instance.saves) == ([], [])
+
+
+def test_the_cluster_is_the_one_of_the_instances_vim_and_is_closed(
+    driver: Any, engine: SimpleNamespace
+) -> None:
+    modify(driver, instance())
+    assert engine.vims == [("https://k8s.example:6443", ACCESS, "None")]
+    assert engine.closed == 1
+
+
+# --- the records --------------------------------------------------------------------------------
+
+CASES = {
+    "a pod that lives on keeps its record": (
+        [("1", "VDU1", "web-a")],
+        [("VDU1", "web-a")],
+        [("1", "VDU1", "web-a")],
+    ),
+    "a new pod takes the record of the old one": (
+        [("1", "VDU1", "web-a")],
+        [("VDU1", "web-b")],
+        [("1", "VDU1", "web-b")],
+    ),
+    "two new pods take two records": (
+        [("1", "VDU1", "web-a"), ("2", "VDU1", "web-b")],
+        [("VDU1", "web-c"), ("VDU1", "web-d")],
+        [("1", "VDU1", "web-c"), ("2", "VDU1", "web-d")],
+    ),
+    "only records of the same VDU are taken over": (
+        [("1", "VDU1", "web-a"), ("2", "VDU2", "db-a")],
+        [("VDU1", "web-b"), ("VDU2", "db-b")],
+        [("1", "VDU1", "web-b"), ("2", "VDU2", "db-b")],
+    ),
+    "an additional pod gets a new record": (
+        [("1", "VDU1", "web-a")],
+        [("VDU1", "web-a"), ("VDU1", "web-b")],
+        [("1", "VDU1", "web-a"), ("new", "VDU1", "web-b")],
+    ),
+    "the record of a pod that lives is not given away": (
+        [("1", "VDU1", "web-a"), ("2", "VDU1", "web-b")],
+        [("VDU1", "web-c"), ("VDU1", "web-a")],
+        [("2", "VDU1", "web-c"), ("1", "VDU1", "web-a")],
+    ),
+    "a surplus record goes": (
+        [("1", "VDU1", "web-a"), ("2", "VDU1", "web-b")],
+        [("VDU1", "web-c")],
+        [("1", "VDU1", "web-c")],
+    ),
+    "a VDU without pods has no record": ([("1", "VDU1", "web-a")], [], []),
+}
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+def test_afterwards_there_is_one_record_for_each_live_pod(
+    case: tuple[list[Any], list[Any], list[Any]], driver: Any, engine: SimpleNamespace
+) -> None:
+    before, live, expected = case
+    vnf_instance = instance(*(record(*fields) for fields in before))
+    engine.outcome = outcome(*(vnfc(*fields) for fields in live))
+    modify(driver, vnf_instance)
+    old_ids = {id_ for id_, _, _ in before}
+    found = [
+        (kept.id if kept.id in old_ids else "new", kept.vdu_id, kept.compute_resource.resource_id)
+        for kept in vnf_instance.instantiated_vnf_info.vnfc_resource_info
+    ]
+    assert found == expected
+    assert vnf_instance.saves == [[pod for _, _, pod in expected]]
+
+
+def test_two_new_records_have_two_ids(driver: Any, engine: SimpleNamespace) -> None:
+    vnf_instance = instance()
+    engine.outcome = outcome(vnfc("VDU1", "web-a"), vnfc("VDU1", "web-b"))
+    modify(driver, vnf_instance)
+    first, second = vnf_instance.instantiated_vnf_info.vnfc_resource_info
+    assert first.id != second.id
+    assert first.compute_resource.vim_level_resource_type == "Deployment"
+
+
+def test_a_new_record_has_the_metadata_of_its_siblings(
+    driver: Any, engine: SimpleNamespace
+) -> None:
+    vnf_instance = instance(record("1", "VDU1", "web-a"))
+    engine.outcome = outcome(vnfc("VDU1", "web-a"), vnfc("VDU1", "web-b"))
+    modify(driver, vnf_instance)
+    first, second = vnf_instance.instantiated_vnf_info.vnfc_resource_info
+    assert second.metadata == first.metadata
+    assert second.metadata is not first.metadata
+
+
+@pytest.mark.parametrize(
+    ("pod", "expected"),
+    [
+        (
+            vnfc("VDU1", "web-a"),
+            {
+                "Deployment": {"name": "web", "labels": {"app": "web"}},
+                "Pod": {"labels": {"app": "web"}},
+            },
+        ),
+        (vnfc("VDU2", "solo", "Pod", "solo"), {"Pod": {"name": "solo"}}),
+        (vnfc("VDU3", "odd-x", "DaemonSet", "odd"), {"DaemonSet": {"name": "odd"}}),
+    ],
+)
+def test_the_first_record_of_a_vdu_has_the_metadata_of_its_manifest(
+    pod: Vnfc, expected: dict[str, Any], driver: Any, engine: SimpleNamespace
+) -> None:
+    vnf_instance = instance()
+    engine.outcome = outcome(pod)
+    modify(driver, vnf_instance)
+    (made,) = vnf_instance.instantiated_vnf_info.vnfc_resource_info
+    assert {kind: json.loads(text) for kind, text in made.metadata.items()} == expected
+
+
+def test_the_def_files_are_those_after_the_update_and_other_parameters_stay(
+    driver: Any, engine: SimpleNamespace
+) -> None:
+    vnf_instance = instance()
+    before = vnf_instance.instantiated_vnf_info.additional_params
+    modify(driver, vnf_instance)
+    after = vnf_instance.instantiated_vnf_info.additional_params
+    assert after == {"lcm-kubernetes-def-files": ["a.yaml", "cm_2.yaml"], "other": 1}
+    assert after is not before, "Tacker saves a field that was set, not one changed in place"
+
+
+def test_a_failed_update_leaves_the_records_alone_and_raises(
+    driver: Any, engine: SimpleNamespace
+) -> None:
+    vnf_instance = instance(record("1", "VDU1", "web-a"))
+    engine.error = PlanError("the Deployment is paused")
+    with pytest.raises(PlanError, match="paused"):
+        modify(driver, vnf_instance)
+    assert (pods_of(vnf_instance), vnf_instance.saves) == (["web-a"], [])
+    assert engine.closed == 1
+    assert v1_records.HANDLERS.keys() == {"modify_information_end"}

@@ -1,0 +1,624 @@
+"""The v2 script as Tacker runs it, and what it does with an instance's records."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import subprocess
+import sys
+import types
+from collections.abc import Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import yaml
+
+from container_update.config import Options
+from container_update.drivers import tacker_v2, v2_memory, v2_process, v2_records, v2_rollback, vim
+from container_update.errors import (
+    ClusterError,
+    ContainerUpdateError,
+    PackageError,
+    PlanError,
+    UndoIncompleteError,
+    UpdateFailedError,
+    UpdateInProgressError,
+)
+from container_update.model import (
+    Action,
+    Manifest,
+    ObjectKey,
+    Outcome,
+    Plan,
+    Source,
+    Step,
+    UpdateRequest,
+    Vnfc,
+)
+
+SCRIPT = Path(str(tacker_v2.__file__))
+WEB = ObjectKey("apps", "Deployment", "cnf", "web")
+NEW_CONFIG = ObjectKey("", "ConfigMap", "cnf", "added")
+OLD_CONFIG = ObjectKey("", "Secret", "cnf", "secret-data")
+SECRET_VALUE = "sesame-open"
+VIM = {
+    "vimType": "ETSINFV.KUBERNETES.V_1",
+    "interfaceInfo": {"endpoint": "https://k8s.example:6443", "ssl_ca_cert": "-----BEGIN"},
+    "accessInfo": {"bearer_token": "t"},
+}
+
+
+def deployment(image: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "web", "namespace": "cnf", "labels": {"tacker_vnf_instance_id": "i"}},
+        "spec": {
+            "replicas": 3,
+            "template": {
+                "spec": {
+                    "initContainers": [{"name": "setup", "image": "init:1"}],
+                    "containers": [
+                        {"name": "web", "image": image},
+                        {"name": "sidecar", "image": "sidecar:1"},
+                    ],
+                }
+            },
+        },
+    }
+
+
+def plan_of(image: str = "web:2") -> Plan:
+    manifest = Manifest(WEB, deployment(image), Source("Files/web.yaml", 1))
+    steps = (
+        Step(NEW_CONFIG, Action.CREATE, None, {"data": {"password": SECRET_VALUE}}),
+        Step(OLD_CONFIG, Action.REPLACE, {"data": {"password": SECRET_VALUE}}),
+        Step(WEB, Action.ROLL, None, images={"web": image}),
+    )
+    files = ("Files/web.yaml", "Files/cm_2.yaml")
+    return Plan("cnf", "instance-1", steps, def_files=files, manifests=(manifest,))
+
+
+def outcome_of(*pods: str) -> Outcome:
+    vnfcs = tuple(Vnfc("VDU1", pod, "cnf", "Deployment", "web") for pod in pods)
+    return Outcome(plan_of(), vnfcs=vnfcs)
+
+
+def instance(**fields: Any) -> dict[str, Any]:
+    info = {
+        "flavourId": "simple",
+        "vnfcResourceInfo": [{"id": "web-old", "vduId": "VDU1"}],
+        "vnfcInfo": [
+            {
+                "id": "VDU1-web-kept",
+                "vduId": "VDU1",
+                "vnfcResourceInfoId": "web-kept",
+                "vnfcState": "STARTED",
+                "vnfcConfigurableProperties": {"colour": "blue"},
+            }
+        ],
+        "metadata": {
+            "namespace": "cnf",
+            "tenant": "cnf",
+            "lcm-kubernetes-def-files": ["Files/web.yaml", "Files/cm_1.yaml"],
+            "vdu_reses": {"VDU1": deployment("web:1")},
+        },
+    }
+    made = {"id": "instance-1", "vimConnectionInfo": {"vim1": VIM}, "instantiatedVnfInfo": info}
+    return {**made, **fields}
+
+
+def script_of(operation: str, **fields: Any) -> dict[str, Any]:
+    """What Tacker writes to the script's standard input."""
+    script = {
+        "operation": operation,
+        "request": {"vnfdId": "new"},
+        "vnf_instance": instance(),
+        "grant_request": None,
+        "grant_response": None,
+        "tmp_csar_dir": "/packages/old",
+        "user_script_err_handling_data": {},
+    }
+    if operation == "modify_information_end":
+        script["new_csar_dir"] = "/packages/new"
+    return {**script, **fields}
+
+
+def module(name: str, **content: Any) -> types.ModuleType:
+    made = types.ModuleType(name)
+    vars(made).update(content)
+    return made
+
+
+@pytest.fixture
+def engine(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    """Stands in for the update and the cluster it is given."""
+    seen = SimpleNamespace(
+        requests=[], vims=[], deleted=[], closed=0, outcome=outcome_of("web-new"), error=None
+    )
+    seen.before = lambda request: None
+
+    def close() -> None:
+        seen.closed += 1
+
+    def connect(*arguments: Any) -> SimpleNamespace:
+        seen.vims.append(arguments)
+        return SimpleNamespace(close=close, delete=seen.deleted.append)
+
+    def update(request: Any, cluster: Any, options: Any) -> Outcome:
+        seen.requests.append(request)
+        seen.before(request)
+        if seen.error:
+            raise seen.error
+        return seen.outcome
+
+    monkeypatch.setattr(vim, "connect", connect)
+    monkeypatch.setitem(
+        sys.modules, "container_update.update", module("container_update.update", update=update)
+    )
+    monkeypatch.setattr(v2_process, "_start_log", lambda: None)
+    return seen
+
+
+def answer(script: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    return v2_process.answer(io.BytesIO(pickle.dumps(script)))
+
+
+def run_script(script: object, *command: str) -> subprocess.CompletedProcess[bytes]:
+    """Run the script as Tacker does: a process, a pickle in, a pickle out."""
+    return subprocess.run(
+        [sys.executable, *(command or [str(SCRIPT)])],
+        input=script if isinstance(script, bytes) else pickle.dumps(script),
+        capture_output=True,
+        check=False,
+    )
+
+
+# --- the process --------------------------------------------------------------------------------
+
+IDLE = sorted(
+    v2_process.OPERATIONS
+    - {
+        "modify_information_end",
+        "modify_information_rollback_start",
+        "modify_information_rollback_end",
+    }
+)
+
+
+def test_there_are_seven_operations_with_four_points_each() -> None:
+    assert len(v2_process.OPERATIONS) == 28
+    assert len(IDLE) == 25
+
+
+@pytest.mark.parametrize("operation", IDLE)
+def test_an_operation_that_is_not_ours_is_answered_with_an_empty_dict(
+    operation: str, engine: SimpleNamespace
+) -> None:
+    assert answer(script_of(operation)) == ({}, "")
+    assert engine.requests == []
+
+
+NOTHING_TO_UPDATE = {
+    "no vnfdId": {"request": {"vnfInstanceName": "other"}},
+    "an empty request": {"request": {}},
+    "not instantiated": {"vnf_instance": {"id": "instance-1"}},
+}
+
+
+@pytest.mark.parametrize("fields", NOTHING_TO_UPDATE.values(), ids=NOTHING_TO_UPDATE.keys())
+@pytest.mark.parametrize("operation", sorted(v2_process.WORK))
+def test_a_modification_that_concerns_no_running_package_touches_nothing(
+    operation: str, fields: dict[str, Any], engine: SimpleNamespace
+) -> None:
+    script = script_of(operation, **fields)
+    script.pop("new_csar_dir", None)
+    assert answer(script) == ({}, "")
+    assert engine.requests == []
+
+
+def test_the_script_answers_a_start_with_one_pickled_dict_and_says_nothing() -> None:
+    done = run_script(script_of("modify_information_start"))
+    assert (done.returncode, pickle.loads(done.stdout), done.stderr) == (0, {}, b"")
+
+
+@pytest.mark.parametrize("operation", ["explode_start", "__init__", None, 7])
+def test_an_unknown_operation_is_a_clear_error_and_no_traceback(operation: Any) -> None:
+    done = run_script(script_of(operation))
+    assert (done.returncode, pickle.loads(done.stdout)) == (1, {})
+    (reason,) = done.stderr.decode().splitlines()
+    assert reason.startswith(f"operation {operation!r}: expected one of change_current_package_end")
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [b"", b"hello", b"\x80", pickle.dumps([1, 2]), pickle.dumps({"operation": "scale_end"})[:-4]],
+)
+def test_a_request_that_cannot_be_read_is_a_clear_error(sent: bytes) -> None:
+    done = run_script(sent)
+    assert (done.returncode, pickle.loads(done.stdout)) == (1, {})
+    (reason,) = done.stderr.decode().splitlines()
+    assert "standard input was expected to hold a pickled dict" in reason
+
+
+NOISY = """
+import os, subprocess, sys, types
+def work(script, output):
+    print("printed")
+    os.write(1, b"written")
+    subprocess.run(["echo", "from a child"], check=True)
+    output["vnf_instance"] = {"id": "instance-1"}
+    {then}
+noisy = types.ModuleType("container_update.drivers.v2_records")
+noisy.update_instance = work
+sys.modules[noisy.__name__] = noisy
+from container_update.drivers.v2_process import main
+main()
+"""
+
+
+@pytest.mark.parametrize(("then", "status"), [("pass", 0), ("raise RuntimeError('why')", 1)])
+def test_whatever_is_printed_standard_output_holds_the_answer_alone(then: str, status: int) -> None:
+    code = NOISY.replace("{then}", then)
+    done = run_script(script_of("modify_information_end"), "-c", code)
+    assert (done.returncode, pickle.loads(done.stdout)) == (
+        status,
+        {"vnf_instance": {"id": "instance-1"}},
+    )
+    for noise in (b"printed", b"written", b"from a child"):
+        assert noise in done.stderr
+
+
+def test_an_operation_with_nothing_to_do_loads_none_of_the_heavy_libraries() -> None:
+    code = (
+        "import io, pickle, sys; from container_update.drivers import v2_process;"
+        "v2_process.answer(io.BytesIO(pickle.dumps({'operation': 'modify_information_start'})));"
+        "heavy = ('kubernetes', 'toscaparser', 'yaml', 'oslo_config', 'logging', 'dataclasses');"
+        "print([name for name in heavy if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_without_the_package_the_script_says_what_to_install(tmp_path: Path) -> None:
+    script = tmp_path / "container_update_mgmt_v2.py"
+    script.write_bytes(SCRIPT.read_bytes())
+    done = run_script({}, "-S", "-I", str(script))
+    assert done.returncode == 1
+    assert b"was expected to have the Python package container-update" in done.stderr
+    assert b"Traceback" not in done.stderr
+
+
+def test_an_error_that_is_not_ours_is_told_by_kind_and_place_only(engine: SimpleNamespace) -> None:
+    engine.error = KeyError(SECRET_VALUE)
+    _, reason = answer(script_of("modify_information_end"))
+    assert reason.startswith("KeyError in test_tacker_v2.py, line ")
+    assert SECRET_VALUE not in reason
+
+
+def test_the_log_goes_to_the_file_that_the_conductors_environment_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = (
+        "import logging; from container_update.drivers import v2_process as p; p._start_log();"
+        "logging.getLogger('container_update').info('rolled %s', 'web')"
+    )
+    for target in ("", str(tmp_path / "log")):
+        monkeypatch.setenv("CONTAINER_UPDATE_LOG", target)
+        done = run_script(b"", "-c", code)
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert "INFO container_update: rolled web" in (tmp_path / "log").read_text()
+
+
+# --- the update ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("request_fields", "paths"),
+    [
+        ({}, ()),
+        ({"metadata": None}, ()),
+        ({"metadata": {"configmap_secret_paths": None}}, ()),
+        ({"metadata": {"configmap_secret_paths": ["Files/cm_2.yaml"]}}, ("Files/cm_2.yaml",)),
+    ],
+)
+def test_the_update_goes_from_the_old_package_to_the_new_one(
+    request_fields: dict[str, Any], paths: tuple[str, ...], engine: SimpleNamespace
+) -> None:
+    request = {"vnfdId": "new", **request_fields}
+    assert answer(script_of("modify_information_end", request=request))[1] == ""
+    assert engine.requests == [
+        UpdateRequest(
+            old="/packages/old",
+            new="/packages/new",
+            def_files=("Files/web.yaml", "Files/cm_1.yaml"),
+            config_paths=paths,
+            namespace="cnf",
+            instance_id="instance-1",
+        )
+    ]
+
+
+@pytest.mark.parametrize("metadata", [None, {}, {"lcm-kubernetes-def-files": []}])
+def test_an_instance_that_has_no_def_files_is_refused(
+    metadata: Any, engine: SimpleNamespace
+) -> None:
+    info = {"flavourId": "simple", "metadata": metadata}
+    script = script_of("modify_information_end", vnf_instance=instance(instantiatedVnfInfo=info))
+    output, reason = answer(script)
+    assert "instance-1: lcm-kubernetes-def-files was expected" in reason
+    assert "vnf_instance" not in output
+    assert engine.requests == []
+
+
+def test_the_cluster_is_the_one_of_the_instances_vim_and_is_closed(
+    engine: SimpleNamespace,
+) -> None:
+    answer(script_of("modify_information_end"))
+    expected = ("https://k8s.example:6443", {"bearer_token": "t"}, "-----BEGIN", Options())
+    assert (engine.vims, engine.closed) == ([expected], 1)
+
+
+def test_the_live_pods_are_recorded_under_their_names() -> None:
+    after = v2_records.with_records(instance(), outcome_of("web-new", "web-kept"))
+    info = after["instantiatedVnfInfo"]
+    assert info["vnfcResourceInfo"] == [
+        {
+            "id": pod,
+            "vduId": "VDU1",
+            "computeResource": {"resourceId": pod, "vimLevelResourceType": "Deployment"},
+            "metadata": {},
+        }
+        for pod in ("web-new", "web-kept")
+    ]
+    new, kept = info["vnfcInfo"]
+    assert new == {
+        "id": "VDU1-web-new",
+        "vduId": "VDU1",
+        "vnfcResourceInfoId": "web-new",
+        "vnfcState": "STARTED",
+    }
+    assert kept["vnfcConfigurableProperties"] == {"colour": "blue"}
+
+
+def test_the_recorded_workloads_get_the_new_images_and_keep_all_else() -> None:
+    before = instance()
+    metadata = v2_records.with_records(before, outcome_of())["instantiatedVnfInfo"]["metadata"]
+    assert metadata["vdu_reses"] == {"VDU1": deployment("web:2")}
+    assert metadata["lcm-kubernetes-def-files"] == ["Files/web.yaml", "Files/cm_2.yaml"]
+    assert metadata["tenant"] == "cnf"
+    assert before == instance(), "what came in is not changed"
+
+
+def test_a_recorded_workload_of_another_kind_or_name_keeps_its_images() -> None:
+    before = instance()
+    other = {**deployment("web:1"), "kind": "DaemonSet"}
+    before["instantiatedVnfInfo"]["metadata"]["vdu_reses"] = {"VDU2": other}
+    after = v2_records.with_records(before, outcome_of())
+    assert after["instantiatedVnfInfo"]["metadata"]["vdu_reses"] == {"VDU2": other}
+
+
+def test_an_instance_without_recorded_workloads_gets_its_other_records() -> None:
+    before = instance()
+    del before["instantiatedVnfInfo"]["metadata"]["vdu_reses"]
+    after = v2_records.with_records(before, outcome_of("web-new"))["instantiatedVnfInfo"]
+    assert [entry["id"] for entry in after["vnfcResourceInfo"]] == ["web-new"]
+    assert "vdu_reses" not in after["metadata"]
+
+
+def test_options_come_from_the_file_that_the_conductors_environment_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: SimpleNamespace
+) -> None:
+    file = tmp_path / "options.conf"
+    file.write_text("[container_update]\ntimeout = 42\n")
+    monkeypatch.setenv("CONTAINER_UPDATE_CONFIG", str(file))
+    answer(script_of("modify_information_end"))
+    assert engine.vims[0][3].timeout == 42
+
+
+@pytest.mark.parametrize("text", [None, "[container_update]\ntimeout = soon\n", "timeout"])
+def test_a_file_of_options_that_cannot_be_read_is_named(text: str | None, tmp_path: Path) -> None:
+    file = tmp_path / "options.conf"
+    if text is not None:
+        file.write_text(text)
+    with pytest.raises(PackageError, match=rf"CONTAINER_UPDATE_CONFIG={file}: "):
+        v2_records.read_options(str(file))
+
+
+# --- the VIM ------------------------------------------------------------------------------------
+
+TOKEN = {"bearer_token": "t"}
+LOGIN = {"username": "u", "password": "p"}
+OIDC = {"client_id": "c", "client_secret": "s", **LOGIN}
+WAYS_IN = {
+    "a token": (TOKEN, TOKEN),
+    "user and password": (LOGIN, LOGIN),
+    "v1's word for nothing": ({"username": "None", "password": None, **TOKEN}, TOKEN),
+    "an OpenID provider": (
+        {"oidc_token_url": "https://idp", **OIDC},
+        {"oidc": {"token_url": "https://idp", **OIDC}},
+    ),
+    "an OpenID provider without a client secret": (
+        {"oidc_token_url": "https://idp", "client_id": "c", "client_secret": "", **LOGIN},
+        {"oidc": {"token_url": "https://idp", "client_id": "c", **LOGIN}},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WAYS_IN.values(), ids=WAYS_IN.keys())
+@pytest.mark.parametrize(("ca", "given_ca"), [("PEM", "PEM"), ("None", None), (None, None)])
+def test_a_cluster_is_connected_with_what_the_vim_has(
+    case: tuple[dict[str, Any], dict[str, Any]],
+    ca: str | None,
+    given_ca: str | None,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    access, expected = case
+    monkeypatch.setitem(
+        sys.modules,
+        "container_update.cluster",
+        module("cluster", connect_vim=lambda endpoint, **given: (endpoint, given)),
+    )
+    found = vim.connect("https://k8s", access, ca, Options())
+    wanted = {**expected, "ca_text": given_ca, "options": Options()}
+    assert found == ("https://k8s", wanted)  # type: ignore[comparison-overlap]
+
+
+@pytest.mark.parametrize("vim_type", ["kubernetes", "ETSINFV.KUBERNETES.V_1"])
+def test_the_kubernetes_vim_is_found_among_others(vim_type: str) -> None:
+    openstack = {"vimType": "ETSINFV.OPENSTACK_KEYSTONE.V_3"}
+    wanted = {"vimType": vim_type}
+    assert vim.kubernetes_vim({"vim1": openstack, "vim2": wanted}) is wanted
+
+
+@pytest.mark.parametrize(
+    ("connections", "found"),
+    [({}, "found none"), ({"vim1": {"vimType": "openstack"}}, "found openstack")],
+)
+def test_an_instance_without_a_kubernetes_vim_is_refused(
+    connections: dict[str, Any], found: str
+) -> None:
+    with pytest.raises(PackageError, match=found):
+        vim.kubernetes_vim(connections)
+
+
+# --- failure and rollback -----------------------------------------------------------------------
+
+FAILED = Outcome(plan_of())
+BROUGHT = {
+    "images": [["apps", "Deployment", "cnf", "web", {"web": "web:2"}]],
+    "created": [["", "ConfigMap", "cnf", "added"]],
+}
+FAILURES: list[tuple[ContainerUpdateError, dict[str, Any]]] = [
+    (PackageError("no such file"), {"state": "untouched"}),
+    (PlanError("is paused"), {"state": "untouched"}),
+    (UpdateInProgressError("another runs"), {"state": "untouched"}),
+    (ClusterError("refused the token", status=401), {"state": "untouched"}),
+    (ContainerUpdateError("of a later version"), {"state": "unknown"}),
+    (UpdateFailedError("web: ImagePullBackOff", FAILED), {"state": "undone", **BROUGHT}),
+    (UndoIncompleteError("web is lost", FAILED), {"state": "undo incomplete", **BROUGHT}),
+]
+
+
+@pytest.mark.parametrize(("error", "kept"), FAILURES, ids=lambda value: type(value).__name__)
+def test_a_failed_update_gives_its_reason_and_what_a_rollback_needs(
+    error: ContainerUpdateError, kept: dict[str, Any], engine: SimpleNamespace
+) -> None:
+    engine.error = error
+    output, reason = answer(script_of("modify_information_end"))
+    assert reason == str(error)
+    assert output == {"user_script_err_handling_data": {"container_update": kept}}
+    assert engine.closed == 1
+
+
+def test_a_reason_is_one_paragraph(engine: SimpleNamespace) -> None:
+    engine.error = PlanError("first line\n  second line\n")
+    assert answer(script_of("modify_information_end"))[1] == "first line second line"
+
+
+def test_what_is_kept_can_be_stored_as_json_and_holds_no_secrets_value(
+    engine: SimpleNamespace,
+) -> None:
+    output, _ = answer(script_of("modify_information_end"))
+    kept = output["user_script_err_handling_data"]
+    assert kept == {"container_update": {"state": "updated", **BROUGHT}}
+    assert json.loads(json.dumps(kept)) == kept
+    assert SECRET_VALUE not in json.dumps(kept)
+
+
+@pytest.fixture
+def old_package(tmp_path: Path) -> Path:
+    files = tmp_path / "old" / "Files"
+    files.mkdir(parents=True)
+    config = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "cm"}, "data": {}}
+    (files / "web.yaml").write_text(yaml.safe_dump_all([deployment("web:1"), config]))
+    (files / "cm_1.yaml").write_text(yaml.safe_dump(config))
+    return files.parent
+
+
+ROLLBACKS = ["modify_information_rollback_start", "modify_information_rollback_end"]
+
+
+@pytest.mark.parametrize("operation", ROLLBACKS)
+@pytest.mark.parametrize("state", ["untouched", "rolled back"])
+def test_a_rollback_of_what_was_not_written_touches_nothing(
+    state: str, operation: str, engine: SimpleNamespace
+) -> None:
+    kept = {"container_update": {"state": state, **BROUGHT}}
+    script = script_of(operation, user_script_err_handling_data=kept)
+    assert answer(script) == ({}, "")
+    assert engine.requests == []
+
+
+@pytest.mark.parametrize("operation", ROLLBACKS)
+@pytest.mark.parametrize(
+    ("state", "deleted"),
+    [("undone", []), ("undo incomplete", [NEW_CONFIG]), ("updated", [NEW_CONFIG])],
+)
+def test_a_rollback_is_an_update_from_a_stand_in_for_the_new_package_to_the_old_one(
+    state: str,
+    deleted: list[ObjectKey],
+    operation: str,
+    engine: SimpleNamespace,
+    old_package: Path,
+) -> None:
+    stand_in: dict[str, Any] = {}
+
+    def look(request: UpdateRequest) -> None:
+        for path in request.def_files:
+            stand_in[path] = list(yaml.safe_load_all(Path(request.old, path).read_text()))
+
+    engine.before = look
+    kept = {"container_update": {"state": state, **BROUGHT}}
+    script = script_of(operation, tmp_csar_dir=str(old_package), user_script_err_handling_data=kept)
+    output, reason = answer(script)
+    assert reason == ""
+    (request,) = engine.requests
+    assert (request.new, request.config_paths) == (str(old_package), ())
+    assert stand_in["Files/web.yaml"][0] == deployment("web:2")
+    assert stand_in["Files/cm_1.yaml"] == list(
+        yaml.safe_load_all((old_package / "Files/cm_1.yaml").read_text())
+    )
+    assert not Path(request.old).exists(), "the stand-in holds Secrets and goes away"
+    assert engine.deleted == deleted
+    assert output["user_script_err_handling_data"] == {"container_update": {"state": "rolled back"}}
+    records = output["vnf_instance"]["instantiatedVnfInfo"]["vnfcResourceInfo"]
+    assert [entry["id"] for entry in records] == ["web-new"]
+
+
+def test_a_rollback_of_which_nothing_is_known_compares_the_cluster_with_the_old_package(
+    engine: SimpleNamespace,
+) -> None:
+    output, reason = answer(script_of("modify_information_rollback_start"))
+    assert (reason, engine.requests[0].old) == ("", "/packages/old")
+    assert engine.requests[0].new == "/packages/old"
+    assert v2_memory.recall(output) == {"state": "rolled back"}
+
+
+def test_a_rollback_that_fails_can_be_tried_again(
+    engine: SimpleNamespace, old_package: Path
+) -> None:
+    engine.error = UpdateFailedError("web: not ready in time", FAILED)
+    kept = {"container_update": {"state": "updated", **BROUGHT}}
+    script = script_of(
+        ROLLBACKS[0], tmp_csar_dir=str(old_package), user_script_err_handling_data=kept
+    )
+    output, reason = answer(script)
+    assert reason == "web: not ready in time"
+    assert output == {}, "what Tacker has kept stays as it is"
+
+
+def test_an_image_of_a_manifest_behind_a_url_cannot_be_put_back(
+    engine: SimpleNamespace, old_package: Path
+) -> None:
+    request = UpdateRequest(
+        old=str(old_package),
+        new=str(old_package),
+        def_files=("https://files.example/web.yaml", "Files/cm_1.yaml"),
+        namespace="cnf",
+    )
+    with pytest.raises(PackageError, match=r"^Deployment cnf/web: expected in a def-file inside"):
+        v2_rollback.write_stand_in(old_package.parent / "new", request, {WEB: {"web": "web:2"}})
