@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 from container_update import report
 from container_update.config import Options
-from container_update.errors import ContainerUpdateError, UpdateFailedError
+from container_update.errors import ContainerUpdateError, PackageError, UpdateFailedError
 from container_update.model import Plan, StepResult, UpdateRequest
 from container_update.stopping import Stop
 
@@ -98,6 +98,7 @@ def _parser() -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=text, description=text, parents=[verbose])
         _cluster_arguments(command)
         command.set_defaults(run=run)
+    _csar_commands(commands, verbose)
     command = commands.add_parser(
         "demo", help="the user guide's update on the embedded cluster", parents=[verbose]
     )
@@ -113,6 +114,25 @@ def _parser() -> argparse.ArgumentParser:
     )
     command.set_defaults(run=_emulate)
     return parser
+
+
+def _csar_commands(commands: Any, verbose: argparse.ArgumentParser) -> None:
+    csar = commands.add_parser("csar", help="check, build or bundle packages for Tacker")
+    kinds = csar.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    text = "say what would go wrong with a package in Tacker"
+    command = kinds.add_parser("check", help=text, description=text, parents=[verbose])
+    command.add_argument("package", metavar="PACKAGE", help="a folder or a CSAR zip")
+    command.set_defaults(run=_csar_check)
+    text = "write TOSCA.meta with hashes, the driver file and the zip"
+    command = kinds.add_parser("build", help=text, description=text, parents=[verbose])
+    command.add_argument("folder", metavar="FOLDER", type=Path)
+    command.add_argument("--to", metavar="FILE", type=Path, help="default: FOLDER.zip")
+    command.add_argument("--api", choices=("v1", "v2"), help="whose driver file goes in")
+    command.set_defaults(run=_csar_build)
+    text = "write the v2 script as a single file that needs no installation"
+    command = kinds.add_parser("bundle", help=text, description=text, parents=[verbose])
+    command.add_argument("target", metavar="FILE", type=Path)
+    command.set_defaults(run=_csar_bundle)
 
 
 def _update_arguments(command: argparse.ArgumentParser) -> None:
@@ -261,6 +281,32 @@ def _recover(parsed: argparse.Namespace, out: TextIO, *, back: bool) -> int:
         return NOTHING_TO_DO
     text = report.outcome_json if parsed.output == "json" else report.outcome_text
     out.write(text(outcome) + "\n")
+    return DONE
+
+
+def _csar_check(parsed: argparse.Namespace, out: TextIO) -> int:
+    from container_update.csar_check import Severity, check  # noqa: PLC0415
+
+    findings = check(parsed.package)
+    for finding in findings:
+        out.write(f"{finding}\n")
+    errors = sum(1 for finding in findings if finding.severity is Severity.ERROR)
+    out.write(f"{errors} errors, {len(findings) - errors} other findings\n")
+    return PackageError.exit_status if errors else DONE
+
+
+def _csar_build(parsed: argparse.Namespace, out: TextIO) -> int:
+    from container_update.csar_build import build  # noqa: PLC0415
+
+    target = parsed.to or parsed.folder.resolve().with_name(parsed.folder.resolve().name + ".zip")
+    out.write(f"{build(parsed.folder, target, api=parsed.api)}\n")
+    return DONE
+
+
+def _csar_bundle(parsed: argparse.Namespace, out: TextIO) -> int:
+    from container_update.csar_bundle import bundle  # noqa: PLC0415
+
+    out.write(f"{bundle(parsed.target)}\n")
     return DONE
 
 

@@ -34,7 +34,7 @@ DRIVERS = {
     "v1": ("tacker_v1.py", "Scripts/container_update_mgmt.py"),
     "v2": ("tacker_v2.py", "Scripts/container_update_mgmt_v2.py"),
 }
-"""For each API of the host: our module that a package carries a copy of, and where it carries it."""
+"""For each API of the host: our module that a package has a copy of, and where it has it."""
 
 
 def build(folder: str | Path, target: str | Path, *, api: str | None = None) -> Path:

@@ -244,6 +244,8 @@ class UpdateRequest:
     """``configmap_secret_paths`` of the request: paths in the new package. May be empty."""
     namespace: str = "default"
     """Where manifests without a namespace go."""
+    one_namespace: bool = False
+    """All objects are in *namespace*, whatever their manifests say: as Tacker creates them."""
     instance_id: str | None = None
     """The VNF instance; objects that bear another one's label are refused."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from container_update import csar, inventory, journal, manifests, matching
 from container_update.config import Options
@@ -137,24 +137,34 @@ def _restarted(
 def _match(request: UpdateRequest, old: Package, new: Package) -> matching.Matching:
     """Read the manifests of both packages and find each old object's new one."""
     def_files = request.def_files or tuple(old.manifest_files())
-    before = _read(old, def_files, request.namespace)
-    listed = _read(new, request.config_paths, request.namespace)
+    before = _read(old, def_files, request)
+    listed = _read(new, request.config_paths, request)
     kept_paths = [path for path in def_files if path not in listed and new.has(path)]
-    kept = _read(new, kept_paths, request.namespace)
+    kept = _read(new, kept_paths, request)
     others: matching.ByPath = {}
     if matching.unmatched(before, listed, kept):
         paths = [path for path in new.manifest_files() if path not in listed and path not in kept]
-        others = _read(new, paths, request.namespace)
+        others = _read(new, paths, request)
     return matching.match(before, listed, kept, others)
 
 
 def _read(
-    package: Package, paths: Sequence[str], namespace: str
+    package: Package, paths: Sequence[str], request: UpdateRequest
 ) -> dict[str, tuple[Manifest, ...]]:
     return {
-        path: tuple(manifests.parse(package.read(path), path, namespace))
+        path: tuple(
+            placed(manifest, request)
+            for manifest in manifests.parse(package.read(path), path, request.namespace)
+        )
         for path in dict.fromkeys(paths)
     }
+
+
+def placed(manifest: Manifest, request: UpdateRequest) -> Manifest:
+    """The manifest with the namespace that its object really has."""
+    if not (request.one_namespace and manifest.key.namespace):
+        return manifest
+    return replace(manifest, key=replace(manifest.key, namespace=request.namespace))
 
 
 def _refuse_missing_namespaces(

@@ -102,7 +102,7 @@ def test_replicas_belong_to_whoever_scaled(cnf: Cnf) -> None:
     cnf.instantiate(w=workload("Deployment", replicas=1))
     live = cnf.get("Deployment", "w")
     live["spec"]["replicas"] = 3
-    cnf.cluster.replace(live)
+    cnf.admin.replace(live)
     outcome = cnf.update({"w": workload("Deployment", replicas=2, image=IMAGES[1])})
     assert len(cnf.pods("Deployment", "w")) == 3
     assert any("spec.replicas differs" in str(note) for note in outcome.plan.ignored)
@@ -180,7 +180,7 @@ def test_labels_and_annotations_of_live_objects_stay(cnf: Cnf) -> None:
     cnf.instantiate(cm=OLD)
     live = cnf.get("ConfigMap", "cm")
     live["metadata"]["annotations"] = {"who": "operator"}
-    cnf.cluster.replace(live)
+    cnf.admin.replace(live)
     cnf.update({"cm": NEW})
     metadata: Json = cnf.get("ConfigMap", "cm")["metadata"]
     assert metadata["annotations"]["who"] == "operator"
@@ -202,8 +202,22 @@ def test_an_image_that_differs_only_in_the_cluster_is_reported_as_drift(cnf: Cnf
     cnf.instantiate(w=workload("Deployment"))
     live = cnf.get("Deployment", "w")
     live["spec"]["template"]["spec"]["containers"][0]["image"] = IMAGES[1]
-    cnf.cluster.replace(live)
+    cnf.admin.replace(live)
     plan = cnf.plan({"w": workload("Deployment")})
     assert plan.is_empty
     (note,) = plan.notes
     assert "drift" in note.text
+
+
+def test_objects_are_where_the_vnfm_put_them_whatever_their_manifests_say(cnf: Cnf) -> None:
+    def elsewhere(text: str) -> str:
+        return text.replace("metadata: {name: cm}", "metadata: {name: cm, namespace: elsewhere}")
+
+    cnf.instantiate(cm=OLD, w=workload("Deployment", container=ENV))
+    before = cnf.pods("Deployment", "w")
+    files = {"cm": elsewhere(NEW), "w": workload("Deployment", container=ENV)}
+    old = cnf.package({"cm.yaml": elsewhere(OLD), "w.yaml": files["w"]})
+    cnf.old = old
+    cnf.update(files, one_namespace=True)
+    assert cnf.get("ConfigMap", "cm")["data"] == {"setting": "new"}
+    assert not set(cnf.pods("Deployment", "w")) & set(before)

@@ -1,0 +1,41 @@
+"""What would go wrong with a package in Tacker, said before it is uploaded.
+
+A rule says what Tacker does where it is not kept, since that is what an operator would see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from container_update import archive, csar
+from container_update.csar_rules import files, objects, vnfd
+from container_update.csar_rules.finding import Finding, Severity
+from container_update.csar_rules.subject import Subject
+
+__all__ = ["Finding", "Severity", "check"]
+
+RULES: tuple[Callable[[Subject], Iterable[Finding]], ...] = (
+    files.metadata,
+    files.unreadable_files,
+    files.unlisted_files,
+    vnfd.unreadable_vnfd,
+    vnfd.vdus,
+    vnfd.interfaces,
+    vnfd.driver_files,
+    vnfd.keys_that_v1_expects,
+    objects.duplicates,
+    objects.references,
+    objects.namespaces,
+    objects.habits,
+)
+
+
+def check(package_path: str) -> tuple[Finding, ...]:
+    """Everything that is wrong or unusual in a package (folder or zip), errors first.
+
+    :raises PackageError: the package cannot be opened at all.
+    """
+    with csar.open_package(package_path) as package:
+        subject = Subject(package, archive.open_archive(package_path, package.settings.limits))
+        found = {finding: None for rule in RULES for finding in rule(subject)}
+    return tuple(sorted(found, key=lambda finding: finding.severity.value))

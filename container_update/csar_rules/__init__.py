@@ -1,0 +1,1 @@
+"""The rules that a package has to keep, each a function from the opened package to findings."""

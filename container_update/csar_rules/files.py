@@ -1,0 +1,62 @@
+"""Rules about the metadata of a package and the files that it lists."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterator
+
+from container_update import manifests, sol004
+from container_update.csar_rules.finding import Finding
+from container_update.csar_rules.subject import NAMESPACE, Subject, located
+from container_update.errors import PackageError
+
+
+def metadata(subject: Subject) -> Iterator[Finding]:
+    """Tacker's v2 API reads TOSCA.meta and Definitions/, and nothing else will do."""
+    if sol004.TOSCA_META not in subject.names:
+        yield Finding.error(
+            sol004.TOSCA_META,
+            "missing: Tacker's v2 API refuses the package (invalid VNFD format)",
+            "write it with: container-update csar build",
+        )
+    if not subject.package.entry_definitions:
+        yield Finding.error(
+            sol004.TOSCA_META,
+            "names no Entry-Definitions, so that the package has no VNFD",
+            "put the VNFD into Definitions/ as NAME.vnfd.yaml and build the package again",
+        )
+    elif not subject.package.entry_definitions.startswith("Definitions/"):
+        yield Finding.error(
+            subject.package.entry_definitions,
+            "is not in Definitions/, where Tacker's v2 API looks for the VNFD",
+            "move it there and build the package again",
+        )
+
+
+def unreadable_files(subject: Subject) -> Iterator[Finding]:
+    """A file that is listed and missing, changed since, or no valid manifest."""
+    package = subject.package
+    may_hold = set(package.manifest_files())
+    paths = dict.fromkeys([artifact.path for artifact in package.artifacts] + sorted(may_hold))
+    for path in paths:
+        if path.startswith("Files/images/"):
+            continue  # gigabytes, and no use to an update
+        try:
+            content = package.read(path)
+            if path in may_hold:
+                manifests.parse(content, path, NAMESPACE)
+        except PackageError as error:
+            yield located(error, path)
+
+
+def unlisted_files(subject: Subject) -> Iterator[Finding]:
+    """Tacker takes no def-file that the metadata does not list."""
+    listed = {posixpath.normpath(artifact.path) for artifact in subject.package.artifacts}
+    for name in sorted(subject.names):
+        manifest = name.startswith("Files/") and name.endswith((".yaml", ".yml", ".json"))
+        if listed and manifest and name not in listed:
+            yield Finding.error(
+                name,
+                "is not listed in the metadata: Tacker refuses it as a def-file",
+                "build the package again: container-update csar build",
+            )

@@ -1,0 +1,176 @@
+"""What Tacker's v1 API knows about an instance, read into an update and written back after it.
+
+A VNFC keeps its id and gets another resourceId, so that what refers to the VNFC stays true.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from container_update.errors import PackageError
+
+if TYPE_CHECKING:
+    from container_update.model import Manifest, Outcome, UpdateRequest, Vnfc
+
+DEF_FILES = "lcm-kubernetes-def-files"
+"""The instance's manifests, in its additional parameters."""
+
+
+def run(operation: str, /, context: Any, vnf_instance: Any, *args: Any, **kwargs: Any) -> None:
+    """Do what an operation of the v1 API asks of the driver; most ask nothing.
+
+    Raises ContainerUpdateError where the update cannot be made: Tacker records its text.
+    """
+    handler = HANDLERS.get(operation)
+    if handler is not None:
+        handler(context, vnf_instance, *args, **kwargs)
+
+
+def modify_information_end(
+    context: Any,
+    vnf_instance: Any,
+    modify_vnf_request: Any = None,  # noqa: ARG001 (Tacker passes None)
+    *,
+    old_vnf_package_path: str | None = None,
+    configmap_secret_paths: Sequence[str] | None = None,
+    **_later_additions: Any,
+) -> None:
+    """Move the instance from the old package to the one that its record names by now.
+
+    Tacker gives the two paths for a Kubernetes VIM only: without them there is nothing to update.
+    """
+    if old_vnf_package_path is None:
+        return
+    from tacker.vnflcm import utils  # noqa: PLC0415 (only there inside Tacker)
+
+    new_path = utils.get_vnf_package_path(context, vnf_instance.vnfd_id)
+    if new_path == old_vnf_package_path and not configmap_secret_paths:
+        return
+    request = request_of(
+        vnf_instance, old_vnf_package_path, new_path, tuple(configmap_secret_paths or ())
+    )
+    vim = utils.get_vim(context, vnf_instance.vim_connection_info)
+    outcome = _update(request, vim["access_info"])
+    write_records(vnf_instance, outcome)
+    vnf_instance.save()
+
+
+HANDLERS: Mapping[str, Callable[..., None]] = {"modify_information_end": modify_information_end}
+
+
+def request_of(
+    vnf_instance: Any, old: str, new: str, config_paths: tuple[str, ...]
+) -> UpdateRequest:
+    """The update that brings an instance from the package at *old* to the one at *new*.
+
+    PackageError for an instance that was not made from def-files, of a Helm chart for example, or
+    whose VDUs were tied to their workloads otherwise than by name.
+    """
+    from container_update.model import UpdateRequest  # noqa: PLC0415 (not for idle operations)
+
+    parameters = vnf_instance.instantiated_vnf_info.additional_params or {}
+    def_files = parameters.get(DEF_FILES)
+    if not def_files:
+        raise PackageError(
+            f"VNF instance {vnf_instance.id}: {DEF_FILES} was expected in the additionalParams it"
+            " was instantiated with, and is missing or empty. Only an instance made from such"
+            " files can be moved to another package; heal or instantiate it anew instead."
+        )
+    if parameters.get("vdu_mapping"):
+        raise PackageError(
+            f"VNF instance {vnf_instance.id}: it was instantiated with a vdu_mapping, and an update"
+            " knows the workload of a VDU only by the VDU's name in the VNFD. Instantiate without"
+            " vdu_mapping, the VDUs named like their workloads."
+        )
+    return UpdateRequest(
+        old=old,
+        new=new,
+        def_files=tuple(def_files),
+        config_paths=config_paths,
+        namespace=(vnf_instance.vnf_metadata or {}).get("namespace") or "default",
+        one_namespace=True,
+        instance_id=vnf_instance.id,
+    )
+
+
+def _update(request: UpdateRequest, access: Mapping[str, Any]) -> Outcome:
+    """Run the update against the VIM's cluster, with the options of Tacker's configuration."""
+    from oslo_config import cfg  # noqa: PLC0415 (with Tacker's own values in it)
+
+    from container_update.config import Options  # noqa: PLC0415 (not for idle operations)
+    from container_update.drivers import vim  # noqa: PLC0415
+    from container_update.update import update  # noqa: PLC0415 (heavy)
+
+    options = Options.from_conf(cfg.CONF)
+    cluster = vim.connect(access["auth_url"], access, access.get("ssl_ca_cert"), options)
+    try:
+        return update(request, cluster, options)
+    finally:
+        cluster.close()
+
+
+def write_records(vnf_instance: Any, outcome: Outcome) -> None:
+    """Set the instance's def-files and one VNFC record for each live pod; nothing is saved yet."""
+    info = vnf_instance.instantiated_vnf_info
+    info.additional_params = {**info.additional_params, DEF_FILES: list(outcome.plan.def_files)}
+    old = list(info.vnfc_resource_info)
+    info.vnfc_resource_info = [
+        _record(kept, vnfc, old, outcome.plan.manifests)
+        for kept, vnfc in assign(old, outcome.vnfcs)
+    ]
+
+
+def assign(records: Sequence[Any], vnfcs: Iterable[Vnfc]) -> Iterator[tuple[Any | None, Vnfc]]:
+    """Each live pod with the record that goes on to stand for it, or None for an additional pod.
+
+    A record keeps its pod while that lives, else takes a new pod of its VDU. Surplus records are
+    left out: afterwards there are as many as live pods.
+    """
+    pods = list(vnfcs)
+    by_pod = {record.compute_resource.resource_id: record for record in records}
+    live = {vnfc.pod_name for vnfc in pods}
+    free: dict[str, list[Any]] = {}
+    for record in records:
+        if record.compute_resource.resource_id not in live:
+            free.setdefault(record.vdu_id, []).append(record)
+    for vnfc in pods:
+        kept = by_pod.get(vnfc.pod_name)
+        if kept is None and free.get(vnfc.vdu_id):
+            kept = free[vnfc.vdu_id].pop(0)
+        yield kept, vnfc
+
+
+def _record(kept: Any | None, vnfc: Vnfc, old: Sequence[Any], manifests: Iterable[Manifest]) -> Any:
+    """The record of a pod: the kept one with its new resourceId, or a new one."""
+    if kept is not None:
+        kept.compute_resource.resource_id = vnfc.pod_name
+        return kept
+    from tacker import objects  # noqa: PLC0415 (only there inside Tacker)
+
+    siblings = (record.metadata for record in old if record.vdu_id == vnfc.vdu_id)
+    return objects.VnfcResourceInfo(
+        id=str(uuid.uuid4()),
+        vdu_id=vnfc.vdu_id,
+        compute_resource=objects.ResourceHandle(
+            resource_id=vnfc.pod_name, vim_level_resource_type=vnfc.workload_kind
+        ),
+        metadata=dict(next(siblings, None) or metadata_of(vnfc, manifests)),
+    )
+
+
+def metadata_of(vnfc: Vnfc, manifests: Iterable[Manifest]) -> dict[str, str]:
+    """What Tacker records with a VNFC and reads when it heals: the workload's metadata as JSON,
+    and the pod template's unless the workload is a Pod itself."""
+    from container_update.workload import pod_template  # noqa: PLC0415 (not for idle operations)
+
+    for manifest in manifests:
+        key = manifest.key
+        if (key.kind, key.name) == (vnfc.workload_kind, vnfc.workload_name) and key.is_workload:
+            metadata = {key.kind: json.dumps(manifest.body["metadata"])}
+            if key.kind != "Pod":
+                metadata["Pod"] = json.dumps(pod_template(manifest.body).get("metadata", {}))
+            return metadata
+    return {vnfc.workload_kind: json.dumps({"name": vnfc.workload_name})}

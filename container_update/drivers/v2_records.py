@@ -1,0 +1,169 @@
+"""What Tacker's v2 API knows about an instance, read into an update and written back after it.
+
+In v2 a VNFC's id is the name of its pod.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import os
+from collections.abc import Iterable, Iterator, Mapping
+
+from container_update.config import Options
+from container_update.drivers import v2_memory, vim
+from container_update.errors import ContainerUpdateError, PackageError
+from container_update.model import Cluster, Json, Manifest, Outcome, UpdateRequest, Vnfc
+from container_update.workload import containers, pod_spec
+
+DEF_FILES = "lcm-kubernetes-def-files"
+"""The instance's manifests, in the metadata of its instantiatedVnfInfo."""
+
+CONFIG_VARIABLE = "CONTAINER_UPDATE_CONFIG"
+"""An environment variable of the conductor: an oslo.config file with a ``[container_update]``
+section. Tacker's own configuration is not loaded in a script."""
+
+
+def update_instance(script: Json, output: Json) -> None:
+    """Move the instance to the package of the request.
+
+    *output* gets ``vnf_instance`` once the cluster is right, and in any case what a rollback has to
+    know. ContainerUpdateError where the update cannot be made; it was undone then.
+    """
+    from container_update.update import update  # noqa: PLC0415 (heavy)
+
+    instance = script["vnf_instance"]
+    metadata = script["request"].get("metadata") or {}
+    config_paths = tuple(metadata.get("configmap_secret_paths") or ())
+    try:
+        request = request_of(instance, script["tmp_csar_dir"], script["new_csar_dir"], config_paths)
+        with cluster_of(instance) as (cluster, options):
+            outcome = update(request, cluster, options)
+    except ContainerUpdateError as error:
+        v2_memory.remember(output, v2_memory.after_failure(error))
+        raise
+    v2_memory.remember(output, v2_memory.after_update(outcome.plan))
+    output["vnf_instance"] = with_records(instance, outcome)
+
+
+def request_of(
+    instance: Json, old: str, new: str, config_paths: tuple[str, ...] = ()
+) -> UpdateRequest:
+    """The update that brings an instance from the package at *old* to the one at *new*.
+
+    PackageError for an instance that was not made from def-files: of a Helm chart, say.
+    """
+    metadata = instance["instantiatedVnfInfo"].get("metadata") or {}
+    def_files = metadata.get(DEF_FILES)
+    if not def_files:
+        raise PackageError(
+            f"VNF instance {instance['id']}: {DEF_FILES} was expected in the metadata of its"
+            " instantiatedVnfInfo, and is missing or empty. Only an instance made from such files"
+            " can be moved to another package; use change_vnfpkg, or instantiate it anew."
+        )
+    return UpdateRequest(
+        old=old,
+        new=new,
+        def_files=tuple(def_files),
+        config_paths=config_paths,
+        namespace=metadata.get("namespace") or "default",
+        one_namespace=True,
+        instance_id=instance["id"],
+    )
+
+
+@contextlib.contextmanager
+def cluster_of(instance: Json) -> Iterator[tuple[Cluster, Options]]:
+    """The cluster that an instance runs in, and the operator's options.
+
+    PackageError or ClusterError where the VIM's record does not lead to a cluster.
+    """
+    connection = vim.kubernetes_vim(instance.get("vimConnectionInfo") or {})
+    interface = connection.get("interfaceInfo") or {}
+    options = read_options(os.environ.get(CONFIG_VARIABLE))
+    cluster = vim.connect(
+        interface.get("endpoint", ""),
+        connection.get("accessInfo") or {},
+        interface.get("ssl_ca_cert"),
+        options,
+    )
+    try:
+        yield cluster, options
+    finally:
+        cluster.close()
+
+
+def read_options(path: str | None) -> Options:
+    """The options in a configuration file, or their defaults where none is named."""
+    if not path:
+        return Options()
+    from oslo_config import cfg  # noqa: PLC0415 (only for operators who set options)
+
+    conf = cfg.ConfigOpts()
+    try:
+        conf(args=[], default_config_files=[path])
+        return Options.from_conf(conf)
+    except (cfg.Error, ValueError) as error:
+        raise PackageError(f"{CONFIG_VARIABLE}={path}: {error}. Correct that file.") from error
+
+
+def with_records(instance: Json, outcome: Outcome) -> Json:
+    """The instance as it is after the update: its live pods, def-files and workloads' images."""
+    updated = copy.deepcopy(instance)
+    info = updated["instantiatedVnfInfo"]
+    info["vnfcResourceInfo"] = [_resource(vnfc) for vnfc in outcome.vnfcs]
+    info["vnfcInfo"] = _with_properties(
+        [_info(vnfc) for vnfc in outcome.vnfcs], info.get("vnfcInfo") or []
+    )
+    metadata = info["metadata"]
+    metadata[DEF_FILES] = list(outcome.plan.def_files)
+    for workload in metadata.get("vdu_reses", {}).values():
+        set_images(workload, images_of(workload, outcome.plan.manifests))
+    return updated
+
+
+def _resource(vnfc: Vnfc) -> Json:
+    return {
+        "id": vnfc.pod_name,
+        "vduId": vnfc.vdu_id,
+        "computeResource": {
+            "resourceId": vnfc.pod_name,
+            "vimLevelResourceType": vnfc.workload_kind,
+        },
+        "metadata": {},
+    }
+
+
+def _info(vnfc: Vnfc) -> Json:
+    return {
+        "id": f"{vnfc.vdu_id}-{vnfc.pod_name}",
+        "vduId": vnfc.vdu_id,
+        "vnfcResourceInfoId": vnfc.pod_name,
+        "vnfcState": "STARTED",
+    }
+
+
+def _with_properties(new: list[Json], old: Iterable[Json]) -> list[Json]:
+    """Entries of pods that live on keep what else was recorded: vnfcConfigurableProperties."""
+    before = {entry["id"]: entry for entry in old}
+    return [{**before.get(entry["id"], {}), **entry} for entry in new]
+
+
+def images_of(workload: Json, manifests: Iterable[Manifest]) -> Mapping[str, str]:
+    """The images by container name that the manifests give a recorded workload."""
+    for manifest in manifests:
+        key = manifest.key
+        if (key.kind, key.name) == (workload.get("kind"), workload["metadata"].get("name")):
+            return {
+                container["name"]: container["image"]
+                for _, container in containers(pod_spec(manifest.body))
+                if "image" in container
+            }
+    return {}
+
+
+def set_images(workload: Json, images: Mapping[str, str]) -> None:
+    """Give the containers of a workload the images of that name."""
+    for _, container in containers(pod_spec(workload)):
+        if container.get("name") in images:
+            container["image"] = images[container["name"]]

@@ -1,0 +1,97 @@
+"""Putting the old package's state back when Tacker rolls a modify operation back.
+
+A rollback is an update from the new package to the old one. The new package is not at hand then;
+as far as an update can tell it is the old package with the images that were noted, so a stand-in is
+made of those. Configuration needs no stand-in: what is live is compared with the old package.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import yaml
+
+from container_update import manifests
+from container_update.csar_build import write_metadata
+from container_update.drivers import v2_memory
+from container_update.drivers.v2_records import (
+    cluster_of,
+    request_of,
+    set_images,
+    with_records,
+)
+from container_update.errors import PackageError
+from container_update.model import Cluster, Json, Manifest, ObjectKey, UpdateRequest
+from container_update.update import placed
+
+
+def put_back(script: Json, output: Json) -> None:
+    """Bring the instance's cluster to the state of the old package.
+
+    Does nothing where the failed update wrote nothing or an earlier step put everything back.
+    *output* gets the instance with its live pods. ContainerUpdateError where it cannot be done.
+    """
+    ours = v2_memory.recall(script)
+    if ours.get("state") in v2_memory.SETTLED:
+        return
+    from container_update.update import update  # noqa: PLC0415 (heavy)
+
+    instance, old = script["vnf_instance"], script["tmp_csar_dir"]
+    request = request_of(instance, old, old)
+    with cluster_of(instance) as (cluster, options), tempfile.TemporaryDirectory() as folder:
+        images = v2_memory.images(ours)
+        if images:
+            write_stand_in(Path(folder), request, images)
+            request = dataclasses.replace(request, old=folder)
+        outcome = update(request, cluster, options)
+        if ours.get("state") != v2_memory.UNDONE:
+            delete_all(cluster, v2_memory.created(ours))
+    v2_memory.remember(output, {"state": v2_memory.ROLLED_BACK})
+    output["vnf_instance"] = with_records(instance, outcome)
+
+
+def write_stand_in(
+    folder: Path, request: UpdateRequest, images: Mapping[ObjectKey, Mapping[str, str]]
+) -> None:
+    """Write the def-files of the old package with other images, as a package of its own.
+
+    PackageError where no def-file in the package has one of the workloads: an image in a file that
+    a URL names cannot be put back this way.
+    """
+    missing = set(images)
+    for path in request.def_files:
+        if urlsplit(path).scheme:
+            continue
+        text = Path(request.old, path).read_bytes()
+        parsed = manifests.parse(text, path, request.namespace)
+        objects = tuple(placed(manifest, request) for manifest in parsed)
+        missing -= {manifest.key for manifest in objects}
+        target = folder / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(yaml.safe_dump_all(_with_images(objects, images)), encoding="utf-8")
+    if missing:
+        names = ", ".join(sorted(map(str, missing)))
+        raise PackageError(
+            f"{names}: expected in a def-file inside the old package, and found in none. Its image"
+            " cannot be put back by a rollback; modify the instance to the old package again, or"
+            " heal it."
+        )
+    write_metadata(folder)
+
+
+def _with_images(
+    objects: Iterable[Manifest], images: Mapping[ObjectKey, Mapping[str, str]]
+) -> Iterable[Json]:
+    for manifest in objects:
+        set_images(manifest.body, images.get(manifest.key, {}))
+        yield manifest.body
+
+
+def delete_all(cluster: Cluster, keys: Iterable[ObjectKey]) -> None:
+    """Delete what the update had created; gone already is fine."""
+    for key in keys:
+        cluster.delete(key)

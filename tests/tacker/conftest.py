@@ -1,0 +1,122 @@
+"""A real Tacker for the tests of this folder, started once; a cluster of its own for each test."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from container_update.cluster import connect
+from container_update.emulator import EmbeddedCluster
+from container_update.model import Collection
+from tests.tacker import lab as labs
+from tests.tacker import services
+from tests.tacker.operator import Operator
+
+Build = Callable[..., Mapping[str, Path]]
+SAMPLES = labs.CHECKOUT / "samples"
+TYPES = "lib/python*/site-packages/tackerclient/tests/**/sample_vnf_package/Definitions"
+"""Tacker's client brings a copy of the type files of ETSI GS NFV-SOL 001."""
+
+
+@pytest.fixture(scope="session")
+def lab() -> labs.Lab:
+    """The lab with the checkout installed in it; skips where it was not fetched."""
+    found = labs.find()
+    if not found.complete.exists():
+        pytest.skip(f"no Tacker in {found.folder}: python tests/tacker/lab.py fetches it")
+    labs.install_checkout(found)
+    return found
+
+
+@pytest.fixture(scope="session")
+def tacker(lab: labs.Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[services.Tacker]:
+    """A Tacker that runs."""
+    with services.running(lab, tmp_path_factory.mktemp("tacker")) as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def build(lab: labs.Lab, tmp_path_factory: pytest.TempPathFactory) -> Build:
+    """Builds the sample packages of an API, with the guide's VNFD ids or with others."""
+    spec = importlib.util.spec_from_file_location("packages", SAMPLES / "tacker_packages.py")
+    assert spec is not None
+    assert spec.loader is not None
+    builder = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(builder)
+    (types,) = lab.venv.glob(TYPES)
+
+    def build(api: str, vnfd_ids: Mapping[str, str] | None = None) -> Mapping[str, Path]:
+        packages: Mapping[str, Path]
+        packages = builder.build(api, types, tmp_path_factory.mktemp(api), vnfd_ids)
+        return packages
+
+    return build
+
+
+@pytest.fixture
+def cluster() -> Iterator[EmbeddedCluster]:
+    """An empty cluster."""
+    with EmbeddedCluster() as running:
+        yield running
+
+
+class Kubectl:
+    """What is in the cluster, seen from outside."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        self._cluster = connect(str(kubeconfig))
+
+    def pods(self) -> dict[str, dict[str, Any]]:
+        """Name to Pod."""
+        listing = self._cluster.list(Collection("", "Pod", "default"))
+        return {pod["metadata"]["name"]: pod for pod in listing.items}
+
+    def data(self, kind: str, name: str) -> dict[str, str]:
+        """The data of a ConfigMap or Secret."""
+        listing = self._cluster.list(Collection("", kind, "default"))
+        (found,) = (each for each in listing.items if each["metadata"]["name"] == name)
+        return dict(found["data"])
+
+    def names(self, kind: str, group: str = "") -> set[str]:
+        """The names of the objects of a kind."""
+        listing = self._cluster.list(Collection(group, kind, "default"))
+        return {each["metadata"]["name"] for each in listing.items}
+
+    def scale(self, kind: str, name: str, replicas: int) -> None:
+        """Change the number of a workload's pods."""
+        listing = self._cluster.list(Collection("apps", kind, "default"))
+        (found,) = (each for each in listing.items if each["metadata"]["name"] == name)
+        found["spec"]["replicas"] = replicas
+        self._cluster.replace({"apiVersion": "apps/v1", "kind": kind, **found})
+
+
+@pytest.fixture
+def kubectl(cluster: EmbeddedCluster, tmp_path: Path) -> Kubectl:
+    """A look at the test's cluster."""
+    return Kubectl(cluster.write_kubeconfig(tmp_path / "kubeconfig"))
+
+
+def guide_request(guide: str, name: str) -> dict[str, Any]:
+    """A request of one of the user guides: instantiate or modify."""
+    text = (SAMPLES / "01-user-guide" / guide / name).read_text()
+    return dict(json.loads(text))
+
+
+def running_cnf(operator: Operator, cluster: EmbeddedCluster, build: Build) -> tuple[str, str]:
+    """The guide's CNF, instantiated; the ids of the instance and of the VNFD to go to."""
+    vnfd_ids = {side: str(uuid.uuid4()) for side in ("before", "after")}
+    packages = build(operator.api, vnfd_ids)
+    for side, package in packages.items():
+        assert operator.onboard(package) == vnfd_ids[side]
+    request = guide_request(operator.api, "instance_kubernetes.json")
+    request["vimConnectionInfo"] = operator.vim_connection(cluster)
+    instance_id = operator.create(vnfd_ids["before"])
+    occurrence = operator.instantiate(instance_id, request)
+    assert occurrence["operationState"] == "COMPLETED", occurrence
+    return instance_id, vnfd_ids["after"]

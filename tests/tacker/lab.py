@@ -1,0 +1,175 @@
+"""What the tests need to run a real Tacker: fetched once, kept in a folder, installed nowhere.
+
+``python tests/tacker/lab.py`` fetches it, in about a minute: a virtual environment with Tacker and
+the ``openstack`` client from PyPI, and MariaDB and RabbitMQ out of Debian's packages, unpacked but
+not installed. The folder is ``$CONTAINER_UPDATE_TACKER_LAB`` or ``.tacker-lab`` in the checkout.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parents[2]
+VARIABLE = "CONTAINER_UPDATE_TACKER_LAB"
+PYTHON_PACKAGES = ("tacker==16.0.0", "kubernetes<37", "python-openstackclient", "setuptools>=77")
+"""Tacker 16's v1 API does not work with the models of kubernetes 37."""
+
+DEBIAN_PACKAGES = (
+    "erlang-asn1",
+    "erlang-base",
+    "erlang-crypto",
+    "erlang-eldap",
+    "erlang-ftp",
+    "erlang-inets",
+    "erlang-mnesia",
+    "erlang-os-mon",
+    "erlang-parsetools",
+    "erlang-public-key",
+    "erlang-runtime-tools",
+    "erlang-ssl",
+    "erlang-syntax-tools",
+    "erlang-tftp",
+    "erlang-tools",
+    "erlang-xmerl",
+    "libaio1|libaio1t64",
+    "liburing2",
+    "libwrap0",
+    "mariadb-client-core",
+    "mariadb-server-core",
+    "rabbitmq-server",
+)
+"""A bar separates the names that a package has in different releases."""
+
+
+NO_SOURCES = (".*", "*.egg-info", "__pycache__", "build", "dist", "tests", "doc")
+"""What the project's wheel is not made of; the build must not write into the checkout."""
+
+
+class LabError(Exception):
+    """The lab cannot be fetched or is not there; the text is the reason that a test skips with."""
+
+
+class Lab:
+    """The folder and what is in it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.venv = folder / "venv"
+        self.root = folder / "root"
+        self.complete = folder / "complete"
+
+    @property
+    def python(self) -> Path:
+        """The interpreter that has Tacker."""
+        return self.venv / "bin" / "python"
+
+    def binary(self, name: str) -> str:
+        """A command of the virtual environment."""
+        return str(self.venv / "bin" / name)
+
+    def unpacked(self, pattern: str) -> Path:
+        """The one file out of the Debian packages that a pattern below ``usr`` names."""
+        found = sorted((self.root / "usr").glob(pattern))
+        if not found:
+            raise LabError(f"no usr/{pattern} in {self.root}: remove the folder and fetch it again")
+        return found[0]
+
+    def libraries(self) -> str:
+        """Where the dynamic linker has to look."""
+        folders = {str(path.parent) for path in self.root.glob("**/lib*.so*")}
+        return ":".join(sorted(folders))
+
+
+def find() -> Lab:
+    """The lab, complete or not."""
+    return Lab(Path(os.environ.get(VARIABLE) or CHECKOUT / ".tacker-lab").absolute())
+
+
+def fetch(lab: Lab) -> None:
+    """Fetch what is not there yet. LabError with the reason where that cannot be done."""
+    if lab.complete.exists():
+        return
+    for tool in ("apt-get", "dpkg-deb"):
+        if shutil.which(tool) is None:
+            raise LabError(f"{tool} is not there: the lab is made from Debian's packages")
+    lab.folder.mkdir(parents=True, exist_ok=True)
+    _unpack_debian_packages(lab)
+    _relocate(lab)
+    _run(sys.executable, "-m", "venv", str(lab.venv))
+    _run(lab.binary("pip"), "install", "-q", *PYTHON_PACKAGES)
+    lab.complete.touch()
+
+
+def _unpack_debian_packages(lab: Lab) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            _download_debian_packages(folder)
+        except LabError:  # the lists of packages are missing or old
+            _run("apt-get", "update", "-qq")
+            _download_debian_packages(folder)
+        for package in sorted(Path(folder).glob("*.deb")):
+            _run("dpkg-deb", "-x", str(package), str(lab.root))
+
+
+def _download_debian_packages(folder: str) -> None:
+    names = [
+        next(filter(_known, alternatives.split("|")), alternatives)
+        for alternatives in DEBIAN_PACKAGES
+    ]
+    _run("apt-get", "download", "-qq", "-o", "APT::Sandbox::User=root", *names, cwd=folder)
+
+
+def _known(name: str) -> bool:
+    shown = subprocess.run(["apt-cache", "show", name], capture_output=True, check=False)
+    return shown.returncode == 0
+
+
+def _relocate(lab: Lab) -> None:
+    """Erlang's and RabbitMQ's start scripts expect to lie below /usr."""
+    erlang = lab.root / "usr/lib/erlang"
+    for script in [*erlang.glob("bin/erl"), *erlang.glob("erts-*/bin/erl")]:
+        _substitute(script, r"(?<==)/usr/lib/erlang", str(erlang))
+    defaults = lab.unpacked("lib/rabbitmq/bin/rabbitmq-defaults")
+    _substitute(defaults, r"(?m)^SYS_PREFIX=.*$", f"SYS_PREFIX={lab.root}")
+
+
+def _substitute(file: Path, pattern: str, replacement: str) -> None:
+    file.write_text(re.sub(pattern, replacement, file.read_text()))
+
+
+def install_checkout(lab: Lab) -> None:
+    """Install the checkout's wheel where Tacker runs, unless that very state is there already."""
+    sources = [CHECKOUT / "pyproject.toml", *sorted(CHECKOUT.glob("container_update/**/*.py"))]
+    state = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
+    mark = lab.folder / "installed"
+    if mark.exists() and mark.read_text() == state:
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder, "source")
+        shutil.copytree(CHECKOUT, copy, ignore=shutil.ignore_patterns(*NO_SOURCES))
+        pip = (lab.binary("pip"), "-q", "--disable-pip-version-check")
+        _run(*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", folder, str(copy))
+        (wheel,) = Path(folder).glob("*.whl")
+        _run(*pip, "install", "--no-deps", "--force-reinstall", str(wheel))
+    mark.write_text(state)
+
+
+def _run(*command: str, cwd: str | None = None) -> None:
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    if done.returncode:
+        last = (done.stderr or done.stdout).strip().splitlines()[-3:]
+        raise LabError(f"{' '.join(command[:3])} failed: {' / '.join(last)}")
+
+
+if __name__ == "__main__":
+    try:
+        fetch(find())
+    except LabError as error:
+        sys.exit(f"no lab for Tacker: {error}")

@@ -1,0 +1,192 @@
+"""What an operator does with Tacker: by its ``openstack`` client, or straight over HTTP.
+
+The client takes two seconds for each command; so the tests of the guides use it, and the others,
+and whoever waits, speak HTTP.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from container_update.emulator import EmbeddedCluster
+from tests.tacker.services import Tacker
+
+Json = dict[str, Any]
+SETTLED = frozenset({"COMPLETED", "FAILED", "FAILED_TEMP", "ROLLED_BACK"})
+PATIENCE_SECONDS = 120.0
+PAUSE_SECONDS = 0.5
+
+
+@dataclass(frozen=True)
+class Operator:
+    """An operator of one of Tacker's two APIs: 'v1' or 'v2'."""
+
+    tacker: Tacker
+    api: str
+    typed: list[str] = field(default_factory=list)
+    """The commands of the client so far, as far as their arguments."""
+
+    # --- by the openstack client ----------------------------------------------------------------
+
+    def openstack(self, *command: str) -> str:
+        """What a command of the client prints."""
+        version = ("--os-tacker-api-version", "2") if self.api == "v2" else ()
+        return self._openstack(*command, *version)
+
+    def openstack_v1(self, *command: str) -> str:
+        """Likewise, for packages, which have only one API."""
+        return self._openstack(*command)
+
+    def _openstack(self, *command: str) -> str:
+        self.typed.append(verb(" ".join(command)))
+        client = self.tacker.lab.binary("openstack")
+        address = ("--os-auth-type", "none", "--os-endpoint", self.tacker.url)
+        done = self.tacker.run(client, *address, *command)
+        assert done.returncode == 0, f"openstack {' '.join(command)}: {done.stderr.decode()}"
+        return done.stdout.decode()
+
+    # --- over HTTP ------------------------------------------------------------------------------
+
+    def onboard(self, package: Path) -> str:
+        """Upload a package; its VNFD's id, once Tacker has read it."""
+        created = self.call("POST", "/vnfpkgm/v1/vnf_packages", {"userDefinedData": {}})
+        path = f"/vnfpkgm/v1/vnf_packages/{created['id']}"
+        self._send("PUT", f"{path}/package_content", package.read_bytes(), "application/zip")
+        return str(self.onboarded(created["id"])["vnfdId"])
+
+    def onboarded(self, package_id: str) -> Json:
+        """A package, once Tacker has read it."""
+        path = f"/vnfpkgm/v1/vnf_packages/{package_id}"
+        return _until(
+            lambda: self.call("GET", path),
+            lambda package: package["onboardingState"] == "ONBOARDED",
+            "the package is onboarded",
+        )
+
+    def register_vim(self, cluster: EmbeddedCluster) -> str:
+        """Register a cluster for the v1 API; the VIM's id."""
+        credentials = {"bearer_token": cluster.token, "ssl_ca_cert": cluster.ca_text}
+        vim = {
+            "type": "kubernetes",
+            "name": f"cluster-{cluster.port}",
+            "auth_url": cluster.url,
+            "vim_project": {"name": "default"},
+            "auth_cred": credentials,
+            "is_default": self.has_no_vim(),
+        }
+        return str(self.call("POST", "/v1.0/vims", {"vim": vim})["vim"]["id"])
+
+    def has_no_vim(self) -> bool:
+        """Whether the next VIM has to be the default one: the v1 API wants one before all else."""
+        return not self.call("GET", "/v1.0/vims")["vims"]
+
+    def vim_connection(self, cluster: EmbeddedCluster) -> Any:
+        """What an instantiate request says about a cluster."""
+        if self.api == "v1":
+            entry = {"id": "cluster", "vimId": self.register_vim(cluster), "vimType": "kubernetes"}
+            return [entry]
+        return kubernetes_vim(cluster)
+
+    def create(self, vnfd_id: str) -> str:
+        """Create a VNF instance; its id."""
+        return str(self.call("POST", self._instances(), {"vnfdId": vnfd_id})["id"])
+
+    def instantiate(self, instance_id: str, request: Json) -> Json:
+        """Instantiate it; the operation occurrence, settled."""
+        self.call("POST", f"{self._instances()}/{instance_id}/instantiate", request)
+        return self.settled(instance_id, "INSTANTIATE")
+
+    def modify(self, instance_id: str, request: Json) -> Json:
+        """Modify it; the operation occurrence, settled."""
+        self.call("PATCH", f"{self._instances()}/{instance_id}", request)
+        return self.settled(instance_id, "MODIFY_INFO")
+
+    def rollback(self, occurrence: Json) -> Json:
+        """Roll a failed operation back; the operation occurrence, settled."""
+        self.call("POST", f"/vnflcm/{self.api}/vnf_lcm_op_occs/{occurrence['id']}/rollback")
+        states = SETTLED - {"FAILED_TEMP"}
+        return self.settled(occurrence["vnfInstanceId"], occurrence["operation"], states)
+
+    def show(self, instance_id: str) -> Json:
+        """The instance as Tacker records it."""
+        return self.call("GET", f"{self._instances()}/{instance_id}")
+
+    def settled(self, instance_id: str, operation: str, states: frozenset[str] = SETTLED) -> Json:
+        """The instance's last occurrence of an operation, once it goes on no more."""
+
+        def last() -> Json:
+            occurrences = [
+                occurrence
+                for occurrence in self.call("GET", f"/vnflcm/{self.api}/vnf_lcm_op_occs")
+                if occurrence["vnfInstanceId"] == instance_id
+                and occurrence["operation"] == operation
+            ]
+            return max(occurrences, key=lambda each: each["startTime"], default={})
+
+        def ended(occurrence: Json) -> bool:
+            return occurrence.get("operationState") in states
+
+        found = _until(last, ended, f"{operation} ends")
+        if self.api == "v1":  # cannot show a MODIFY_INFO by itself: 500, JSONDecodeError
+            return dict(found)
+        return dict(self.call("GET", f"/vnflcm/v2/vnf_lcm_op_occs/{found['id']}"))
+
+    def call(self, method: str, path: str, body: Json | None = None) -> Any:
+        """Send a request; what came back. AssertionError where it was refused."""
+        merge = method == "PATCH" and self.api == "v2"
+        kind = "application/merge-patch+json" if merge else "application/json"
+        text = self._send(method, path, json.dumps(body).encode() if body else None, kind)
+        return json.loads(text) if text else None
+
+    def _send(self, method: str, path: str, body: bytes | None, content_type: str) -> bytes:
+        headers = {"Content-Type": content_type, "Accept": "application/json"}
+        if path.startswith("/vnflcm/v2"):
+            headers["Version"] = "2.0.0"
+        request = urllib.request.Request(self.tacker.url + path, body, headers, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                return bytes(answer.read())
+        except urllib.error.HTTPError as error:
+            raise AssertionError(f"{method} {path}: {error.code} {error.read()!r}") from error
+
+    def _instances(self) -> str:
+        return f"/vnflcm/{self.api}/vnf_instances"
+
+
+def verb(command: str) -> str:
+    """What a command of the client does: 'vnflcm create'."""
+    found = re.match(r"(vnf package|vnflcm|vim) [a-z]+", command)
+    assert found, command
+    return found.group()
+
+
+def kubernetes_vim(cluster: EmbeddedCluster) -> Json:
+    """The vimConnectionInfo of a v2 request; a certificate goes in one line (SOL003)."""
+    interface = {"endpoint": cluster.url, "ssl_ca_cert": cluster.ca_text.replace("\n", " ")}
+    return {
+        "vim1": {
+            "vimId": "b7e657dc-8f16-4c1c-8fa4-a7c298d6a827",
+            "vimType": "ETSINFV.KUBERNETES.V_1",
+            "interfaceInfo": interface,
+            "accessInfo": {"bearer_token": cluster.token},
+        }
+    }
+
+
+def _until(look: Any, settled: Any, what: str) -> Any:
+    """Look again and again until it is as it shall be. AssertionError after a while."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        found = look()
+        if settled(found):
+            return found
+        if time.monotonic() > deadline:
+            raise AssertionError(f"waited {PATIENCE_SECONDS:.0f} s until {what}: {found}")
+        time.sleep(PAUSE_SECONDS)

@@ -1,0 +1,56 @@
+"""Proof 1: Tacker finds the installed driver and trusts the copy of it in a package."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.tacker.conftest import Build
+from tests.tacker.lab import Lab
+from tests.tacker.services import INSIDE
+
+SCRIPT = INSIDE / "load_driver.py"
+
+
+@pytest.fixture
+def unpacked(build: Build, tmp_path: Path) -> Path:
+    """The sample package as Tacker unpacks it."""
+    with zipfile.ZipFile(build("v1")["before"]) as package:
+        package.extractall(tmp_path / "package")
+    return tmp_path / "package"
+
+
+def ask(lab: Lab, *packages: Path) -> dict[str, Any]:
+    command = [str(lab.python), str(SCRIPT), *map(str, packages)]
+    done = subprocess.run(command, cwd=lab.folder, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr.decode()
+    return dict(json.loads(done.stdout))
+
+
+def test_tacker_loads_the_driver_from_the_installed_wheel(lab: Lab) -> None:
+    found = ask(lab)
+    assert (found["type"], found["installed"]) == ("mgmt-container-update", True)
+
+
+def test_the_driver_has_every_method_that_tackers_base_class_demands(
+    lab: Lab,
+) -> None:
+    found = ask(lab)
+    assert found["missing"] == []
+    assert "modify_information_end" in found["called"]
+    assert len(found["called"]) == 12
+
+
+def test_tacker_trusts_the_samples_copy_of_the_driver_and_none_with_a_byte_changed(
+    lab: Lab, unpacked: Path, tmp_path: Path
+) -> None:
+    changed = Path(shutil.copytree(unpacked, tmp_path / "changed"))
+    copy = changed / "Scripts" / "container_update_mgmt.py"
+    copy.write_bytes(copy.read_bytes().replace(b"mgmt", b"mgmu", 1))
+    assert ask(lab, unpacked, changed)["trusts"] == [True, "MgmtDriverHashMatchFailure"]
