@@ -337,6 +337,7 @@ def test_the_update_goes_from_the_old_package_to_the_new_one(
             def_files=("Files/web.yaml", "Files/cm_1.yaml"),
             config_paths=paths,
             namespace="cnf",
+            one_namespace=True,
             instance_id="instance-1",
         )
     ]
