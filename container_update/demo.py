@@ -135,7 +135,9 @@ def _summary(outcome: Outcome) -> str:
     for result in outcome.results:
         step = result.step
         if not step.is_config:
-            because = "; ".join(str(reason) for reason in step.reasons)
+            because = "; ".join(str(reason) for reason in step.reasons[:2])
+            more = len(step.reasons) - 2
+            because += f" (and {more} more)" if more > 0 else ""
             lines.append(f"{step.key}: {step.action.value}, because {because}")
     lines += [
         f"{key}: not restarted, nothing that it uses changed"

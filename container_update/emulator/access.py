@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 
 from container_update.emulator.api_errors import ApiError
+from container_update.emulator.negotiation import flag
 from container_update.emulator.paths import Target
 from container_update.emulator.registry import Registry
 from container_update.model import Json
@@ -46,7 +47,7 @@ class Attempt:
 
     def is_granted_by(self, rule: Json) -> bool:
         """Whether one rule of a Role allows it."""
-        plural, _, subresource = self.resource.partition("/")
+        subresource = self.resource.partition("/")[2]
         resources = {"*", self.resource, *([f"*/{subresource}"] if subresource else [])}
         names = rule.get("resourceNames") or ()
         return (
@@ -77,7 +78,7 @@ def _verb(method: str, target: Target, query: Mapping[str, str]) -> str:
         return "delete" if target.name else "deletecollection"
     if method != "GET":
         return _VERBS.get(method, method.lower())
-    if query.get("watch") in ("1", "true"):
+    if flag(query, "watch"):
         return "watch"
     return "get" if target.name else "list"
 

@@ -15,6 +15,7 @@ from fnmatch import fnmatchcase
 from aiohttp import web
 
 from container_update.emulator.api_errors import ApiError
+from container_update.emulator.negotiation import flag
 from container_update.emulator.server import Handler
 
 _WATCH_HAS_BEGUN = 0.02
@@ -148,7 +149,7 @@ class Faults:
 
 def is_watch(request: web.Request) -> bool:
     """Whether the request is a watch."""
-    return request.query.get("watch") in ("1", "true")
+    return flag(request.query, "watch")
 
 
 # --- what can happen ----------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import ssl
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +37,8 @@ Middleware = Callable[[web.Request, Handler], Awaitable[web.StreamResponse]]
 """Stands between a request and its answer. It may answer itself, raise :class:`ApiError`, or call
 the handler it is given; here is the place for access rules and for faults that a test injects."""
 
+MOST_RECORDS = 100_000
+"""How many requests are remembered."""
 LARGEST_BODY = 8 * 1024 * 1024
 _OPEN_TO_ALL = ("/healthz", "/livez", "/readyz", "/version")
 _LOG_TEXT = "The embedded cluster runs no processes: this container has written nothing.\n"
@@ -63,7 +66,7 @@ class Server:
     """
 
     def __init__(self, registry: Registry, watches: Watches, token: str) -> None:
-        self.requests: list[RequestRecord] = []
+        self.requests: deque[RequestRecord] = deque(maxlen=MOST_RECORDS)
         self.middlewares: list[Middleware] = []
         self._registry = registry
         self._watches = watches
@@ -216,22 +219,31 @@ async def _body(request: web.Request) -> Any:
     raw = await request.read()
     if not raw:
         return None
+    if request.content_type == protobuf.CONTENT_TYPE:
+        return _from_protobuf(raw)
+    if "cbor" in request.content_type:
+        raise _unknown_format()
     try:
-        if request.content_type == protobuf.CONTENT_TYPE:
-            body = protobuf.read(raw)
-        elif request.content_type.endswith(("json", "yaml", "octet-stream")):
-            return json.loads(raw)
-        else:
-            body = None
+        return json.loads(raw)
     except ValueError as error:
-        raise api_errors.bad_request(f"the body of the request cannot be read: {error}") from error
+        raise api_errors.bad_request(f"the body of the request is no JSON: {error}") from error
+
+
+def _from_protobuf(raw: bytes) -> Json:
+    try:
+        body = protobuf.decode(raw)
+    except ValueError as error:
+        raise api_errors.bad_request(f"the body of the request is damaged: {error}") from error
     if body is None:
-        message = (
-            "the body of the request was in an unknown format - accepted media types include: "
-            f"{_JSON}"
-        )
-        raise ApiError(415, "UnsupportedMediaType", message, {})
+        raise _unknown_format()
     return body
+
+
+def _unknown_format() -> ApiError:
+    message = (
+        f"the body of the request was in an unknown format - accepted media types include: {_JSON}"
+    )
+    return ApiError(415, "UnsupportedMediaType", message, {})
 
 
 def _text(text: str) -> web.Response:

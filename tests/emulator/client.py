@@ -10,7 +10,7 @@ from typing import Any
 
 from container_update.emulator import EmbeddedCluster
 
-DEADLINE_SECONDS = 4.0
+DEADLINE_SECONDS = 30.0
 
 
 @dataclass

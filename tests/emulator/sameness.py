@@ -13,8 +13,8 @@ RANDOM = re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{5,15}(?=$|[-\"])")
 """The hash or random end of a name, or both run together where the name was cut."""
 
 ANY_TEXT = {
-    "addresses", "clusterIP", "clusterIPs", "containerID", "hostIP", "imageID", "ip", "podIP", "continue",
-    "pod-template-hash", "controller-revision-hash", "currentRevision", "updateRevision",
+    "addresses", "clusterIP", "clusterIPs", "containerID", "continue", "controller-revision-hash",
+    "currentRevision", "hostIP", "imageID", "ip", "pod-template-hash", "podIP", "updateRevision",
 }  # fmt: skip
 
 

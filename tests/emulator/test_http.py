@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from container_update.emulator import ApiError, EmbeddedCluster
+from container_update.emulator import ApiError, EmbeddedCluster, Registry
+from container_update.emulator.watches import Watches
 from tests.emulator.client import Api, eventually
 
 MAPS = "/api/v1/namespaces/rec/configmaps"
@@ -88,7 +89,10 @@ def test_a_taken_port_is_an_error_of_the_start(cluster: EmbeddedCluster) -> None
 def test_a_path_or_verb_that_is_not_served(api: Api, method: str, path: str, status: int) -> None:
     body = {} if method in ("POST", "PUT", "PATCH") else None
     headers = {"Content-Type": "application/merge-patch+json"}
-    assert api.request(method, path, body, headers).status == status
+    answer = api.request(method, path, body, headers)
+    assert answer.status == status
+    if status == 404:
+        assert answer.body["message"] == "the server could not find the requested resource"
 
 
 @pytest.mark.parametrize(
@@ -223,6 +227,12 @@ def test_a_dry_run_answers_as_the_real_one_and_changes_nothing(api: Api, verb: s
     assert api.get(f"{MAPS}/new").status == 404
 
 
+def test_a_dry_run_of_a_kind_that_there_is_not_is_refused(api: Api) -> None:
+    answer = api.post(f"{MAPS}?dryRun=Some", {"metadata": {"name": "a"}})
+    assert (answer.status, answer.body["reason"]) == (400, "BadRequest")
+    assert api.get(f"{MAPS}/a").status == 404
+
+
 def test_a_generated_name_is_the_base_and_five_characters(api: Api) -> None:
     made = api.post(MAPS, {"metadata": {"generateName": "x-"}}).body["metadata"]
     assert made["name"][:2] == "x-"
@@ -350,6 +360,19 @@ def test_a_version_that_is_no_longer_known_is_expired() -> None:
         assert event["object"]["reason"] == "Expired"
         later = api.get(path).body["metadata"]["resourceVersion"]
         assert list(api.watch(f"{path}?resourceVersion={later}&timeoutSeconds=1")) == []
+
+
+def test_a_watch_can_go_back_exactly_as_far_as_the_history_does() -> None:
+    registry = Registry()
+    watches = Watches(registry, history=2)
+    for name in ("a", "b", "c", "d"):
+        registry.create("namespaces", "", {"metadata": {"name": name}})
+    last = int(registry.resource_version)
+    seen = watches.open("namespaces", None, None, last - 2).take()
+    assert [item["metadata"]["name"] for _, item in seen] == ["c", "d"]
+    with pytest.raises(ApiError, match="too old resource version") as caught:
+        watches.open("namespaces", None, None, last - 3)
+    assert caught.value.code == 410
 
 
 def test_a_watch_shows_tables_and_heads_only_the_first(api: Api) -> None:

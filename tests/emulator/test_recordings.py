@@ -1,8 +1,9 @@
 """The requests that a real API server 1.36 was sent get the same answers here.
 
-Compared: status, and in the body everything but ids, times, addresses and random names; of a write's
-answer not the status part, which is a race between the write and the controllers on the real server
-too. Some requests presuppose objects that were made before the recording began: SETUP makes them.
+Compared: status, and in the body everything but ids, times, addresses and random names; of a
+write's answer not the status part: a race between the write and the controllers on the real
+server too. Some requests presuppose objects that were made before the recording began: SETUP makes
+them.
 """
 
 import copy
@@ -163,7 +164,7 @@ class Replay:
         return f"{base}/{name}/eviction", {**body, "metadata": {"name": name}}
 
     def _until_pods_are_ready(self) -> None:
-        """The recorder waited for its workloads before each of its writes, if they could come up."""
+        """The recorder waited for its workloads before each write, if they could come up."""
         if self._scenario in ("configmaps", "secrets", "leases", "namespace-delete"):
             return
         eventually(self._unsettled, lambda unsettled: not unsettled, f"{self._scenario} settles")

@@ -386,7 +386,7 @@ def on_a_node(registry: Registry) -> None:
         (True, "Succeeded", None, False, 0),
     ],
 )
-def test_a_pod_on_a_node_is_given_time_to_end(  # noqa: PLR0917
+def test_a_pod_on_a_node_is_given_time_to_end(
     registry: Registry, bound: bool, phase: str, grace: int | None, remains: bool, seconds: int
 ) -> None:
     registry.create("pods", "n", pod())

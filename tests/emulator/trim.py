@@ -1,7 +1,7 @@
 """Makes ``recordings/`` from the full recordings of a real API server: ``trim.py FOLDER``.
 
-Kept is what the tests compare: requests with their answers, without watches, column descriptions and
-the long dumps in some messages. The recorder noted some bodies by reference and changed them
+Kept is what the tests compare: requests with their answers, without watches, column descriptions
+and the long dumps in some messages. The recorder noted some bodies by reference and changed them
 afterwards; those entries are put right here, or left out where that cannot be done.
 """
 
