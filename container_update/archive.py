@@ -21,6 +21,7 @@ from container_update.errors import PackageError
 
 _KIB = 1024
 _GIB = _KIB**3
+_LONGEST_PATH = 1024
 
 
 @dataclass(frozen=True)
@@ -74,9 +75,17 @@ def open_archive(source: str, limits: Limits) -> Archive:
 
 
 def inside(path: str) -> str:
-    """The path in its shortest form. PackageError where it leads out of the package."""
+    """The path in its shortest form.
+
+    PackageError where it leads out of the package, is too long, or would garble a terminal.
+    """
+    if len(path) > _LONGEST_PATH or not path.isprintable():
+        raise PackageError(
+            f"{path[:80]!a} is no path within the package: expected at most {_LONGEST_PATH} "
+            f"characters, all printable, found {len(path)}"
+        )
     normal = posixpath.normpath(path)
-    if not path or "\0" in path or normal.startswith(("/", "../")) or normal in (".", ".."):
+    if not path or normal.startswith(("/", "../")) or normal in (".", ".."):
         raise PackageError(f'"{path}" is no path within the package: give one relative to its root')
     return normal
 

@@ -19,7 +19,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
-from container_update import report
+from container_update import change_command, report, stack_command
 from container_update.config import Options
 from container_update.errors import ContainerUpdateError, PackageError, UpdateFailedError
 from container_update.model import Plan, StepResult, UpdateRequest
@@ -90,6 +90,15 @@ def _parser() -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=text, description=text, parents=[verbose])
         _update_arguments(command)
         command.set_defaults(run=run)
+    command = commands.add_parser(
+        "change-vnfpkg", help="change the VNF's package: Blue-Green or rolling update",
+        description="Change the VNF's package (SOL003): all of the new package takes effect.",
+        parents=[verbose],
+    )  # fmt: skip
+    change_command.add_arguments(command)
+    stack_command.add_arguments(command)
+    _cluster_arguments(command)
+    command.set_defaults(run=_change_vnfpkg)
     for name, run, text in (
         ("status", _status, "show the update that is under way or was cut short"),
         ("resume", _resume, "finish an update that was cut short"),
@@ -97,12 +106,18 @@ def _parser() -> argparse.ArgumentParser:
     ):
         command = commands.add_parser(name, help=text, description=text, parents=[verbose])
         _cluster_arguments(command)
+        if run is _status:
+            stack_command.add_arguments(command)
         command.set_defaults(run=run)
     _csar_commands(commands, verbose)
     command = commands.add_parser(
         "demo", help="the user guide's update on the embedded cluster", parents=[verbose]
     )
     command.add_argument("--guide", choices=("v1", "v2"), default="v1", help="which user guide")
+    command.add_argument(
+        "--scenario", choices=("modify", "blue-green", "rolling"), default="modify",
+        help="the user guide's update, or a change of the VNF package",
+    )  # fmt: skip
     command.set_defaults(run=_demo)
     command = commands.add_parser(
         "emulate", help="run the embedded cluster until interrupted", parents=[verbose]
@@ -161,9 +176,15 @@ def _cluster_arguments(command: argparse.ArgumentParser) -> None:
         if option.default is False:
             add(name, action="store_true", help=text)
         else:
-            kind = type(option.default)
-            add(name, type=kind, default=option.default, metavar="N",
+            is_list = isinstance(option.default, tuple)
+            kind: Callable[[str], Any] = _listed if is_list else type(option.default)
+            add(name, type=kind, default=option.default, metavar="A,B" if is_list else "N",
                 help=f"{text} (default: %(default)s)")  # fmt: skip
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    """An option that is a list, written with commas."""
+    return tuple(filter(None, text.split(",")))
 
 
 # --- the commands -------------------------------------------------------------------------------
@@ -248,6 +269,17 @@ def _apply(parsed: argparse.Namespace, out: TextIO) -> int:
     return DONE if outcome.results else NOTHING_TO_DO
 
 
+def _change_vnfpkg(parsed: argparse.Namespace, out: TextIO) -> int:
+    options = _options(parsed)
+    with _stopped_by_signals(parsed.leave_on_signal) as stop:
+        if parsed.stack:
+            with stack_command.site(parsed, options) as stack:
+                return change_command.run(parsed, stack, options, stop, out)
+        with _connected(parsed) as cluster:
+            site = change_command.site_of(parsed, cluster)
+            return change_command.run(parsed, site, options, stop, out)
+
+
 def _instance(parsed: argparse.Namespace, cluster: KubernetesCluster) -> Instance:
     from container_update.recovery import Instance  # noqa: PLC0415
     from container_update.retry import RetryingCluster  # noqa: PLC0415
@@ -258,6 +290,8 @@ def _instance(parsed: argparse.Namespace, cluster: KubernetesCluster) -> Instanc
 
 
 def _status(parsed: argparse.Namespace, out: TextIO) -> int:
+    if parsed.stack:
+        return stack_command.status(parsed, _options(parsed), out)
     with _connected(parsed) as cluster:
         status = _instance(parsed, cluster).status()
     text = json.dumps(status.as_dict(), indent=2) if parsed.output == "json" else str(status)
@@ -275,7 +309,11 @@ def _rollback(parsed: argparse.Namespace, out: TextIO) -> int:
 
 def _recover(parsed: argparse.Namespace, out: TextIO, *, back: bool) -> int:
     with _connected(parsed) as cluster, _stopped_by_signals(leave=True) as stop:
-        outcome = _instance(parsed, cluster).recover(back=back, stop=stop)
+        instance = _instance(parsed, cluster)
+        if back:
+            outcome = instance.recover(back=True, stop=stop)
+        else:
+            outcome = change_command.resume(parsed, instance, cluster, stop)
     if outcome is None:
         out.write("{}\n" if parsed.output == "json" else "No update was cut short.\n")
         return NOTHING_TO_DO
@@ -311,9 +349,13 @@ def _csar_bundle(parsed: argparse.Namespace, out: TextIO) -> int:
 
 
 def _demo(parsed: argparse.Namespace, out: TextIO) -> int:
+    from container_update.change_demo import demo_change  # noqa: PLC0415
     from container_update.demo import demo  # noqa: PLC0415
 
-    demo(parsed.guide, out)
+    if parsed.scenario == "modify":
+        demo(parsed.guide, out)
+    else:
+        demo_change(parsed.scenario, out)
     return DONE
 
 

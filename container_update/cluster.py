@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import logging
 import os
 import re
 import tempfile
@@ -29,6 +30,8 @@ from container_update.model import (
     ObjectKey,
     WatchEvent,
 )
+
+LOG = logging.getLogger(__name__)
 
 # --- ways to a cluster --------------------------------------------------------------------------
 
@@ -220,6 +223,12 @@ class KubernetesCluster:
         from kubernetes.client import rest  # noqa: PLC0415
 
         configuration.connection_pool_maxsize = options.workers + 8
+        if not configuration.verify_ssl:
+            LOG.warning(
+                "the certificate of %s is not verified, as the options or the kubeconfig say: "
+                "whoever sits between can read and change everything",
+                configuration.host,
+            )
         self._configuration = configuration
         self._authorization = authorization
         self._files = files or []

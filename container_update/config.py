@@ -13,8 +13,12 @@ from typing import Any
 GROUP = "container_update"
 """The section of the configuration file."""
 
+_MIB = 1024 * 1024
 
-def _option(default: float | int | bool, text: str, minimum: float | None = None) -> Any:
+
+def _option(
+    default: float | int | bool | tuple[str, ...], text: str, minimum: float | None = None
+) -> Any:
     return field(default=default, metadata={"help": text, "min": minimum})
 
 
@@ -43,6 +47,32 @@ class Options:
     request_timeout: float = _option(30.0, "How long one request to the API server may take.", 1)
     page_size: int = _option(500, "How many objects one page of a list holds.", 1)
     watch_seconds: float = _option(300.0, "How long one watch lasts before it is renewed.", 1)
+    drain_seconds: float = _option(
+        15.0,
+        "How long the old pods of a Blue-Green change stay after the traffic was switched: until "
+        "every node has heard of it and open requests are answered.",
+        0,
+    )
+    coordination_seconds: float = _option(
+        300.0, "How long a coordination script of a change of the package may run.", 1
+    )
+    url_schemes: tuple[str, ...] = _option(
+        ("http", "https"), "Schemes that a def-file's URL may have: http, https, file."
+    )
+    url_hosts: tuple[str, ...] = _option(
+        (),
+        "Hosts that def-files may be fetched from, by name or address, as their URLs spell it. "
+        "None: every host that has only public addresses.",
+    )
+    url_seconds: float = _option(30.0, "How long it may take to fetch a def-file.", 0.1)
+    url_bytes: int = _option(8 * _MIB, "How big a def-file at a URL may be.", 1)
+    package_files: int = _option(20_000, "How many files a package may have.", 1)
+    package_bytes: int = _option(64 * 1024 * _MIB, "How big all files of a package may be.", 1)
+    def_file_bytes: int = _option(8 * _MIB, "How big a def-file or definitions file may be.", 1)
+    yaml_values: int = _option(
+        500_000, "How many values a def-file may hold, with its aliases written out.", 1
+    )
+    yaml_depth: int = _option(100, "How deep mappings and lists may lie inside each other.", 1)
     insecure_skip_tls_verify: bool = _option(
         False, "Do not verify the API server's certificate. Never in production."
     )
@@ -58,19 +88,23 @@ class Options:
         """The options of an ``oslo_config.cfg.ConfigOpts``; registers them where needed."""
         conf.register_opts(_oslo_options(), group=GROUP)
         section: Mapping[str, Any] = conf[GROUP]
-        return cls(**{option.name: section[option.name] for option in fields(cls)})
+        values: dict[str, Any] = {option.name: section[option.name] for option in fields(cls)}
+        lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
+        return cls(**{**values, **lists})
 
 
 def _oslo_options() -> list[Any]:
     from oslo_config import cfg  # noqa: PLC0415
 
-    kinds = {bool: cfg.BoolOpt, int: cfg.IntOpt, float: cfg.FloatOpt}
+    kinds = {bool: cfg.BoolOpt, int: cfg.IntOpt, float: cfg.FloatOpt, tuple: cfg.ListOpt}
     options = []
     for option in fields(Options):
         kind: Any = kinds[type(option.default)]
         bounds = {} if option.metadata["min"] is None else {"min": option.metadata["min"]}
         text = option.metadata["help"]
-        options.append(kind(option.name, default=option.default, help=text, **bounds))
+        value: Any = option.default
+        default = list(value) if isinstance(value, tuple) else value
+        options.append(kind(option.name, default=default, help=text, **bounds))
     return options
 
 

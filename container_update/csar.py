@@ -14,7 +14,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from container_update import archive, remote, sol004, vnfd
+from container_update import archive, kubeyaml, remote, sol004, vnfd
+from container_update.config import Options
 from container_update.errors import PackageError
 from container_update.sol004 import Artifact
 from container_update.vnfd import Flavour, InterfaceScript
@@ -32,6 +33,27 @@ class Settings:
 
     limits: archive.Limits = field(default_factory=archive.Limits)
     urls: remote.Rules = field(default_factory=remote.Rules)
+    yaml: kubeyaml.Limits = field(default_factory=kubeyaml.Limits)
+
+    @classmethod
+    def of(cls, options: Options) -> Settings:
+        """The bounds that the operator has set."""
+        return cls(
+            archive.Limits(
+                files=options.package_files,
+                total_size=options.package_bytes,
+                read_size=options.def_file_bytes,
+            ),
+            remote.Rules(
+                schemes=frozenset(options.url_schemes),
+                hosts=frozenset(options.url_hosts),
+                seconds=options.url_seconds,
+                size=options.url_bytes,
+            ),
+            kubeyaml.Limits(
+                size=options.def_file_bytes, nodes=options.yaml_values, depth=options.yaml_depth
+            ),
+        )
 
 
 @contextmanager
@@ -74,6 +96,10 @@ class Csar:
         """The folder, or None where the package is a zip."""
         path = Path(self.source)
         return path if path.is_dir() else None
+
+    def names(self) -> Sequence[str]:
+        """The paths of all its files, sorted."""
+        return self._files.names()
 
     def has(self, path: str) -> bool:
         """Whether the package has this path; URLs are taken to exist."""
@@ -142,7 +168,9 @@ class Csar:
     @cached_property
     def flavours(self) -> tuple[Flavour, ...]:
         """The deployment flavours; none where the package has no VNFD."""
-        return vnfd.flavours(self.entry_definitions, self.read) if self.entry_definitions else ()
+        if not self.entry_definitions:
+            return ()
+        return vnfd.flavours(self.entry_definitions, self.read, self.settings.yaml)
 
     @property
     def vnfd_id(self) -> str:

@@ -100,24 +100,26 @@ def embedded_cluster(*, port: int = 0, nodes: int = 1) -> EmbeddedCluster:
 
 def _run(guide: Guide, cluster: KubernetesCluster, out: TextIO) -> Outcome:
     request = guide.update_request()
-    _title(out, "The CNF as its old package describes it")
+    title(out, "The CNF as its old package describes it")
     instantiate(request.old, cluster, def_files=request.def_files, instance_id=request.instance_id)
-    _show(cluster, out)
-    _title(out, "The update")
+    show(cluster, out)
+    title(out, "The update")
     outcome = update(request, cluster)
     out.write(f"{report.plan_text(outcome.plan)}\n\n{report.outcome_text(outcome)}\n")
-    _title(out, "The CNF after the update")
-    _show(cluster, out)
-    _title(out, "What restarted, and what did not")
+    title(out, "The CNF after the update")
+    show(cluster, out)
+    title(out, "What restarted, and what did not")
     out.write(_summary(outcome) + "\n")
     return outcome
 
 
-def _title(out: TextIO, text: str) -> None:
+def title(out: TextIO, text: str) -> None:
+    """A heading."""
     out.write(f"\n{text}\n{'=' * len(text)}\n\n")
 
 
-def _show(cluster: KubernetesCluster, out: TextIO) -> None:
+def show(cluster: KubernetesCluster, out: TextIO) -> None:
+    """Tables of the CNF in the namespace default: configuration, pods, workloads."""
     now = datetime.now(timezone.utc)
 
     def every(kind: str, group: str = "") -> list[Json]:

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from container_update import diff, workload
+from container_update import diff, whole, workload
 from container_update.model import Json, Step
 
 _CONTENT = ("data", "binaryData", "type", "immutable")
@@ -34,7 +34,9 @@ def desired(step: Step, live: Json) -> Json:
     """The live object as the step wants it, with the resourceVersion that was read."""
     if step.is_config:
         assert step.content is not None, "a configuration step always has its manifest"
-        return _with_content(live, step.content)
+        return _without(_with_content(live, step.content), step.dropped)
+    if step.whole:
+        return whole.desired(step, live)
     changed = workload.with_images(live, step.images)
     return changed if step.digest is None else workload.with_digest(changed, step.digest)
 
@@ -44,7 +46,9 @@ def restored(step: Step, live: Json) -> Json:
     assert step.before is not None, "what was created is deleted, not restored"
     if step.is_config:
         assert step.content is not None, "a configuration step always has its manifest"
-        return _with_content_of_before(step.before, step.content, live)
+        return _with_content_of_before(step.before, step, live)
+    if step.whole:
+        return whole.restored(step, live)
     before = diff.images(step.before)
     images = {name: before[name] for name in step.images if name in before}
     changed = workload.with_images(live, images)
@@ -55,17 +59,40 @@ def restored(step: Step, live: Json) -> Json:
 
 def is_applied(step: Step, live: Json) -> bool:
     """The live object is as the step wants it already."""
+    if step.whole and not step.is_config:
+        return whole.is_applied(step, live)
     return _same(step, desired(step, live), live)
 
 
 def is_restored(step: Step, live: Json) -> bool:
     """The live object is as it was before the step."""
+    if step.whole and not step.is_config:
+        return whole.is_restored(step, live)
     return _same(step, restored(step, live), live)
+
+
+def is_ours(step: Step, live: Json) -> bool:
+    """What the step wrote is there, to be taken back."""
+    if step.whole and not step.is_config:
+        return whole.is_ours(step, live)
+    return is_applied(step, live)
+
+
+def is_none_of(step: Step, live: Json) -> bool:
+    """Nothing that the step writes is in the workload (any more)."""
+    if step.whole:
+        return not whole.is_ours(step, live)
+    images = diff.images(live)
+    return not any(images.get(name) == image for name, image in step.images.items()) and (
+        step.digest is None or workload.digest_of(live) != step.digest
+    )
 
 
 def is_untouched(step: Step, live: Json) -> bool:
     """Nobody else changed, since the plan was made, what the step is to change."""
     assert step.before is not None, "there was an object"
+    if step.whole and not step.is_config:
+        return whole.is_untouched(step, live)
     if step.before["metadata"]["uid"] != live["metadata"]["uid"]:
         return False
     return _same(step, step.before, live)
@@ -73,7 +100,8 @@ def is_untouched(step: Step, live: Json) -> bool:
 
 def _same(step: Step, one: Json, other: Json) -> bool:
     if step.is_config:
-        return diff.content(one) == diff.content(other)
+        same = diff.content(one) == diff.content(other)
+        return same and (not step.whole or _same_metadata(step, one, other))
     names = step.images
     one_images, other_images = diff.images(one), diff.images(other)
     return all(one_images.get(name) == other_images.get(name) for name in names) and (
@@ -90,7 +118,7 @@ def _with_content(live: Json, manifest: Json) -> Json:
     for field in _CONTENT:
         _copy_field(manifest, changed, field)
     if manifest.get("kind") == "Secret":
-        _fold_string_data(manifest, changed)
+        _copy_field(manifest, changed, "stringData")  # the server lays it over data
     metadata = changed["metadata"]
     for field in _OVERLAID:
         merged = {**(metadata.get(field) or {}), **(manifest["metadata"].get(field) or {})}
@@ -99,15 +127,34 @@ def _with_content(live: Json, manifest: Json) -> Json:
     return changed
 
 
-def _with_content_of_before(before: Json, manifest: Json, live: Json) -> Json:
-    """The content of before, and its labels and annotations where the manifest's were laid over."""
+def _with_content_of_before(before: Json, step: Step, live: Json) -> Json:
+    """The content of before, and its labels and annotations where the step changed them."""
     changed = copy.deepcopy(live)
     for field in _CONTENT:
         _copy_field(before, changed, field)
-    for field in _OVERLAID:
-        for name in manifest["metadata"].get(field) or ():
-            target = changed["metadata"].setdefault(field, {})
-            _copy_field(before["metadata"].get(field) or {}, target, name)
+    for field, name in _metadata_of(step):
+        target = changed["metadata"].setdefault(field, {})
+        _copy_field(before["metadata"].get(field) or {}, target, name)
+    return changed
+
+
+def _metadata_of(step: Step) -> list[tuple[str, str]]:
+    """(field, name) of each label and annotation that a configuration step writes or takes away."""
+    metadata = (step.content or {})["metadata"]
+    written = [(field, name) for field in _OVERLAID for name in metadata.get(field) or ()]
+    return [*written, *step.dropped]
+
+
+def _same_metadata(step: Step, one: Json, other: Json) -> bool:
+    def value(body: Json, field: str, name: str) -> Any:
+        return (body["metadata"].get(field) or {}).get(name)
+
+    return all(value(one, *place) == value(other, *place) for place in _metadata_of(step))
+
+
+def _without(changed: Json, dropped: tuple[tuple[str, str], ...]) -> Json:
+    for field, name in dropped:
+        (changed["metadata"].get(field) or {}).pop(name, None)
     return changed
 
 
@@ -116,13 +163,6 @@ def _copy_field(source: Mapping[str, Any], target: Json, field: str) -> None:
         target.pop(field, None)
     else:
         target[field] = copy.deepcopy(source[field])
-
-
-def _fold_string_data(manifest: Json, changed: Json) -> None:
-    """``stringData`` is only merged by the server, so that a key gone from it would stay."""
-    changed.pop("stringData", None)
-    if manifest.get("stringData"):
-        changed["stringData"] = dict(manifest["stringData"])
 
 
 def new_object(body: Json, namespace: str, labels: Mapping[str, str]) -> Json:

@@ -1,4 +1,4 @@
-"""Run a Plan against a cluster: all configuration, then the workloads, several at a time.
+"""Run a Plan against a cluster: stage by stage, several workloads at a time.
 
 On failure everything that was begun is undone, and the error says what became of it.
 """
@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 from container_update.config import Options
 from container_update.errors import (
@@ -21,26 +22,33 @@ from container_update.errors import (
 )
 from container_update.informer import Informer
 from container_update.model import (
+    Action,
     Cluster,
     Collection,
     ObjectKey,
     Outcome,
     Plan,
     Progress,
+    Stage,
     Step,
     StepResult,
     StepState,
 )
-from container_update.plan import collections
+from container_update.objects import Objects
+from container_update.plan import collections, traffic
 from container_update.restart import ChangedByAnotherError, Restarter
 from container_update.stopping import Stop
-from container_update.undo import Undo
+from container_update.undo import Undo, Undone
+from container_update.undo_change import ChangeUndo
 from container_update.waiting import AbortedError, Clock, NotReadyError, Waiter
 
 LOG = logging.getLogger(__name__)
 
 _UNDO_GRACE = 30.0
 """While undoing, pods show the trouble of the failed update until their kubelet has caught up."""
+
+Place = tuple[ObjectKey, Action]
+"""What tells the steps of a plan apart."""
 
 _STEP_ERRORS = (ClusterError, ChangedByAnotherError, NotReadyError, AbortedError)
 
@@ -62,6 +70,7 @@ class Execution:
     :param stop: ends the run early.
     :param before_undo: called once, before anything is put back.
     :param progress: told each step's result when it ends.
+    :param leave_failed: what a failure leaves is kept for a rollback or a resume, not undone.
     """
 
     plan: Plan
@@ -73,9 +82,12 @@ class Execution:
     before_undo: Callable[[], object] = _nothing
     progress: Progress = _no_progress
     clock: Clock = time.monotonic
+    leave_failed: bool = False
 
     def __post_init__(self) -> None:
-        self._results: dict[ObjectKey, StepResult] = {}
+        self._resumed = False
+        self._results: dict[Place, StepResult] = {}
+        self._advanced: set[Stage] = set()
         self._waiter = Waiter(self.informer, self.options.grace_period, self.clock)
 
     def run(self, *, resumed: bool = False) -> tuple[StepResult, ...]:
@@ -88,22 +100,55 @@ class Execution:
         :raises UpdateInterruptedError: stopped, and put back or left as asked.
         :raises LockLostError: another may be going on with it.
         """
+        self.begin(resumed=resumed)
+        for stage in Stage:
+            self.advance(stage)
+        return self.results
+
+    def begin(self, *, resumed: bool = False) -> None:
+        """Be ready to :meth:`advance`; *resumed* as for :meth:`run`."""
+        self._resumed = resumed
         self._restarter = Restarter(self.cluster, self._waiter, self.plan.instance_id, resumed)
-        config = [step for step in self.plan.steps if step.is_config]
-        workloads = [step for step in self.plan.steps if not step.is_config]
-        self.informer.watch(followed(workloads))
+        self.informer.watch(followed([s for s in self.plan.steps if not s.is_config]))
         self.stop.on_request(self._waiter.abort)
+
+    def advance(self, stage: Stage) -> None:
+        """Carry out the steps of one stage; raises as :meth:`run` does."""
+        steps = [step for step in self.plan.steps if step.stage is stage]
         try:
-            self._run_all(config)
-            if not self._failed():
-                self._run_all(workloads)
+            self._run_all(steps)
         except BaseException:
             self.undo("interrupted", self._begun())
             raise
         failed = self._failed()
-        if failed or len(self._results) < len(self.plan.steps):
+        if failed or any(step.place not in self._results for step in steps):
             self._fail(failed)
-        return tuple(self._results[step.key] for step in self.plan.steps)
+        self._advanced.add(stage)
+
+    def skip(self, stage: Stage) -> None:
+        """Count the steps of a stage as done: by a run before this one, which was cut short."""
+        for step in self.plan.steps:
+            if step.stage is stage:
+                self._results[step.place] = StepResult(step, StepState.DONE, "done before")
+
+    def linger(self, seconds: float) -> None:
+        """Wait, unless the run is stopped; raises as :meth:`run` does."""
+        deadline = self.clock() + seconds
+        try:
+            while (left := deadline - self.clock()) > 0:
+                self._waiter.pause(left)
+        except AbortedError:
+            self._fail([])
+
+    def give_up(self, cause: str) -> NoReturn:
+        """End the run because of something beside its steps; raises as :meth:`run` does."""
+        self.refuse_if_lost()
+        self._end(cause, UpdateFailedError)
+
+    @property
+    def results(self) -> tuple[StepResult, ...]:
+        """What became of each step so far, in the order of the plan."""
+        return self._outcome({}).results
 
     def undo(self, cause: str, steps: Sequence[Step]) -> tuple[StepResult, ...]:
         """Put these steps of the plan back, as far as they were done."""
@@ -111,8 +156,12 @@ class Execution:
         self.before_undo()
         self.informer.watch(followed([step for step in steps if not step.is_config]))
         waiter = Waiter(self.informer, max(self.options.grace_period, _UNDO_GRACE), self.clock)
+        self.stop.on_request(lambda: waiter.abort() if self.stop.lost else None)
         restarter = Restarter(self.cluster, waiter, self.plan.instance_id)
         undo = Undo(restarter, self.pods_before, self.options.workers)
+        if any(step.whole for step in steps):
+            drain = self.options.drain_seconds
+            undo = ChangeUndo(restarter, self.pods_before, self.options.workers, drain)
         return undo.run(steps, self.clock() + self.options.undo_timeout)
 
     # --- the steps ------------------------------------------------------------------------------
@@ -126,61 +175,93 @@ class Execution:
                 raise
 
     def _run(self, step: Step) -> None:
-        if self._waiter.aborted.is_set():
+        if self.stop or self._waiter.aborted.is_set():
             return
         began = self.clock()
         state, message = StepState.DONE, ""
-        self._results[step.key] = StepResult(step, StepState.FAILED, "interrupted")
+        self._results[step.place] = StepResult(step, StepState.FAILED, "interrupted")
         try:
-            if step.is_config:
-                self._restarter.write_config(step)
-            else:
-                old_pods = self.pods_before.get(step.key, frozenset())
-                self._restarter.restart(step, old_pods, began + self.options.timeout)
+            self._carry_out(step, began + self.options.timeout)
         except _STEP_ERRORS as error:
             state, message = StepState.FAILED, str(error)
             if not isinstance(error, AbortedError):
                 LOG.error("%s: %s failed: %s", step.key, step.action.value, error)
                 self._waiter.abort()
         result = StepResult(step, state, message, self.clock() - began)
-        self._results[step.key] = result
+        self._results[step.place] = result
         self.progress(result)
         LOG.info("%s: %s: %s (%.1f s)", step.key, step.action.value, state.value, result.seconds)
+
+    def _carry_out(self, step: Step, deadline: float) -> None:
+        objects = Objects(self._restarter)
+        if step.stage is Stage.REMOVE:
+            objects.delete(step, deadline)
+        elif step.stage is Stage.SWITCH:
+            objects.switch(step, self._leaving(), deadline)
+        elif step.is_config:
+            self._restarter.write_config(step)
+        elif step.stage is Stage.OBJECTS:
+            objects.write(step)
+        elif step.action is Action.CREATE:
+            objects.create_workload(step, deadline)
+        else:
+            old_pods = self.pods_before.get(step.key, frozenset())
+            self._restarter.restart(step, old_pods, deadline)
+
+    def _leaving(self) -> frozenset[str]:
+        """The pods of the workloads that the plan deletes."""
+        removed = [step.key for step in self.plan.steps if step.stage is Stage.REMOVE]
+        return frozenset(uid for key in removed for uid in self.pods_before.get(key, ()))
 
     # --- failure --------------------------------------------------------------------------------
 
     def _begun(self) -> list[Step]:
-        return [step for step in self.plan.steps if step.key in self._results]
+        """The steps that may have been done, in this run or in the one before it."""
+        return [step for step in self.plan.steps if self._resumed or self._may_be_done(step)]
+
+    def _may_be_done(self, step: Step) -> bool:
+        """By this run, or by a coordination script, which may switch over by itself."""
+        by_script = step.stage is Stage.SWITCH and Stage.WORKLOADS in self._advanced
+        return by_script or step.place in self._results
 
     def _failed(self) -> list[StepResult]:
         """The failed steps, the cause before those that were only aborted."""
         failed = [r for r in self._results.values() if r.state is StepState.FAILED]
         return sorted(failed, key=lambda result: not result.message)
 
-    def _fail(self, failed: Sequence[StepResult]) -> None:
+    def _fail(self, failed: Sequence[StepResult]) -> NoReturn:
         causes = [result for result in failed if result.message]
+        self.refuse_if_lost()
+        if causes:
+            what = f"{causes[0].step.key} failed: {causes[0].message}"
+        else:
+            what = f"The update was stopped: {self.stop.reason}"
+        self._end(what, UpdateFailedError if causes else UpdateInterruptedError)
+
+    def _end(self, what: str, error: type[UpdateFailedError]) -> NoReturn:
+        """Undo, or leave it as it is where so asked; raise either way."""
+        interrupted = error is UpdateInterruptedError
+        if (self.stop.leave and interrupted) or (self.leave_failed and not interrupted):
+            raise error(
+                f"{what}. It is left as it is: go on with container-update resume, or go back with "
+                "container-update rollback",
+                self._outcome({}),
+            )
+        self._raise_undone(what, error)
+
+    def refuse_if_lost(self) -> None:
+        """Another may be going on by now: raises LockLostError."""
         if self.stop.lost:
             raise LockLostError(
                 f"{self.stop.reason}: stopped where it was; see container-update status, then "
                 "resume or rollback"
             )
-        if causes:
-            what = f"{causes[0].step.key} failed: {causes[0].message}"
-        else:
-            what = f"The update was stopped: {self.stop.reason}"
-        if self.stop.leave and not causes:
-            raise UpdateInterruptedError(
-                f"{what}. It is left as it is: go on with container-update resume, or go back with "
-                "container-update rollback",
-                self._outcome({}),
-            )
-        error = UpdateFailedError if causes else UpdateInterruptedError
-        self._raise_undone(what, error)
 
-    def _raise_undone(self, what: str, error: type[UpdateFailedError]) -> None:
+    def _raise_undone(self, what: str, error: type[UpdateFailedError]) -> NoReturn:
         undone = self.undo(what, self._begun())
-        outcome = self._outcome({result.step.key: result for result in undone})
+        outcome = self._outcome({result.step.place: result for result in undone})
         could_not = [result for result in undone if result.state is StepState.UNDO_FAILED]
+        self.refuse_if_lost()
         if could_not:
             objects = "; ".join(f"{result.step.key}: {result.message}" for result in could_not)
             raise UndoIncompleteError(
@@ -188,23 +269,27 @@ class Execution:
                 "container-update rollback, or the update again",
                 outcome,
             )
+        theirs = [str(r.step.key) for r in undone if r.message == Undone.THEIRS.value]
+        kept = f"; {', '.join(theirs)}: left as changed by another" if theirs else ""
         raise error(
-            f"{what}. Everything is as before ({len(undone)} objects looked at). Correct the cause "
-            "and run the update again",
+            f"{what}. Everything is as before ({len(undone)} objects looked at{kept}). Correct the "
+            "cause and run the update again",
             outcome,
         )
 
-    def _outcome(self, undone: Mapping[ObjectKey, StepResult]) -> Outcome:
+    def _outcome(self, undone: Mapping[Place, StepResult]) -> Outcome:
         def result(step: Step) -> StepResult:
-            known = undone.get(step.key) or self._results.get(step.key)
+            known = undone.get(step.place) or self._results.get(step.place)
             return known or StepResult(step, StepState.NOT_STARTED)
 
         return Outcome(self.plan, tuple(result(step) for step in self.plan.steps))
 
 
 def followed(workloads: Sequence[Step]) -> frozenset[Collection]:
-    """What to watch for these workloads: their kinds, their pods, a Deployment's ReplicaSets."""
-    return collections(step.key for step in workloads if step.key.kind != "CronJob")
+    """What to watch for these: their kinds, their pods, a Deployment's ReplicaSets, and where the
+    traffic of Services goes."""
+    keys = [step.key for step in workloads if step.key.kind != "CronJob"]
+    return collections(keys) | traffic(keys)
 
 
 def pods_by_workload(plan: Plan, informer: Informer) -> dict[ObjectKey, frozenset[str]]:

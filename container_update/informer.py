@@ -64,6 +64,12 @@ class Informer:
         with self.changed:
             return self._objects.get(key)
 
+    def all(self, collection: Collection) -> tuple[Json, ...]:
+        """Every object of a collection, as last seen."""
+        with self.changed:
+            keys = [key for key in self._objects if Collection.of(key) == collection]
+            return tuple(self._objects[key] for key in sorted(keys))
+
     def pods_of(self, workload: Json) -> tuple[Json, ...]:
         """The pods that a workload controls, as last seen, by owner references."""
         with self.changed:

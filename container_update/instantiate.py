@@ -37,11 +37,13 @@ def instantiate(  # noqa: PLR0913
     :raises ClusterError: an object could not be created, there is one already for example.
     :raises PlanError: a workload did not get ready.
     """
-    with csar.open_package(package) as opened:
+    with csar.open_package(package, settings=csar.Settings.of(options)) as opened:
         created = [
             manifest
             for path in def_files or opened.manifest_files()
-            for manifest in manifests.parse(opened.read(path), path, namespace)
+            for manifest in manifests.parse(
+                opened.read(path), path, namespace, limits=opened.settings.yaml
+            )
         ]
     labels = {INSTANCE_LABEL: instance_id} if instance_id else {}
     for manifest in created:

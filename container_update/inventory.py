@@ -36,7 +36,8 @@ def vnfcs(
     """The live pods of every VDU: not being deleted, not ended, by name.
 
     :param vdus: VDU id to the name of its workload (the VDU node's ``properties.name``).
-    :param manifests: the CNF's manifests in force.
+    :param manifests: the CNF's manifests in force, each under the identity that its object has in
+        the cluster.
     :param live: the live objects by identity, Pods and ReplicaSets among them.
     """
     pods = [body for key, body in live.items() if key.kind == "Pod" and not key.group]
@@ -52,8 +53,11 @@ def vnfcs(
 
 def _workloads_named(name: str, manifests: Sequence[Manifest]) -> list[ObjectKey]:
     kept = ("Pod", "Deployment", "DaemonSet", "ReplicaSet", "StatefulSet")
-    keys = (m.key for m in manifests if m.key.is_workload and m.key.kind in kept)
-    return [key for key in keys if key.name == name]
+    return [
+        m.key
+        for m in manifests
+        if m.key.is_workload and m.key.kind in kept and m.body["metadata"]["name"] == name
+    ]
 
 
 def _counts(pod: Json) -> bool:

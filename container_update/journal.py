@@ -32,7 +32,7 @@ _PART_BYTES = 700_000
 """What one Secret holds; the API server allows 1 MiB for all of its data."""
 
 _LABEL = "container-update/journal"
-_FORMAT = 1
+_FORMAT = 2
 
 
 class Phase(enum.Enum):
@@ -59,6 +59,10 @@ class Record:
     instance_id: str | None
     phase: Phase = Phase.UPDATE
     def_files: tuple[str, ...] = field(default=())
+    context: Mapping[str, Any] = field(default_factory=dict)
+    """What a change of the package needs beside its steps, as plain values; empty for others."""
+    milestones: frozenset[str] = frozenset()
+    """What was passed on the way beside the steps."""
 
     def summary(self) -> str:
         """The record for people: objects and actions, no content."""
@@ -100,12 +104,13 @@ def encode(record: Record) -> bytes:
         "instanceId": record.instance_id,
         "defFiles": list(record.def_files),
         "steps": [_step_to_json(step) for step in record.steps],
+        "context": dict(record.context),
         "podsBefore": [[asdict(key), sorted(uids)] for key, uids in record.pods_before.items()],
     }
     return gzip.compress(json.dumps(body).encode(), mtime=0)
 
 
-def decode(data: bytes, phase: Phase) -> Record:
+def decode(data: bytes, phase: Phase, milestones: frozenset[str] = frozenset()) -> Record:
     """The record of :func:`encode`.
 
     :raises ContainerUpdateError: written by another version of this program.
@@ -126,6 +131,8 @@ def decode(data: bytes, phase: Phase) -> Record:
         instance_id=body["instanceId"],
         phase=phase,
         def_files=tuple(body["defFiles"]),
+        context=body["context"],
+        milestones=milestones,
     )
 
 
@@ -142,6 +149,8 @@ def _step_to_json(step: Step) -> Json:
         "images": dict(step.images),
         "digest": step.digest,
         "reasons": [reason.text for reason in step.reasons],
+        "whole": step.whole,
+        "dropped": list(step.dropped),
     }
 
 
@@ -154,6 +163,8 @@ def _step_of_json(body: Json) -> Step:
         images=body["images"],
         digest=body["digest"],
         reasons=tuple(Reason(text) for text in body["reasons"]),
+        whole=body["whole"],
+        dropped=tuple((field, name) for field, name in body["dropped"]),
     )
 
 
@@ -191,7 +202,8 @@ class Journal:
             raise ContainerUpdateError(
                 f"{self._key(0)}: the journal is damaged: put the CNF right by hand, then delete it"
             )
-        return decode(data, Phase(_text(head, "phase")))
+        milestones = frozenset(_text(head, "milestones").split())
+        return decode(data, Phase(_text(head, "phase")), milestones)
 
     def write(self, record: Record) -> None:
         """Begin: keep the record.
@@ -226,11 +238,28 @@ class Journal:
 
     def set_phase(self, record: Record, phase: Phase) -> Record:
         """Turn the way; the record as it is now."""
-        head = self.cluster.get(self._key(0))
-        if head is not None and _text(head, "phase") != phase.value:
-            head["data"]["phase"] = base64.b64encode(phase.value.encode()).decode()
-            self.cluster.replace(head)
+        self._set("phase", phase.value)
         return replace(record, phase=phase)
+
+    def pass_milestone(self, record: Record, milestone: str) -> Record:
+        """Note that it was passed (a word without spaces); the record as it is now."""
+        milestones = record.milestones | {milestone}
+        self._set("milestones", " ".join(sorted(milestones)))
+        return replace(record, milestones=milestones)
+
+    def _set(self, name: str, value: str) -> None:
+        try:
+            self._set_once(name, value)
+        except ClusterError as error:
+            if error.status != 409:
+                raise
+            self._set_once(name, value)  # written meanwhile, perhaps by us: look again
+
+    def _set_once(self, name: str, value: str) -> None:
+        head = self.cluster.get(self._key(0))
+        if head is not None and _text(head, name) != value:
+            head["data"][name] = base64.b64encode(value.encode()).decode()
+            self.cluster.replace(head)
 
     def remove(self, record: Record) -> None:
         """End: the update is finished or undone."""

@@ -42,6 +42,10 @@ _BASES = (16, 8, 2, 10)
 """What each group of _INTEGER but its first, the sign, is written in."""
 _FLOAT = re.compile(r"[-+]?(\.\d+|\d+(\.\d*)?)([eE][-+]?\d+)?", re.ASCII)
 _NO_NUMBER_IN_JSON = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_LONGEST_KEY = 1024
+_TAGGED = "this tag has no meaning in JSON: remove it, or quote a text with !"
+"""Names of tags, anchors and aliases are not told: they may be passwords without quotes."""
 _TEXT = ("str", "timestamp")
 _TYPES: dict[str, tuple[type, ...]] = {
     "": (str, int, float, bool, type(None)),
@@ -99,11 +103,11 @@ def documents(text: bytes, path: str, limits: Limits) -> Iterator[Document]:
         mark = error.problem_mark or error.context_mark
         where = f"{path}:{_line(mark)}" if mark else path
         problem = ", ".join(part for part in (error.context, error.problem) if part)
-        raise PackageError(f"{where}: no valid YAML: {problem}") from error
-    except (yaml.YAMLError, UnicodeError) as error:
+        raise PackageError(f"{where}: no valid YAML: {problem}") from None  # it may quote
+    except (yaml.YAMLError, UnicodeError):
         raise PackageError(
             f"{path}: no valid YAML: the file must be text in UTF-8 without control characters"
-        ) from error
+        ) from None
 
 
 def _line(mark: Any) -> int:
@@ -210,7 +214,7 @@ class _Builder:
         is_mapping = isinstance(event, yaml.MappingStartEvent)
         allowed = _TAG + ("map" if is_mapping else "seq")
         if event.tag not in (None, "!", allowed):
-            raise self._fail(line, f"the tag {event.tag} has no meaning in JSON: remove it")
+            raise self._fail(line, _TAGGED)
         self._count(1, 1, line)
         if event.anchor:
             self.anchors[event.anchor] = None
@@ -265,6 +269,11 @@ class _Builder:
             key = str(key)
         elif not isinstance(key, str):
             raise self._fail(made.line, f"a key must be text, found {describe(key)}: quote it")
+        if len(key) > _LONGEST_KEY or _CONTROL.search(key):
+            raise self._fail(
+                made.line,
+                f"a key is text of at most {_LONGEST_KEY} characters without control characters",
+            )
         if key in frame.value:
             raise self._fail(
                 made.line, f'the key "{key}" is given twice in one mapping: remove one of them'
@@ -273,10 +282,10 @@ class _Builder:
 
     def _alias(self, name: str, line: int) -> _Value:
         if name not in self.anchors:
-            raise self._fail(line, f"the alias *{name} refers to no anchor before it")
+            raise self._fail(line, "an alias refers to no anchor before it: quote a text with *")
         target = self.anchors[name]
         if target is None:
-            raise self._fail(line, f"the anchor &{name} contains itself")
+            raise self._fail(line, "an anchor contains itself")
         self._count(target.nodes, target.height, line)
         return _Value(self._copy(target.value), line, target.nodes, target.height)
 
@@ -311,7 +320,7 @@ class _Builder:
                 line, "!!binary cannot be sent as JSON: write the base64 text, under binaryData"
             )
         if kind not in _TYPES:
-            raise self._fail(line, f"the tag {kind} has no meaning in JSON: remove it")
+            raise self._fail(line, _TAGGED)
         try:
             value = scalar(text)
         except ValueError as error:

@@ -73,11 +73,13 @@ class Lock:
         self._released.set()
         if self._renewing is not None:
             self._renewing.join(timeout=self.seconds)
-        try:
-            self.cluster.delete(self.key, uid=self._lease["metadata"]["uid"])
-        except ClusterError as failure:
-            if failure.status != 409:  # 409: it is another's by now
-                LOG.warning("%s stays until it expires: %s", self.key, failure)
+        for is_last in (False, True):
+            try:
+                self.cluster.delete(self.key, uid=self._lease["metadata"]["uid"])
+                return
+            except ClusterError as failure:
+                if is_last and failure.status != 409:  # 409: it is another's by now
+                    LOG.warning("%s stays until it expires: %s", self.key, failure)
 
     # --- taking it ------------------------------------------------------------------------------
 
@@ -108,11 +110,14 @@ class Lock:
         try:
             self._lease = self.cluster.replace(body)
         except ClusterError as error:
-            if error.status != 409:
+            now = self.cluster.get(self.key) if error.status == 409 else None
+            if now is None:
                 raise
-            raise UpdateInProgressError(
-                f"{self.key}: another took the expired lock first: try again later"
-            ) from error
+            if Holder.of(now).identity != self._identity:
+                raise UpdateInProgressError(
+                    f"{self.key}: another took the expired lock first: try again later"
+                ) from error
+            self._lease = now
 
     @property
     def _identity(self) -> str:
@@ -137,9 +142,10 @@ class Lock:
     def _renew_for_ever(self) -> None:
         good_until = self.now() + timedelta(seconds=self.seconds)
         while not self._released.wait(self.seconds / 4):
+            asked = self.now()
             try:
                 self._renew()
-                good_until = self.now() + timedelta(seconds=self.seconds)
+                good_until = asked + timedelta(seconds=self.seconds)
             except ClusterError as error:
                 if error.status in (404, 409) or self.now() >= good_until:
                     LOG.error("%s is lost: %s", self.key, error)

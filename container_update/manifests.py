@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from container_update import shapes
 from container_update.errors import PackageError
-from container_update.kubeyaml import Limits, describe, documents
+from container_update.kubeyaml import Document, Limits, describe, documents
 from container_update.model import Json, Manifest, ObjectKey, Source
 
 __all__ = ["Limits", "parse"]
@@ -27,15 +28,18 @@ def parse(
     :param path: the def-file as the package names it, for messages and sources.
     :param default_namespace: the namespace of objects that name none.
     :param limits: what the text may ask for.
-    :raises PackageError: no valid YAML, over the limits, or an object without the fields that make
-        its identity; with file and line.
+    :raises PackageError: no valid YAML, over the limits, an object without the fields that make
+        its identity, or a field of a wrong type; with file and line.
     """
-    return tuple(
-        Manifest(_identity(item, default_namespace), item.body, Source(path, item.line))
-        for document in documents(text, path, limits or Limits())
-        if document.value is not None
-        for item in _objects(_Item(document.value, path, document.line), document.line_of)
-    )
+    found = []
+    for document in documents(text, path, limits or Limits()):
+        if document.value is None:
+            continue
+        for item in _objects(_Item(document.value, path, document.line), document.line_of):
+            key = _identity(item, default_namespace)
+            _check_shape(item, key, document)
+            found.append(Manifest(key, item.body, Source(path, item.line)))
+    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,8 @@ def _objects(item: _Item, line_of: Any) -> Iterator[_Item]:
     if not isinstance(kind, str) or not kind:
         found = "none" if kind in (None, "") else describe(kind)
         raise item.wrong('a Kubernetes object with a "kind"', found)
+    if not shapes.KIND.form.fullmatch(kind):
+        raise item.wrong('a "kind" of letters and digits', "another text")
     entries = body.get("items", [] if kind == "List" else None)
     if (
         not kind.endswith("List")
@@ -76,8 +82,9 @@ def _identity(item: _Item, default_namespace: str) -> ObjectKey:
     body: Json = item.body
     metadata = body.get("metadata")
     kind = body["kind"]
-    if not isinstance(body.get("apiVersion"), str):
-        raise item.wrong(f'an "apiVersion" in the {kind}', describe(body.get("apiVersion")))
+    version = body.get("apiVersion")
+    if not isinstance(version, str) or not shapes.API_VERSION.form.fullmatch(version):
+        raise item.wrong(f'an "apiVersion" in the {kind}', describe(version))
     if not isinstance(metadata, dict):
         raise item.wrong(f'"metadata" with a name in the {kind}', describe(metadata))
     name = metadata.get("name")
@@ -93,3 +100,14 @@ def _identity(item: _Item, default_namespace: str) -> ObjectKey:
             f'text as "metadata.namespace" in the {kind} {name}', f"{describe(namespace)}: quote it"
         )
     return ObjectKey.of(body, default_namespace)
+
+
+def _check_shape(item: _Item, key: ObjectKey, document: Document) -> None:
+    found = shapes.wrong(key, item.body)
+    if found is not None:
+        line = document.line_of(found.inside)
+        hint = ": quote it" if found.expected == "text" and found.found != "a mapping" else ""
+        raise PackageError(
+            f'{item.path}:{line}: expected {found.expected} as "{found.field}" in the {key.kind}, '
+            f"found {found.found}{hint}"
+        )

@@ -153,5 +153,5 @@ def _def_files(
         homes = [new[m.key].source.path if m.key in new else path for m in manifests]
         stays = path in homes or path in staying
         result.extend([path] if stays else [])
-        result.extend(home for home in homes if home != path)
+        result.extend(homes)
     return tuple(dict.fromkeys([*result, *listed]))

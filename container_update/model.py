@@ -96,7 +96,7 @@ class Manifest:
     """One object of a def-file."""
 
     key: ObjectKey
-    body: Json
+    body: Json = field(repr=False)
     source: Source
 
 
@@ -181,6 +181,21 @@ class Action(enum.Enum):
     RECREATE_POD = "recreate pod"
     TEMPLATE = "replace template"
     """A CronJob: its next Job has the new template, running Jobs finish."""
+    HOLD = "hold to the old pods"
+    """A Service that would send traffic to the new pods as soon as they are ready."""
+    SWITCH = "switch to the new pods"
+    """A Service, or what else points at pods, once the new ones are ready."""
+    DELETE = "delete"
+
+
+class Stage(enum.IntEnum):
+    """When a step's turn comes: everything of a stage is done before the next one begins."""
+
+    OBJECTS = 1
+    """Configuration and everything else that runs no containers."""
+    WORKLOADS = 2
+    SWITCH = 3
+    REMOVE = 4
 
 
 @dataclass(frozen=True)
@@ -189,20 +204,38 @@ class Step:
 
     key: ObjectKey
     action: Action
-    before: Json | None
+    before: Json | None = field(repr=False)
     """The live object the plan was made from; None where there is none."""
-    content: Json | None = None
-    """For configuration: the manifest whose content takes effect."""
+    content: Json | None = field(default=None, repr=False)
+    """For configuration, and for a whole object: the manifest that takes effect."""
     images: Mapping[str, str] = field(default_factory=dict)
     """For a workload: container name to new image, init containers too."""
     digest: str | None = None
     """A workload: the pod template's new annotation; None where only images change."""
     reasons: tuple[Reason, ...] = ()
+    whole: bool = False
+    """Everything that the manifest says takes effect, not only content or images."""
+    dropped: tuple[tuple[str, str], ...] = ()
+    """For a whole object: ('labels' or 'annotations', name) of what only the old manifest had."""
 
     @property
     def is_config(self) -> bool:
         """The step writes a ConfigMap or Secret."""
         return self.key.is_config
+
+    @property
+    def place(self) -> tuple[ObjectKey, Action]:
+        """Tells it from every other step of its plan: a Service may be held, then switched."""
+        return self.key, self.action
+
+    @property
+    def stage(self) -> Stage:
+        """When its turn comes."""
+        if self.action is Action.DELETE:
+            return Stage.REMOVE
+        if self.action is Action.SWITCH:
+            return Stage.SWITCH
+        return Stage.WORKLOADS if self.key.is_workload else Stage.OBJECTS
 
 
 @dataclass(frozen=True)
@@ -212,7 +245,7 @@ class Plan:
     namespace: str
     instance_id: str | None
     steps: tuple[Step, ...]
-    """In order: configuration first, then workloads."""
+    """In the order of their stages: configuration first, then workloads."""
     unchanged: tuple[ObjectKey, ...] = ()
     """Objects of the CNF that the update has no reason to touch."""
     ignored: tuple[Note, ...] = ()

@@ -51,6 +51,20 @@ def collections(keys: Iterable[ObjectKey]) -> frozenset[Collection]:
     return frozenset(needed)
 
 
+def traffic(keys: Iterable[ObjectKey]) -> frozenset[Collection]:
+    """What has to be read to know which pods the Services among these objects send traffic to."""
+    return frozenset(
+        collection
+        for key in keys
+        if key.group == "" and key.kind == "Service"
+        for collection in (
+            Collection.of(key),
+            Collection("", "Pod", key.namespace),
+            Collection("discovery.k8s.io", "EndpointSlice", key.namespace),
+        )
+    )
+
+
 def make_plan(
     matching: Matching, live: Live, *, namespace: str, instance_id: str | None = None
 ) -> Plan:
@@ -61,7 +75,7 @@ def make_plan(
     :raises PackageError: a manifest is wrong (a container vanished, a value is no string).
     :raises PlanError: an object is in no state to be changed; the message names it.
     """
-    planner = _Planner(matching, live, instance_id)
+    planner = Planner(matching, live, instance_id)
     config = planner.config_steps()
     workloads = planner.workload_steps()
     steps = (*config, *workloads)
@@ -114,7 +128,7 @@ def _in_force(matching: Matching) -> Iterator[Manifest]:
 
 
 @dataclass(frozen=True)
-class _ConfigUse:
+class ConfigUse:
     """A changed object as a workload's live pod spec uses it."""
 
     use: references.Use
@@ -122,6 +136,7 @@ class _ConfigUse:
 
     @property
     def reason(self) -> Reason:
+        """Why the workload restarts for it."""
         what, key = self.use.what, self.change.key
         if self.change.how is ConfigChange.CREATE:
             return Reason(f"{what} uses {self._used} {key}, which appears")
@@ -140,7 +155,7 @@ class _ConfigUse:
         return f"key{'s' if len(keys) > 1 else ''} {', '.join(sorted(keys))} of"
 
 
-class _Planner:
+class Planner:
     """The decisions for one update; collects the notes on the way."""
 
     def __init__(self, matching: Matching, live: Live, instance_id: str | None) -> None:
@@ -161,23 +176,38 @@ class _Planner:
                 where = "the new package does not have it: left alone"
                 self.notes.append(Note(old.key, where))
             elif old.key.is_config:
-                steps += self._config_step(new)
+                steps += self.config_step(new)
         for new in self.matching.added:
-            steps += self._config_step(new)
+            step = self.config_step(new)
+            if step:
+                self._refuse_foreign(new)
+            steps += step
         return steps
 
-    def _config_step(self, new: Manifest) -> list[Step]:
+    def config_step(self, new: Manifest) -> list[Step]:
+        """The step that brings one object to its new content; none where it has it."""
         live = self.live.get(new.key)
         change = diff.config_change(new, live)
         if change is None:
             return []
         if live is not None:
-            self._refuse_unfit(new.key, live)
+            self.refuse_unfit(new.key, live)
         self.changes[new.key] = change
         self.opt_outs[new.key] = _opt_out(new.body) or _opt_out(live or {})
         action = Action[change.how.name]
         reasons = tuple(Reason(detail) for detail in change.details)
         return [Step(new.key, action, before=live, content=new.body, reasons=reasons)]
+
+    def _refuse_foreign(self, new: Manifest) -> None:
+        """What the CNF did not have and the cluster has under that name is somebody else's."""
+        live = self.live.get(new.key)
+        labels = (live or {}).get("metadata", {}).get("labels") or {}
+        if live is not None and self.instance_id and labels.get(INSTANCE_LABEL) is None:
+            raise PlanError(
+                f"{new.key} ({new.source}) is new in the package, and the cluster has one that "
+                f"does not bear the label {INSTANCE_LABEL}: give it another name, or label it if it "
+                "is this instance's"
+            )
 
     # --- workloads ------------------------------------------------------------------------------
 
@@ -207,7 +237,7 @@ class _Planner:
         self, old: Manifest, changes: Sequence[ImageChange], live: Json
     ) -> list[Step]:
         effective = self._effective_images(old, changes, live)
-        config = self._config_uses(old.key, live)
+        config = self.config_uses(old.key, live)
         if not effective and not config:
             return []
         reasons = (
@@ -218,14 +248,14 @@ class _Planner:
             text = f"a Job cannot change, it would restart because {reasons[0]}"
             self.notes.append(Note(old.key, text))
             return []
-        self._refuse_unfit(old.key, live)
+        self.refuse_unfit(old.key, live)
         return [
             Step(
                 old.key,
-                _action(live, effective, config),
+                action_of(live, effective, config),
                 before=live,
                 images={change.container: change.new for change in effective},
-                digest=_digest(live, config, self.live) if config else None,
+                digest=digest_of(live, config, self.live) if config else None,
                 reasons=reasons,
             )
         ]
@@ -257,7 +287,7 @@ class _Planner:
             raise PlanError(f"{old.key}: {text}, so its image cannot change: heal the VNF first")
         self.notes.append(Note(old.key, f"drift: {text}"))
 
-    def _config_uses(self, key: ObjectKey, live: Json) -> list[_ConfigUse]:
+    def config_uses(self, key: ObjectKey, live: Json) -> list[ConfigUse]:
         """The uses of changed keys that make the workload restart; opt-outs become notes."""
         found = []
         for use in references.uses(workload.pod_spec(live)):
@@ -266,7 +296,7 @@ class _Planner:
                 continue
             opt_out = self._opt_out_of(use, change, live)
             if opt_out is None:
-                found.append(_ConfigUse(use, change))
+                found.append(ConfigUse(use, change))
             else:
                 self.notes.append(Note(key, opt_out))
         return found
@@ -282,7 +312,8 @@ class _Planner:
                 return f"{owner} annotation says reload, so the kubelet refreshes {use.what}"
         return None
 
-    def _refuse_unfit(self, key: ObjectKey, live: Json) -> None:
+    def refuse_unfit(self, key: ObjectKey, live: Json) -> None:
+        """PlanError where the live object is another instance's, goes away, or is paused."""
         metadata = live["metadata"]
         owner = (metadata.get("labels") or {}).get(INSTANCE_LABEL)
         if self.instance_id and owner and owner != self.instance_id:
@@ -309,7 +340,7 @@ def _opt_out(body: Json) -> str:
     return str(annotations.get(OPT_OUT_ANNOTATION, ""))
 
 
-def _digest(live: Json, config: Sequence[_ConfigUse], objects: Live) -> str:
+def digest_of(live: Json, config: Sequence[ConfigUse], objects: Live) -> str:
     """Stands for the configuration that the pods will be started with.
 
     From what identifies the changed objects, never from their content: the digest of a short
@@ -322,7 +353,7 @@ def _digest(live: Json, config: Sequence[_ConfigUse], objects: Live) -> str:
     return hashlib.sha256("\n".join(sorted(parts)).encode()).hexdigest()[:32]
 
 
-def _action(live: Json, images: Sequence[ImageChange], config: Sequence[_ConfigUse]) -> Action:
+def action_of(live: Json, images: Sequence[ImageChange], config: Sequence[ConfigUse]) -> Action:
     """How each kind restarts."""
     match live["kind"]:
         case "Pod":
@@ -339,7 +370,7 @@ def _action(live: Json, images: Sequence[ImageChange], config: Sequence[_ConfigU
             return Action.ROLL
 
 
-def _in_place(live: Json, images: Sequence[ImageChange], config: Sequence[_ConfigUse]) -> bool:
+def _in_place(live: Json, images: Sequence[ImageChange], config: Sequence[ConfigUse]) -> bool:
     """The kubelet restarts exactly the containers whose image changes: is that all of them?"""
     if not images or any(change.init for change in images):
         return False

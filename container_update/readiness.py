@@ -271,7 +271,7 @@ def left_by_partition(live: Json, pods: Sequence[Json]) -> frozenset[str]:
     """
     strategy = live["spec"].get("updateStrategy") or {}
     partition = int((strategy.get("rollingUpdate") or {}).get("partition") or 0)
-    if strategy.get("type") == "OnDelete" or not partition:
+    if strategy.get("type") == "OnDelete":
         return frozenset()
     ordinals = {pod["metadata"]["uid"]: pod["metadata"]["name"].rpartition("-")[2] for pod in pods}
     return frozenset(uid for uid, ordinal in ordinals.items() if int(ordinal) < partition)
@@ -289,12 +289,78 @@ def replicaset(live: Json, pods: Sequence[Json], baseline: Baseline) -> Readines
     return _judge(live, counts, pods, baseline)
 
 
+def complete(live: Json, pods: Sequence[Json]) -> Readiness:
+    """Its controller has seen the last change, and every pod it is to have is there, Ready or not.
+
+    From now on a pod that goes is replaced by one of the present template.
+    """
+    wanted = _replicas(live)
+    if live["kind"] == "DaemonSet":
+        wanted = _status(live, "desiredNumberScheduled")
+    if _observed(live) < int(live["metadata"].get("generation", 0)):
+        return Readiness(State.PROGRESSING, "its controller has not seen the change yet")
+    there = sum(1 for pod in pods if not is_finished(pod) and not is_deleting(pod))
+    if there < wanted:
+        return Readiness(State.PROGRESSING, f"{there} of {wanted} pods are there")
+    return DONE
+
+
 CONTROLLERS: Mapping[str, Judge] = {
     "DaemonSet": daemonset,
     "Deployment": deployment,
     "ReplicaSet": replicaset,
     "StatefulSet": statefulset,
 }
+
+
+# --- the traffic to pods ------------------------------------------------------------------------
+
+SERVICE_LABEL = "kubernetes.io/service-name"
+"""On an EndpointSlice: the Service it belongs to (API reference, EndpointSlice)."""
+
+
+def service(
+    live: Json, slices: Sequence[Json], pods: Sequence[Json], old: frozenset[str]
+) -> Readiness:
+    """The endpoints of a Service are the ready pods that it selects, and none of them is old.
+
+    Source: API reference, EndpointSlice: an endpoint whose condition ``ready`` is not false gets
+    traffic.
+
+    :param slices: all of the namespace.
+    :param pods: all of the namespace.
+    :param old: UIDs of the pods that are to get no traffic any more.
+    """
+    selector = live["spec"].get("selector") or {}
+    if not selector or live["spec"].get("type") == "ExternalName":
+        return DONE
+    wanted = {pod["metadata"]["uid"] for pod in pods if selects(selector, pod) and is_ready(pod)}
+    found = _served(live["metadata"]["name"], slices)
+    if found & old:
+        return Readiness(State.PROGRESSING, f"{len(found & old)} old pods still get its traffic")
+    missing = wanted - found
+    if missing:
+        return Readiness(State.PROGRESSING, f"{len(missing)} ready pods get no traffic of it yet")
+    surplus = found - wanted
+    if surplus and not live["spec"].get("publishNotReadyAddresses"):
+        return Readiness(State.PROGRESSING, f"{len(surplus)} other pods still get its traffic")
+    return DONE
+
+
+def selects(selector: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
+    """The labels of a pod, or of a pod template, are those of a Service's selector."""
+    labels = (body.get("metadata") or {}).get("labels") or {}
+    return bool(selector) and all(labels.get(name) == value for name, value in selector.items())
+
+
+def _served(name: str, slices: Sequence[Json]) -> set[str]:
+    return {
+        str((endpoint.get("targetRef") or {}).get("uid"))
+        for body in slices
+        if (body["metadata"].get("labels") or {}).get(SERVICE_LABEL) == name
+        for endpoint in body.get("endpoints") or ()
+        if (endpoint.get("conditions") or {}).get("ready") is not False
+    }
 
 
 # --- a Pod of its own ---------------------------------------------------------------------------

@@ -8,9 +8,10 @@ import logging
 import os
 import socket
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from container_update.config import Options
 from container_update.errors import ContainerUpdateError, UndoIncompleteError, UpdateFailedError
@@ -26,7 +27,7 @@ from container_update.model import (
     StepResult,
     StepState,
 )
-from container_update.plan import collections
+from container_update.plan import collections, traffic
 from container_update.stopping import Stop
 
 LOG = logging.getLogger(__name__)
@@ -66,6 +67,23 @@ class Status:
         }
 
 
+@dataclass
+class Run:
+    """A run that is locked and journalled."""
+
+    journal: Journal
+    record: Record
+    execution: Execution
+
+    def has_passed(self, milestone: str) -> bool:
+        """This run, or one before it that was cut short, came that far."""
+        return milestone in self.record.milestones
+
+    def pass_milestone(self, milestone: str) -> None:
+        """Note, for a resume, that it came that far."""
+        self.record = self.journal.pass_milestone(self.record, milestone)
+
+
 @dataclass(frozen=True)
 class Instance:
     """A VNF instance in a cluster: what can be under way there."""
@@ -75,6 +93,8 @@ class Instance:
     instance_id: str | None
     options: Options
     progress: Progress = lambda _: None
+    leave_failed: bool = False
+    """What a failure leaves is kept for a rollback or a resume, not undone."""
 
     @property
     def journal(self) -> Journal:
@@ -101,21 +121,40 @@ class Instance:
         :raises UpdateInProgressError: another update of this instance runs.
         :raises UpdateFailedError: see :meth:`Execution.run`.
         """
+        with self.begun(plan, informer, stop, target_of(plan.manifests)) as run:
+            return run.execution.run()
+
+    @contextmanager
+    def begun(
+        self,
+        plan: Plan,
+        informer: Informer,
+        stop: Stop,
+        target: str,
+        context: Mapping[str, Any] | None = None,
+    ) -> Iterator[Run]:
+        """Hold the lock and the journal while the block carries out the plan.
+
+        :param target: stands for what was asked for.
+        :param context: plain values that a resume needs beside the steps.
+        :raises UpdateInProgressError: another update of this instance runs.
+        """
         operation = str(uuid.uuid4())
         with self.lock(operation, stop):
             record = Record(
                 operation=operation,
                 host=_host(),
                 started=utc_now().isoformat(timespec="seconds"),
-                target=target_of(plan.manifests),
+                target=target,
                 steps=plan.steps,
                 pods_before=pods_by_workload(plan, informer),
                 instance_id=self.instance_id,
                 def_files=plan.def_files,
+                context=context or {},
             )
             self.journal.write(record)
             with self._until_ended(record):
-                return self._execution(plan, record, informer, stop).run()
+                yield Run(self.journal, record, self._execution(plan, record, informer, stop))
 
     def _execution(self, plan: Plan, record: Record, informer: Informer, stop: Stop) -> Execution:
         return Execution(
@@ -125,8 +164,9 @@ class Instance:
             self.options,
             record.pods_before,
             stop,
-            lambda: self.journal.set_phase(record, Phase.UNDO),
+            lambda: self._turn_back(record),
             self.progress,
+            leave_failed=self.leave_failed,
         )
 
     @contextmanager
@@ -141,11 +181,20 @@ class Instance:
             raise
         self._remove(record)
 
-    def _remove(self, record: Record) -> None:
+    def _turn_back(self, record: Record) -> None:
+        """Tell who comes after a second accident to undo too. Not worth leaving out the undo."""
         try:
-            self.journal.remove(record)
+            self.journal.set_phase(record, Phase.UNDO)
         except ContainerUpdateError as error:
-            LOG.warning("the journal of a run that ended could not be removed: %s", error)
+            LOG.warning("the journal still says that the update goes on: %s", error)
+
+    def _remove(self, record: Record) -> None:
+        for _ in range(2):
+            try:
+                self.journal.remove(record)
+                return
+            except ContainerUpdateError as error:
+                LOG.warning("the journal of a run that ended could not be removed: %s", error)
 
     # --- a run that was cut short ---------------------------------------------------------------
 
@@ -155,12 +204,18 @@ class Instance:
         return Status(self.journal.read(), Holder.of(lease) if lease is not None else None)
 
     def recover(
-        self, *, target: str | None = None, back: bool = False, stop: Stop | None = None
+        self,
+        *,
+        target: str | None = None,
+        back: bool = False,
+        stop: Stop | None = None,
+        go_on: Callable[[Run], tuple[StepResult, ...]] | None = None,
     ) -> Outcome | None:
         """Finish or undo the run that left its journal behind.
 
         :param target: what is asked for now; a journal that leads elsewhere is undone.
         :param back: undo in any case.
+        :param go_on: finishes a run that has a context, which is more than its steps.
         :returns: what became of it, None where there was nothing.
         :raises UpdateInProgressError: it is still running.
         :raises UpdateFailedError: it could not be finished and was undone.
@@ -168,19 +223,27 @@ class Instance:
         """
         if self.journal.read() is None:
             return None
-        stop = stop or Stop()
+        stop = Stop() if stop is None else stop
         with self.lock(str(uuid.uuid4()), stop), self._informer() as informer:
             record = self.journal.read()  # as it is now that nobody else changes it
             if record is None:
                 return None
             plan = Plan(self.namespace, self.instance_id, record.steps, def_files=record.def_files)
-            informer.list(collections(step.key for step in record.steps))
+            keys = [step.key for step in record.steps]
+            informer.list(collections(keys) | traffic(keys))
             execution = self._execution(plan, record, informer, stop)
             elsewhere = target is not None and target != record.target
             if back or elsewhere or record.phase is Phase.UNDO:
                 return self._go_back(record, plan, execution)
             LOG.warning("going on with %s", record.operation)
+            if record.context and go_on is None:
+                raise ContainerUpdateError(
+                    f"operation {record.operation} is a change of the VNF package: go on with "
+                    "container-update resume, or go back with container-update rollback"
+                )
             with self._until_ended(record):
+                if go_on is not None and record.context:
+                    return Outcome(plan, go_on(Run(self.journal, record, execution)))
                 return Outcome(plan, execution.run(resumed=True))
 
     def _informer(self) -> Informer:
@@ -190,6 +253,7 @@ class Instance:
         results = execution.undo(f"operation {record.operation} was cut short", plan.steps)
         outcome = Outcome(plan, results)
         could_not = [result for result in results if result.state is StepState.UNDO_FAILED]
+        execution.refuse_if_lost()
         if could_not:
             objects = "; ".join(f"{result.step.key}: {result.message}" for result in could_not)
             raise UndoIncompleteError(

@@ -6,21 +6,46 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from container_update.model import Note, Outcome, Plan, Step, StepResult, StepState
+from container_update.model import (
+    Action,
+    Note,
+    Outcome,
+    Plan,
+    Stage,
+    Step,
+    StepResult,
+    StepState,
+)
 
-_SYMBOLS = {"create": "+", "replace": "~", "recreate": "±"}
+_SYMBOLS = {
+    Action.CREATE: "+",
+    Action.REPLACE: "~",
+    Action.RECREATE: "±",
+    Action.HOLD: "~",
+    Action.SWITCH: "⇄",
+    Action.DELETE: "-",
+}
 _RESTART = "↻"
+_SECTIONS = {
+    Stage.OBJECTS: "Other objects",
+    Stage.WORKLOADS: "Restarts",
+    Stage.SWITCH: "Then, when the new pods are ready",
+    Stage.REMOVE: "Last",
+}
 
 
 def plan_text(plan: Plan) -> str:
     """A plan as lines: what changes, what restarts and why, what does not."""
     config = [step for step in plan.steps if step.is_config]
-    workloads = [step for step in plan.steps if not step.is_config]
     lines: list[str] = []
     if plan.is_empty:
         lines += ["Nothing to do: the cluster is as the new package says."]
-    lines += _section("Configuration", config)
-    lines += _section("Restarts", workloads)
+    lines += _section("Configuration", [step for step in config if step.stage is Stage.OBJECTS])
+    for stage in _SECTIONS:
+        of_stage = [step for step in plan.steps if step.stage is stage]
+        is_last = stage is Stage.REMOVE
+        shown = [step for step in of_stage if is_last or not step.is_config]
+        lines += _section(_title(stage, shown), shown)
     lines += _notes("Does not take effect (it would at a heal of the whole VNF)", plan.ignored)
     lines += _notes("Note", plan.notes)
     if plan.unchanged:
@@ -28,11 +53,16 @@ def plan_text(plan: Plan) -> str:
     return "\n".join(lines)
 
 
+def _title(stage: Stage, steps: Sequence[Step]) -> str:
+    created = any(step.action is Action.CREATE for step in steps)
+    return "Workloads" if stage is Stage.WORKLOADS and created else _SECTIONS[stage]
+
+
 def _section(title: str, steps: Sequence[Step]) -> Iterator[str]:
     if steps:
         yield f"{title}:"
     for step in steps:
-        symbol = _SYMBOLS.get(step.action.value, _RESTART) if step.is_config else _RESTART
+        symbol = _SYMBOLS.get(step.action, _RESTART)
         yield f"  {symbol} {step.key}: {step.action.value}"
         yield from (f"      because {reason}" for reason in step.reasons if not step.is_config)
         yield from (f"      {reason}" for reason in step.reasons if step.is_config)
@@ -62,11 +92,26 @@ def sum_text(outcome: Outcome) -> str:
         return "Nothing to do: the cluster is as the new package says."
     if any(result.state is not StepState.DONE for result in outcome.results):
         return ""
+    if any(result.step.whole for result in outcome.results):
+        return _change_sum(outcome)
     restarted = sum(1 for result in outcome.results if not result.step.is_config)
     return (
         f"Updated in {outcome.seconds:.1f} s with {outcome.requests} requests: "
         f"{len(outcome.results) - restarted} configuration objects written, {restarted} workloads "
         f"restarted, {len(outcome.plan.unchanged)} objects not touched."
+    )
+
+
+def _change_sum(outcome: Outcome) -> str:
+    actions = [result.step.action for result in outcome.results]
+    created, deleted = actions.count(Action.CREATE), actions.count(Action.DELETE)
+    changed = {r.step.key for r in outcome.results} - {
+        r.step.key for r in outcome.results if r.step.action in (Action.CREATE, Action.DELETE)
+    }
+    return (
+        f"Changed in {outcome.seconds:.1f} s with {outcome.requests} requests: {created} objects "
+        f"created, {len(changed)} changed, {deleted} deleted, {len(outcome.plan.unchanged)} not "
+        "touched."
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from container_update import diff, edits, readiness
+from container_update import diff, edits, readiness, whole
 from container_update.errors import ClusterError
 from container_update.model import (
     INSTANCE_LABEL,
@@ -73,16 +73,19 @@ class Restarter:
         else:
             labels = {INSTANCE_LABEL: self.instance_id} if self.instance_id else {}
             body = edits.new_object(step.content, step.key.namespace, labels)
-        self._create(body, lambda live: edits.is_applied(step, live))
+        self.create(body, lambda live: edits.is_applied(step, live))
 
     def recreate(self, step: Step, body: Json) -> None:
         """Delete the object with the UID in *body* and create it with that content."""
         self.cluster.delete(step.key, uid=body["metadata"]["uid"])
         again = edits.new_object(body, step.key.namespace, {})
-        self._create(again, lambda live: diff.content(live) == diff.content(body))
+        self.create(again, lambda live: diff.content(live) == diff.content(body))
 
-    def _create(self, body: Json, is_ours: Callable[[Json], bool]) -> Json:
-        """Create it; if it is there already it may be the answer that got lost."""
+    def create(self, body: Json, is_ours: Callable[[Json], bool]) -> Json:
+        """Create it; if it is there already it may be the answer that got lost.
+
+        :raises ChangedByAnotherError: what is there is not *is_ours*.
+        """
         try:
             return self.cluster.create(body)
         except ClusterError as error:
@@ -146,25 +149,34 @@ class Restarter:
         if written["metadata"]["resourceVersion"] == step.before["metadata"]["resourceVersion"]:
             return  # admission made of it what was there: nothing restarts
         self.waiter.informer.observe(written)
+        if step.whole and whole.same_template(step.before, written):
+            old_pods = frozenset()  # what changed restarts no pod
         if step.action is Action.RESTART_CONTAINERS:
             baseline = Baseline.of([step.before], tuple(step.images))
             self.until(step.key, lambda live: readiness.pod_restarted(live, baseline), deadline)
         elif step.action is Action.ROLL:
             self.until_new(step.key, Baseline(old_pods), deadline)
         elif step.action is Action.EVICT:
-            old = [pod for pod in self.pods(written) if pod["metadata"]["uid"] in old_pods]
+            self.until_complete(step.key, deadline)
+            old = [pod for pod in self.pods(written) if _is_old(step, pod, old_pods)]
             self.evict_one_by_one(step.key, old, deadline)
 
     def _recreate_pod(self, step: Step, before: Json, deadline: float) -> None:
-        new = edits.recreated_pod(before, step.images)
+        new = self._new_pod(step, before)
         live = self._as_planned(step)
         old_uid = before["metadata"]["uid"]
         if live is not None and live["metadata"]["uid"] != old_uid:
             if diff.images(live) != diff.images(new):
                 raise ChangedByAnotherError(f"{step.key} was made again by another")
-            self._until_recreated(step.key, old_uid, deadline)
+            self.until_recreated(step.key, old_uid, deadline)
         else:
             self.replace_pod(step.key, old_uid, new, deadline)
+
+    def _new_pod(self, step: Step, before: Json) -> Json:
+        if not step.whole or step.content is None:
+            return edits.recreated_pod(before, step.images)
+        labels = {INSTANCE_LABEL: self.instance_id} if self.instance_id else {}
+        return edits.new_object(step.content, step.key.namespace, labels)
 
     def pods(self, live: Json) -> tuple[Json, ...]:
         """The pods that the workload owns now."""
@@ -174,6 +186,10 @@ class Restarter:
         """Wait until a controller has replaced all pods of the baseline."""
         judge = readiness.CONTROLLERS[key.kind]
         self.until(key, lambda live: judge(live, self.pods(live), baseline), deadline)
+
+    def until_complete(self, key: ObjectKey, deadline: float) -> None:
+        """Wait until a controller replaces pods by the template that it has now."""
+        self.until(key, lambda live: readiness.complete(live, self.pods(live)), deadline)
 
     def evict_one_by_one(self, key: ObjectKey, old: Sequence[Json], deadline: float) -> None:
         """Evict these pods in turn, each replacement Ready before the next goes."""
@@ -193,10 +209,11 @@ class Restarter:
                 self.cluster.evict(key, uid=uid)
                 return
             except ClusterError as error:
-                if error.status == 409:  # another pod has that name by now
-                    return
-                if error.status != 429:
+                if error.status not in (409, 429):
                     raise
+                live = self.cluster.get(key) if error.status == 409 else pod
+                if live is None or live["metadata"]["uid"] != uid:
+                    return  # another pod has that name by now
                 left = deadline - self.waiter.clock()
                 if left <= 0:
                     raise NotReadyError(f"not ready in time: {error}") from error
@@ -206,26 +223,40 @@ class Restarter:
         """Delete the Pod with that UID, wait until it is gone, create *new*, wait until Ready."""
         self.cluster.delete(key, uid=old_uid)
         self.until_gone(key, old_uid, deadline)
-        created = self._create(new, lambda live: diff.images(live) == diff.images(new))
+        created = self.create(new, lambda live: diff.images(live) == diff.images(new))
         self.waiter.informer.observe(created)
-        self._until_recreated(key, old_uid, deadline)
+        self.until_recreated(key, old_uid, deadline)
 
-    def _until_recreated(self, key: ObjectKey, old_uid: str, deadline: float) -> None:
+    def until_recreated(self, key: ObjectKey, old_uid: str, deadline: float) -> None:
+        """Wait until a Pod of that name with another UID is Ready, or at its end."""
         old = Baseline(frozenset({old_uid}))
         self._wait(key, lambda: readiness.pod_recreated(self._live(key), old), deadline)
 
     def until_gone(self, key: ObjectKey, uid: str, deadline: float) -> None:
-        """Wait until the Pod with that UID is there no more."""
+        """Wait until the object with that UID is there no more."""
 
         def judge() -> Readiness:
             live = self._live(key)
             if live is None or live["metadata"]["uid"] != uid:
                 return DONE
-            return Readiness(State.PROGRESSING, f"pod {key.name} is still being deleted")
+            return Readiness(
+                State.PROGRESSING, f"{key.kind.lower()} {key.name} is still being deleted"
+            )
 
         self._wait(key, judge, deadline)
 
     # --- waiting --------------------------------------------------------------------------------
+
+    def until_served(self, key: ObjectKey, old: frozenset[str], deadline: float) -> None:
+        """Wait until a Service's traffic goes to the ready pods it selects, to none of *old*."""
+        informer = self.waiter.informer
+        slices = Collection("discovery.k8s.io", "EndpointSlice", key.namespace)
+        pods = Collection("", "Pod", key.namespace)
+        self.until(
+            key,
+            lambda live: readiness.service(live, informer.all(slices), informer.all(pods), old),
+            deadline,
+        )
 
     def _live(self, key: ObjectKey) -> Json | None:
         return self.waiter.informer.get(key)
@@ -245,7 +276,15 @@ class Restarter:
         followed = [Collection.of(key), Collection("", "Pod", key.namespace)]
         if key.kind == "Deployment":
             followed.append(Collection("apps", "ReplicaSet", key.namespace))
+        if key.kind == "Service":
+            followed.append(Collection("discovery.k8s.io", "EndpointSlice", key.namespace))
         self.waiter.until_done(judge, deadline, set(followed))
+
+
+def _is_old(step: Step, pod: Json, old_pods: frozenset[str]) -> bool:
+    """Known to be, or made from the old template after the plan was (scaled up, evicted)."""
+    made_since = not step.whole and not edits.is_applied(step, pod)
+    return pod["metadata"]["uid"] in old_pods or made_since
 
 
 def _ordinal(pod: Json) -> tuple[int, str]:

@@ -23,6 +23,7 @@ TOSCA_META = "TOSCA-Metadata/TOSCA.meta"
 _KEYS = ("Name", "Source", "Content-Type", "Algorithm", "Hash")
 _HEADERS = ("Entry-Definitions", "ETSI-Entry-Manifest", "Entry-Manifest")
 _SPELLINGS = {key.lower(): key for key in _KEYS + _HEADERS}
+_LONGEST_LINE = 4096
 _LINE = re.compile(r"\s*([A-Za-z][A-Za-z0-9_-]*)\s*:(?:\s+(.*))?$")
 _ALGORITHM = re.compile(r"sha-?(224|256|384|512)", re.IGNORECASE)
 
@@ -135,6 +136,11 @@ def _fields(text: bytes, path: str) -> Iterator[tuple[str, str, int]]:
     for number, line in enumerate(lines, 1):
         if line.startswith("-----BEGIN"):  # the signature, in CMS, ends the manifest
             break
+        if len(line) > _LONGEST_LINE or not line.replace("\t", " ").isprintable():
+            raise PackageError(
+                f"{path}:{number}: expected at most {_LONGEST_LINE} printable characters, found "
+                f"{len(line)}"
+            )
         match = _LINE.match(line)
         if match:
             yield from [(key, _unquoted(value), begun)] if key else []

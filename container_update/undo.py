@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import enum
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -16,9 +16,15 @@ from container_update.errors import ClusterError
 from container_update.model import Action, Json, ObjectKey, Step, StepResult, StepState
 from container_update.readiness import Baseline, Readiness
 from container_update.restart import ChangedByAnotherError, Restarter
-from container_update.waiting import NotReadyError
+from container_update.waiting import AbortedError, NotReadyError
 
 LOG = logging.getLogger(__name__)
+
+_WAITING = "waits until its configuration is as before"
+
+_ATTEMPTS = 3
+_PAUSE = 0.2
+"""Seconds between two attempts at a step, where the API server refused."""
 
 
 class Undone(enum.Enum):
@@ -26,6 +32,8 @@ class Undone(enum.Enum):
 
     RESTORED = "restored"
     ALREADY_RIGHT = "already right"
+    THEIRS = "changed or deleted by another since: left alone"
+    """Nothing of the update is left in it, and what is there is not ours to judge."""
 
 
 @dataclass(frozen=True)
@@ -46,6 +54,11 @@ class Undo:
         config = [step for step in reversed(steps) if step.is_config]
         workloads = [step for step in reversed(steps) if not step.is_config]
         results = [self._undo(step, deadline) for step in config]
+        if any(result.state is StepState.UNDO_FAILED for result in results):
+            # a pod that restarts now would start with what is still there of the update
+            waiting = [step for step in workloads if step.digest is not None]
+            workloads = [step for step in workloads if step.digest is None]
+            results += [StepResult(step, StepState.UNDO_FAILED, _WAITING) for step in waiting]
         with ThreadPoolExecutor(max_workers=self.workers) as pool:
             results += pool.map(lambda step: self._undo(step, deadline), workloads)
         return tuple(results)
@@ -53,16 +66,34 @@ class Undo:
     def _undo(self, step: Step, deadline: float) -> StepResult:
         began = self.restarter.waiter.clock()
         try:
-            undone = self._config(step) if step.is_config else self._workload(step, deadline)
+            undone = self._insist(step, deadline)
             state, message = StepState.UNDONE, undone.value
         except (ClusterError, ChangedByAnotherError, NotReadyError) as error:
             LOG.error("%s could not be put back: %s", step.key, error)
             state, message = StepState.UNDO_FAILED, str(error)
+        except AbortedError:
+            state, message = StepState.UNDO_FAILED, "the lock was lost"
         return StepResult(step, state, message, self.restarter.waiter.clock() - began)
+
+    def _insist(self, step: Step, deadline: float) -> Undone:
+        """Whatever the server refuses is looked at anew and tried again."""
+        if self.restarter.waiter.aborted.is_set():
+            raise AbortedError
+        undo = self._way_back(step)
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return undo(step, deadline)
+            except ClusterError as error:
+                LOG.info("%s: %s; trying again", step.key, error)
+                self.restarter.waiter.pause(_PAUSE)
+        return undo(step, deadline)
+
+    def _way_back(self, step: Step) -> Callable[[Step, float], Undone]:
+        return self._config if step.is_config else self._workload
 
     # --- configuration --------------------------------------------------------------------------
 
-    def _config(self, step: Step) -> Undone:
+    def _config(self, step: Step, _: float) -> Undone:
         live = self.restarter.cluster.get(step.key)
         if step.before is None:
             return self._created_config(step, live)
@@ -73,7 +104,7 @@ class Undo:
         if edits.is_restored(step, live):
             return Undone.ALREADY_RIGHT
         if not edits.is_applied(step, live):
-            raise ChangedByAnotherError(f"{step.key} was changed by another since: left alone")
+            return Undone.THEIRS
         if _replaceable(step, live):
             self.restarter.write(step, live, edits.restored, edits.is_applied)
         else:
@@ -84,7 +115,7 @@ class Undo:
         if live is None:
             return Undone.ALREADY_RIGHT
         if not edits.is_applied(step, live):
-            raise ChangedByAnotherError(f"{step.key} was changed by another since: left alone")
+            return Undone.THEIRS
         self.restarter.cluster.delete(step.key, uid=live["metadata"]["uid"])
         return Undone.RESTORED
 
@@ -96,29 +127,45 @@ class Undo:
             return self._pod(step, step.before, deadline)
         live = self.restarter.cluster.get(step.key)
         if live is None:
-            raise ChangedByAnotherError(f"{step.key} was deleted by another: left alone")
+            return Undone.THEIRS
+        since = self._pods_since(step, live)
         undone = Undone.ALREADY_RIGHT
         if not edits.is_restored(step, live):
-            live = self.restarter.write(step, live, edits.restored, edits.is_applied)
+            if edits.is_none_of(step, live):
+                return Undone.THEIRS
+            live = self.restarter.write(step, live, edits.restored, edits.is_ours)
             undone = Undone.RESTORED
         self.restarter.waiter.informer.observe(live)
-        if step.action is not Action.TEMPLATE:
-            self._old_template_pods(step, live, deadline)
+        if step.action is Action.EVICT:
+            self.restarter.until_complete(step.key, deadline)
+            since = self._pods_since(step, live)
+            self.restarter.evict_one_by_one(step.key, since, deadline)
+        elif step.action is not Action.TEMPLATE:
+            self._roll_back(step, since, deadline)
         return undone
 
-    def _old_template_pods(self, step: Step, live: Json, deadline: float) -> None:
-        """Wait until no pod of the new template is left."""
+    def _pods_since(self, step: Step, live: Json) -> list[Json]:
+        """The pods that were made since the update began."""
         before = self.pods_before.get(step.key, frozenset())
-        new = [p for p in self.restarter.pods(live) if p["metadata"]["uid"] not in before]
-        if step.action is Action.EVICT:
-            self.restarter.evict_one_by_one(step.key, new, deadline)
-            return
-        if step.key.kind == "StatefulSet":
-            # its controller waits for a broken pod for ever (known as "forced rollback")
-            for pod in new:
-                if not readiness.is_ready(pod):
-                    self.restarter.cluster.delete(ObjectKey.of(pod), uid=pod["metadata"]["uid"])
-        self.restarter.until_new(step.key, Baseline.of(new), deadline)
+        return [pod for pod in self.restarter.pods(live) if pod["metadata"]["uid"] not in before]
+
+    def _roll_back(self, step: Step, since: Sequence[Json], deadline: float) -> None:
+        """Wait until a controller has replaced what has the update's template, and evict what it
+        keeps but was started during the update: it may have the update's configuration."""
+        for pod in since:
+            # a StatefulSet's controller waits for a broken pod for ever ("forced rollback")
+            if step.key.kind == "StatefulSet" and not readiness.is_ready(pod):
+                self.restarter.cluster.delete(ObjectKey.of(pod), uid=pod["metadata"]["uid"])
+        judge = readiness.CONTROLLERS[step.key.kind]
+
+        def judge_live(live: Json) -> Readiness:
+            pods = self.restarter.pods(live)
+            return judge(live, pods, Baseline.of([p for p in pods if edits.is_applied(step, p)]))
+
+        self.restarter.until(step.key, judge_live, deadline)
+        if step.digest is not None:
+            kept = [pod for pod in since if not edits.is_applied(step, pod)]
+            self.restarter.evict_one_by_one(step.key, kept, deadline)
 
     def _pod(self, step: Step, before: Json, deadline: float) -> Undone:
         live = self.restarter.cluster.get(step.key)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from container_update import csar, inventory, journal, manifests, matching
+from container_update import aliases, csar, inventory, journal, manifests, matching
 from container_update.config import Options
 from container_update.errors import PlanError
 from container_update.informer import Informer
@@ -21,7 +21,6 @@ from container_update.model import (
     Manifest,
     ObjectKey,
     Outcome,
-    Package,
     Plan,
     Progress,
     StepResult,
@@ -54,9 +53,9 @@ def update(
     :raises UpdateInterruptedError: *stop* was asked; everything was put back, or left if so asked.
     """
     began, sent_before = time.monotonic(), cluster.requests
-    stop = stop or Stop()
+    stop = Stop() if stop is None else stop
     asked = RetryingCluster(cluster, options.retry_seconds)
-    packages = _read_packages(request)
+    packages = _read_packages(request, options)
     instance = Instance(asked, request.namespace, request.instance_id, options, progress)
     resumed = instance.recover(target=journal.target_of(packages.in_force), stop=stop)
     with _planned(packages, request, asked, options) as (plan, informer):
@@ -79,7 +78,7 @@ def plan_update(
 ) -> Plan:
     """What :func:`update` would do; writes nothing, raises the same errors."""
     asked = RetryingCluster(cluster, options.retry_seconds)
-    with _planned(_read_packages(request), request, asked, options) as (plan, _):
+    with _planned(_read_packages(request, options), request, asked, options) as (plan, _):
         return plan
 
 
@@ -98,8 +97,12 @@ class _Packages:
         return old + [manifest.key for manifest in self.matched.added]
 
 
-def _read_packages(request: UpdateRequest) -> _Packages:
-    with csar.open_package(request.old) as old, csar.open_package(request.new) as new:
+def _read_packages(request: UpdateRequest, options: Options) -> _Packages:
+    settings = csar.Settings.of(options)
+    with (
+        csar.open_package(request.old, settings=settings) as old,
+        csar.open_package(request.new, settings=settings) as new,
+    ):
         matched = _match(request, old, new)
         return _Packages(matched, dict(new.vdus()), in_force(matched))
 
@@ -113,12 +116,24 @@ def _planned(
         informer.list(collections(packages.keys))
         _refuse_missing_namespaces(packages.keys, cluster, informer)
         plan = make_plan(
-            packages.matched,
+            _as_called(packages.matched, informer),
             informer.live,
             namespace=request.namespace,
             instance_id=request.instance_id,
         )
         yield plan, informer
+
+
+def _as_called(matched: matching.Matching, informer: Informer) -> matching.Matching:
+    """Deployments under the names that a Blue-Green change may have given them."""
+    called = aliases.stand_ins(informer.live)
+    if not called:
+        return matched
+    pairs = tuple(
+        (aliases.as_called(old, called), new and aliases.as_called(new, called))
+        for old, new in matched.pairs
+    )
+    return replace(matched, pairs=pairs)
 
 
 def _restarted(
@@ -134,7 +149,7 @@ def _restarted(
     return found
 
 
-def _match(request: UpdateRequest, old: Package, new: Package) -> matching.Matching:
+def _match(request: UpdateRequest, old: csar.Csar, new: csar.Csar) -> matching.Matching:
     """Read the manifests of both packages and find each old object's new one."""
     def_files = request.def_files or tuple(old.manifest_files())
     before = _read(old, def_files, request)
@@ -149,12 +164,15 @@ def _match(request: UpdateRequest, old: Package, new: Package) -> matching.Match
 
 
 def _read(
-    package: Package, paths: Sequence[str], request: UpdateRequest
+    package: csar.Csar, paths: Sequence[str], request: UpdateRequest
 ) -> dict[str, tuple[Manifest, ...]]:
+    limits = package.settings.yaml
     return {
         path: tuple(
             placed(manifest, request)
-            for manifest in manifests.parse(package.read(path), path, request.namespace)
+            for manifest in manifests.parse(
+                package.read(path), path, request.namespace, limits=limits
+            )
         )
         for path in dict.fromkeys(paths)
     }

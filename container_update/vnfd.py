@@ -24,6 +24,12 @@ _TYPE_SECTIONS = (
     "node_types", "policy_types", "relationship_types",
 )  # fmt: skip
 _VDU_TYPES = ("tosca.nodes.nfv.Vdu.Compute", "tosca.nodes.nfv.Vdu.OsContainerDeployableUnit")
+_IMAGE = ("properties", "sw_image_data", "name")
+_COMPUTE_FLAVOUR = (
+    "capabilities", "virtual_compute", "properties", "requested_additional_capabilities",
+    "properties", "requested_additional_capability_name",
+)  # fmt: skip
+"""Where SOL001 has them in a node template."""
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
@@ -51,26 +57,35 @@ class Flavour:
     """The file of the package that defines it."""
     vdus: Mapping[str, str] = field(default_factory=dict)
     """VDU id to ``properties.name``, which is the name of its workload."""
+    images: Mapping[str, str] = field(default_factory=dict)
+    """VDU or storage node to the name of its software image (``sw_image_data``)."""
+    compute_flavours: Mapping[str, str] = field(default_factory=dict)
+    """VDU to the name of its flavour in OpenStack (``requested_additional_capability_name``)."""
     scripts: Mapping[str, InterfaceScript] = field(default_factory=dict)
     """Operation to what runs at it."""
 
 
-def flavours(entry: str, read: Callable[[str], bytes]) -> tuple[Flavour, ...]:
+def flavours(
+    entry: str, read: Callable[[str], bytes], limits: Limits | None = None
+) -> tuple[Flavour, ...]:
     """The flavours of a VNFD, in the order in which its files are imported.
 
     :param entry: the path of ``Entry-Definitions``.
     :param read: gives a file of the package; PackageError where there is none.
+    :param limits: what each file may ask for.
     :raises PackageError: an import is missing or leads out of the package, or toscaparser does not
         accept the definitions.
     """
-    files = _load(entry, read)
+    files = _load(entry, read, limits or Limits())
+    if "tosca_definitions_version" not in files[entry]:
+        raise PackageError(f"{entry}: expected TOSCA definitions with tosca_definitions_version")
     types = _joined_types(files)
     topologies = {
         path: content["topology_template"]
         for path, content in files.items()
         if isinstance(content.get("topology_template"), dict)
     }
-    nested = [path for path in topologies if topologies[path].get("substitution_mappings")]
+    nested = [path for path in topologies if _mappings(path, topologies[path])]
     top = [_parse(path, topologies[path], types, {}) for path in topologies if path not in nested]
     if not nested:
         return tuple(_flavour(entry, topology) for topology in top)
@@ -78,7 +93,14 @@ def flavours(entry: str, read: Callable[[str], bytes]) -> tuple[Flavour, ...]:
     return tuple(_flavour(path, _parse(path, topologies[path], types, abstract)) for path in nested)
 
 
-def _load(entry: str, read: Callable[[str], bytes]) -> dict[str, dict[str, Any]]:
+def _mappings(path: str, topology: Mapping[str, Any]) -> Mapping[str, Any]:
+    found = topology.get("substitution_mappings") or {}
+    if not isinstance(found, dict):
+        raise PackageError(f"{path}: expected a mapping under substitution_mappings")
+    return found
+
+
+def _load(entry: str, read: Callable[[str], bytes], limits: Limits) -> dict[str, dict[str, Any]]:
     """The entry file and all that it imports, each once, by path."""
     files: dict[str, dict[str, Any]] = {}
     waiting = [(entry, "Entry-Definitions")]
@@ -86,17 +108,19 @@ def _load(entry: str, read: Callable[[str], bytes]) -> dict[str, dict[str, Any]]
         path, importer = waiting.pop(0)
         if path in files:
             continue
-        files[path] = _definitions(path, importer, read)
+        files[path] = _definitions(path, importer, read, limits)
         waiting += [(imported, path) for imported in _imports(path, files[path])]
     return files
 
 
-def _definitions(path: str, importer: str, read: Callable[[str], bytes]) -> dict[str, Any]:
+def _definitions(
+    path: str, importer: str, read: Callable[[str], bytes], limits: Limits
+) -> dict[str, Any]:
     try:
         text = read(path)
     except PackageError as error:
         raise PackageError(f"the VNFD cannot be read: {importer} names {path}: {error}") from error
-    content = [document.value for document in documents(text, path, Limits())]
+    content = [document.value for document in documents(text, path, limits)]
     if len(content) != 1 or not isinstance(content[0], dict):
         raise PackageError(f"{path}: expected one YAML document with TOSCA definitions")
     return content[0]
@@ -129,7 +153,24 @@ def _joined_types(files: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str,
             if not isinstance(defined, dict):
                 raise PackageError(f"{path}: expected a mapping under {section}")
             joined[section].update(defined)
+    for section, defined in joined.items():
+        _refuse_circles(section, defined)
     return {section: defined for section, defined in joined.items() if defined}
+
+
+def _refuse_circles(section: str, defined: Mapping[str, Any]) -> None:
+    """Types that derive from each other: toscaparser would follow them for ever."""
+    ends: set[object] = set()
+    for name in defined:
+        chain: list[object] = []
+        while name in defined and name not in ends:
+            if name in chain:
+                names = ", ".join(str(link) for link in chain)
+                raise PackageError(f"the VNFD's {section} derive from each other: {names}")
+            chain.append(name)
+            below = defined[name].get("derived_from") if isinstance(defined[name], dict) else None
+            name = below if isinstance(below, str) else ""  # noqa: PLW2901, down the chain
+        ends.update(chain)
 
 
 def _parse(
@@ -146,7 +187,7 @@ def _parse(
     from toscaparser.common.exception import ExceptionCollector  # noqa: PLC0415, slow to load
     from toscaparser.topology_template import TopologyTemplate  # noqa: PLC0415, slow to load
 
-    node_type = (topology.get("substitution_mappings") or {}).get("node_type", "")
+    node_type = _mappings(path, topology).get("node_type", "")
     stands_for: Any = abstract.get(node_type)
     properties = stands_for.get_properties() if stands_for else {}
     inputs = {name: property_.value for name, property_ in properties.items()}
@@ -156,7 +197,7 @@ def _parse(
         parsed = TopologyTemplate(
             topology, definitions, types.get("relationship_types", {}), inputs, stands_for
         )
-    except (AttributeError, KeyError, TypeError, ValueError) as error:  # it trusts its input
+    except Exception as error:
         raise PackageError(
             f"{path}: toscaparser does not accept the VNFD: {type(error).__name__}: {error}"
         ) from error
@@ -179,6 +220,8 @@ def _flavour(path: str, topology: Any) -> Flavour:
         vnfd_id=_text(mapped.get("descriptor_id")) or _text(next(named, "")),
         path=path,
         vdus=dict(_vdus(path, topology.nodetemplates)),
+        images=dict(_named(topology.nodetemplates, _IMAGE)),
+        compute_flavours=dict(_named(topology.nodetemplates, _COMPUTE_FLAVOUR)),
         scripts={script.operation: script for node in vnf for script in _scripts(node)},
     )
 
@@ -198,6 +241,16 @@ def _vdus(path: str, nodes: list[Any]) -> Iterator[tuple[str, str]]:
                 f"{path}: expected the name of a workload as properties.name of {node.name}"
             )
         yield node.name, name
+
+
+def _named(nodes: list[Any], path: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """Node to the text at a path of its template, where there is one."""
+    for node in nodes:
+        value = node.entity_tpl
+        for step in path:
+            value = value.get(step) if isinstance(value, dict) else None
+        if isinstance(value, str):
+            yield node.name, value
 
 
 def _scripts(node: Any) -> Iterator[InterfaceScript]:

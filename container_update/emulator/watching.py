@@ -143,7 +143,8 @@ class _Sender:
                 return
             pause = self._source.bookmark_seconds if self._bookmarks else rest
             await self._watch.wait(min(rest, pause))
-            if not await self._send() and self._bookmarks:
+            # an ended watch is offered nothing more, so it knows of no version to go on from
+            if not await self._send() and self._bookmarks and not self._watch.closed:
                 await self._bookmark(None)
 
     async def _send(self) -> bool:

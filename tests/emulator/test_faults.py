@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from container_update.emulator import EmbeddedCluster
+from container_update.emulator import EmbeddedCluster, Registry
 from container_update.emulator.faults import (
     Effect,
     Fault,
@@ -159,3 +159,20 @@ def test_a_server_that_was_away_comes_back(cluster: EmbeddedCluster, api: Api) -
 
     assert status() == 0
     eventually(status, lambda answered: answered == 200, "the server comes back")
+
+
+def test_a_watch_that_is_ended_tells_no_version_beyond_what_it_has_sent(
+    cluster: EmbeddedCluster, api: Api
+) -> None:
+    """Or its client would go on behind what happened at that moment."""
+    events = api.watch(f"{PATH}?resourceVersion=0&allowWatchBookmarks=true")
+    next(events)
+
+    def end_and_write(registry: Registry) -> int:
+        cluster._watches.close_all()
+        created = registry.create("configmaps", "rec", dict(BODY))
+        return int(created["metadata"]["resourceVersion"])
+
+    written = cluster.call(end_and_write)
+    told = [int(event["object"]["metadata"]["resourceVersion"]) for event in events]
+    assert max(told, default=0) < written

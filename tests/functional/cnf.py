@@ -40,7 +40,10 @@ class PodState:
 class Cnf:
     """One CNF in one namespace."""
 
+    admin: KubernetesCluster
+    """Who instantiates it and looks at it: may do everything."""
     cluster: KubernetesCluster
+    """Who updates it: may do what samples/rbac/role.yaml says."""
     namespace: str
     folder: Path
     options: Options
@@ -61,7 +64,7 @@ class Cnf:
         self.old = self.package({f"{name}.yaml": text for name, text in files.items()})
         instantiate(
             self.old,
-            self.cluster,
+            self.admin,
             namespace=self.namespace,
             instance_id=INSTANCE,
             options=self.options,
@@ -91,14 +94,14 @@ class Cnf:
 
     def get(self, kind: str, name: str) -> Json:
         """One of its objects, which is there."""
-        found = self.cluster.get(self.key(kind, name))
+        found = self.admin.get(self.key(kind, name))
         assert found is not None, f"{kind} {name} is not there"
         return found
 
     def pods(self, kind: str, name: str) -> dict[str, PodState]:
         """The pods of a workload by name."""
-        listed = self.cluster.list(Collection("", "Pod", self.namespace)).items
-        sets = self.cluster.list(Collection("apps", "ReplicaSet", self.namespace)).items
+        listed = self.admin.list(Collection("", "Pod", self.namespace)).items
+        sets = self.admin.list(Collection("apps", "ReplicaSet", self.namespace)).items
         owned = owned_pods(self.get(kind, name), listed, sets)
         return {
             pod["metadata"]["name"]: PodState(

@@ -2,7 +2,8 @@
 
     CONTAINER_UPDATE_KUBECONFIG=... pytest tests/functional
 
-Each test has a namespace of its own, which is deleted in the end.
+Each test has a namespace of its own, which is deleted in the end. What is instantiated and looked
+at there is so by the administrator; what updates has exactly the rights of samples/rbac/role.yaml.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import pytest
 from container_update.cluster import KubernetesCluster, connect
 from container_update.config import Options
 from container_update.model import ObjectKey
+from tests.functional import role
 from tests.functional.cnf import Cnf
 
 REAL = os.environ.get("CONTAINER_UPDATE_KUBECONFIG")
@@ -27,8 +29,8 @@ OPTIONS = Options(timeout=120, grace_period=3 if REAL else 0.5)
 
 
 @pytest.fixture(scope="session")
-def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The kubeconfig of the cluster to test against."""
+def admin_kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The administrator's kubeconfig of the cluster to test against."""
     if REAL:
         yield REAL
         return
@@ -39,27 +41,46 @@ def kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
+def admin(admin_kubeconfig: str) -> Iterator[KubernetesCluster]:
+    """The administrator: makes namespaces, instantiates, looks around."""
+    with connect(admin_kubeconfig, options=OPTIONS) as connected:
+        yield connected
+
+
+@pytest.fixture
+def namespace(admin: KubernetesCluster) -> Iterator[str]:
+    """A new namespace in which pods can be created."""
+    name = f"cu-{uuid.uuid4().hex[:10]}"
+    admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    account = ObjectKey("", "ServiceAccount", name, "default")
+    until(lambda: admin.get(account) is not None)
+    yield name
+    admin.delete(ObjectKey("", "Namespace", "", name))
+
+
+@pytest.fixture
+def kubeconfig(
+    admin: KubernetesCluster, admin_kubeconfig: str, namespace: str, tmp_path: Path
+) -> str:
+    """A kubeconfig of somebody who may do in the namespace what an update needs, and no more."""
+    for body in role.objects(namespace):
+        admin.create(body)
+    return role.write_kubeconfig(admin_kubeconfig, namespace, tmp_path / "kubeconfig")
+
+
+@pytest.fixture
 def cluster(kubeconfig: str) -> Iterator[KubernetesCluster]:
-    """A connection to it."""
+    """The cluster as an update may use it."""
     with connect(kubeconfig, options=OPTIONS) as connected:
         yield connected
 
 
 @pytest.fixture
-def namespace(cluster: KubernetesCluster) -> Iterator[str]:
-    """A new namespace in which pods can be created."""
-    name = f"cu-{uuid.uuid4().hex[:10]}"
-    cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-    account = ObjectKey("", "ServiceAccount", name, "default")
-    until(lambda: cluster.get(account) is not None)
-    yield name
-    cluster.delete(ObjectKey("", "Namespace", "", name))
-
-
-@pytest.fixture
-def cnf(cluster: KubernetesCluster, namespace: str, tmp_path: Path) -> Cnf:
+def cnf(
+    admin: KubernetesCluster, cluster: KubernetesCluster, namespace: str, tmp_path: Path
+) -> Cnf:
     """A CNF to be: packages are written into the test's folder."""
-    return Cnf(cluster, namespace, tmp_path, OPTIONS)
+    return Cnf(admin, cluster, namespace, tmp_path, OPTIONS)
 
 
 def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:

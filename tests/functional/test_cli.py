@@ -102,10 +102,10 @@ def test_there_is_nothing_to_resume_or_roll_back_after_an_update(shell: Shell) -
     ],
 )
 def test_each_class_of_error_has_a_status_of_its_own(
-    cnf: Cnf, kubeconfig: str, files: dict[str, str], more: tuple[str, ...], status: int
+    cnf: Cnf, admin_kubeconfig: str, files: dict[str, str], more: tuple[str, ...], status: int
 ) -> None:
-    shell = Shell(cnf, kubeconfig)
-    common = ("-n", cnf.namespace, "--kubeconfig", kubeconfig)
+    shell = Shell(cnf, admin_kubeconfig)
+    common = ("-n", cnf.namespace, "--kubeconfig", admin_kubeconfig)
     assert main(["apply", cnf.old, shell.package(files), *common, *more]) == status
 
 

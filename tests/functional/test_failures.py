@@ -91,7 +91,7 @@ def test_a_new_object_is_gone_again_after_a_failure(cnf: Cnf) -> None:
     listed = {"w": workload("Deployment", image=BAD_IMAGE), "cm": NEW}
     with pytest.raises(UpdateFailedError):
         cnf.update(listed, config_paths=("Files/cm.yaml",))
-    assert cnf.cluster.get(cnf.key("ConfigMap", "cm")) is None
+    assert cnf.admin.get(cnf.key("ConfigMap", "cm")) is None
 
 
 def test_an_immutable_config_map_is_made_again_and_put_back(cnf: Cnf) -> None:
@@ -132,7 +132,7 @@ AFTER = {"cm": NEW, "w": workload("Deployment", container=ENV)}
 def test_a_paused_deployment_is_refused(deployed: Cnf) -> None:
     live = deployed.get("Deployment", "w")
     live["spec"]["paused"] = True
-    deployed.cluster.replace(live)
+    deployed.admin.replace(live)
     message = refused(deployed, PlanError, AFTER)
     assert f"Deployment {deployed.namespace}/w: is paused" in message
     assert "kubectl rollout resume" in message
@@ -146,16 +146,18 @@ def test_an_object_of_another_instance_is_refused(deployed: Cnf) -> None:
 def test_an_object_that_is_being_deleted_is_refused(deployed: Cnf) -> None:
     live = deployed.get("ConfigMap", "cm")
     live["metadata"]["finalizers"] = ["example.com/hold"]
-    deployed.cluster.replace(live)
-    deployed.cluster.delete(deployed.key("ConfigMap", "cm"))
+    deployed.admin.replace(live)
+    deployed.admin.delete(deployed.key("ConfigMap", "cm"))
     message = refused(deployed, PlanError, AFTER)
     assert f"ConfigMap {deployed.namespace}/cm: is being deleted" in message
     live = deployed.get("ConfigMap", "cm")
     live["metadata"]["finalizers"] = []
-    deployed.cluster.replace(live)
+    deployed.admin.replace(live)
 
 
 def test_a_namespace_that_does_not_exist_is_refused(deployed: Cnf) -> None:
+    """Told to who may look there; an account with a Role in one namespace may not (403)."""
+    deployed.cluster = deployed.admin
     message = refused(deployed, PlanError, AFTER, namespace="no-such-namespace")
     assert "namespace no-such-namespace does not exist" in message
 
@@ -218,7 +220,7 @@ spec:
 """
     cnf.instantiate(pdb=budget, w=workload("ReplicaSet", replicas=2))
     key = ObjectKey("policy", "PodDisruptionBudget", cnf.namespace, "keep")
-    until(lambda: (cnf.cluster.get(key) or {}).get("status", {}).get("currentHealthy") == 2)
+    until(lambda: (cnf.admin.get(key) or {}).get("status", {}).get("currentHealthy") == 2)
     before = cnf.pods("ReplicaSet", "w")
     with pytest.raises(UpdateFailedError, match="disruption budget"):
         cnf.update(
@@ -234,3 +236,17 @@ def test_an_api_server_that_cannot_be_reached_is_told() -> None:
         pytest.raises(ClusterError, match="cannot reach"),
     ):
         cluster.list(Collection("", "Pod", "default"))
+
+
+def test_a_new_object_whose_name_is_taken_by_another_is_refused(deployed: Cnf) -> None:
+    theirs = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "taken", "namespace": deployed.namespace},
+        "data": {"whose": "theirs"},
+    }
+    deployed.cluster.create(theirs)
+    files = {**AFTER, "taken": config_map("taken", whose="ours")}
+    message = refused(deployed, PlanError, files, config_paths=("Files/taken.yaml",))
+    assert "does not bear the label" in message
+    assert deployed.get("ConfigMap", "taken")["data"] == {"whose": "theirs"}

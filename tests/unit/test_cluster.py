@@ -248,13 +248,17 @@ def test_a_vim_connection_without_credentials_is_refused() -> None:
         connect_vim("https://vim:6443")
 
 
-def test_tls_is_verified_unless_the_options_say_otherwise() -> None:
+def test_tls_is_verified_unless_the_options_say_otherwise(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     verified = connect_vim("https://vim:6443", bearer_token="t")
+    assert caplog.text == ""
     careless = connect_vim(
         "https://vim:6443", bearer_token="t", options=Options(insecure_skip_tls_verify=True)
     )
     assert verified._pool.connection_pool_kw["cert_reqs"].name == "CERT_REQUIRED"
     assert careless._pool.connection_pool_kw["cert_reqs"].name == "CERT_NONE"
+    assert "the certificate of https://vim:6443 is not verified" in caplog.text
 
 
 def test_the_ca_is_kept_in_a_private_file_and_removed_in_the_end() -> None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import http.server
 import os
 import stat
-import threading
 import zipfile
 
 import pytest
 
-from container_update import archive, csar, remote, sol004
+from container_update import archive, csar, sol004
 from container_update.csar_build import write_metadata
 from container_update.errors import PackageError
 from tests.packages import (
@@ -564,133 +562,6 @@ def test_imports_may_go_in_a_circle_and_be_named(pack):
     text = SIMPLE.replace("- file: types.yaml", "- types: types.yaml\n- top: {file: top.vnfd.yaml}")
     with csar.open_package(pack(with_vnfd({"df_simple.yaml": text}))) as package:
         assert package.vdus() == {"VDU1": "web", "VDU2": "db"}
-
-
-# --- URLs -------------------------------------------------------------------------------------
-
-
-class _Server(http.server.ThreadingHTTPServer):
-    answers: dict[str, tuple[int, dict[str, str], bytes]]
-
-    def url(self, path: str, host: str = "127.0.0.1") -> str:
-        return f"http://{host}:{self.server_address[1]}{path}"
-
-
-class _Handler(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        status, headers, body = self.server.answers.get(self.path, (404, {}, b""))
-        self.send_response(status)
-        for name, value in headers.items():
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *args):
-        """Be quiet."""
-
-
-@pytest.fixture
-def server(monkeypatch):
-    monkeypatch.setenv("no_proxy", "*")
-    with _Server(("127.0.0.1", 0), _Handler) as running:
-        running.answers = {}
-        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield running
-        running.shutdown()
-        thread.join()
-
-
-def test_a_def_file_is_fetched_from_a_url_and_its_hash_holds(server, tmp_path):
-    url = server.url("/a.yaml")
-    server.answers["/a.yaml"] = (200, {}, CONFIG_MAP.encode())
-    with csar.open_package(write_folder(tmp_path, {META: block(url, CONFIG_MAP)})) as package:
-        assert package.read(url) == CONFIG_MAP.encode()
-        package.verify()
-        server.answers["/a.yaml"] = (200, {}, b"changed")
-        with pytest.raises(PackageError, match="expected the sha256 hash"):
-            package.read(url)
-
-
-def test_a_redirect_on_the_same_host_is_followed(server):
-    server.answers["/a"] = (302, {"Location": "/b"}, b"")
-    server.answers["/b"] = (200, {}, b"text")
-    assert remote.fetch(server.url("/a"), remote.Rules()) == b"text"
-
-
-@pytest.mark.parametrize("location", ["http://localhost:{port}/b", "ftp://127.0.0.1/b"])
-def test_a_redirect_elsewhere_is_refused(server, location):
-    location = location.format(port=server.server_address[1])
-    server.answers["/a"] = (302, {"Location": location}, b"")
-    server.answers["/b"] = (200, {}, b"text")
-    with pytest.raises(PackageError, match="cannot be fetched"):
-        remote.fetch(server.url("/a"), remote.Rules())
-
-
-def test_an_answer_that_is_no_success_is_refused(server):
-    with pytest.raises(PackageError, match=r"/none cannot be fetched: 404 Not Found$"):
-        remote.fetch(server.url("/none"), remote.Rules())
-
-
-def test_an_answer_over_the_size_limit_is_refused(server):
-    server.answers["/big"] = (200, {}, bytes(1000))
-    assert len(remote.fetch(server.url("/big"), remote.Rules(size=1000))) == 1000
-    with pytest.raises(PackageError, match="it has more than 999 bytes"):
-        remote.fetch(server.url("/big"), remote.Rules(size=999))
-
-
-def test_an_answer_that_drips_in_past_the_deadline_is_refused(server):
-    server.answers["/slow"] = (200, {}, b"x")
-    clock = iter([0.0, 31.0])
-    with pytest.raises(PackageError, match="not complete within 30 seconds"):
-        remote.fetch(server.url("/slow"), remote.Rules(clock=lambda: next(clock)))
-
-
-def test_a_server_that_never_answers_is_given_up(monkeypatch):
-    monkeypatch.setenv("no_proxy", "*")
-    with http.server.HTTPServer(("127.0.0.1", 0), _Handler) as silent:
-        url = f"http://127.0.0.1:{silent.server_address[1]}/x"
-        with pytest.raises(PackageError, match=r"not complete within 0\.05 seconds"):
-            remote.fetch(url, remote.Rules(seconds=0.05))
-
-
-def test_a_server_that_is_not_there_is_named(monkeypatch):
-    monkeypatch.setenv("no_proxy", "*")
-    with http.server.HTTPServer(("127.0.0.1", 0), _Handler) as gone:
-        url = f"http://127.0.0.1:{gone.server_address[1]}/x"
-    with pytest.raises(PackageError, match=r"/x cannot be fetched: Connection refused"):
-        remote.fetch(url, remote.Rules())
-
-
-def test_a_file_url_is_read(tmp_path):
-    (tmp_path / "a b.yaml").write_text("text")
-    url = (tmp_path / "a b.yaml").as_uri()
-    assert remote.fetch(url, remote.Rules()) == b"text"
-    with pytest.raises(PackageError, match="it has more than 3 bytes"):
-        remote.fetch(url, remote.Rules(size=3))
-
-
-URLS = {
-    "a scheme that is not allowed": ("ftp://example.com/a", "one of the schemes file, http, https"),
-    "a user name": ("https://me:hunter2@example.com/a", "with a user name in its URL"),
-    "a file of another host": ("file://example.com/a", "names a file of this host"),
-    "a device": ("file:///dev/zero", "there is no such regular file"),
-    "a file that is missing": ("file:///none/such", "there is no such regular file"),
-    "a host that is none": ("http://[::1/a", "is no valid URL"),
-}
-
-
-@pytest.mark.parametrize(("url", "message"), URLS.values(), ids=URLS)
-def test_a_url_that_breaks_a_rule_is_refused(url, message):
-    with pytest.raises(PackageError) as caught:
-        remote.fetch(url, remote.Rules())
-    assert message in str(caught.value)
-    assert "hunter2" not in str(caught.value)
-
-
-def test_schemes_can_be_forbidden():
-    with pytest.raises(PackageError, match="one of the schemes https"):
-        remote.fetch("file:///etc/hostname", remote.Rules(schemes=frozenset({"https"})))
 
 
 # --- building ---------------------------------------------------------------------------------

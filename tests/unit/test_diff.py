@@ -295,6 +295,11 @@ IGNORED: dict[str, tuple[Json, Json, list[str]]] = {
         deployment("containers: [{name: a, image: i, ports: [{containerPort: 1}]}]"),
         [f"{T}.containers[a].ports"],
     ),
+    "a list of texts that hold the word name": (
+        deployment("containers: [{name: a, image: i, args: [--name=x]}]"),
+        deployment("containers: [{name: a, image: i, args: [--name=y]}]"),
+        [f"{T}.containers[a].args"],
+    ),
     "a list without names that is the same": (
         deployment("containers: [{name: a, image: i, args: [x, y]}]", replicas=1),
         deployment("containers: [{name: a, image: i, args: [x, y]}]", replicas=2),

@@ -80,6 +80,13 @@ def test_configuration_has_the_manifests_content_and_nothing_else(
     assert edits.is_applied(step, after)
 
 
+def test_what_is_written_shares_nothing_with_the_manifest() -> None:
+    new = config_map(data={"a": "2"})
+    before = live(config_map())
+    edits.desired(config_step(new, before), before)["data"]["a"] = "changed"
+    assert new["data"] == {"a": "2"}
+
+
 def test_live_labels_and_annotations_stay_and_the_manifests_are_laid_over_them() -> None:
     before = live(
         config_map(), labels={"tacker_vnf_instance_id": "i", "v": "1"}, annotations={"by": "them"}
@@ -149,6 +156,12 @@ def test_a_workload_gets_its_new_images_and_a_digest_only_where_the_step_has_one
     assert both == workload.with_digest(images, "d")
 
 
+def test_a_digest_from_before_stays_where_only_images_change() -> None:
+    before = workload.with_digest(deployment(), "old")
+    after = edits.desired(workload_step(before, {"c": "app:2"}), before)
+    assert workload.digest_of(after) == "old"
+
+
 @pytest.mark.parametrize("old_digest", [None, "old"])
 def test_a_workload_is_put_back_to_its_images_and_its_digest(old_digest: str | None) -> None:
     before = workload.with_digest(deployment(), old_digest)
@@ -208,6 +221,9 @@ STATES: dict[str, tuple[Step, Json, bool, bool, bool]] = {
         IMAGES, changed({"c": "app:3"}), False, False, False,
     ),
     "another container's image is not looked at": (IMAGES, changed({"i": "x"}), False, True, True),
+    "a digest that somebody else wrote does not matter where only images change": (
+        IMAGES, changed({}, "other"), False, True, True,
+    ),
     "a digest is not looked at where only images change": (
         IMAGES, changed({"c": "app:2"}, "other"), True, False, False,
     ),
@@ -255,6 +271,11 @@ def test_a_new_object_brings_along_nothing_that_the_server_sets() -> None:
         "data": {"a": "1"},
     }
     assert body == original
+
+
+def test_a_new_object_whose_labels_are_null_gets_ours() -> None:
+    body = config_map(metadata={"labels": None})
+    assert edits.new_object(body, "", {"l": "1"})["metadata"]["labels"] == {"l": "1"}
 
 
 def test_a_new_object_without_namespace_and_labels_gets_none() -> None:

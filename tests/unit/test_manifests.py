@@ -300,12 +300,12 @@ REFUSED = {
         config_map("1.5: b\n"),
         "f.yaml:5: a key must be text, found a number",
     ),
-    "an alias of nothing": (config_map("a: *b\n"), "f.yaml:5: the alias *b refers to no anchor"),
+    "an alias of nothing": (config_map("a: *b\n"), "f.yaml:5: an alias refers to no anchor"),
     "an alias of another document": (
         config_map("a: &b x\n") + "---\n" + config_map("a: *b\n"),
-        "f.yaml:11: the alias *b refers to no anchor",
+        "f.yaml:11: an alias refers to no anchor",
     ),
-    "an anchor in itself": (config_map("a: &b [*b]\n"), "f.yaml:5: the anchor &b contains itself"),
+    "an anchor in itself": (config_map("a: &b [*b]\n"), "f.yaml:5: an anchor contains itself"),
     "a merge of text": (
         config_map("<<: text\n"),
         "f.yaml:5: << merges a mapping or a list of them, found text",
@@ -313,15 +313,15 @@ REFUSED = {
     "binary": (config_map("a: !!binary aGk=\n"), "f.yaml:5: !!binary cannot be sent as JSON"),
     "a set": (
         config_map("a: !!set {b}\n"),
-        "f.yaml:5: the tag tag:yaml.org,2002:set has no meaning in JSON",
+        "f.yaml:5: this tag has no meaning in JSON",
     ),
     "a tag of Python's": (
         config_map("a: !!python/object/apply:os.getpid []\n"),
-        "f.yaml:5: the tag tag:yaml.org,2002:python",
+        "f.yaml:5: this tag has no meaning in JSON",
     ),
     "a tag of one's own": (
         config_map("a: !mine b\n"),
-        "f.yaml:5: the tag !mine has no meaning in JSON",
+        "f.yaml:5: this tag has no meaning in JSON",
     ),
     "a tag that lies": (config_map("a: !!int b\n"), "f.yaml:5: the tag !!int is on text"),
     "infinity": (

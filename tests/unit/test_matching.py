@@ -185,6 +185,10 @@ REFUSED: dict[str, tuple[Files, dict[str, Files], list[str]]] = {
         {"listed": {"l": [CM]}, "others": {"o": [SECRET]}},
         ["g: the new package does not have this def-file", "Deployment ns/d"],
     ),
+    "a def-file that is gone after one that is there": (
+        {"f": [CM], "g": [DEPLOYMENT]}, {"kept": {"f": [CM]}},
+        ["g: the new package does not have this def-file", "Deployment ns/d"],
+    ),
 }  # fmt: skip
 
 
@@ -208,6 +212,9 @@ ACCEPTED: dict[str, tuple[Files, dict[str, Files]]] = {
     ),
     "another def-file that has what nobody needs twice": (
         {"f": [CM]}, {"kept": {"f": [CM]}, "others": {"o": [CM, CM]}},
+    ),
+    "another def-file that has twice what a listed file has": (
+        {"f": [CM]}, {"listed": {"l": [CM]}, "others": {"o": [CM, CM]}},
     ),
     "a def-file that is gone whose objects are all elsewhere": (
         {"f": [CM, DEPLOYMENT]}, {"listed": {"l": [CM]}, "others": {"o": [DEPLOYMENT]}},

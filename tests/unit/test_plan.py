@@ -175,6 +175,12 @@ def test_a_workload_restarts_because_it_uses(
     assert reasons(plan) == expected
 
 
+def test_a_use_of_what_did_not_change_hides_no_other_use() -> None:
+    spec = ENV_FROM.replace("envFrom: [", "envFrom: [{configMapRef: {name: x}}, ")
+    body = deployment(spec)
+    assert len(reasons(plan_for(body, body, config=(A1, A2)))) == 1
+
+
 def test_all_images_and_all_uses_are_given_as_reasons_images_first() -> None:
     new = deployment(image(USES_A))
     assert reasons(plan_for(deployment(USES_A), new, config=(A1, A2))) == [
@@ -641,8 +647,9 @@ def test_a_container_that_vanished_from_the_package_is_refused() -> None:
 
 def test_an_object_that_runs_nothing_is_never_written() -> None:
     service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"x": 1}}
-    plan = planned([service], [{**service, "spec": {"x": 2}}], [live(service)])
+    plan = planned([service], [{**service, "spec": {"x": 2}}], [])
     assert plan.is_empty
+    assert not plan.notes, "it is not read, so nothing can be said of it"
     assert [str(note) for note in plan.ignored] == [
         "Service ns/s: spec.x differs and does not take effect (f.yaml:1)"
     ]
@@ -658,6 +665,18 @@ def test_replicas_are_named_as_ignored_and_never_written() -> None:
     assert [str(note) for note in plan.ignored] == [
         "Deployment ns/w: spec.replicas differs and does not take effect (f.yaml:11)"
     ]
+
+
+def test_what_is_ignored_is_named_after_an_object_that_is_nowhere_too() -> None:
+    old = deployment(USES_NONE)
+    plan = planned([A1, old], [{**old, "spec": {**old["spec"], "replicas": 5}}], [live(A1)])
+    assert [note.text.split()[0] for note in plan.ignored] == ["spec.replicas"]
+
+
+def test_another_field_of_configuration_that_is_written_is_ignored() -> None:
+    new = config_map(data={"a": "2"}, metadata={"finalizers": ["f"], "labels": {"v": "2"}})
+    plan = planned([A1], [new], [live(A1)])
+    assert [note.text.split()[0] for note in plan.ignored] == ["metadata.finalizers"]
 
 
 @pytest.mark.parametrize("cluster", [[live(A1)], []], ids=["replaced", "created"])
@@ -684,11 +703,12 @@ def test_labels_of_configuration_that_is_not_written_are_ignored() -> None:
 
 
 def test_the_manifests_in_force_are_the_old_ones_with_what_takes_effect() -> None:
-    service = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": {"x": 1}}
+    service = {**deployment(USES_A), "apiVersion": "example.org/v1", "kind": "Service"}
     old = [A1, deployment(USES_A), service]
     new_deployment = deployment(image(USES_A))
     new_deployment["spec"]["replicas"] = 9
-    new = [{**service, "spec": {"x": 2}}, A2, new_deployment, secret()]
+    new_service = {**deployment(image(USES_A)), "apiVersion": "example.org/v1", "kind": "Service"}
+    new = [new_service, A2, new_deployment, secret()]
     plan = planned(old, new, [live(A1), live(old[1]), live(service)])
     assert [(m.body, str(m.source)) for m in plan.manifests] == [
         (A2, "f.yaml:11"),

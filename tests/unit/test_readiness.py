@@ -27,6 +27,12 @@ def bad(name: str, reason: str = "ErrImagePull", *, deleting: bool = False) -> J
     return pod(name, ready=False, phase="Pending", deleting=deleting, containers=[trouble])
 
 
+def crashing(name: str) -> Json:
+    """A new pod that runs again after it has crashed."""
+    trouble = container(restarts=1, running={}, ended={"exitCode": 1})
+    return pod(name, ready=False, containers=[trouble])
+
+
 def starting(name: str) -> Json:
     return pod(name, ready=False, phase="Pending")
 
@@ -96,6 +102,9 @@ DEPLOYMENT: dict[str, tuple[Json, list[Json], State, str]] = {
     "all are ready, one not available yet": (
         replicas(3, 3, 3, 2), [N1, N2, N3], PROGRESSING, "2 of 3 pods are ready",
     ),
+    "an old one more by the counts, the pods of the list lag behind": (
+        replicas(4, 3, 4), [N1, N2, N3], PROGRESSING, "1 old pods are still there",
+    ),
     "the counts are right, an old pod still leaves": (
         replicas(3, 3, 3), [LEAVING, N1, N2, N3],
         PROGRESSING, "1 old pods are still there: pod o3 is still being deleted",
@@ -133,6 +142,20 @@ DEPLOYMENT: dict[str, tuple[Json, list[Json], State, str]] = {
     "one of the new pods does not start, the other does": (
         replicas(4, 2, 3), [O1, O2, N1, bad("n2")],
         PROGRESSING, "2 of 3 pods are updated: pod n2, container a: ErrImagePull",
+    ),
+    "the only new pod crashes": (
+        replicas(4, 1, 3), [O1, O2, O3, crashing("n1")],
+        FAILING,
+        "1 of 3 pods are updated: pod n1, container a: CrashLoopBackOff: ended with exit code 1",
+    ),
+    "one of the new pods crashes, the other does not": (
+        replicas(4, 2, 3), [O1, O2, N1, crashing("n2")],
+        PROGRESSING,
+        "2 of 3 pods are updated: pod n2, container a: CrashLoopBackOff: ended with exit code 1",
+    ),
+    "an old pod is in trouble, and a new one starts": (
+        replicas(4, 1, 2), [bad("o1"), O2, O3, starting("n1")],
+        PROGRESSING, "1 of 3 pods are updated: pod n1 is not Ready (phase Pending)",
     ),
     "the new pod that did not start is being deleted": (
         replicas(4, 1, 3), [O1, O2, O3, bad("n1", deleting=True)],
@@ -188,6 +211,22 @@ DEADLINE = [
 def test_the_progress_deadline(status: Json, pods: list[Json], expected: Verdict) -> None:
     live = workload("Deployment", {**status, "conditions": DEADLINE})
     assert judge(live, pods, baseline("o1", "o2", "o3")) == expected
+
+
+def test_a_deployment_whose_status_is_not_there_has_not_been_seen() -> None:
+    live = workload("Deployment", {}, generation=1)
+    del live["status"]
+    not_seen = (PROGRESSING, "its controller has not seen the change yet")
+    assert judge(live, [], baseline()) == not_seen
+
+
+def test_other_conditions_do_not_fail_a_deployment() -> None:
+    conditions = [
+        {"type": "Available", "status": "False", "reason": "MinimumReplicasUnavailable"},
+        {"type": "Progressing", "status": "True", "reason": "ReplicaSetUpdated"},
+    ]
+    live = workload("Deployment", {**replicas(3, 0, 2), "conditions": conditions})
+    assert judge(live, [O1, O2, O3], baseline("o1", "o2", "o3"))[0] is PROGRESSING
 
 
 def test_a_deployment_without_replicas_has_one_and_one_of_zero_needs_none() -> None:
@@ -302,6 +341,10 @@ def rolling(partition: int) -> Json:
         pytest.param(
             replicas(3, 3, 3), [*OLD[:1], *NEW[1:]],
             (PROGRESSING, "1 old pods are still there"), id="the list lags behind",
+        ),
+        pytest.param(
+            replicas(4, 3, 4), NEW, (PROGRESSING, "1 old pods are still there"),
+            id="one too many by the counts",
         ),
         pytest.param(replicas(3, 3, 3), NEW, (DONE, ""), id="all are new"),
     ],
@@ -587,6 +630,9 @@ IN_PLACE: dict[str, tuple[Json, Verdict]] = {
     "its status is not there": (
         pod("p", ready=False), (PROGRESSING, "container a has not restarted yet"),
     ),
+    "the pod's status is not there": (
+        {"metadata": {"name": "p"}}, (PROGRESSING, "container a has not restarted yet"),
+    ),
     "it was started again and is not ready": (
         pod("p", ready=False, containers=[container(restarts=3, running={}, ended=CRASHED)]),
         (PROGRESSING, "pod p is not Ready (phase Running)"),
@@ -628,9 +674,9 @@ def test_every_container_of_a_restart_in_place_is_waited_for_and_no_other() -> N
         "p", containers=[container("a", restarts=1, ready=True), container("b", ready=True)]
     )
     assert restarted(before, after, "a") == (DONE, "")
-    assert restarted(before, after, "a", "b") == (
-        PROGRESSING, "container b has not restarted yet",
-    )  # fmt: skip
+    waiting = (PROGRESSING, "container b has not restarted yet")
+    assert restarted(before, after, "a", "b") == waiting
+    assert restarted(before, pod("p"), "b") == waiting
 
 
 def test_a_sidecars_restart_is_waited_for() -> None:
@@ -646,6 +692,7 @@ NEVER_STARTED = {
         container(waiting={"reason": "CreateContainerConfigError"}, started=False)
     ],
     "nothing is known of it": [],
+    "its status has no state": [{"name": "a", "ready": False, "restartCount": 0}],
 }
 
 
@@ -657,6 +704,8 @@ def test_a_container_that_never_started_starts_without_counting_a_restart(
     assert restarted(before, before, "a")[0] is not DONE
     after = pod("p", containers=[container(restarts=0, ready=True, running={})])
     assert restarted(before, after, "a") == (DONE, "")
+    once = pod("p", ready=False, containers=[container(terminated=CRASHED)])
+    assert restarted(before, once, "a")[0] is PROGRESSING
     crashed = container(restarts=1, waiting={"reason": "CrashLoopBackOff"}, ended=CRASHED)
     assert restarted(before, pod("p", ready=False, containers=[crashed]), "a")[0] is FAILING
 
@@ -708,6 +757,9 @@ RECREATED: dict[str, tuple[Json | None, Verdict]] = {
     ),
     "it has done its work": (pod("p", phase="Succeeded", ready=False), (DONE, "")),
     "it does not start": (bad("p"), (FAILING, "pod p, container a: ErrImagePull")),
+    "it crashes": (
+        crashing("p"), (FAILING, "pod p, container a: CrashLoopBackOff: ended with exit code 1"),
+    ),
     "it failed": (
         pod("p", phase="Failed", ready=False), (FAILED, "pod p failed: it ended with an error"),
     ),

@@ -117,6 +117,18 @@ class Heat:
             stack.task.cancel()
         self._start(stack, "DELETE", self._engine.delete(stack))
 
+    def cancel(self, stack: Stack) -> None:
+        """Give up the update that is under way; what it was at has failed."""
+        if stack.state != "UPDATE_IN_PROGRESS" or stack.task is None:
+            raise bad_request(f"Cancelling update when stack is {stack.state} is not supported.")
+        stack.task.cancel()
+        for resource in stack.walk(depth=99):
+            if resource.status == "IN_PROGRESS":
+                resource.enter(resource.action, "FAILED", "cancelled")
+            if resource.nested is not None and resource.nested.status == "IN_PROGRESS":
+                resource.nested.enter(resource.nested.action, "FAILED", "cancelled")
+        stack.enter("UPDATE", "FAILED", "Stack UPDATE cancelled")
+
     def mark_unhealthy(self, resource: Resource, body: Mapping[str, Any]) -> None:
         """Have a resource made anew with the next update, or not."""
         self._refuse_busy(resource.stack)

@@ -117,6 +117,7 @@ class Server:
             web.put(_STACK, self._update),
             web.patch(_STACK, self._update),
             web.delete(_STACK, self._delete),
+            web.post(_STACK + "/actions", self._act),
             web.patch(_STACK + "/resources/{resource}", self._mark),
             web.route("*", _TENANT + "/stacks/{reference}", self._look_up),
         ]
@@ -174,6 +175,13 @@ class Server:
     async def _delete(self, request: web.Request) -> web.Response:
         self._heat.delete(self._stack(request))
         return web.Response(status=204)
+
+    async def _act(self, request: web.Request) -> web.Response:
+        stack, wanted = self._stack(request), await request.json()
+        if set(wanted) != {"cancel_without_rollback"}:
+            raise Refusal(400, "HTTPBadRequest", f"Invalid action {sorted(wanted)} specified")
+        self._heat.cancel(stack)
+        return web.Response(status=202)
 
     async def _mark(self, request: web.Request) -> web.Response:
         resource = self._heat.resource(self._stack(request), request.match_info["resource"])

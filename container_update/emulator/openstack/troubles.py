@@ -24,9 +24,10 @@ class Trouble:
     error: str = "ResourceInError"
     """Heat's or a client's name for the error."""
     type: str = "OS::Nova::Server"
-    """A pattern (fnmatch), as are the name and the action ('CREATE', 'UPDATE', 'DELETE')."""
+    """A pattern (fnmatch), as are the name and the action ('CREATE', 'UPDATE', 'DELETE'), which is
+    anything but a deletion unless it says so."""
     name: str = "*"
-    action: str = "*"
+    action: str = "[!D]*"
     where: Callable[[Mapping[str, Any]], bool] = lambda _: True
     """Asked about the resource's resolved properties."""
     stuck: bool = False

@@ -1,0 +1,38 @@
+"""Which live Deployment stands in for one that a manifest names. Pure.
+
+A Blue-Green change whose new Deployment bears the old one's name has to give it another one while
+both run, and Kubernetes cannot rename it afterwards. An annotation says which manifest it is of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from container_update.model import Json, Manifest, ObjectKey
+
+NAME_ANNOTATION = "container-update/stands-for"
+"""On a Deployment: the name that its manifest gives it."""
+
+
+def stand_ins(live: Mapping[ObjectKey, Json]) -> dict[ObjectKey, ObjectKey]:
+    """The identity in a manifest to the identity of the live object that stands in for it.
+
+    An object that has its own name in the cluster needs no stand-in.
+    """
+    found: dict[ObjectKey, ObjectKey] = {}
+    for key, body in live.items():
+        name = (body["metadata"].get("annotations") or {}).get(NAME_ANNOTATION)
+        if name and key.kind == "Deployment":
+            named = replace(key, name=str(name))
+            if named not in live:
+                found[named] = key
+    return found
+
+
+def as_called(manifest: Manifest, called: Mapping[ObjectKey, ObjectKey]) -> Manifest:
+    """The manifest under the identity that its object has in the cluster; its body stays.
+
+    :param called: what :func:`stand_ins` found.
+    """
+    return replace(manifest, key=called.get(manifest.key, manifest.key))

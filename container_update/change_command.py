@@ -1,0 +1,220 @@
+"""``container-update change-vnfpkg``: its arguments, its run, and what it shows."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from container_update import report
+from container_update.config import Options
+from container_update.errors import PackageError
+from container_update.model import Outcome, Plan, StepResult
+from container_update.stopping import Stop
+
+if TYPE_CHECKING:
+    from container_update.change_vnfpkg.change import Changed
+    from container_update.change_vnfpkg.coordination import Coordination
+    from container_update.change_vnfpkg.kubernetes import KubernetesSite
+    from container_update.change_vnfpkg.openstack import OpenStackSite
+    from container_update.change_vnfpkg.strategy import Order
+    from container_update.cluster import KubernetesCluster
+    from container_update.recovery import Instance
+
+DONE, NOTHING_TO_DO, CHANGES_PENDING = 0, 2, 3
+
+_SCRIPTS = {
+    "coordinate_new": "lcm-operation-coordinate-new-vnf",
+    "coordinate_old": "lcm-operation-coordinate-old-vnf",
+}
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """The arguments that are this command's own."""
+    add = command.add_argument
+    add("old", metavar="OLD", help="the VNF's package: a folder or a CSAR zip")
+    add("new", metavar="NEW", help="the package to change to")
+    add("--plan", action="store_true", help="show what would be done; write nothing")
+    add("--upgrade-type", metavar="TYPE", help="Blue-Green or RollingUpdate")
+    add("--request", metavar="FILE", type=Path,
+        help="a ChangeCurrentVnfPkgRequest as JSON; the options beside it win")  # fmt: skip
+    add("--vdu", action="append", default=[], metavar="VDU",
+        help="a VDU to change (repeat); default: all")  # fmt: skip
+    add("--coordinate-new", metavar="PATH[:CLASS]",
+        help="the script in NEW that coordinates the new VNF")  # fmt: skip
+    add("--coordinate-old", metavar="PATH[:CLASS]",
+        help="the script in NEW that coordinates the old VNF")  # fmt: skip
+    add("--def-file", action="append", default=[], metavar="PATH",
+        help="a def-file of the instance (repeat); default: all that OLD lists")  # fmt: skip
+    add("--new-def-file", action="append", default=[], metavar="PATH",
+        help="lcm-kubernetes-def-files: a def-file of NEW (repeat)")  # fmt: skip
+    add("--instance", metavar="FILE", type=Path,
+        help="the VnfInstance as JSON, for the scripts and for --records")  # fmt: skip
+    add("--records", metavar="FILE", type=Path,
+        help="where to write the VnfInstance as it is after the change")  # fmt: skip
+    add("--flavour-id", metavar="ID",
+        help="of a VNF in a stack: its deployment flavour, where NEW has several")  # fmt: skip
+    add("--rollback", action="store_true",
+        help="of a VNF in a stack: undo this change, which was cut short")  # fmt: skip
+    add("--leave-failed", action="store_true",
+        help="leave a failed change for a rollback or a resume, do not undo it")  # fmt: skip
+
+
+def run(
+    parsed: argparse.Namespace,
+    site: KubernetesSite | OpenStackSite,
+    options: Options,
+    stop: Stop,
+    out: TextIO,
+) -> int:
+    """Plan or carry out the change that the arguments ask for; the exit status."""
+    from container_update.change_vnfpkg.change import (  # noqa: PLC0415
+        change_vnfpkg,
+        coordination_of,
+        plan_change,
+    )
+
+    order = _order(parsed, options)
+    as_json = parsed.output == "json"
+    if parsed.plan:
+        plan = plan_change(order, site)
+        out.write((report.plan_json(plan) if as_json else report.plan_text(plan)) + "\n")
+        return NOTHING_TO_DO if plan.is_empty else CHANGES_PENDING
+
+    def show(event: Plan | StepResult) -> None:
+        text = report.plan_text(event) if isinstance(event, Plan) else report.result_text(event)
+        out.write(text + "\n")
+        out.flush()
+
+    scripts = coordination_of(order, site, stop)
+    if parsed.rollback:
+        return _roll_back(order, site, scripts, out)
+    try:
+        changed = change_vnfpkg(order, site, stop, (lambda _: None) if as_json else show, scripts)
+    finally:
+        if not as_json:
+            _show_scripts(scripts, out)
+    _show(changed, as_json, out)
+    if parsed.records is not None:
+        after = changed.records.applied(dict(order.instance))
+        parsed.records.write_text(json.dumps(after, indent=2) + "\n")
+    return DONE if changed.outcome.results else NOTHING_TO_DO
+
+
+def _roll_back(
+    order: Order, site: KubernetesSite | OpenStackSite, scripts: Coordination, out: TextIO
+) -> int:
+    """Undo what an earlier run left, with the request at hand that its scripts need."""
+    from container_update.change_vnfpkg.openstack import (  # noqa: PLC0415
+        OpenStackSite,
+        roll_back,
+    )
+
+    if not isinstance(site, OpenStackSite):
+        raise PackageError(
+            "--rollback: expected --stack with it; else use container-update rollback"
+        )
+    outcome = roll_back(order, site, scripts)
+    _show_scripts(scripts, out)
+    out.write((report.outcome_text(outcome) if outcome else "No change was cut short.") + "\n")
+    return NOTHING_TO_DO if outcome is None else DONE
+
+
+def resume(
+    parsed: argparse.Namespace, instance: Instance, cluster: KubernetesCluster, stop: Stop
+) -> Outcome | None:
+    """Finish whatever the instance's journal holds; None where there is nothing."""
+    from container_update.change_vnfpkg import resume as resuming  # noqa: PLC0415, slow to load
+
+    return resuming.resume(instance, site_of(parsed, cluster), stop)
+
+
+# --- in -----------------------------------------------------------------------------------------
+
+
+def _order(parsed: argparse.Namespace, options: Options) -> Order:
+    from container_update import csar  # noqa: PLC0415
+    from container_update.change_vnfpkg.request import ChangeRequest  # noqa: PLC0415
+    from container_update.change_vnfpkg.strategy import Order  # noqa: PLC0415
+
+    body = _body(parsed)
+    if "vnfdId" not in body:
+        with csar.open_package(parsed.new, settings=csar.Settings.of(options)) as package:
+            body["vnfdId"] = package.vnfd_id or "unknown"
+    return Order(
+        request=ChangeRequest.of(body),
+        old=parsed.old,
+        new=parsed.new,
+        instance_id=parsed.instance_id,
+        options=options,
+        leave_failed=parsed.leave_failed,
+        instance=_json(parsed.instance) if parsed.instance else {},
+    )
+
+
+def _body(parsed: argparse.Namespace) -> dict[str, Any]:
+    """The request of the file, with what the options say laid over it."""
+    body = dict(_json(parsed.request)) if parsed.request else {}
+    given = body.get("additionalParams") or {}
+    if not isinstance(given, dict):
+        return body  # the request says what is wrong with it
+    params = dict(given)
+    if parsed.upgrade_type:
+        params["upgrade_type"] = parsed.upgrade_type
+    if parsed.vdu:
+        params["vdu_params"] = [{"vdu_id": vdu} for vdu in parsed.vdu]
+    if parsed.new_def_file:
+        params["lcm-kubernetes-def-files"] = parsed.new_def_file
+    for option, name in _SCRIPTS.items():
+        path, _, class_name = (getattr(parsed, option) or "").partition(":")
+        if path:
+            params[name] = path
+            params[f"{name}-class"] = class_name or None
+    return {**body, "additionalParams": params}
+
+
+def _json(path: Path) -> Mapping[str, Any]:
+    try:
+        body = json.loads(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise PackageError(f"{path}: expected a file with JSON: {error}") from error
+    if not isinstance(body, dict):
+        raise PackageError(f"{path}: expected a JSON object")
+    return body
+
+
+def site_of(parsed: argparse.Namespace, cluster: KubernetesCluster) -> KubernetesSite:
+    """The namespace that the arguments name."""
+    from container_update.change_vnfpkg.kubernetes import KubernetesSite  # noqa: PLC0415
+
+    access = {"context": parsed.context} if parsed.context else {}
+    default = os.environ.get("KUBECONFIG", "").partition(os.pathsep)[0] or "~/.kube/config"
+    kubeconfig = Path(parsed.kubeconfig or default).expanduser().absolute()
+    if kubeconfig.exists():
+        access["kubeconfig"] = str(kubeconfig)
+    def_files = tuple(getattr(parsed, "def_file", ()))
+    return KubernetesSite(cluster, parsed.namespace, def_files, access)
+
+
+# --- out ----------------------------------------------------------------------------------------
+
+
+def _show_scripts(scripts: Coordination, out: TextIO) -> None:
+    if scripts.reports:
+        out.write("Coordination scripts:\n")
+    for script in scripts.reports:
+        out.write(f"{script}\n")
+
+
+def _show(changed: Changed, as_json: bool, out: TextIO) -> None:
+    if as_json:
+        body = report.outcome_dict(changed.outcome)
+        body["scripts"] = [script.as_dict() for script in changed.scripts]
+        body["vnfdId"] = changed.records.vnfd_id
+        body["resourceNames"] = dict(changed.records.resource_names)
+        out.write(json.dumps(body, indent=2) + "\n")
+    elif changed.outcome.results:
+        out.write(report.sum_text(changed.outcome) + "\n")

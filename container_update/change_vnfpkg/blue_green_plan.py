@@ -1,0 +1,289 @@
+"""The plan of a Blue-Green change: new Deployments beside the old ones, then the traffic. Pure.
+
+Two Deployments of one VDU must not share pods, and a Service must send traffic to one of them only.
+Where the package's own labels do not tell old from new pods, a release label does, in the new pods
+and in the Service's selector; and a Service that would take in the new pods as soon as they are
+ready is held to the old ones until it is switched.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from container_update import aliases, edits, inventory, readiness, whole
+from container_update.change_vnfpkg import selectors
+from container_update.change_vnfpkg.planning import Planning, what_differs
+from container_update.errors import PlanError
+from container_update.model import Action, Json, Manifest, ObjectKey, Reason, Step
+from container_update.plan import ConfigUse
+from container_update.readiness import selects
+
+_NAME_LENGTH, _RELEASE_LENGTH = 63, 5
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A Deployment that another one takes the place of."""
+
+    blue: ObjectKey
+    """The old one as it is called in the cluster."""
+    live: Json
+    """The old one."""
+    new: Manifest
+    old: Manifest | None
+    uses: tuple[ConfigUse, ...]
+    """Configuration that changes and that the old one uses."""
+
+    @property
+    def replicas(self) -> int:
+        """As many as the old one has now."""
+        replicas = self.live["spec"].get("replicas")
+        return 1 if replicas is None else int(replicas)
+
+
+class BlueGreenPlanning(Planning):
+    """Decides a Blue-Green change."""
+
+    # --- the pairs ------------------------------------------------------------------------------
+
+    @cached_property
+    def pairs(self) -> dict[ObjectKey, Pair]:
+        """The new manifest's identity to its pair, for every Deployment that changes."""
+        found = {}
+        for key, new in self.packages.new.items():
+            old_key = self._old_key(key)
+            live = self.live.get(self.live_key(old_key))
+            if key.kind == "Deployment" and self.packages.concerns(key) and live is not None:
+                pair = self._pair(key, new, old_key, live)
+                if pair is not None:
+                    found[key] = pair
+        return found
+
+    def _old_key(self, key: ObjectKey) -> ObjectKey:
+        """The old package's Deployment of the same VDU; the one of that name where there is one."""
+        if key in self.packages.old:
+            return key
+        vdu = self.packages.vdu_of(key)
+        return replace(key, name=self.packages.old_vdus.get(vdu, key.name))
+
+    def _pair(self, key: ObjectKey, new: Manifest, old_key: ObjectKey, live: Json) -> Pair | None:
+        blue = self.live_key(old_key)
+        old = self.packages.old.get(old_key)
+        uses = tuple(self.config.config_uses(blue, live))
+        same = old is not None and old_key == key and old.body == new.body
+        if (same or whole.stamp_of(live) == whole.digest_of(new.body)) and not uses:
+            return None
+        self.config.refuse_unfit(blue, live)
+        self.refuse_foreign(blue, old, live)
+        return Pair(blue, live, new, old, uses)
+
+    @cached_property
+    def release(self) -> str:
+        """Tells the pods of this change from all others."""
+        parts = [
+            (str(pair.blue), pair.live["metadata"].get("uid", ""), whole.digest_of(pair.new.body))
+            for pair in self.pairs.values()
+        ]
+        return hashlib.sha256(repr(sorted(parts)).encode()).hexdigest()[:_RELEASE_LENGTH]
+
+    @cached_property
+    def needs_release(self) -> bool:
+        """The package's own labels do not tell old from new pods."""
+        return any(
+            selectors.overlap(pair.live, pair.new.body)
+            or any(self._mixes(service, pair) for service in self._services())
+            for pair in self.pairs.values()
+        )
+
+    def _mixes(self, service: Manifest, pair: Pair) -> bool:
+        live = self.live.get(service.key)
+        old, new = selectors.pod_labels(pair.live), selectors.pod_labels(pair.new.body)
+        takes_new = live is not None and selects(selectors.selector_of(live), new)
+        return takes_new or selects(selectors.selector_of(service.body), old)
+
+    def _services(self) -> Iterator[Manifest]:
+        for key, manifest in self.packages.new.items():
+            if key.kind == "Service" and not key.group:
+                yield manifest
+
+    # --- Deployments ----------------------------------------------------------------------------
+
+    def workload_steps(self) -> Iterator[Step]:
+        """New Deployments first: what scales by name has to know what they are called."""
+        for key, pair in self.pairs.items():
+            self.renamed[key.name] = self._green_name(key, pair)
+        yield from super().workload_steps()
+
+    def workload_step(self, key: ObjectKey) -> Iterator[Step]:
+        """A new Deployment beside the old one; anything else in place."""
+        pair = self.pairs.get(key)
+        if pair is None:
+            if key.kind == "Deployment" and self._is_as_wanted(key):
+                return
+            for step in super().workload_step(key):
+                if step.action is not Action.CREATE:
+                    self.note(key, "is no Deployment: changed in place, not Blue-Green")
+                yield step
+            return
+        yield self._green(key, pair)
+        yield self.deletion(pair.blue, pair.live, f"{self.renamed[key.name]} takes its place")
+
+    def _is_as_wanted(self, key: ObjectKey) -> bool:
+        return self.packages.concerns(key) and self.live_key(key) in self.live
+
+    def _green_name(self, key: ObjectKey, pair: Pair) -> str:
+        if key not in self.live:
+            return key.name
+        room = _NAME_LENGTH - _RELEASE_LENGTH - 1
+        name = f"{key.name[:room]}-{self.release}"
+        self.note(
+            pair.blue,
+            f"the new Deployment bears the same name: while both run, and from then on, it is "
+            f"called {name}",
+        )
+        return name
+
+    def green_body(self, pair: Pair) -> Json:
+        """The new Deployment as it is created."""
+        body = pair.new.body
+        if self.needs_release:
+            body = selectors.with_release(body, self.release)
+        body = whole.stamped(body, whole.digest_of(pair.new.body))
+        body["spec"]["replicas"] = pair.replicas
+        name = self.renamed[pair.new.key.name]
+        if name != pair.new.key.name:
+            body["metadata"]["name"] = name
+            body["metadata"]["annotations"][aliases.NAME_ANNOTATION] = pair.new.key.name
+        return body
+
+    def _green(self, key: ObjectKey, pair: Pair) -> Step:
+        for use in pair.uses:
+            self.note(
+                use.change.key,
+                f"changes while pods of {pair.blue} still serve: one that restarts before the "
+                "traffic is switched starts with the new content",
+            )
+        reasons = [
+            Reason(f"takes the place of {pair.blue}, with {pair.replicas} replicas"),
+            *what_differs(pair.old, pair.new),
+            *dict.fromkeys(use.reason for use in pair.uses),
+        ]
+        if self.needs_release:
+            label = f"{selectors.RELEASE_LABEL}={self.release}"
+            reasons.append(Reason(f"its pods bear the label {label}, to tell them from the old"))
+        there = replace(key, name=self.renamed[key.name])
+        body = self.green_body(pair)
+        return Step(there, Action.CREATE, None, body, reasons=tuple(reasons), whole=True)
+
+    def is_succeeded(self, key: ObjectKey) -> bool:
+        """An old Deployment that is removed with its pair."""
+        return any(pair.blue == self.live_key(key) for pair in self.pairs.values())
+
+    # --- Services -------------------------------------------------------------------------------
+
+    def other_step(self, key: ObjectKey, new: Manifest) -> Iterator[Step]:
+        """A Service is switched, where it has to be after it was held to the old pods."""
+        live = self.live.get(key)
+        is_service = key.kind == "Service" and not key.group
+        pairs = [pair for pair in self.pairs.values() if self._serves(new, live, pair)]
+        if not is_service or not pairs:
+            yield from super().other_step(key, new)
+        elif live is None:
+            yield replace(self.creation(new), content=self._switched(new, None, pairs))
+        else:
+            self.config.refuse_unfit(key, live)
+            yield from self._switch(new, live, pairs)
+
+    def _serves(self, new: Manifest, live: Json | None, pair: Pair) -> bool:
+        """The Service sends traffic to the pair's old pods, or would to its new ones."""
+        if new.key.namespace != pair.blue.namespace:
+            return False
+        now = selectors.selector_of(live) if live is not None else {}
+        then = selectors.selector_of(new.body)
+        served = selects(now, selectors.pod_labels(pair.live))
+        return served or selects(then, selectors.pod_labels(pair.new.body))
+
+    def _switch(self, new: Manifest, live: Json, pairs: list[Pair]) -> Iterator[Step]:
+        old = self.packages.old.get(new.key)
+        content = self._switched(new, live, pairs)
+        dropped = whole.dropped(old.body if old else None, new.body)
+        wanted = ", ".join(f"{k}={v}" for k, v in selectors.selector_of(content).items())
+        reasons = (Reason(f"its selector becomes {wanted}"), *what_differs(old, new))
+        step = Step(
+            new.key, Action.SWITCH, live, content, reasons=reasons, whole=True, dropped=dropped
+        )
+        takes_new = [
+            pair
+            for pair in pairs
+            if selects(selectors.selector_of(live), selectors.pod_labels(self.green_body(pair)))
+        ]
+        if takes_new:
+            held = self._hold(new.key, live, pairs)
+            yield held
+            assert held.content is not None, "a hold has its selector"
+            step = replace(step, before={**live, "spec": held.content["spec"]})
+        yield step
+
+    def _switched(self, new: Manifest, live: Json | None, pairs: list[Pair]) -> Json:
+        """The Service as it is after the switch: the old pods are none of its own."""
+        selector = selectors.selector_of(new.body)
+        for pair in pairs:
+            if not selects(selector, selectors.pod_labels(pair.new.body)):
+                raise PlanError(
+                    f"{new.key}: expected its selector to select the new pods of {pair.new.key}, "
+                    f"found {selector} in {new.source}: all traffic would be lost, correct one of "
+                    "them"
+                )
+        body = selectors.with_targets(new.body, self.renamed)
+        if any(selects(selector, selectors.pod_labels(pair.live)) for pair in pairs):
+            body = selectors.with_release(body, self.release)
+            self._refuse_losers(new, live, selectors.selector_of(body), pairs)
+        return whole.stamped(body, whole.digest_of(new.body))
+
+    def _refuse_losers(
+        self, new: Manifest, live: Json | None, wanted: dict[str, str], pairs: list[Pair]
+    ) -> None:
+        """Workloads that share the Service and do not change would get no traffic any more."""
+        now = selectors.selector_of(live) if live is not None else {}
+        changing = {pair.blue for pair in pairs}
+        for key, body in self.live.items():
+            if key in changing or not key.is_workload or key.namespace != new.key.namespace:
+                continue
+            pods = selectors.pod_labels(body) if key.kind != "Pod" else body
+            if inventory.controller_uid(body) or not selects(now, pods) or selects(wanted, pods):
+                continue
+            names = ", ".join(str(pair.new.key) for pair in pairs)
+            raise PlanError(
+                f"{new.key}: sends traffic to {key} as well, which does not change, and no label "
+                f"tells its pods and those of {names} from the old pods: give the pod templates of "
+                "the new package a label with its version and put it into the selector, or use a "
+                "rolling update"
+            )
+
+    def _hold(self, key: ObjectKey, live: Json, pairs: list[Pair]) -> Step:
+        """The step that keeps a Service at the pods it has now, by the hash of their template."""
+        selector = selectors.selector_of(live)
+        hashes = {
+            str((pod["metadata"].get("labels") or {}).get(selectors.HASH_LABEL, ""))
+            for other, pod in self.live.items()
+            if other.kind == "Pod"
+            and other.namespace == key.namespace
+            and selects(selector, pod)
+            and not readiness.is_finished(pod)
+        }
+        if len(hashes) > 1 or "" in hashes:
+            raise PlanError(
+                f"{key}: its selector {selector} would take in the new pods as soon as they are "
+                f"ready, and no one label tells the {len(hashes)} kinds of old pods from them: "
+                "give the pod templates a label with their version and put it into the selector, "
+                "by a rolling update before this change"
+            )
+        content = edits.new_object(live, key.namespace, {})
+        held = hashes.pop() if hashes else "none"
+        content["spec"]["selector"] = {**selector, selectors.HASH_LABEL: held}
+        names = ", ".join(str(pair.blue) for pair in pairs)
+        why = f"its selector would take in the new pods before they are to serve; stays at {names}"
+        return Step(key, Action.HOLD, live, content, whole=True, reasons=(Reason(why),))

@@ -1,0 +1,127 @@
+"""The whole story of a change of the VNF package. Start here.
+
+request, packages -> strategy -> plan -> prepare -> coordinate the new VNF -> switch over
+    -> coordinate the old VNF -> finish (or undo) -> records
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from container_update.change_vnfpkg import coordination, strategy
+from container_update.change_vnfpkg.coordination import Coordination, CoordinationError
+from container_update.change_vnfpkg.records import Records
+from container_update.change_vnfpkg.strategy import Order, Site, Strategy
+from container_update.errors import PackageError
+from container_update.model import Note, ObjectKey, Outcome, Plan, Progress
+from container_update.stopping import Stop
+
+
+@dataclass(frozen=True)
+class Changed:
+    """What became of a change."""
+
+    outcome: Outcome
+    records: Records
+    scripts: tuple[coordination.ScriptReport, ...] = ()
+    """Every run of a coordination script, in order."""
+
+
+def change_vnfpkg(
+    order: Order,
+    site: Site,
+    stop: Stop | None = None,
+    progress: Progress = lambda _: None,
+    scripts: Coordination | None = None,
+) -> Changed:
+    """Move a VNF from its package to a new one.
+
+    A change of the same instance that was cut short is finished first if it leads to the same
+    place, else undone.
+
+    :param stop: asked from elsewhere, ends the change early.
+    :param progress: told the plan when it is made, and each step's result when it ends.
+    :param scripts: where the runs of the coordination scripts are told, also of a change that
+        fails; by default a new one.
+    :raises PackageError: a package or the request is wrong; nothing was written.
+    :raises PlanError: the VNF is in no state to be changed this way; nothing was written.
+    :raises UpdateInProgressError: another update of this instance runs; nothing was written.
+    :raises UpdateFailedError: it failed; everything was put back, or left where the order says so.
+    :raises UndoIncompleteError: the same, and something could not be put back.
+    """
+    stop = Stop() if stop is None else stop
+    scripts = scripts or coordination_of(order, site, stop)
+    chosen = _strategy(order, site, stop, progress, scripts)
+    try:
+        chosen.recover(lambda found: _tell(found, scripts))
+        plan = _with_notes(chosen.validate(), chosen)
+        progress(plan)
+        if not plan.is_empty:
+            with chosen.begun():
+                _tell(chosen, scripts)
+        outcome = replace(chosen.outcome(), plan=plan)
+        return Changed(outcome, chosen.records(), tuple(scripts.reports))
+    finally:
+        chosen.close()
+
+
+def plan_change(order: Order, site: Site) -> Plan:
+    """What :func:`change_vnfpkg` would do; writes nothing, raises the same errors."""
+    stop = Stop()
+    chosen = _strategy(order, site, stop, lambda _: None, coordination_of(order, site, stop))
+    try:
+        return _with_notes(chosen.validate(), chosen)
+    finally:
+        chosen.close()
+
+
+def resume_change(
+    order: Order, site: Site, stop: Stop, progress: Progress, scripts: Coordination
+) -> Outcome | None:
+    """Finish the change that was cut short; *order* is the one that its journal holds.
+
+    :returns: what became of it; None where there was nothing.
+    :raises UpdateFailedError: see :func:`change_vnfpkg`.
+    """
+    chosen = _strategy(order, site, stop, progress, scripts)
+    try:
+        return chosen.recover(lambda found: _tell(found, scripts), whatever=True)
+    finally:
+        chosen.close()
+
+
+def coordination_of(order: Order, site: Site, stop: Stop) -> Coordination:
+    """The scripts of an order, with what they need to reach the VIM."""
+    access: Mapping[str, Any] = getattr(site, "access", {})
+    given = {"vim_connection_info": dict(order.request.vim_connection_info)}
+    return Coordination(order, {**given, **access}, stop)
+
+
+def _strategy(
+    order: Order, site: Site, stop: Stop, progress: Progress, scripts: Coordination
+) -> Strategy:
+    chosen = strategy.find(site.vim_type, order.request.upgrade_type)(order, site, stop, progress)
+    chosen.coordinate = scripts.run_for
+    return chosen
+
+
+def _tell(chosen: Strategy, scripts: Coordination) -> None:
+    """The story, from wherever it was cut short: each phase finds what is done already."""
+    try:
+        chosen.prepare()
+        if coordination.NEW in chosen.coordinated:
+            scripts.run(coordination.NEW, chosen)
+        chosen.switch_over()
+        if coordination.OLD in chosen.coordinated:
+            scripts.run(coordination.OLD, chosen)
+        chosen.finish()
+    except (CoordinationError, PackageError) as error:
+        chosen.undo(str(error))
+
+
+def _with_notes(plan: Plan, chosen: Strategy) -> Plan:
+    told = coordination.notes(chosen.order, chosen.called)
+    script = ObjectKey("", "Script", "", "coordination")
+    return replace(plan, notes=(*plan.notes, *(Note(script, text) for text in told)))

@@ -1,0 +1,353 @@
+"""What both Kubernetes strategies share: the engine of an update, with another plan.
+
+The plan's stages are the strategy's phases: objects and workloads are prepared, Services switched,
+what is old removed. Lock, journal, waiting and undo are the engine's.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, ClassVar, NoReturn
+
+from container_update import inventory, journal, workload
+from container_update.change_vnfpkg import packages as both
+from container_update.change_vnfpkg.packages import Packages
+from container_update.change_vnfpkg.planning import Planning
+from container_update.change_vnfpkg.records import Records
+from container_update.change_vnfpkg.selectors import selector_of
+from container_update.change_vnfpkg.strategy import Order, Story, Strategy, Target
+from container_update.informer import Informer
+from container_update.model import (
+    Action,
+    Cluster,
+    Collection,
+    Json,
+    ObjectKey,
+    Outcome,
+    Plan,
+    Progress,
+    Stage,
+    Step,
+    StepResult,
+)
+from container_update.plan import collections, traffic
+from container_update.recovery import Instance, Run
+from container_update.retry import RetryingCluster
+from container_update.stopping import Stop
+
+_OBJECTS_DONE = "objects"
+"""A milestone: held Services must not be held again after they were switched."""
+
+
+@dataclass(frozen=True)
+class KubernetesSite:
+    """A VNF in a namespace of a cluster."""
+
+    cluster: Cluster
+    namespace: str = "default"
+    def_files: tuple[str, ...] = ()
+    """The instance's def-files; empty: every manifest that the old package lists."""
+    access: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """How a script reaches the cluster: ``kubeconfig`` and ``context``, or a VIM connection."""
+    one_namespace: bool = False
+    """Everything lives in that namespace, whatever its manifest says."""
+    vim_type: str = "kubernetes"
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What the scripts and the records need to know of a plan, also after a resume."""
+
+    targets: tuple[Target, ...] = ()
+    names: Mapping[str, str] = field(default_factory=dict)
+    """What runs a VDU: its old name to its new one, where that changed."""
+    network: Mapping[str, str] = field(default_factory=dict)
+    storage: Mapping[str, str] = field(default_factory=dict)
+
+    def as_dict(self) -> Json:
+        return asdict(self)
+
+    @classmethod
+    def of(cls, body: Json) -> _Facts:
+        targets = tuple(Target(**target) for target in body["targets"])
+        return cls(targets, body["names"], body["network"], body["storage"])
+
+
+class KubernetesStrategy(Strategy):
+    """A strategy that carries out a plan in a cluster; a subclass says how it is made."""
+
+    planning: ClassVar[type[Planning]]
+    new_vnfc_ids: ClassVar[bool]
+    """See :class:`~container_update.change_vnfpkg.records.Records`."""
+
+    site: KubernetesSite
+
+    def __init__(self, order: Order, site: Any, stop: Stop, progress: Progress) -> None:
+        super().__init__(order, site, stop, progress)
+        self._began, self._sent_before = time.monotonic(), site.cluster.requests
+        self._cluster = RetryingCluster(site.cluster, order.options.retry_seconds)
+        self._informer = Informer(self._cluster, watch_seconds=order.options.watch_seconds)
+        self._plan: Plan | None = None
+        self._packages: Packages | None = None
+        self._run: Run | None = None
+        self._facts = _Facts()
+        self._resumed: tuple[StepResult, ...] = ()
+
+    def close(self) -> None:
+        """End the watches."""
+        self._informer.stop()
+
+    # --- the plan -------------------------------------------------------------------------------
+
+    @property
+    def packages(self) -> Packages:
+        """Both packages, read when they are first needed."""
+        if self._packages is None:
+            site = self.site
+            placing = both.Placing(site.def_files, site.namespace, site.one_namespace)
+            self._packages = both.read(self.order, placing)
+        return self._packages
+
+    def validate(self) -> Plan:
+        """Compare both packages with what is live."""
+        live = self._read()
+        planning = self.planning(self.packages, live, self.site.namespace, self.order.instance_id)
+        self._plan = plan = planning.plan()
+        if not plan.is_empty:
+            self._facts = self._facts_of(plan, planning)
+        return plan
+
+    def _read(self) -> dict[ObjectKey, Json]:
+        keys = self.packages.keys
+        deployments = Collection("apps", "Deployment", self.site.namespace)
+        needed = collections(keys) | traffic(keys) | {deployments}
+        self._informer.list(needed)
+        live = dict(self._informer.live)
+        for key in keys:
+            if key not in live and Collection.of(key) not in needed:
+                body = self._cluster.get(key)
+                if body is not None:
+                    live[key] = body
+        return live
+
+    def _facts_of(self, plan: Plan, planning: Planning) -> _Facts:
+        names = self.successors(planning)
+        return _Facts(
+            targets=tuple(self._targets(plan, planning, names)),
+            names=names,
+            network=self.connection_points(planning),
+            storage=_claims(plan, names),
+        )
+
+    def successors(self, planning: Planning) -> dict[str, str]:  # noqa: ARG002
+        """Old to new name of what runs a VDU, where another object takes its place."""
+        return {}
+
+    def connection_points(self, planning: Planning) -> dict[str, str]:  # noqa: ARG002
+        """Old to new name of the Services of the VNF, where another takes its place."""
+        return {}
+
+    def _targets(
+        self, plan: Plan, planning: Planning, names: Mapping[str, str]
+    ) -> Iterator[Target]:
+        old_names = {new: old for old, new in names.items()}
+        in_manifest = {there: named for named, there in planning.renamed.items()}
+        services = [
+            {"name": s.key.name, "namespace": s.key.namespace, "selector": selector_of(s.content)}
+            for s in plan.steps
+            if s.stage is Stage.SWITCH and s.key.kind == "Service" and s.content is not None
+        ]
+        for step in plan.steps:
+            if step.stage is not Stage.WORKLOADS:
+                continue
+            key = replace(step.key, name=in_manifest.get(step.key.name, step.key.name))
+            yield Target(
+                vdu_id=self.packages.vdu_of(key),
+                old_resource=old_names.get(step.key.name, step.key.name if step.before else ""),
+                new_resource=step.key.name,
+                details={
+                    "kind": step.key.kind,
+                    "namespace": step.key.namespace,
+                    "services": services,
+                },
+            )
+
+    # --- the run --------------------------------------------------------------------------------
+
+    @property
+    def _instance(self) -> Instance:
+        order = self.order
+        return Instance(
+            self._cluster,
+            self.site.namespace,
+            order.instance_id,
+            order.options,
+            self.progress,
+            order.leave_failed,
+        )
+
+    @contextmanager
+    def begun(self) -> Iterator[None]:
+        """See Strategy."""
+        assert self._plan is not None, "a plan is validated before it is begun"
+        with self._instance.begun(
+            self._plan, self._informer, self.stop, self._target, self._context()
+        ) as run:
+            self._run = run
+            run.execution.begin()
+            yield
+
+    def recover(self, story: Story, *, whatever: bool = False) -> Outcome | None:
+        """See Strategy."""
+
+        def go_on(run: Run) -> tuple[StepResult, ...]:
+            self._run = run
+            self._facts = _Facts.of(run.record.context["facts"])
+            run.execution.begin(resumed=True)
+            story(self)
+            return run.execution.results
+
+        target = None if whatever else self._target
+        outcome = self._instance.recover(target=target, stop=self.stop, go_on=go_on)
+        self._resumed = outcome.results if outcome else ()
+        return outcome
+
+    @property
+    def _target(self) -> str:
+        """Stands for what is asked for; never what a modify operation leads to."""
+        kind = self.order.request.upgrade_type.value
+        return f"{kind} {journal.target_of(self.packages.new.values())}"
+
+    def _context(self) -> Json:
+        order, site = self.order, self.site
+        return {
+            "request": dict(order.request.body),
+            "old": order.old,
+            "new": order.new,
+            "defFiles": list(site.def_files),
+            "oneNamespace": site.one_namespace,
+            "instance": dict(order.instance),
+            "facts": self._facts.as_dict(),
+        }
+
+    @property
+    def _running(self) -> Run:
+        assert self._run is not None, "the change was begun"
+        return self._run
+
+    def prepare(self) -> None:
+        """Configuration and other objects, then every new pod Ready."""
+        run = self._running
+        if run.has_passed(_OBJECTS_DONE):
+            run.execution.skip(Stage.OBJECTS)
+        else:
+            run.execution.advance(Stage.OBJECTS)
+            if any(step.action is Action.HOLD for step in run.execution.plan.steps):
+                run.pass_milestone(_OBJECTS_DONE)
+        run.execution.advance(Stage.WORKLOADS)
+
+    def switch_over(self) -> None:
+        """The Services' traffic goes to the new pods, seen in their endpoints."""
+        self._running.execution.advance(Stage.SWITCH)
+
+    def finish(self) -> None:
+        """What is old is deleted."""
+        self._running.execution.advance(Stage.REMOVE)
+
+    def undo(self, cause: str) -> NoReturn:
+        """See Strategy."""
+        self._running.execution.give_up(cause)
+
+    # --- around it ------------------------------------------------------------------------------
+
+    def targets(self) -> Sequence[Target]:
+        """The workloads that changed, with the names of the pods they have now."""
+        return [replace(target, details=self._details(target)) for target in self._facts.targets]
+
+    def _details(self, target: Target) -> Json:
+        def pods(name: str) -> list[str]:
+            key = ObjectKey("apps", target.details["kind"], target.details["namespace"], name)
+            live = self._live_informer.get(key)
+            found = self._live_informer.pods_of(live) if live is not None else ()
+            return [pod["metadata"]["name"] for pod in found]
+
+        return {
+            **target.details,
+            "new_pods": pods(target.new_resource),
+            "old_pods": pods(target.old_resource) if target.old_resource else [],
+        }
+
+    @property
+    def _live_informer(self) -> Informer:
+        return self._run.execution.informer if self._run is not None else self._informer
+
+    def has_passed(self, milestone: str) -> bool:
+        """See Strategy."""
+        return self._running.has_passed(milestone)
+
+    def pass_milestone(self, milestone: str) -> None:
+        """See Strategy."""
+        self._running.pass_milestone(milestone)
+
+    def outcome(self) -> Outcome:
+        """The plan, what became of each step, the pods of every VDU."""
+        assert self._plan is not None, "a plan is validated before there is an outcome"
+        results = self._run.execution.results if self._run and not self._plan.is_empty else ()
+        results = (*self._resumed, *results)
+        live = self._informer.live
+        return Outcome(
+            plan=self._plan,
+            results=results,
+            vnfcs=inventory.vnfcs(self.packages.new_vdus, self._plan.manifests, live),
+            restarted=dict(self._pods_now(results)),
+            requests=self.site.cluster.requests - self._sent_before,
+            seconds=time.monotonic() - self._began,
+        )
+
+    def _pods_now(
+        self, results: Sequence[StepResult]
+    ) -> Iterator[tuple[ObjectKey, tuple[str, ...]]]:
+        for result in results:
+            live = self._informer.get(result.step.key)
+            if live is not None and result.step.stage is Stage.WORKLOADS:
+                pods = self._informer.pods_of(live) if live["kind"] != "Pod" else (live,)
+                yield result.step.key, tuple(pod["metadata"]["name"] for pod in pods)
+
+    def records(self) -> Records:
+        """The attributes that the specification lists for this way of changing."""
+        request = self.order.request
+        return Records(
+            vnfd_id=self.packages.vnfd_id,
+            vnfcs=self.outcome().vnfcs,
+            new_vnfc_ids=self.new_vnfc_ids,
+            def_files=self.packages.def_files if request.def_files else None,
+            resource_names=self._facts.names,
+            network_resources=self._facts.network,
+            storage_resources=self._facts.storage,
+        )
+
+
+def _claims(plan: Plan, names: Mapping[str, str]) -> dict[str, str]:
+    """Old to new PersistentVolumeClaim of a workload that another takes the place of, by volume."""
+    steps: dict[tuple[Action, str], Step] = {
+        (step.action, step.key.name): step for step in plan.steps if step.key.is_workload
+    }
+    found = {}
+    for old_name, new_name in names.items():
+        old, new = steps.get((Action.DELETE, old_name)), steps.get((Action.CREATE, new_name))
+        before = _claims_of(old.before if old else None)
+        after = _claims_of(new.content if new else None)
+        found.update({before[volume]: after[volume] for volume in before if volume in after})
+    return {old: new for old, new in found.items() if old != new}
+
+
+def _claims_of(body: Json | None) -> dict[str, str]:
+    volumes = workload.pod_spec(body or {}).get("volumes") or ()
+    return {
+        volume["name"]: str(volume["persistentVolumeClaim"].get("claimName"))
+        for volume in volumes
+        if volume.get("persistentVolumeClaim")
+    }

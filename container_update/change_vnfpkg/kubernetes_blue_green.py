@@ -1,0 +1,55 @@
+"""Blue-Green on Kubernetes: new Deployments beside the old ones, the Service switched between them.
+
+Source: the specification's "Blue-Green deployment process for Kubernetes VIM": the Deployment's
+name changes, VNFCs keep their ids.
+"""
+
+from __future__ import annotations
+
+from container_update.change_vnfpkg.blue_green_plan import BlueGreenPlanning
+from container_update.change_vnfpkg.kubernetes import KubernetesStrategy
+from container_update.change_vnfpkg.packages import Objects
+from container_update.change_vnfpkg.planning import Planning
+from container_update.change_vnfpkg.selectors import pod_labels, selector_of
+from container_update.model import Action, Manifest
+from container_update.readiness import selects
+
+
+class KubernetesBlueGreen(KubernetesStrategy):
+    """See the module."""
+
+    planning = BlueGreenPlanning
+    new_vnfc_ids = False
+
+    def switch_over(self) -> None:
+        """Switch, then let the old pods answer what is still under way."""
+        super().switch_over()
+        run = self._running
+        if any(step.action is Action.DELETE for step in run.execution.plan.steps):
+            run.execution.linger(self.order.options.drain_seconds)
+
+    def successors(self, planning: Planning) -> dict[str, str]:
+        """The old Deployments' names to those of the new ones."""
+        assert isinstance(planning, BlueGreenPlanning), "this strategy's own planning"
+        return {pair.blue.name: planning.renamed[key.name] for key, pair in planning.pairs.items()}
+
+    def connection_points(self, planning: Planning) -> dict[str, str]:
+        """A Service of the old package that is gone to the one that serves the VDU now."""
+        assert isinstance(planning, BlueGreenPlanning), "this strategy's own planning"
+        found: dict[str, str] = {}
+        for pair in planning.pairs.values():
+            gone = _serving(self.packages.old, pair.old, but_in=self.packages.new)
+            come = _serving(self.packages.new, pair.new, but_in=self.packages.old)
+            found.update(zip(gone, come, strict=False))
+        return found
+
+
+def _serving(objects: Objects, served: Manifest | None, *, but_in: Objects) -> list[str]:
+    return [
+        key.name
+        for key, manifest in objects.items()
+        if key.kind == "Service"
+        and key not in but_in
+        and served is not None
+        and selects(selector_of(manifest.body), pod_labels(served.body))
+    ]

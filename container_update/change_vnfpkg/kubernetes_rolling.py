@@ -1,0 +1,18 @@
+"""RollingUpdate on Kubernetes: every workload in place, by the cluster's own rolling mechanism.
+
+Source: the specification's "Rolling update process for Kubernetes VIM": Deployment and connection
+points stay, VNFCs get new ids.
+"""
+
+from __future__ import annotations
+
+from container_update.change_vnfpkg.kubernetes import KubernetesStrategy
+from container_update.change_vnfpkg.rolling_plan import RollingPlanning
+
+
+class KubernetesRollingUpdate(KubernetesStrategy):
+    """See the module."""
+
+    planning = RollingPlanning
+    new_vnfc_ids = True
+    coordinated = frozenset({"new"})  # one call, when the update is done: no old VNF is left

@@ -1,0 +1,399 @@
+"""Blue-Green and RollingUpdate on OpenStack: the strategies around :mod:`container_update.stacks`.
+
+Source: the specification's "process for OpenStack VIM". Lock, journal, waiting and undo are those
+of stacks; here they are translated into what every strategy gives and takes. Both run the scripts
+in their phases: VNFC by VNFC in a rolling update, the new VNF, then the old one in Blue-Green.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+from container_update import csar
+from container_update.change_vnfpkg.coordination import Coordination as ScriptRuns
+from container_update.change_vnfpkg.records import Records
+from container_update.change_vnfpkg.strategy import Order, Story, Strategy, Target
+from container_update.errors import (
+    PackageError,
+    UndoIncompleteError,
+    UpdateFailedError,
+    UpdateInterruptedError,
+)
+from container_update.heat import StackService, reference
+from container_update.model import (
+    Action,
+    Json,
+    ObjectKey,
+    Outcome,
+    Plan,
+    Progress,
+    Reason,
+    Step,
+    StepResult,
+    Vnfc,
+)
+from container_update.stacks import hot, live, plan
+from container_update.stacks.change import (
+    Packages,
+    StackInstance,
+    StackRequest,
+    make_plan,
+    read_packages,
+)
+from container_update.stacks.execute import Coordination, Execution
+from container_update.stacks.members import Member
+from container_update.stacks.outcome import (
+    Result,
+    StackChangeFailedError,
+    StackOutcome,
+    StackUndoIncompleteError,
+)
+from container_update.stacks.plan import StackPlan
+from container_update.stopping import Stop
+
+_ACTIONS = {
+    plan.Action.CREATE: Action.CREATE,
+    plan.Action.UPDATE: Action.REPLACE,
+    plan.Action.DELETE: Action.DELETE,
+}
+"""What is told as a step. The runs of scripts are told by themselves, as for every strategy."""
+
+
+@dataclass(frozen=True)
+class OpenStackSite:
+    """A VNF in a stack of an OpenStack project."""
+
+    service: StackService
+    stack: str
+    """The VNF's stack, by name or by ``name/id``."""
+    flavour_id: str | None = None
+    """The deployment flavour; None where the package has but one."""
+    access: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """What a script needs to reach the VIM."""
+    vim_type: str = "openstack"
+
+
+class OpenStackStrategy(Strategy):
+    """Either of the two: which steps there are is the plan's matter."""
+
+    coordinated = frozenset()
+
+    site: OpenStackSite
+
+    def __init__(self, order: Order, site: Any, stop: Stop, progress: Progress) -> None:
+        super().__init__(order, site, stop, progress)
+        self._began, self._sent_before = time.monotonic(), site.service.requests
+        self._packages: Packages | None = None
+        self._plan: StackPlan | None = None
+        self._execution: Execution | None = None
+        self._finished: StackOutcome | None = None
+
+    @property
+    def _instance(self) -> StackInstance:
+        return StackInstance(
+            self.site.service,
+            self.order.instance_id,
+            self.order.options,
+            self._run_scripts,
+            self.stop,
+            self._tell,
+            leave_failed=self.order.leave_failed,
+        )
+
+    @property
+    def packages(self) -> Packages:
+        """Both packages, read when they are first needed."""
+        if self._packages is None:
+            order, request = self.order, self.order.request
+            self._check_request()
+            self._packages = read_packages(
+                StackRequest(
+                    order.old,
+                    order.new,
+                    self.site.stack,
+                    request.upgrade_type.value,
+                    tuple(vdu.vdu_id for vdu in request.vdu_params),
+                    order.instance_id,
+                    self.site.flavour_id,
+                )
+            )
+        return self._packages
+
+    def _check_request(self) -> None:
+        """What the request says of the new package is so."""
+        request = self.order.request
+        with csar.open_package(self.order.new) as new:
+            if new.vnfd_id and new.vnfd_id != request.vnfd_id:
+                raise PackageError(
+                    f"vnfdId: expected {new.vnfd_id}, which the VNFD in {new.source} has, found "
+                    f"{request.vnfd_id}: this is not the package that the request asks for"
+                )
+            for script in (request.coordinate_old, request.coordinate_new):
+                if script is not None:
+                    new.read(script.path)
+
+    # --- plan and run ---------------------------------------------------------------------------
+
+    def validate(self) -> Plan:
+        """Compare the package with the live stack; nothing is left to do after a resume."""
+        if self._finished is not None:
+            done = self._finished.plan
+            self._plan = StackPlan(done.upgrade_type, done.stack, (), members=done.members)
+        else:
+            self._plan = make_plan(self.packages, self.site.service)
+        return self._told_plan(self._plan)
+
+    @contextmanager
+    def begun(self) -> Iterator[None]:
+        """See Strategy."""
+        assert self._plan is not None, "a plan is validated before it is begun"
+        with (
+            _translated(self),
+            self._instance.begun(
+                self._plan, self.packages.vnfd_id, self.packages.target
+            ) as execution,
+        ):
+            self._execution = execution
+            yield
+            self._finished = self._instance.outcome(execution.record, execution.results)
+
+    def recover(self, story: Story, *, whatever: bool = False) -> Outcome | None:
+        """See Strategy."""
+
+        with _translated(self):
+            target = None if whatever else self.packages.target
+            found = self._instance.recover(
+                target=target, go_on=lambda _: story(self), started=self._started
+            )
+        if found is None:
+            return None
+        if found.records is not None:
+            self._finished = found
+        return self._told_outcome(found)
+
+    def roll_back(self) -> Outcome | None:
+        """Undo in any case what an earlier run left."""
+        with _translated(self):
+            found = self._instance.recover(back=True, started=self._started)
+        return self._told_outcome(found) if found else None
+
+    def _started(self, execution: Execution) -> None:
+        self._execution = execution
+
+    @property
+    def _running(self) -> Execution:
+        assert self._execution is not None, "the change was begun"
+        return self._execution
+
+    def prepare(self) -> None:
+        """The new stack, or VNFC after VNFC, with the scripts in the plan's order."""
+        self._running.run(before=plan.Action.DELETE)
+
+    def switch_over(self) -> None:
+        """The scripts have done it: what spreads the traffic is theirs to know."""
+
+    def finish(self) -> None:
+        """The old stack is deleted."""
+        self._running.run()
+
+    def undo(self, cause: str) -> NoReturn:
+        """See Strategy."""
+        raise self._running.give_up(cause)
+
+    # --- scripts --------------------------------------------------------------------------------
+
+    def _run_scripts(self, what: Coordination) -> None:
+        for target in self._targets(what):
+            self.coordinate(what.role, target)
+
+    def _targets(self, what: Coordination) -> Iterator[Target]:
+        told = self._running.record.plan
+        new_stack = next(
+            (step.stack for step in told.steps if step.action is plan.Action.CREATE), told.stack
+        )
+        members = [what.member] if what.member else self._members(what, told)
+        for vdu_id in dict.fromkeys(member.vdu_id for member in members):
+            of_vdu = [member for member in members if member.vdu_id == vdu_id]
+            details: Json = {
+                "back": what.back,
+                "vnfcs": [self._vnfc_details(member) for member in of_vdu],
+            }
+            yield Target(vdu_id, told.stack, new_stack, details)
+
+    def _members(self, what: Coordination, told: StackPlan) -> Sequence[Member]:
+        """The VNFCs of the stack that a script is about; none where it was never made."""
+        page = self.site.service.stack(what.stack)
+        if page is None:
+            return ()
+        if reference(page) == told.stack:
+            return told.members
+        body = live.body_of(self.site.service, reference(page))
+        return live.read(self.site.service, page, body, told.places).members
+
+    def _vnfc_details(self, member: Member) -> Json:
+        return {
+            "name": member.name,
+            "server_id": member.server_id,
+            "addresses": {name: self._addresses(member, name) for name in member.ports},
+        }
+
+    def _addresses(self, member: Member, port: str) -> list[str]:
+        page = self.site.service.resource(member.stack, port) or {}
+        fixed = (page.get("attributes") or {}).get("fixed_ips") or ()
+        return [str(address["ip_address"]) for address in fixed]
+
+    def targets(self) -> Sequence[Target]:
+        """None: the scripts run in the phases."""
+        return ()
+
+    def has_passed(self, milestone: str) -> bool:  # noqa: ARG002
+        """See Strategy; there are no milestones beside the plan's steps."""
+        return False
+
+    def pass_milestone(self, milestone: str) -> None:
+        """See Strategy."""
+
+    # --- what became of it ----------------------------------------------------------------------
+
+    def outcome(self) -> Outcome:
+        """The plan, what became of each step, the VNFCs of every VDU."""
+        if self._finished is not None:
+            return self._told_outcome(self._finished)
+        assert self._plan is not None, "a plan is validated before there is an outcome"
+        return self._told_outcome(StackOutcome(self._plan))
+
+    def records(self) -> Records:
+        """The attributes that the specification lists for this way of changing."""
+        before = self._plan.members if self._plan else ()
+        found = self._finished.records if self._finished else None
+        after = self._finished.members if self._finished else before
+        return Records(
+            vnfd_id=self.packages.vnfd_id,
+            vnfcs=self._vnfcs(),
+            network_resources=_renamed(before, after, "ports"),
+            storage_resources=_renamed(before, after, "volumes"),
+            instance_ref=found.instance_id if found else None,
+        )
+
+    def _vnfcs(self) -> tuple[Vnfc, ...]:
+        """The live VNFCs of every VDU, target or not."""
+        page = live.find(self.site.service, self._stack_now)
+        body = live.body_of(self.site.service, reference(page))
+        places = {
+            vdu_id: place
+            for vdu_id, name in self.packages.all_vdus.items()
+            for place in hot.places_named(body, vdu_id, name)
+        }
+        found = live.read(self.site.service, page, body, places).members
+        return tuple(
+            Vnfc(member.vdu_id, member.server_id, "", hot.SERVER, member.name) for member in found
+        )
+
+    @property
+    def _stack_now(self) -> str:
+        made = self._finished.plan.steps if self._finished else ()
+        created = [step.stack for step in made if step.action is plan.Action.CREATE]
+        return created[0] if created else self.site.stack
+
+    # --- in every strategy's words --------------------------------------------------------------
+
+    def _tell(self, event: StackPlan | Result) -> None:
+        if isinstance(event, Result) and event.step.action in _ACTIONS:
+            self.progress(_told_result(event))
+
+    def _told_plan(self, found: StackPlan) -> Plan:
+        return Plan(
+            namespace="",
+            instance_id=self.order.instance_id,
+            steps=tuple(_told_step(step) for step in found.steps if step.action in _ACTIONS),
+            unchanged=tuple(_key("Server", str(member)) for member in found.unchanged),
+        )
+
+    def _told_outcome(self, found: StackOutcome) -> Outcome:
+        return Outcome(
+            plan=self._told_plan(found.plan),
+            results=tuple(
+                _told_result(result) for result in found.results if result.step.action in _ACTIONS
+            ),
+            vnfcs=self._vnfcs() if found.records else (),
+            requests=self.site.service.requests - self._sent_before,
+            seconds=time.monotonic() - self._began,
+        )
+
+
+class OpenStackBlueGreen(OpenStackStrategy):
+    """The new stack beside the old one."""
+
+    @property
+    def called(self) -> frozenset[str]:
+        """Both: the new VNF's, which knows the load balancer too, then the old one's."""
+        return frozenset({"new", "old"})
+
+
+class OpenStackRollingUpdate(OpenStackStrategy):
+    """Every VNFC in its place."""
+
+    @property
+    def called(self) -> frozenset[str]:
+        """Both: the new one's after a VNFC's update, the old one's where it is put back."""
+        return frozenset({"new", "old"})
+
+
+def roll_back(order: Order, site: OpenStackSite, scripts: ScriptRuns) -> Outcome | None:
+    """Undo what an earlier run of an order left; None where there is nothing.
+
+    :raises UndoIncompleteError: it could not be undone.
+    :raises NoWayBackError: the old stack goes already: the change can only be finished.
+    """
+    strategy = OpenStackStrategy(order, site, Stop(), lambda _: None)
+    strategy.coordinate = scripts.run_for
+    return strategy.roll_back()
+
+
+@contextmanager
+def _translated(strategy: OpenStackStrategy) -> Iterator[None]:
+    """The errors of stacks as those that every strategy raises."""
+    try:
+        yield
+    except StackUndoIncompleteError as error:
+        raise UndoIncompleteError(str(error), strategy._told_outcome(error.outcome)) from error
+    except StackChangeFailedError as error:
+        kind = UpdateInterruptedError if strategy.stop else UpdateFailedError
+        raise kind(str(error), strategy._told_outcome(error.outcome)) from error
+
+
+def _told_step(step: plan.Step) -> Step:
+    reasons = tuple(Reason(text) for text in step.reasons)
+    kind = "Server" if step.member else "Stack"
+    return Step(_key(kind, step.title), _ACTIONS[step.action], None, reasons=reasons)
+
+
+def _told_result(result: Result) -> StepResult:
+    return StepResult(_told_step(result.step), result.state, result.message)
+
+
+def _key(kind: str, name: str) -> ObjectKey:
+    return ObjectKey("openstack", kind, "", name)
+
+
+def _renamed(before: Sequence[Member], after: Sequence[Member], what: str) -> dict[str, str]:
+    """Old id to new id of the resources of a name, VNFC by VNFC in their order."""
+    old, new = _by_name(before, what), _by_name(after, what)
+    return {
+        was: now
+        for name in old
+        for was, now in zip(old[name], new.get(name, ()), strict=False)
+        if was != now
+    }
+
+
+def _by_name(members: Sequence[Member], what: str) -> dict[tuple[str, str], list[str]]:
+    found: dict[tuple[str, str], list[str]] = {}
+    for member in members:
+        for name, id_ in getattr(member, what).items():
+            found.setdefault((member.vdu_id, name), []).append(id_)
+    return found

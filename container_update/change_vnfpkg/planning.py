@@ -1,0 +1,317 @@
+"""From two packages and the live cluster to a plan in which all of the new package takes effect.
+
+Pure, like the plan of an update, and with its rules for configuration. What differs: objects are
+added, changed as a whole and removed, removal last. Here is what both strategies share; each says
+by a subclass how Deployments get from old to new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from container_update import aliases, diff, edits, whole, workload
+from container_update.change_vnfpkg import selectors
+from container_update.change_vnfpkg.packages import Packages
+from container_update.errors import PlanError
+from container_update.matching import Matching
+from container_update.model import (
+    INSTANCE_LABEL,
+    Action,
+    Json,
+    Manifest,
+    Note,
+    ObjectKey,
+    Plan,
+    Reason,
+    Step,
+)
+from container_update.plan import ConfigUse, Live, Planner, action_of, digest_of
+
+_HOLDS_DATA = frozenset(
+    {"CustomResourceDefinition", "Namespace", "PersistentVolume", "PersistentVolumeClaim"}
+)
+"""Kinds whose deletion takes along what no undo could bring back."""
+
+_SELECTING = frozenset({"DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"})
+
+
+class Planning:
+    """The decisions for one change; collects the notes on the way."""
+
+    def __init__(
+        self, packages: Packages, live: Live, namespace: str, instance_id: str | None
+    ) -> None:
+        self.packages = packages
+        self.live = live
+        self.namespace = namespace
+        self.instance_id = instance_id
+        self.notes: list[Note] = []
+        self.stand_ins = aliases.stand_ins(live)
+        self.renamed: dict[str, str] = {
+            named.name: there.name for named, there in self.stand_ins.items()
+        }
+        """A Deployment's name in its manifest to its name in the cluster after the change."""
+        self.config = Planner(Matching((), (), (), ()), live, instance_id)
+
+    def plan(self) -> Plan:
+        """Decide everything.
+
+        :raises PackageError: a manifest is wrong.
+        :raises PlanError: an object is in no state to be changed; the message names it.
+        """
+        steps = [*self._config_steps(), *self.workload_steps(), *self._other_steps()]
+        steps += self._removals()
+        steps.sort(key=lambda step: step.stage)
+        touched = {step.key for step in steps}
+        there = [self.live_key(key) for key in self.packages.new]
+        return Plan(
+            namespace=self.namespace,
+            instance_id=self.instance_id,
+            steps=tuple(steps),
+            unchanged=tuple(key for key in there if key in self.live and key not in touched),
+            notes=(*self.notes, *self.config.notes),
+            def_files=self.packages.def_files,
+            manifests=tuple(self._in_force()),
+        )
+
+    def _in_force(self) -> Iterator[Manifest]:
+        for key, manifest in self.packages.new.items():
+            name = self.renamed.get(key.name, key.name) if key.kind == "Deployment" else key.name
+            yield replace(manifest, key=replace(key, name=name))
+
+    def live_key(self, key: ObjectKey) -> ObjectKey:
+        """The identity under which a manifest's object lives in the cluster."""
+        return self.stand_ins.get(key, key)
+
+    def note(self, key: ObjectKey, text: str) -> None:
+        """Tell the operator."""
+        self.notes.append(Note(key, text))
+
+    # --- configuration --------------------------------------------------------------------------
+
+    def _config_steps(self) -> Iterator[Step]:
+        for key, new in self.packages.new.items():
+            if not key.is_config:
+                continue
+            old = self.packages.old.get(key)
+            dropped = whole.dropped(old.body if old else None, new.body)
+            steps = self.config.config_step(new)
+            live = self.live.get(key)
+            if steps:
+                yield replace(steps[0], whole=True, dropped=dropped)
+            elif live is not None:
+                step = Step(key, Action.REPLACE, live, new.body, whole=True, dropped=dropped)
+                yield from self._relabelled(step)
+
+    def _relabelled(self, step: Step) -> Iterator[Step]:
+        if step.before is not None and not edits.is_applied(step, step.before):
+            yield replace(step, reasons=(Reason("other labels or annotations"),))
+
+    # --- workloads ------------------------------------------------------------------------------
+
+    def workload_steps(self) -> Iterator[Step]:
+        """The steps of everything that runs containers."""
+        for key in self.packages.new:
+            if key.is_workload:
+                yield from self.workload_step(key)
+
+    def workload_step(self, key: ObjectKey) -> Iterator[Step]:
+        """The step that changes one workload in place, or creates it; none where it stays."""
+        new, old = self.packages.new[key], self.packages.old.get(key)
+        there = self.live_key(key)
+        live = self.live.get(there)
+        if not self.packages.concerns(key):
+            self._leave(key, live)
+        elif live is None:
+            if old is not None:
+                self.note(key, "was not in the cluster any more: created")
+            yield self.creation(new)
+        elif key.kind == "Pod" and old is not None and _only_images_differ(old.body, new.body):
+            yield from self._pod_images(key, live)
+        else:
+            yield from self._in_place(there, new, old, live)
+
+    def _leave(self, key: ObjectKey, live: Json | None) -> None:
+        """A workload of a VDU that was not chosen."""
+        if live is None:
+            self.note(key, "is of no VDU in vdu_params: not created")
+        elif self.config.config_uses(key, live):
+            text = "uses configuration that changes, but is of no VDU in vdu_params: not restarted"
+            self.note(key, text)
+
+    def creation(self, new: Manifest) -> Step:
+        """The step that creates an object."""
+        content = whole.stamped(self.content_of(new, None), whole.digest_of(new.body))
+        return Step(new.key, Action.CREATE, None, content, whole=True, reasons=(Reason("is new"),))
+
+    def _pod_images(self, key: ObjectKey, live: Json) -> Iterator[Step]:
+        """A Pod whose manifests differ in images alone can keep its place, as in an update."""
+        old, new = self.packages.old[key], self.packages.new[key]
+        names = diff.images(live)
+        images = [c for c in diff.image_changes(old, new) if names.get(c.container) != c.new]
+        uses = self.config.config_uses(key, live)
+        if not images and not uses:
+            return
+        self.config.refuse_unfit(key, live)
+        yield Step(
+            key,
+            action_of(live, images, uses),
+            live,
+            images={change.container: change.new for change in images},
+            digest=digest_of(live, uses, self.live) if uses else None,
+            reasons=(*(Reason(str(change)) for change in images), *_reasons(uses)),
+        )
+
+    def _in_place(
+        self, there: ObjectKey, new: Manifest, old: Manifest | None, live: Json
+    ) -> Iterator[Step]:
+        uses = self.config.config_uses(there, live)
+        step = self._replacement(there, new, old, live)
+        step = replace(step, digest=digest_of(live, uses, self.live) if uses else None)
+        if not self.is_changed(step, old, new) and not uses:
+            return
+        if new.key.kind == "Job":
+            self.note(new.key, "a Job cannot change: delete it to have the new one started")
+            return
+        self.config.refuse_unfit(there, live)
+        self.refuse_foreign(there, old, live)
+        self._refuse_other_selector(there, step, live)
+        action = Action.RECREATE_POD if new.key.kind == "Pod" else action_of(live, (), uses)
+        reasons = (*what_differs(old, new), *_reasons(uses))
+        images = {
+            name: image
+            for name, image in diff.images(new.body).items()
+            if diff.images(live).get(name) not in (None, image)
+        }
+        yield replace(step, action=action, reasons=reasons, images=images)
+
+    def is_changed(self, step: Step, old: Manifest | None, new: Manifest) -> bool:
+        """The manifest says something that the live object was not made of."""
+        assert step.before is not None, "only what is there can be changed"
+        if whole.is_applied(replace(step, digest=None), step.before):
+            return False
+        if old is None or old.body != new.body:
+            return True
+        stamp, digest = whole.stamp_of(step.before), whole.digest_of(new.body)
+        if new.key.is_workload:
+            return stamp not in ("", digest) and new.key.kind != "Pod"
+        return bool(stamp) or step.content != whole.stamped(new.body, digest)
+
+    def _replacement(
+        self, there: ObjectKey, new: Manifest, old: Manifest | None, live: Json
+    ) -> Step:
+        content = whole.stamped(self.content_of(new, live), whole.digest_of(new.body))
+        if there != new.key:
+            content["metadata"]["name"] = there.name
+            content["metadata"]["annotations"][aliases.NAME_ANNOTATION] = new.key.name
+        dropped = whole.dropped(old.body if old else None, new.body)
+        return Step(there, Action.REPLACE, live, content, whole=True, dropped=dropped)
+
+    def _refuse_other_selector(self, key: ObjectKey, step: Step, live: Json) -> None:
+        if key.kind not in _SELECTING or step.content is None:
+            return
+        was, is_to_be = live["spec"].get("selector"), step.content["spec"].get("selector")
+        if was != is_to_be:
+            raise PlanError(
+                f"{key}: expected the selector that it has, found another one in the new package: "
+                "a selector cannot change, give the workload another name"
+                + (" or use Blue-Green" if key.kind == "Deployment" else "")
+            )
+
+    def content_of(self, new: Manifest, live: Json | None) -> Json:
+        """A manifest with what this cluster's past makes of it: release labels, other names."""
+        body = new.body
+        release = selectors.release_of(live) if live is not None else ""
+        if release and new.key.kind in ("Deployment", "Service"):
+            body = selectors.with_release(body, release)
+        return selectors.with_targets(body, self.renamed)
+
+    # --- everything else ------------------------------------------------------------------------
+
+    def _other_steps(self) -> Iterator[Step]:
+        for key, new in self.packages.new.items():
+            if not key.is_config and not key.is_workload:
+                yield from self.other_step(key, new)
+
+    def other_step(self, key: ObjectKey, new: Manifest) -> Iterator[Step]:
+        """The step for an object that runs no containers and holds no configuration."""
+        old, live = self.packages.old.get(key), self.live.get(key)
+        if live is None:
+            yield self.creation(new)
+            return
+        step = self._replacement(key, new, old, live)
+        if not self.is_changed(step, old, new):
+            return
+        self.config.refuse_unfit(key, live)
+        self.refuse_foreign(key, old, live)
+        yield replace(step, action=_action_for(key), reasons=tuple(what_differs(old, new)))
+
+    def refuse_foreign(self, key: ObjectKey, old: Manifest | None, live: Json) -> None:
+        """PlanError where a new object's name is taken by what is not this VNF's."""
+        labels = live["metadata"].get("labels") or {}
+        ours = self.instance_id is not None and labels.get(INSTANCE_LABEL) == self.instance_id
+        if old is None and not ours and not whole.stamp_of(live):
+            raise PlanError(
+                f"{key}: is new in the new package, but the cluster has one already that is not "
+                "this VNF's: name the new one otherwise, or remove the old one"
+            )
+
+    # --- what goes ------------------------------------------------------------------------------
+
+    def _removals(self) -> Iterator[Step]:
+        for key in self.packages.old:
+            if key not in self.packages.new and not self.is_succeeded(key):
+                yield from self._removal(self.live_key(key))
+
+    def is_succeeded(self, key: ObjectKey) -> bool:  # noqa: ARG002
+        """Another object takes the place of this old one, which is removed for it."""
+        return False
+
+    def _removal(self, key: ObjectKey) -> Iterator[Step]:
+        live = self.live.get(key)
+        if live is None:
+            return
+        labels = live["metadata"].get("labels") or {}
+        if not self.packages.concerns(key):
+            self.note(key, "is not in the new package, but of no VDU in vdu_params: stays")
+        elif key.kind in _HOLDS_DATA:
+            self.note(key, "is not in the new package: stays, no undo could bring back its data")
+        elif self.instance_id is None or labels.get(INSTANCE_LABEL) != self.instance_id:
+            self.note(key, "is not in the new package, but does not bear this VNF's label: stays")
+        else:
+            yield self.deletion(key, live, "is not in the new package")
+
+    def deletion(self, key: ObjectKey, live: Json, why: str) -> Step:
+        """The step that deletes an object."""
+        return Step(key, Action.DELETE, live, whole=True, reasons=(Reason(why),))
+
+
+def _action_for(key: ObjectKey) -> Action:
+    """What sends traffic or scales turns to the new pods once they are there."""
+    follows = {("", "Service"), ("autoscaling", "HorizontalPodAutoscaler")}
+    return Action.SWITCH if (key.group, key.kind) in follows else Action.REPLACE
+
+
+def what_differs(old: Manifest | None, new: Manifest) -> Iterator[Reason]:
+    """The difference of two manifests by field paths; no values but images."""
+    if old is None:
+        yield Reason(f"is new in {new.source}")
+        return
+    before, after = diff.images(old.body), diff.images(new.body)
+    for name, image in after.items():
+        if before.get(name, image) != image:
+            yield Reason(f"container {name}: image {before[name]} -> {image}")
+    for path in diff.ignored_fields(old, new):
+        if path != "spec.replicas":
+            yield Reason(f"{path} differs ({new.source})")
+
+
+def _only_images_differ(old: Json, new: Json) -> bool:
+    return set(diff.images(old)) <= set(diff.images(new)) and (
+        workload.with_images(old, diff.images(new)) == new
+    )
+
+
+def _reasons(uses: list[ConfigUse]) -> tuple[Reason, ...]:
+    return tuple(dict.fromkeys(use.reason for use in uses))

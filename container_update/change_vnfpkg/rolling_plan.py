@@ -1,0 +1,36 @@
+"""The plan of a rolling update: every workload in place, by the cluster's own mechanism. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from container_update.change_vnfpkg import selectors
+from container_update.change_vnfpkg.planning import Planning
+from container_update.model import Manifest, ObjectKey, Step
+from container_update.readiness import selects
+
+
+class RollingPlanning(Planning):
+    """Decides a rolling update; what is special about it is what it cannot do."""
+
+    def other_step(self, key: ObjectKey, new: Manifest) -> Iterator[Step]:
+        """Services are switched when the new pods are there; a gap is told."""
+        self._warn_of_gap(key, new)
+        yield from super().other_step(key, new)
+
+    def _warn_of_gap(self, key: ObjectKey, new: Manifest) -> None:
+        live = self.live.get(key)
+        if key.kind != "Service" or key.group or live is None:
+            return
+        now, then = selectors.selector_of(live), selectors.selector_of(new.body)
+        for workload_key, manifest in self.packages.new.items():
+            before = self.live.get(self.live_key(workload_key))
+            if before is None or workload_key.kind != "Deployment":
+                continue
+            served = selects(now, selectors.pod_labels(before))
+            if served and selects(then, selectors.pod_labels(manifest.body)) and now != then:
+                self.note(
+                    key,
+                    f"its selector changes along with the labels of {workload_key}: between the "
+                    "two it has no endpoints; Blue-Green has no such gap",
+                )

@@ -1,0 +1,76 @@
+"""Labels that tell the pods of two releases apart, and what points at workloads by name. Pure."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any
+
+from container_update import workload
+from container_update.model import Json
+from container_update.readiness import selects
+
+RELEASE_LABEL = "container-update/release"
+"""On pods of a Blue-Green change, in their Deployment's selector and in that of their Service,
+where the package's own labels do not tell the new pods from the old ones."""
+
+HASH_LABEL = "pod-template-hash"
+"""What the Deployment controller tells the pods of two templates apart by (API reference)."""
+
+
+def pod_labels(deployment: Mapping[str, Any]) -> Json:
+    """What :func:`~container_update.readiness.selects` takes for the pods of a Deployment."""
+    return {"metadata": workload.pod_template(deployment).get("metadata") or {}}
+
+
+def selector_of(service: Mapping[str, Any]) -> dict[str, str]:
+    """A Service's selector, empty where it has none."""
+    return dict((service.get("spec") or {}).get("selector") or {})
+
+
+def match_labels(deployment: Mapping[str, Any]) -> dict[str, str]:
+    """The labels in a Deployment's selector."""
+    selector = (deployment.get("spec") or {}).get("selector") or {}
+    return dict(selector.get("matchLabels") or {})
+
+
+def overlap(one: Json, other: Json) -> bool:
+    """One of two Deployments selects the other's pods."""
+    return any(
+        not match_labels(a) or selects(match_labels(a), pod_labels(b))
+        for a, b in ((one, other), (other, one))
+    )
+
+
+def release_of(body: Json) -> str:
+    """The release label in the selector of a live Deployment or Service, '' where it has none."""
+    labels = selector_of(body) if body.get("kind") == "Service" else match_labels(body)
+    return str(labels.get(RELEASE_LABEL, ""))
+
+
+def with_release(body: Json, release: str) -> Json:
+    """A copy whose selector, and pod template, has the release label."""
+    changed = copy.deepcopy(body)
+    spec = changed["spec"]
+    label = {RELEASE_LABEL: release}
+    if changed.get("kind") == "Service":
+        if spec.get("selector"):
+            spec["selector"] = {**spec["selector"], **label}
+        return changed
+    selector = spec.setdefault("selector", {})
+    selector["matchLabels"] = {**(selector.get("matchLabels") or {}), **label}
+    metadata = spec["template"].setdefault("metadata", {})
+    metadata["labels"] = {**(metadata.get("labels") or {}), **label}
+    return changed
+
+
+def with_targets(body: Json, renamed: Mapping[str, str]) -> Json:
+    """A body whose ``scaleTargetRef`` names Deployments as they are called in the cluster."""
+    reference = (body.get("spec") or {}).get("scaleTargetRef")
+    if not isinstance(reference, dict) or reference.get("kind") != "Deployment":
+        return body
+    if reference.get("name") not in renamed:
+        return body
+    changed = copy.deepcopy(body)
+    changed["spec"]["scaleTargetRef"]["name"] = renamed[reference["name"]]
+    return changed

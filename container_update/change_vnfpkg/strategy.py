@@ -1,0 +1,180 @@
+"""What a way of changing a VNF's package has to do, and how one is found.
+
+Nothing in here knows of Kubernetes or OpenStack. A strategy is found among the entry points
+``container_update.strategies``, named ``<VIM>-<upgrade type>``: ``kubernetes-Blue-Green``.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NoReturn, Protocol
+
+from container_update.change_vnfpkg.records import Records
+from container_update.change_vnfpkg.request import ChangeRequest, UpgradeType
+from container_update.config import Options
+from container_update.errors import ContainerUpdateError, PackageError
+from container_update.model import Json, Outcome, Plan, Progress
+from container_update.stopping import Stop
+
+NAMESPACE = "container_update.strategies"
+
+_VIMS: Mapping[str, str] = {
+    "kubernetes": "kubernetes",
+    "ETSINFV.KUBERNETES.V_1": "kubernetes",
+    "openstack": "openstack",
+    "ETSINFV.OPENSTACK_KEYSTONE.V_3": "openstack",
+}
+"""vimType as Tacker and SOL003 have it to the name in an entry point."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """A change that is to be made: the request, and what it does not say."""
+
+    request: ChangeRequest
+    old: str
+    """The package that the VNF runs from: a folder, or a CSAR zip."""
+    new: str
+    instance_id: str | None = None
+    options: Options = field(default_factory=Options)
+    leave_failed: bool = False
+    """A failure is left for a rollback or a resume; otherwise it is undone at once."""
+    instance: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    """The VnfInstance as the VNFM has it, for the scripts; may be empty."""
+
+
+class Site(Protocol):
+    """Where the VNF runs."""
+
+    @property
+    def vim_type(self) -> str:
+        """Its VIM's type, in Tacker's or SOL003's words."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A VDU that changes, as a coordination script is told of it."""
+
+    vdu_id: str
+    old_resource: str
+    """What runs the old VNFCs: a Deployment's name, a stack's id."""
+    new_resource: str
+    details: Json = field(default_factory=dict)
+    """What else a script of this VIM needs, as plain values."""
+
+
+class Strategy(ABC):
+    """One way to change the package of one VNF; made for one run.
+
+    ``prepare``, ``switch_over`` and ``finish`` raise UpdateFailedError once they have undone
+    everything (or left it, where the order says so). Each may be called again after a run that was
+    cut short, and finds by itself what is done already.
+    """
+
+    coordinated: ClassVar[frozenset[str]] = frozenset({"new", "old"})
+    """The VNFs whose script is run once for each target: after ``prepare`` and ``switch_over``. A
+    strategy that leaves one out runs it in its phases, by ``coordinate``, or has no use for it."""
+
+    coordinate: Callable[[str, Target], None]
+    """Runs the script of the 'new' or 'old' VNF for one target; set before the first phase.
+    Raises CoordinationError, which is to be let through."""
+
+    def __init__(self, order: Order, site: Any, stop: Stop, progress: Progress) -> None:
+        self.order = order
+        self.site = site
+        self.stop = stop
+        self.progress = progress
+
+    @property
+    def called(self) -> frozenset[str]:
+        """The VNFs whose script is run at all."""
+        return self.coordinated
+
+    def close(self) -> None:  # noqa: B027, not every strategy has something to close
+        """Give back what is open; called once, at the end."""
+
+    @abstractmethod
+    def validate(self) -> Plan:
+        """What will be done; writes nothing.
+
+        :raises PackageError: a package or the request is wrong.
+        :raises PlanError: what runs is in no state to be changed this way.
+        """
+
+    @abstractmethod
+    def begun(self) -> AbstractContextManager[None]:
+        """Hold lock and journal of the instance while the block carries out the plan."""
+
+    @abstractmethod
+    def recover(self, story: Story, *, whatever: bool = False) -> Outcome | None:
+        """Finish, by *story*, or undo what an earlier run left; None where there is nothing.
+
+        :param whatever: finish it wherever it leads; else only what leads where the order does.
+        """
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Make what is new and see it work; what is old still serves, where it can."""
+
+    @abstractmethod
+    def switch_over(self) -> None:
+        """Let what is new serve, and see that it does."""
+
+    @abstractmethod
+    def finish(self) -> None:
+        """Remove what is old."""
+
+    @abstractmethod
+    def undo(self, cause: str) -> NoReturn:
+        """Put everything back because of *cause*; raises UpdateFailedError in any case."""
+
+    @abstractmethod
+    def targets(self) -> Sequence[Target]:
+        """The VDUs that the scripts are run for, once each."""
+
+    @abstractmethod
+    def has_passed(self, milestone: str) -> bool:
+        """This run, or one before it that was cut short, came that far."""
+
+    @abstractmethod
+    def pass_milestone(self, milestone: str) -> None:
+        """Keep in the journal that it came that far."""
+
+    @abstractmethod
+    def outcome(self) -> Outcome:
+        """What became of it."""
+
+    @abstractmethod
+    def records(self) -> Records:
+        """What the VNFM has to write down."""
+
+
+Story = Callable[[Strategy], None]
+"""Carries a strategy from its beginning, or from where it was cut short, to its end."""
+
+
+def find(vim_type: str, upgrade_type: UpgradeType) -> type[Strategy]:
+    """The strategy for a VIM and an upgrade type.
+
+    :raises PackageError: there is none.
+    """
+    from stevedore import DriverManager  # noqa: PLC0415, slow to load
+    from stevedore.exception import NoMatches  # noqa: PLC0415
+
+    name = f"{_VIMS.get(vim_type, vim_type)}-{upgrade_type.value}"
+    try:
+        manager: Any = DriverManager(NAMESPACE, name, on_load_failure_callback=_cannot_load)
+    except NoMatches as error:
+        raise PackageError(
+            f"additionalParams.upgrade_type: expected one that the VIM {vim_type} has a strategy "
+            f"for, found {upgrade_type.value}: nothing named {name} is installed in {NAMESPACE}"
+        ) from error
+    found: type[Strategy] = manager.driver
+    return found
+
+
+def _cannot_load(_: object, entry_point: object, error: BaseException) -> NoReturn:
+    raise ContainerUpdateError(f"{entry_point} cannot be loaded: {error}") from error

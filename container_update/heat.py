@@ -1,0 +1,288 @@
+"""Heat, OpenStack's orchestration; the only module that imports an OpenStack library.
+
+Plain dicts in and out, as Heat sent them. Requests go through keystoneauth1's adapter, which also
+renews a token that expired; openstacksdk is asked for configuration alone (clouds.yaml, ``OS_*``
+variables, TLS). Its own stack class is not used: it cannot update what exists (PATCH) and drops
+fields it does not know; python-heatclient can, but reads no clouds.yaml and brings a command line.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+from urllib.parse import quote
+
+import openstack.config
+from keystoneauth1 import adapter, exceptions
+
+from container_update.config import Options
+from container_update.errors import ClusterError
+from container_update.model import Json
+
+LOG = logging.getLogger(__name__)
+
+_TRANSIENT = frozenset({429, 500, 502, 503, 504})
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
+
+
+class StackService(Protocol):
+    """Heat, as the rest of the project sees it. Every method may raise ClusterError.
+
+    A stack is named by its name, or by ``name/id`` as :func:`reference` gives it.
+    """
+
+    @property
+    def requests(self) -> int:
+        """How many requests were sent so far."""
+
+    def stacks(self) -> Sequence[Json]:
+        """The project's stacks, as a list shows them; nested ones are not among them."""
+
+    def stack(self, stack: str) -> Json | None:
+        """The stack's page, or None where there is none (deleted ones count as none)."""
+
+    def template(self, stack: str) -> Json:
+        """The template in force."""
+
+    def environment(self, stack: str) -> Json:
+        """The environment in force; its ``parameters`` are those that were given."""
+
+    def files(self, stack: str) -> dict[str, str]:
+        """Name to content of the files in force."""
+
+    def resources(self, stack: str, depth: int = 0) -> Sequence[Json]:
+        """The resources, and those of nested stacks down to a depth."""
+
+    def resource(self, stack: str, name: str) -> Json | None:
+        """A resource's page with its attributes, or None where there is none."""
+
+    def create(self, body: Json) -> str:
+        """Begin to make a stack; its reference."""
+
+    def update(self, stack: str, body: Json, *, existing: bool = False) -> None:
+        """Begin to change a stack. *existing*: what the body does not say stays as it is."""
+
+    def delete(self, stack: str) -> None:
+        """Begin to delete a stack. Gone already: nothing happens."""
+
+    def cancel(self, stack: str) -> None:
+        """Give up the update that is under way; the stack stays as far as it got. Where there is
+        none, nothing happens."""
+
+    def mark_unhealthy(self, stack: str, name: str, reason: str) -> None:
+        """Have a resource made anew by the next update."""
+
+
+def reference(stack: Mapping[str, Any]) -> str:
+    """How a stack is named in paths: by name and id, which no other stack ever has."""
+    return f"{stack['stack_name']}/{stack['id']}"
+
+
+@contextmanager
+def connect(
+    cloud: str | None = None,
+    auth: Mapping[str, str] | None = None,
+    *,
+    options: Options = Options(),  # noqa: B008
+) -> Iterator[Heat]:
+    """Heat of a cloud, until the ``with`` block ends.
+
+    :param cloud: its name in clouds.yaml; None: ``OS_CLOUD``, else the other ``OS_*`` variables.
+    :param auth: where and as whom to ask Keystone (``auth_url``, ``username``, ``password``,
+        ``project_name``, ...), as a VIM's access information has it; then no file is read.
+    :raises ClusterError: there is no such cloud, or its description is not complete.
+    """
+    files: dict[str, Any] = {"load_yaml_config": False, "load_envvars": False} if auth else {}
+    chosen: dict[str, Any] = {"auth": dict(auth)} if auth else {"cloud": cloud}
+    try:
+        region = openstack.config.OpenStackConfig(**files).get_one(
+            verify=not options.insecure_skip_tls_verify, **chosen
+        )
+        session = region.get_session()
+    except (openstack.exceptions.ConfigException, exceptions.ClientException) as error:
+        raise ClusterError(
+            f"the OpenStack cloud {cloud or ''} is not described: {error}"
+        ) from error
+    session.timeout = options.request_timeout
+    requests = adapter.Adapter(
+        session,
+        service_type="orchestration",
+        interface=region.get_interface("orchestration"),
+        region_name=region.get_region_name("orchestration"),
+        endpoint_override=region.get_endpoint("orchestration"),
+    )
+    try:
+        yield Heat(requests, options.retry_seconds)
+    finally:
+        session.session.close()
+
+
+class Heat:
+    """Heat over HTTP; implements :class:`StackService`.
+
+    What may be sent twice is tried again while the cloud is away or overloaded. So is what may not:
+    Heat refuses the second try with 409, and whoever asked looks at the stack.
+    """
+
+    def __init__(
+        self,
+        requests: Any,
+        retry_seconds: float,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        pause: Callable[[float], object] | None = None,
+    ) -> None:
+        self._adapter = requests
+        self._retry_seconds = retry_seconds
+        self._clock = clock
+        self._pause = pause or threading.Event().wait
+        self._answered = False
+        self._sent = 0
+
+    @property
+    def requests(self) -> int:
+        """See StackService."""
+        return self._sent
+
+    def stacks(self) -> Sequence[Json]:
+        """See StackService."""
+        found: Sequence[Json] = self._get("/stacks")["stacks"]
+        return found
+
+    def stack(self, stack: str) -> Json | None:
+        """See StackService."""
+        found = self._find(_path(stack))
+        page: Json | None = found and found["stack"]
+        return None if page is None or page["stack_status"] == "DELETE_COMPLETE" else page
+
+    def template(self, stack: str) -> Json:
+        """See StackService."""
+        return self._get(_path(stack) + "/template")
+
+    def environment(self, stack: str) -> Json:
+        """See StackService."""
+        return self._get(_path(stack) + "/environment")
+
+    def files(self, stack: str) -> dict[str, str]:
+        """See StackService."""
+        return self._get(_path(stack) + "/files")
+
+    def resources(self, stack: str, depth: int = 0) -> Sequence[Json]:
+        """See StackService."""
+        query = f"?nested_depth={depth}" if depth else ""
+        found: Sequence[Json] = self._get(_path(stack) + "/resources" + query)["resources"]
+        return found
+
+    def resource(self, stack: str, name: str) -> Json | None:
+        """See StackService."""
+        found = self._find(f"{_path(stack)}/resources/{quote(name, safe='')}")
+        page: Json | None = found and found["resource"]
+        return page
+
+    def create(self, body: Json) -> str:
+        """See StackService."""
+        made = self._try("POST", "/stacks", body)["stack"]
+        return f"{body['stack_name']}/{made['id']}"
+
+    def update(self, stack: str, body: Json, *, existing: bool = False) -> None:
+        """See StackService."""
+        self._try("PATCH" if existing else "PUT", _path(stack), body)
+
+    def delete(self, stack: str) -> None:
+        """See StackService."""
+        try:
+            self._try("DELETE", _path(stack))
+        except ClusterError as error:
+            if error.status != 404:
+                raise
+
+    def cancel(self, stack: str) -> None:
+        """See StackService."""
+        try:
+            self._try("POST", _path(stack) + "/actions", {"cancel_without_rollback": None})
+        except ClusterError as error:
+            if error.status not in (400, 404, 409):  # it has ended by itself
+                raise
+
+    def mark_unhealthy(self, stack: str, name: str, reason: str) -> None:
+        """See StackService."""
+        body = {"mark_unhealthy": True, "resource_status_reason": reason}
+        self._try("PATCH", f"{_path(stack)}/resources/{quote(name, safe='')}", body)
+
+    # --- one request ----------------------------------------------------------------------------
+
+    def _find(self, path: str) -> Json | None:
+        try:
+            return self._get(path)
+        except ClusterError as error:
+            if error.status == 404:
+                return None
+            raise
+
+    def _get(self, path: str) -> Json:
+        return self._try("GET", path)
+
+    def _try(self, method: str, path: str, body: Json | None = None) -> Json:
+        """Send it, again and again where that may help. A cloud that never answered is not waited
+        for: its address is wrong."""
+        deadline, pause = self._clock() + self._retry_seconds, _FIRST_PAUSE
+        while True:
+            try:
+                return self._send(method, path, body)
+            except ClusterError as error:
+                helps = error.transient and (self._answered or error.status is not None)
+                wait = max(error.retry_after or 0.0, pause)
+                if not helps or self._clock() + wait > deadline:
+                    raise
+                LOG.info("%s; trying again in %.1f s", error, wait)
+                self._pause(wait)
+                pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _send(self, method: str, path: str, body: Json | None) -> Json:
+        what = f"{method} {path.partition('?')[0]}"
+        self._sent += 1
+        try:
+            answer = self._adapter.request(path, method, json=body, raise_exc=False)
+        except exceptions.HttpError as error:  # Keystone's answer, before Heat was asked
+            status = error.http_status
+            raise ClusterError(
+                f"Keystone refused a token for {what}: {error}: check the cloud's access data",
+                status=status,
+                transient=status in _TRANSIENT,
+            ) from error
+        except exceptions.SSLError as error:
+            raise ClusterError(f"{what}: the certificate is not accepted: {error}") from error
+        except exceptions.ConnectionError as error:
+            raise ClusterError(f"{what}: OpenStack is away: {error}", transient=True) from error
+        except exceptions.ClientException as error:
+            raise ClusterError(f"{what}: {error}") from error
+        self._answered = True
+        if answer.status_code >= 400:
+            raise _refusal(what, answer)
+        content: Json = answer.json() if answer.content else {}
+        return content
+
+
+def _path(stack: str) -> str:
+    return "/stacks/" + "/".join(quote(part, safe="") for part in stack.split("/"))
+
+
+def _refusal(what: str, answer: Any) -> ClusterError:
+    """Heat's own words. A proxy before it may answer in HTML, which is left out."""
+    try:
+        error = answer.json()["error"]
+        kind, message = str(error["type"]), str(error["message"])
+    except (ValueError, KeyError, TypeError):
+        kind, message = "", answer.reason or ""
+    after = answer.headers.get("Retry-After", "")
+    return ClusterError(
+        f"Heat refused {what}: {answer.status_code} {kind}: {message}",
+        status=answer.status_code,
+        reason=kind,
+        retry_after=float(after) if after.isdecimal() else None,
+        transient=answer.status_code in _TRANSIENT,
+    )

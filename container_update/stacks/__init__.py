@@ -1,0 +1,5 @@
+"""VNFs that are virtual machines: Heat stacks moved to a new package.
+
+package (BaseHOT, VNFD) + live stack -> wanted templates and parameters -> plan
+    -> Heat: create, update, coordinate, delete, undo -> the host's records
+"""

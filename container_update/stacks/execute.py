@@ -1,0 +1,384 @@
+"""Carry out a plan against Heat: step by step, each safe to begin again, and back on failure.
+
+What a step has sent to a stack is marked in the stack's tags with the operation and a digest of
+what was sent: after a lost answer, or in another run, the tag tells whether it was done.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from container_update.config import Options
+from container_update.errors import ClusterError, ContainerUpdateError, LockLostError
+from container_update.heat import StackService, reference
+from container_update.model import Json, StepState
+from container_update.stacks.hot import Body
+from container_update.stacks.journal import Journal, Phase, Record
+from container_update.stacks.members import Member
+from container_update.stacks.outcome import (
+    Result,
+    StackChangeFailedError,
+    StackOutcome,
+    StackUndoIncompleteError,
+)
+from container_update.stacks.plan import Action, Step
+from container_update.stopping import Stop
+
+LOG = logging.getLogger(__name__)
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
+
+
+class StepError(ContainerUpdateError):
+    """A step did not get where it leads; the message says why."""
+
+
+class NoWayBackError(StepError):
+    """The old stack goes or is gone: the change can only be finished."""
+
+
+@dataclass(frozen=True)
+class Coordination:
+    """What a CoordinateVNF script is asked to do."""
+
+    role: str
+    """``new`` or ``old``: which of the request's two scripts."""
+    stack: str
+    """The stack of the VNF that it is about."""
+    member: Member | None
+    """The VNFC that it is about; None: all of the stack's."""
+    back: bool = False
+    """The change is being undone: traffic goes back to the old VNF."""
+
+
+class Coordinator(Protocol):
+    """Runs the scripts of the request."""
+
+    def __call__(self, what: Coordination, /) -> None:
+        """Run one, where there is one. ContainerUpdateError where it fails."""
+
+
+def no_coordination(_: Coordination) -> None:
+    """There are no scripts."""
+
+
+class Execution:
+    """One run over a plan.
+
+    :param record: how far it is.
+    :param progress: told each step's result.
+    :param stop: asked from elsewhere, ends the run early.
+    :param leave_failed: a failure is left for a rollback or a resume, not undone at once.
+    """
+
+    def __init__(  # noqa: PLR0913
+        self,
+        service: StackService,
+        journal: Journal,
+        record: Record,
+        *,
+        options: Options,
+        coordinate: Coordinator = no_coordination,
+        progress: Callable[[Result], object] = lambda _: None,
+        stop: Stop | None = None,
+        leave_failed: bool = False,
+        clock: Callable[[], float] = time.monotonic,
+        pause: Callable[[float], object] | None = None,
+    ) -> None:
+        self.record = record
+        self._service = service
+        self._journal = journal
+        self._options = options
+        self._coordinate = coordinate
+        self._progress = progress
+        self._stop = Stop() if stop is None else stop
+        self._leave_failed = leave_failed
+        self._clock = clock
+        self._pause = pause or threading.Event().wait
+        self._going_back = record.phase is Phase.UNDO
+
+    # --- there ----------------------------------------------------------------------------------
+
+    def run(self, *, before: Action | None = None) -> tuple[Result, ...]:
+        """Do what is left to do.
+
+        :param before: stop in front of the first step that does this.
+        :raises StackChangeFailedError: a step failed; all was undone, or left if so asked.
+        :raises StackUndoIncompleteError: the same, and not all could be undone; or what failed is
+            the deletion of the old stack, after which there is no way back.
+        """
+        steps = self.record.plan.steps
+        for number in range(self.record.done, len(steps)):
+            step = steps[number]
+            if step.action is before:
+                break
+            try:
+                self._check_stop()
+                self._do(step)
+            except LockLostError:
+                raise
+            except ContainerUpdateError as error:
+                raise self._failed(number, error) from error
+            self._told(Result(step, StepState.DONE))
+            self.record = self._journal.write(replace(self.record, done=number + 1))
+        return self.results
+
+    @property
+    def results(self) -> tuple[Result, ...]:
+        """What is done so far, by this run or the one before it."""
+        steps = self.record.plan.steps[: self.record.done]
+        return tuple(Result(step, StepState.DONE) for step in steps)
+
+    def _do(self, step: Step) -> None:
+        if step.action is Action.CREATE:
+            assert step.after is not None
+            self._create(step.stack, step.after)
+        elif step.action is Action.UPDATE:
+            assert step.after is not None
+            self._update(step.stack, step.after, step.member)
+        elif step.action is Action.DELETE:
+            self._delete(step.stack)
+        else:
+            role = "new" if step.action is Action.COORDINATE_NEW else "old"
+            self._coordinate(Coordination(role, step.stack, step.member))
+
+    # --- back -----------------------------------------------------------------------------------
+
+    def undo(self) -> tuple[Result, ...]:
+        """Put back what was done, the last first; the result of each step.
+
+        Steps are looked at as they are now: undoing twice, or what was never done, is safe.
+        """
+        self._refuse_no_way_back()
+        self._going_back = True
+        self.record = self._journal.write(replace(self.record, phase=Phase.UNDO))
+        results = []
+        reached = self.record.plan.steps[: self.record.done + 1]
+        for number, step in reversed(list(enumerate(self.record.plan.steps))):
+            if number >= len(reached):
+                results.append(Result(step, StepState.NOT_STARTED))
+                continue
+            try:
+                message = self._undo(step, was_coordinated=number + 1 < len(reached))
+                results.append(self._told(Result(step, StepState.UNDONE, message)))
+            except LockLostError:
+                raise
+            except ContainerUpdateError as error:
+                results.append(self._told(Result(step, StepState.UNDO_FAILED, str(error))))
+        return tuple(reversed(results))
+
+    def _refuse_no_way_back(self) -> None:
+        for step in self.record.plan.steps[: self.record.done + 1]:
+            if step.action is not Action.DELETE:
+                continue
+            page = self._service.stack(step.stack)
+            if page is None or page["stack_status"].startswith("DELETE"):
+                raise NoWayBackError(
+                    f"the old stack {step.stack} is being deleted or gone: there is no way back "
+                    "any more, run container-update resume"
+                )
+
+    def _undo(self, step: Step, *, was_coordinated: bool) -> str:
+        """Put one step back; what the operator should know of it."""
+        if step.action is Action.CREATE:
+            page = self._service.stack(step.stack)
+            if page is not None and self._tag(step.after) in (page.get("tags") or ()):
+                self._delete(reference(page))
+        elif step.action is Action.UPDATE:
+            self._restore(step)
+            if step.member is not None and was_coordinated:
+                return self._coordinate_back("old", step)
+        elif step.member is None and step.action is not Action.DELETE:
+            role = "new" if step.action is Action.COORDINATE_NEW else "old"
+            return self._coordinate_back(role, step)
+        return ""
+
+    def _coordinate_back(self, role: str, step: Step) -> str:
+        """A script that fails, as it may have on the way there, does not keep the servers from
+        being put back."""
+        try:
+            self._coordinate(Coordination(role, step.stack, step.member, back=True))
+        except ContainerUpdateError as error:
+            return f"{error}: see that the traffic goes to the old VNF"
+        return ""
+
+    def _restore(self, step: Step) -> None:
+        """A stack that this operation never sent anything to is as it was."""
+        assert step.before is not None
+        page = self._service.stack(step.stack)
+        after, before = self._tag(step.after), self._tag(step.before)
+        tags = set((page and page.get("tags")) or ())
+        if page is not None and after in tags and page["stack_status"] == "UPDATE_IN_PROGRESS":
+            self._service.cancel(step.stack)
+        if tags & {after, before}:
+            self._update(step.stack, step.before, step.member)
+
+    def _failed(self, number: int, cause: ContainerUpdateError) -> StackChangeFailedError:
+        """The error of a step, after the undo where there is one."""
+        step = self.record.plan.steps[number]
+        if step.action is Action.DELETE:
+            return self._left(
+                step,
+                cause,
+                "The new VNF is in force, of the old one something is left: mend it, then run "
+                "container-update resume",
+            )
+        if self._leave_failed or self._stop.leave:
+            return self._left(step, cause, "It is left as it is for a resume or a rollback")
+        return self.give_up(f"{step.title}: {step.action.value}: {cause}", step)
+
+    def _left(
+        self, step: Step, cause: ContainerUpdateError, ending: str
+    ) -> StackUndoIncompleteError:
+        failed = self._told(Result(step, StepState.FAILED, str(cause)))
+        return StackUndoIncompleteError(
+            f"{step.title}: {step.action.value}: {cause}. {ending}",
+            StackOutcome(self.record.plan, (*self.results, failed)),
+        )
+
+    def give_up(self, cause: str, failed: Step | None = None) -> StackChangeFailedError:
+        """Undo everything because of *cause*; the error that tells it."""
+        plan = self.record.plan
+        try:
+            results = self.undo()
+        except ClusterError as error:
+            return StackUndoIncompleteError(
+                f"{cause}. Nothing could be put back: {error}. Run container-update rollback later",
+                StackOutcome(plan, self.results),
+            )
+        outcome = StackOutcome(
+            plan,
+            tuple(
+                replace(result, message=cause) if result.step is failed else result
+                for result in results
+            ),
+        )
+        could_not = [result for result in results if result.state is StepState.UNDO_FAILED]
+        if could_not:
+            objects = "; ".join(f"{result.step.title}: {result.message}" for result in could_not)
+            return StackUndoIncompleteError(
+                f"{cause}. Not everything could be put back: {objects}. Mend these, then run "
+                "container-update rollback",
+                outcome,
+            )
+        self._journal.remove()
+        told = [result.message for result in results if result.message]
+        but = f", but {'; '.join(told)}" if told else ""
+        return StackChangeFailedError(f"{cause}. Everything was put back{but}", outcome)
+
+    def _told(self, result: Result) -> Result:
+        self._progress(result)
+        return result
+
+    # --- one stack ------------------------------------------------------------------------------
+
+    def _create(self, name: str, body: Body) -> None:
+        tag, deadline = self._tag(body), self._deadline()
+        while True:
+            page = self._settled(name, deadline)
+            if page is None:
+                try:
+                    self._service.create(
+                        {"stack_name": name, "tags": tag, "disable_rollback": True}
+                        | body.as_request()
+                    )
+                except ClusterError as error:
+                    if error.status != 409:
+                        raise
+                continue
+            if tag not in (page.get("tags") or ()):
+                raise StepError(f"expected no stack {name}, found one that is another's: delete it")
+            if page["stack_status"] != "CREATE_COMPLETE":
+                raise StepError(_told_by_heat(page))
+            return
+
+    def _update(self, stack: str, body: Body, member: Member | None) -> None:
+        tag, deadline = self._tag(body), self._deadline()
+        sent = False
+        while True:
+            page = self._settled(stack, deadline)
+            if page is None:
+                raise StepError(f"stack {stack} is gone: somebody else deleted it")
+            if tag in (page.get("tags") or ()):
+                if page["stack_status"].endswith("_COMPLETE"):
+                    break
+                if sent or not self._going_back:
+                    raise StepError(_told_by_heat(page))
+            try:
+                self._service.update(stack, body.as_request() | {"tags": tag})
+                sent = True
+            except ClusterError as error:
+                if error.status != 409:
+                    raise
+                LOG.info("stack %s is busy: %s", stack, error)
+            self._rest(_FIRST_PAUSE)
+        if member is not None:
+            self._wait_active(stack, member, deadline)
+
+    def _delete(self, stack: str) -> None:
+        deadline = self._deadline()
+        self._service.delete(stack)
+        page = self._settled(stack, deadline)
+        if page is not None:
+            raise StepError(_told_by_heat(page))
+
+    def _wait_active(self, stack: str, member: Member, deadline: float) -> None:
+        """A server can break after Heat was done with it."""
+        pause = _FIRST_PAUSE
+        while True:
+            page = self._service.resource(stack, member.resource)
+            status = str(((page or {}).get("attributes") or {}).get("status", "gone"))
+            if status == "ACTIVE":
+                return
+            if status == "ERROR" or self._clock() > deadline:
+                raise StepError(f"its server is {status}, expected ACTIVE: see the server's fault")
+            self._rest(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _settled(self, stack: str, deadline: float | None = None) -> Json | None:
+        """The stack as soon as nothing is done to it; None where there is none."""
+        deadline, pause = deadline or self._deadline(), _FIRST_PAUSE
+        while True:
+            page = self._service.stack(stack)
+            if page is None or not page["stack_status"].endswith("_IN_PROGRESS"):
+                return page
+            if self._clock() > deadline:
+                raise StepError(
+                    f"stack {page['stack_name']} is still {page['stack_status']} after the time "
+                    f"limit; Heat says: {page['stack_status_reason']}"
+                )
+            self._check_stop()
+            self._rest(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _rest(self, seconds: float) -> None:
+        self._journal.renew()
+        self._pause(seconds)
+
+    def _check_stop(self) -> None:
+        if self._stop and not self._going_back:
+            raise StepError(f"stopped {self._stop.reason}")
+
+    def _deadline(self) -> float:
+        options = self._options
+        limit = options.undo_timeout if self._going_back else options.timeout
+        return self._clock() + limit
+
+    def _tag(self, body: Body | None) -> str:
+        text = json.dumps(body and body.as_request(), sort_keys=True)
+        digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+        return f"container-update-{self.record.operation[:8]}-{digest}"
+
+
+def _told_by_heat(page: Json) -> str:
+    return (
+        f"stack {page['stack_name']} is {page['stack_status']}, Heat says: "
+        f"{page['stack_status_reason']}"
+    )

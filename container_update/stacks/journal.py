@@ -1,0 +1,328 @@
+"""What is needed to undo a change or to go on with it: a stack of its own, beside the VNF's.
+
+A stack without resources holds the journal as one of its files. It is where the VNF is, so that
+any host with access to the project can finish or undo what a lost host began; its name can be taken
+only once, which keeps a second change of the same instance out; nothing of it is in ``stack show``.
+It takes one stack of the project's quota while a change runs. Who holds it says so in its tags
+every now and then: after ``lease_seconds`` of silence another host may go on.
+"""
+
+from __future__ import annotations
+
+import base64
+import enum
+import gzip
+import hashlib
+import json
+import logging
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+from container_update.errors import ClusterError, LockLostError, UpdateInProgressError
+from container_update.heat import StackService, reference
+from container_update.journal import name_of
+from container_update.model import Json
+from container_update.stacks.hot import Body, Place
+from container_update.stacks.members import Member
+from container_update.stacks.plan import Action, StackPlan, Step
+
+LOG = logging.getLogger(__name__)
+
+_NEVER = "1970-01-01T00:00:00Z"
+_FILE = "container-update-journal"
+_TEMPLATE: Json = {
+    "heat_template_version": "2015-04-30",
+    "description": "The journal of a change of the VNF's package that is under way",
+    "resources": {"nothing": {"type": "OS::Heat::None"}},
+}
+_FORMAT = 1
+_SETTLES_WITHIN = 120.0
+"""Seconds in which Heat ends an action on the journal's stack."""
+
+
+class Phase(enum.Enum):
+    """Which way the change is going."""
+
+    CHANGE = "change"
+    UNDO = "undo"
+
+
+@dataclass(frozen=True)
+class Record:
+    """One change that is under way. It holds no credentials: a script that needs the request's
+    passwords gets them from whoever resumes."""
+
+    operation: str
+    host: str
+    started: str
+    plan: StackPlan
+    vnfd_id: str
+    """The VNFD that it leads to."""
+    target: str
+    """Stands for what was asked for: two runs of one request have the same."""
+    done: int = 0
+    """How many steps are done, from the first."""
+    phase: Phase = Phase.CHANGE
+
+    def __str__(self) -> str:
+        way = "being undone" if self.phase is Phase.UNDO else f"{self.done} steps done"
+        return (
+            f"operation {self.operation} of {self.host}, started {self.started}, {way}\n{self.plan}"
+        )
+
+
+def now() -> datetime:
+    """The time, in UTC."""
+    return datetime.now(timezone.utc)
+
+
+class Journal:
+    """The journal of one VNF instance.
+
+    :param holder: who asks; another's journal is touched only after its silence.
+    """
+
+    def __init__(  # noqa: PLR0913
+        self,
+        service: StackService,
+        instance_id: str | None,
+        holder: str,
+        lease_seconds: float,
+        *,
+        clock: Callable[[], datetime] = now,
+        pause: Callable[[float], object] | None = None,
+    ) -> None:
+        self._service = service
+        self._name = name_of(instance_id)
+        self._holder = holder
+        self._lease = lease_seconds
+        self._clock = clock
+        self._pause = pause or threading.Event().wait
+        self._renewed: datetime | None = None
+
+    # --- reading --------------------------------------------------------------------------------
+
+    def read(self) -> Record | None:
+        """The change that is under way; None where there is none."""
+        page = self._page()
+        if page is None:
+            return None
+        return decode(self._service.files(reference(page))[_FILE])
+
+    def holder(self) -> tuple[str, float] | None:
+        """Who holds the journal, and for how many seconds nothing was heard; None without."""
+        page = self._page()
+        return None if page is None else _held(page, self._clock())
+
+    def _page(self) -> Json | None:
+        return self._service.stack(self._name)
+
+    # --- writing --------------------------------------------------------------------------------
+
+    def begin(self, record: Record) -> None:
+        """Write it down before anything is done. UpdateInProgressError: there is one already."""
+        body = {"stack_name": self._name, "template": _TEMPLATE, **self._content(record)}
+        try:
+            self._service.create(body)
+        except ClusterError as error:
+            if error.status != 409:
+                raise
+            page = self._page()
+            if page is None or _held(page, self._clock())[0] != self._holder:
+                raise UpdateInProgressError(
+                    f"stack {self._name} appeared: another change of this instance began; wait for "
+                    "it and run again"
+                ) from error
+        self._settle()
+        self._renewed = self._clock()
+
+    def take_over(self) -> None:
+        """Become the holder. UpdateInProgressError: the one that is was heard of lately."""
+        page = self._page()
+        if page is None:
+            return
+        name, silence = _held(page, self._clock())
+        if name != self._holder and silence < self._lease:
+            raise UpdateInProgressError(
+                f"{name} is changing this instance and was heard of {silence:.0f} s ago: wait for "
+                f"it, or until it has been silent for {self._lease:.0f} s"
+            )
+        self._write({"tags": self._tags()})
+        self._check_held()
+
+    def write(self, record: Record) -> Record:
+        """Write down how far it is. LockLostError: another host has taken over."""
+        self._check_held()
+        self._write(self._content(record))
+        return record
+
+    def renew(self) -> None:
+        """Let it be known that somebody is here, now and then."""
+        if self._renewed and (self._clock() - self._renewed).total_seconds() > self._lease / 3:
+            self._check_held()
+            self._write({"tags": self._tags()})
+
+    def release(self) -> None:
+        """Let anybody go on at once, where a run ends and its journal stays."""
+        page = self._page()
+        if page is None or _held(page, self._clock())[0] != self._holder:
+            return
+        try:
+            self._write({"tags": f"holder={self._holder},renewed={_NEVER}"})
+        except ClusterError as error:
+            LOG.warning("the journal is free only after %.0f s: %s", self._lease, error)
+
+    def remove(self) -> None:
+        """End: the change is finished or undone."""
+        page = self._page()
+        if page is not None:
+            self._service.delete(reference(page))
+            self._settle()
+
+    def _check_held(self) -> None:
+        page = self._page()
+        if page is None or _held(page, self._clock())[0] != self._holder:
+            raise LockLostError(
+                f"stack {self._name}, the journal of this change, is another's by now: this run "
+                "stopped where it was"
+            )
+
+    def _write(self, content: Json) -> None:
+        page = self._settle()
+        if page is None:
+            raise LockLostError(f"stack {self._name}, the journal of this change, is gone")
+        try:
+            self._service.update(reference(page), content, existing=True)
+        except ClusterError as error:
+            if error.status != 409:  # a lost answer was sent again: it is being done
+                raise
+        self._settle()
+        self._renewed = self._clock()
+
+    def _settle(self) -> Json | None:
+        deadline = time.monotonic() + _SETTLES_WITHIN
+        pause = 0.02
+        while (page := self._page()) is not None and page["stack_status"].endswith("_IN_PROGRESS"):
+            if time.monotonic() > deadline:
+                raise ClusterError(
+                    f"stack {self._name} stays in {page['stack_status']}: expected it to be done "
+                    f"within {_SETTLES_WITHIN:.0f} s; see whether Heat's engines run"
+                )
+            self._pause(pause)
+            pause = min(2 * pause, 1.0)
+        return page
+
+    def _content(self, record: Record) -> Json:
+        return {"files": {_FILE: encode(record)}, "tags": self._tags()}
+
+    def _tags(self) -> str:
+        renewed = self._clock().strftime("%Y-%m-%dT%H:%M:%SZ")
+        return f"holder={self._holder},renewed={renewed}"
+
+
+def _held(page: Json, time_now: datetime) -> tuple[str, float]:
+    tags = dict(tag.split("=", 1) for tag in page.get("tags") or () if "=" in tag)
+    renewed = tags.get("renewed", _NEVER).replace("Z", "+00:00")
+    silence = (time_now - datetime.fromisoformat(renewed)).total_seconds()
+    return tags.get("holder", ""), silence
+
+
+# --- bytes ----------------------------------------------------------------------------------------
+
+
+def encode(record: Record) -> str:
+    """A record as text. A body that several steps share is in it once."""
+    bodies: dict[str, Json] = {}
+
+    def kept(body: Body | None) -> str | None:
+        if body is None:
+            return None
+        content = body.as_request()
+        text = json.dumps(content, sort_keys=True)
+        name = hashlib.sha256(text.encode()).hexdigest()[:16]
+        bodies[name] = content
+        return name
+
+    plan = record.plan
+    steps = [
+        {
+            "action": step.action.value,
+            "stack": step.stack,
+            "before": kept(step.before),
+            "after": kept(step.after),
+            "member": step.member and asdict(step.member),
+            "reasons": list(step.reasons),
+        }
+        for step in plan.steps
+    ]
+    content = {
+        "format": _FORMAT,
+        "operation": record.operation,
+        "host": record.host,
+        "started": record.started,
+        "vnfdId": record.vnfd_id,
+        "target": record.target,
+        "done": record.done,
+        "phase": record.phase.value,
+        "upgradeType": plan.upgrade_type,
+        "stack": plan.stack,
+        "steps": steps,
+        "members": [asdict(member) for member in plan.members],
+        "places": {vdu_id: asdict(place) for vdu_id, place in plan.places.items()},
+        "bodies": bodies,
+    }
+    return base64.b64encode(gzip.compress(json.dumps(content).encode(), mtime=0)).decode()
+
+
+def decode(text: str) -> Record:
+    """The record that :func:`encode` made a text of.
+
+    UpdateInProgressError: another version of this program wrote it.
+    """
+    content = json.loads(gzip.decompress(base64.b64decode(text)))
+    if content["format"] != _FORMAT:
+        raise UpdateInProgressError(
+            f"the journal has format {content['format']}, expected {_FORMAT}: finish or undo it "
+            "with the version that wrote it"
+        )
+    bodies = {name: _body(body) for name, body in content["bodies"].items()}
+    steps = tuple(
+        Step(
+            Action(step["action"]),
+            step["stack"],
+            bodies.get(step["before"]),
+            bodies.get(step["after"]),
+            _member(step["member"]),
+            tuple(step["reasons"]),
+        )
+        for step in content["steps"]
+    )
+    members = tuple(Member(**member) for member in content["members"])
+    places = {vdu_id: Place(**place) for vdu_id, place in content["places"].items()}
+    plan = StackPlan(
+        content["upgradeType"], content["stack"], steps, members=members, places=places
+    )
+    return Record(
+        content["operation"],
+        content["host"],
+        content["started"],
+        plan,
+        content["vnfdId"],
+        content["target"],
+        content["done"],
+        Phase(content["phase"]),
+    )
+
+
+def _body(content: Mapping[str, Any]) -> Body:
+    return Body(
+        content["template"], content["parameters"], content["files"], content["environment"]
+    )
+
+
+def _member(content: Mapping[str, Any] | None) -> Member | None:
+    return Member(**content) if content else None

@@ -1,0 +1,76 @@
+"""What is live: a VNF's stack read from Heat, as far as a plan needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from container_update.errors import PlanError
+from container_update.heat import StackService, reference
+from container_update.model import Json
+from container_update.stacks import hot
+from container_update.stacks.hot import Body, Place
+from container_update.stacks.members import members, stack_of
+from container_update.stacks.plan import Live
+
+DEPTH = 5
+"""How deep nested stacks are listed: a group, its members, and what these nest."""
+_KEPT = ("parameter_defaults", "resource_registry")
+"""The parts of an environment that go from one stack to another."""
+
+
+def find(service: StackService, name: str) -> Json:
+    """The page of the VNF's stack, which is at rest and sound.
+
+    :raises PlanError: there is none, something is done to it, or it failed.
+    """
+    page = service.stack(name)
+    if page is None:
+        raise PlanError(f"there is no stack {name}: name the VNF's stack by its name or id")
+    status = page["stack_status"]
+    if not status.endswith("_COMPLETE"):
+        raise PlanError(
+            f"stack {name} is {status}: expected it to be complete before its package is changed; "
+            f"Heat says: {page['stack_status_reason']}"
+        )
+    return page
+
+
+def body_of(service: StackService, stack: str) -> Body:
+    """All that makes a stack, as Heat has it."""
+    environment = service.environment(stack)
+    return Body(
+        service.template(stack),
+        dict(environment.get("parameters") or {}),
+        service.files(stack),
+        {name: environment[name] for name in _KEPT if environment.get(name)},
+    )
+
+
+def read(service: StackService, page: Json, body: Body, places: Mapping[str, Place]) -> Live:
+    """The stack with the VNFCs of some VDUs, and the bodies of the stacks that these are in."""
+    top = reference(page)
+    resources = service.resources(top, DEPTH)
+    found = members(resources, top, places)
+    there = {member.vdu_id for member in found}
+    empty = [vdu_id for vdu_id in places if vdu_id not in there and not places[vdu_id].grouped]
+    if empty:
+        raise PlanError(f"stack {page['stack_name']} has no server for {', '.join(empty)}")
+    inner = dict.fromkeys(member.stack for member in found if member.stack != top)
+    ids = {
+        str(resource["resource_name"]): resource["physical_resource_id"]
+        for resource in resources
+        if (stack_of(resource) or top) == top
+    }
+    return Live(top, body, found, ids, {stack: body_of(service, stack) for stack in inner})
+
+
+def sizes(resources: Sequence[Json], body: Body) -> dict[str, int]:
+    """Scaling group to how many members it has."""
+    counts = {}
+    for resource in resources:
+        name = resource["resource_name"]
+        if (body.template["resources"].get(name) or {}).get("type") == hot.GROUP:
+            group = str(resource["physical_resource_id"])
+            inside = [stack_of(other) for other in resources]
+            counts[name] = sum(1 for stack in inside if stack and stack.endswith("/" + group))
+    return counts

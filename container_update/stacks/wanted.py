@@ -1,0 +1,255 @@
+"""What a stack should be after the change: old parameters, the new package's software. Pure."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from container_update.errors import PackageError
+from container_update.model import Json
+from container_update.stacks import hot
+from container_update.stacks.hot import Body, Place
+
+
+@dataclass(frozen=True)
+class Software:
+    """What the VNFD says of the VDUs' software."""
+
+    images: Mapping[str, str] = field(default_factory=dict)
+    """VDU or storage node to the name of its image."""
+    flavours: Mapping[str, str] = field(default_factory=dict)
+    """VDU to the name of its flavour."""
+
+
+def wanted(
+    package: Body,
+    live: Body,
+    places: Mapping[str, Place],
+    software: Software,
+    sizes: Mapping[str, int],
+) -> Body:
+    """The whole stack as the new package says it.
+
+    :param package: the flavour's templates.
+    :param live: the stack as it is, whose parameters are carried over.
+    :param places: VDU id to where its server stands in *package*.
+    :param sizes: scaling group to how many members it has now, which it keeps.
+    :raises PackageError: a new parameter has neither a default nor a value in the old stack.
+    """
+    body = replace(package, parameters=_carried(package, live), environment=live.environment)
+    for vdu_id, place in places.items():
+        body = _with_software(body, vdu_id, place, software)
+    for head, size in sizes.items():
+        if (body.template["resources"].get(head) or {}).get("type") == hot.GROUP:
+            body = _with_size(body, head, size)
+    return body
+
+
+def _carried(package: Body, live: Body) -> Json:
+    schemata = package.template.get("parameters") or {}
+    given = hot.typed(live.template, live.parameters)
+    missing = [
+        name for name, schema in schemata.items() if name not in given and "default" not in schema
+    ]
+    if missing:
+        raise PackageError(
+            f"parameters of the new top template: {', '.join(missing)} have no default, and the "
+            "old stack has no such parameters to carry over: give them defaults"
+        )
+    return {name: value for name, value in given.items() if name in schemata}
+
+
+def _with_software(body: Body, vdu_id: str, place: Place, software: Software) -> Body:
+    """The parameters that a VDU's image, flavour and volumes' images come from, set to the VNFD's.
+    What a template says itself, without a parameter, stays."""
+    template = body.file(place.file) if place.file else body.template
+    resources = template["resources"]
+    server = resources[place.server] if place.server else hot.holder(body, place)
+    beside = hot.needed(template, {place.server}) - {place.server} if place.server else set()
+    settings = [
+        (server, "image", software.images.get(vdu_id)),
+        (server, "flavor", software.flavours.get(vdu_id)),
+        *((resources[name], "image", software.images.get(name)) for name in beside),
+    ]
+    parameters = body.parameters
+    for definition, name, value in settings:
+        path = hot.traced(body, place, (definition.get("properties") or {}).get(name))
+        if path is not None and value is not None:
+            parameters = hot.set_at(parameters, path, value)
+    return replace(body, parameters=parameters)
+
+
+def _with_size(body: Body, head: str, size: int) -> Body:
+    """A group that was scaled keeps its size: Heat resizes a group that is updated to what its
+    template says."""
+    said = (body.template["resources"][head].get("properties") or {}).get("desired_capacity")
+    path = hot.parameter_path(said)
+    if path is not None:
+        return replace(body, parameters=hot.set_at(body.parameters, path, size))
+    template = copy.deepcopy(body.template)
+    template["resources"][head]["properties"]["desired_capacity"] = size
+    return replace(body, template=template)
+
+
+# --- a part of it -------------------------------------------------------------------------------
+
+
+def mixed(old: Body, new: Body, names: Iterable[str], source: str) -> Body:
+    """The old stack with some resources, and what they need, as the new one says them.
+
+    A parameter that others use as well keeps its old value for them: the taken resources have the
+    new value written in.
+
+    :raises PackageError: a nested file differs, and resources that are not taken use it too.
+    """
+    taken = hot.needed(new.template, set(names))
+    old_values = hot.in_force(old.template, old.parameters)
+    new_values = hot.in_force(new.template, new.parameters)
+    definitions = {
+        name: hot.bound(new.template["resources"][name], new_values, set(new_values))
+        for name in taken
+    }
+    resources = {**old.template["resources"], **definitions}
+    files = {**old.files, **{name: new.files[name] for name in _files_of(definitions, new)}}
+    left = {name: resources[name] for name in resources if name not in taken}
+    for name in _files_of(left, old):
+        if files[name] != old.files[name]:
+            raise PackageError(
+                f"{name} of {source} is another file than in the old package, and resources that "
+                f"are not to change use it too ({', '.join(sorted(left))}): give the new file a "
+                "name of its own, or list their VDUs in vdu_params"
+            )
+    return replace(
+        old,
+        template={**old.template, "resources": resources},
+        parameters={name: old_values[name] for name in old.parameters},
+        files=files,
+    )
+
+
+def _files_of(definitions: Mapping[str, Json], body: Body) -> set[str]:
+    """The nested files that resources use, and those that these use."""
+    found: set[str] = set()
+    waiting: list[Any] = [definitions]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, dict):
+            kind = value.get("type")
+            if isinstance(kind, str) and kind in body.files and kind not in found:
+                found.add(kind)
+                waiting.append(body.file(kind))
+            waiting += value.values()
+        elif isinstance(value, list):
+            waiting += value
+    return found
+
+
+def nested(place: Place, new: Body, old: Body, live: Body, ids: Mapping[str, str | None]) -> Body:
+    """A nested stack with a VDU's server as the new package says it.
+
+    :param new: the whole new stack.
+    :param old: the whole stack as it is.
+    :param live: the nested stack as it is.
+    :param ids: the top stack's resources to their physical ids.
+    :raises PackageError: a property of the nested template cannot be told before the whole stack
+        is updated.
+    """
+    assert place.file is not None
+    template = new.file(place.file)
+    values = hot.in_force(new.template, new.parameters)
+    before = _properties_above(old, place)
+    parameters = {}
+    for name, said in (hot.holder(new, place).get("properties") or {}).items():
+        value = _with_ids(hot.bound(said, values, set(values)), ids)
+        if not hot.is_plain(value):
+            if name not in live.parameters or before.get(name) != said:
+                raise PackageError(
+                    f"{place.file}: its property {name} comes from {said}, which is only known "
+                    "when the whole stack is updated: use get_param or get_resource, or Blue-Green"
+                )
+            value = live.parameters[name]
+        parameters[name] = value
+    return Body(template, parameters, new.files, live.environment)
+
+
+def _properties_above(old: Body, place: Place) -> Json:
+    """What the old top template gives the nested one; nothing where it has no such holder."""
+    definition = old.template["resources"].get(place.head) or {}
+    properties: Json = definition.get("properties") or {}
+    if place.grouped:
+        properties = (properties.get("resource") or {}).get("properties") or {}
+    return properties
+
+
+def _with_ids(value: Any, ids: Mapping[str, str | None]) -> Any:
+    if isinstance(value, dict):
+        if set(value) == {"get_resource"} and ids.get(value["get_resource"]):
+            return ids[value["get_resource"]]
+        return {key: _with_ids(inner, ids) for key, inner in value.items()}
+    return [_with_ids(inner, ids) for inner in value] if isinstance(value, list) else value
+
+
+# --- comparing ----------------------------------------------------------------------------------
+
+
+def is_same(one: Body, other: Body) -> bool:
+    """Whether Heat would have nothing to do: the same template, values and files in use."""
+    return (
+        one.template == other.template
+        and _as_text(hot.in_force(one.template, one.parameters))
+        == _as_text(hot.in_force(other.template, other.parameters))
+        and {name: one.files[name] for name in _files_of(one.template["resources"], one)}
+        == {name: other.files[name] for name in _files_of(other.template["resources"], other)}
+    )
+
+
+def _as_text(values: Mapping[str, Any]) -> dict[str, str]:
+    """Heat gives a number back as the text or the number that it was given as."""
+    return {name: str(value) for name, value in values.items()}
+
+
+def server_changes(old: Body, new: Body, name: str) -> tuple[tuple[str, ...], bool]:
+    """What becomes of a server between two bodies of its own stack.
+
+    :returns: the differences as sentences, and whether the server keeps its id. By the
+        specification's note it does so only from image to image: one that boots from a volume,
+        before or after, is another server.
+    """
+    before, after = _resolved(old, name), _resolved(new, name)
+    reasons = []
+    for changed in sorted({key for key in before | after if before.get(key) != after.get(key)}):
+        simple = all(isinstance(side.get(changed), (str, type(None))) for side in (before, after))
+        if simple and changed in ("image", "flavor"):
+            reasons.append(f"{changed} {before.get(changed)} -> {after.get(changed)}")
+        else:
+            reasons.append(f"its property {changed} changes")
+    volumes = _volume_images(old, name), _volume_images(new, name)
+    if volumes[0] != volumes[1]:
+        reasons.append(f"image of its volumes {_joined(volumes[0])} -> {_joined(volumes[1])}")
+    boots_from_volume = any(_maps_volumes(side) for side in (before, after))
+    return tuple(reasons) or ("the template around the server changes",), not boots_from_volume
+
+
+def _resolved(body: Body, name: str) -> Json:
+    definition = body.template["resources"].get(name) or {}
+    values = hot.in_force(body.template, body.parameters)
+    resolved: Json = hot.bound(definition.get("properties") or {}, values, set(values))
+    return resolved
+
+
+def _volume_images(body: Body, server: str) -> dict[str, str]:
+    if server not in body.template["resources"]:
+        return {}
+    names = hot.needed(body.template, {server}) - {server}
+    images = {name: _resolved(body, name).get("image") for name in names}
+    return {name: image for name, image in sorted(images.items()) if isinstance(image, str)}
+
+
+def _joined(images: Mapping[str, str]) -> str:
+    return ", ".join(images.values()) or "none"
+
+
+def _maps_volumes(properties: Mapping[str, Any]) -> bool:
+    return any(properties.get(name) for name in ("block_device_mapping", "block_device_mapping_v2"))

@@ -1,0 +1,237 @@
+"""The stand-in for Keystone and Heat, asked by OpenStack's own clients."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from container_update.emulator.openstack import EmbeddedOpenStack, Trouble
+
+heatclient = pytest.importorskip("heatclient.client")
+exc = pytest.importorskip("heatclient.exc")
+identity = pytest.importorskip("keystoneauth1.identity.v3")
+session = pytest.importorskip("keystoneauth1.session")
+
+NESTED = yaml.safe_dump(
+    {
+        "heat_template_version": "2015-04-30",
+        "parameters": {"image": {"type": "string"}},
+        "resources": {
+            "CP1": {"type": "OS::Neutron::Port", "properties": {"network": "net0"}},
+            "VDU1": {
+                "type": "OS::Nova::Server",
+                "properties": {
+                    "image": {"get_param": "image"},
+                    "networks": [{"port": {"get_resource": "CP1"}}],
+                },
+            },
+        },
+        "outputs": {"ip": {"value": {"get_attr": ["CP1", "fixed_ips", 0, "ip_address"]}}},
+    }
+)
+TOP: dict[str, Any] = {
+    "heat_template_version": "2015-04-30",
+    "parameters": {"image": {"type": "string"}, "size": {"type": "number", "default": 2}},
+    "resources": {
+        "group": {
+            "type": "OS::Heat::AutoScalingGroup",
+            "properties": {
+                "min_size": 1,
+                "max_size": 5,
+                "desired_capacity": {"get_param": "size"},
+                "resource": {"type": "n.yaml", "properties": {"image": {"get_param": "image"}}},
+            },
+        }
+    },
+    "outputs": {"size": {"value": {"get_attr": ["group", "current_size"]}}},
+}
+
+
+@pytest.fixture
+def cloud() -> Iterator[EmbeddedOpenStack]:
+    with EmbeddedOpenStack() as running:
+        running.troubles.seconds = 0.001
+        yield running
+
+
+@pytest.fixture
+def heat(cloud: EmbeddedOpenStack) -> Any:
+    auth = cloud.auth()
+    password = identity.Password(**{**auth, "auth_url": f"{auth['auth_url']}/v3"})
+    return heatclient.Client("1", session=session.Session(password))
+
+
+def settled(heat: Any, stack: str = "vnf") -> Any:
+    """The stack as soon as nothing is done to it."""
+    deadline = time.monotonic() + 20
+    while (found := heat.stacks.get(stack)).stack_status.endswith("IN_PROGRESS"):
+        assert time.monotonic() < deadline, found.stack_status
+        time.sleep(0.005)
+    return found
+
+
+def create(heat: Any, template: dict[str, Any] = TOP, **parameters: Any) -> Any:
+    given = {"image": "old", **parameters}
+    files = {"n.yaml": NESTED}
+    heat.stacks.create(stack_name="vnf", template=template, files=files, parameters=given)
+    return settled(heat)
+
+
+def ids(heat: Any, kind: str) -> dict[str, str]:
+    """The parents' names to the ids of the resources of a type."""
+    found = heat.resources.list("vnf", nested_depth=4)
+    return {
+        getattr(entry, "parent_resource", ""): entry.physical_resource_id
+        for entry in found
+        if entry.resource_type == kind
+    }
+
+
+def test_a_stack_comes_into_being_with_all_that_is_nested_in_it(heat: Any) -> None:
+    made = create(heat)
+    assert made.stack_status == "CREATE_COMPLETE"
+    assert len(ids(heat, "OS::Nova::Server")) == 2
+    assert {output["output_key"]: output["output_value"] for output in made.outputs} == {"size": 2}
+    assert heat.stacks.template("vnf") == TOP
+    assert heat.stacks.files("vnf") == {"n.yaml": NESTED}
+    assert heat.stacks.environment("vnf")["parameters"] == {"image": "old"}
+    states = [event.resource_status for event in heat.events.list("vnf")]
+    assert states[0] == "CREATE_IN_PROGRESS"
+    assert states[-1] == "CREATE_COMPLETE"
+
+
+# What changes in the server's properties, and whether it is another server then.
+SERVER_CHANGES = [
+    ({"image": "b"}, False),
+    ({"image": "b", "image_update_policy": "REPLACE"}, True),
+    ({"flavor": "large"}, False),
+    ({"flavor": "large", "flavor_update_policy": "REPLACE"}, True),
+    ({"metadata": {"a": "b"}}, False),
+    ({"user_data": "#!/bin/sh"}, True),
+    ({"key_name": "k"}, True),
+    ({"block_device_mapping_v2": [{"volume_id": "v"}]}, True),
+]
+
+
+@pytest.mark.parametrize(("change", "replaced"), SERVER_CHANGES)
+def test_a_server_is_changed_in_place_or_replaced_as_its_type_says(
+    heat: Any, change: dict[str, Any], replaced: bool
+) -> None:
+    def template(properties: dict[str, Any]) -> dict[str, Any]:
+        server = {"type": "OS::Nova::Server", "properties": properties}
+        return {"heat_template_version": "2015-04-30", "resources": {"server": server}}
+
+    plain = {"image": "a", "flavor": "small"}
+    heat.stacks.create(stack_name="vnf", template=template(plain))
+    settled(heat)
+    before = ids(heat, "OS::Nova::Server")
+    heat.stacks.update("vnf", template=template({**plain, **change}))
+    assert settled(heat).stack_status == "UPDATE_COMPLETE"
+    assert (ids(heat, "OS::Nova::Server") != before) is replaced
+
+
+def test_patch_keeps_what_it_does_not_say_and_put_does_not(heat: Any) -> None:
+    create(heat, size=1)
+    heat.stacks.update("vnf", existing=True, parameters={"image": "new"})
+    settled(heat)
+    assert heat.stacks.environment("vnf")["parameters"] == {"image": "new", "size": 1}
+    body = {"template": TOP, "files": {"n.yaml": NESTED}, "parameters": {"image": "new"}}
+    heat.stacks.update("vnf", **body)
+    settled(heat)
+    assert heat.stacks.environment("vnf")["parameters"] == {"image": "new"}
+    assert len(ids(heat, "OS::Nova::Server")) == 2
+
+
+def test_a_failure_is_told_with_the_path_of_its_resource_and_mended_by_the_next_update(
+    cloud: EmbeddedOpenStack, heat: Any
+) -> None:
+    create(heat, size=1)
+    before = ids(heat, "OS::Nova::Server")
+    cloud.troubles.list.append(Trouble("no room", where=lambda found: found["image"] == "bad"))
+    heat.stacks.update("vnf", existing=True, parameters={"image": "bad"})
+    failed = settled(heat)
+    (member,) = before
+    assert failed.stack_status == "UPDATE_FAILED"
+    assert failed.stack_status_reason == (
+        "Resource UPDATE failed: ResourceInError: "
+        f"resources.group.resources.{member}.resources.VDU1: no room"
+    )
+    heat.stacks.update("vnf", existing=True, parameters={"image": "old"})
+    assert settled(heat).stack_status == "UPDATE_COMPLETE"
+    assert ids(heat, "OS::Nova::Server") != before, "a server in ERROR is made anew"
+
+
+def test_a_resource_marked_unhealthy_is_made_anew_by_the_next_update(heat: Any) -> None:
+    create(heat, size=1)
+    ((member, before),) = ids(heat, "OS::Nova::Server").items()
+    nested = next(
+        link["href"].partition("/stacks/")[2]
+        for entry in heat.resources.list("vnf", nested_depth=4)
+        if entry.resource_type == "OS::Nova::Server"
+        for link in entry.links
+        if link["rel"] == "stack"
+    )
+    heat.resources.mark_unhealthy(nested, "VDU1", True, "the operator says so")
+    heat.stacks.update(nested, existing=True)
+    settled(heat, nested)
+    assert ids(heat, "OS::Nova::Server")[member] != before
+
+
+def test_requests_that_heat_refuses_are_refused(cloud: EmbeddedOpenStack, heat: Any) -> None:
+    cloud.troubles.list.append(Trouble(stuck=True, times=1))
+    body = {"template": TOP, "files": {"n.yaml": NESTED}, "parameters": {"image": "old"}}
+    heat.stacks.create(stack_name="vnf", **body)
+    with pytest.raises(exc.HTTPConflict, match="already exists"):
+        heat.stacks.create(stack_name="vnf", **body)
+    with pytest.raises(exc.HTTPConflict, match="already has an action"):
+        heat.stacks.update("vnf", **body)
+    with pytest.raises(exc.HTTPBadRequest, match=r"Parameter \(image\) was not provided"):
+        heat.stacks.create(stack_name="other", **{**body, "parameters": {}})
+    with pytest.raises(exc.HTTPNotFound, match="could not be found"):
+        heat.stacks.get("nobody")
+    cloud.troubles.stacks_allowed = 1
+    with pytest.raises(exc.HTTPForbidden, match="maximum stacks per tenant"):
+        heat.stacks.create(stack_name="other", **body)
+    cloud.release()
+    assert settled(heat).stack_status == "CREATE_COMPLETE"
+
+
+def test_a_deleted_stack_is_found_by_its_id_alone(heat: Any) -> None:
+    made = create(heat)
+    heat.stacks.delete("vnf")
+    deadline = time.monotonic() + 20
+    while heat.stacks.get(made.id).stack_status != "DELETE_COMPLETE":
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    assert list(heat.stacks.list()) == []
+    with pytest.raises(exc.HTTPNotFound):
+        heat.stacks.get("vnf")
+
+
+def test_a_wrong_password_gets_no_token_and_an_expired_token_is_renewed(
+    cloud: EmbeddedOpenStack, heat: Any
+) -> None:
+    create(heat)
+    cloud.keystone.expire_tokens()
+    assert heat.stacks.get("vnf").stack_status == "CREATE_COMPLETE"
+    assert cloud.keystone.issued == 2
+    auth = {**cloud.auth(), "password": "wrong"}
+    password = identity.Password(**{**auth, "auth_url": f"{auth['auth_url']}/v3"})
+    with pytest.raises(Exception, match="requires authentication"):
+        session.Session(password).get_token()
+
+
+def test_its_clouds_yaml_is_enough_for_openstacksdk(
+    cloud: EmbeddedOpenStack, heat: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(heat)
+    path = cloud.write_clouds_yaml(tmp_path / "clouds.yaml")
+    assert path.stat().st_mode & 0o077 == 0
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(path))
+    sdk = pytest.importorskip("openstack")
+    stacks = sdk.connect(cloud="embedded").orchestration.stacks()
+    assert [stack.name for stack in stacks] == ["vnf"]

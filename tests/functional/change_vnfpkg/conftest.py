@@ -1,0 +1,72 @@
+"""The sites that the contract is played on: one for each strategy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from container_update.change_vnfpkg.request import UpgradeType
+from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite
+from tests.functional.change_vnfpkg.site import ContractSite
+from tests.functional.conftest import OPTIONS
+
+CHANGE_OPTIONS = replace(OPTIONS, drain_seconds=0.1, coordination_seconds=20)
+
+
+STRATEGIES = [(vim, kind) for vim in ("kubernetes", "openstack") for kind in UpgradeType]
+
+
+@pytest.fixture(params=STRATEGIES, ids=lambda strategy: f"{strategy[0]}-{strategy[1].value}")
+def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ContractSite]:
+    """A VNF to be, and the strategy that changes it."""
+    vim, kind = request.param
+    make = kubernetes_site if vim == "kubernetes" else openstack_site
+    with make(kind, request, tmp_path) as made:
+        yield made
+
+
+@contextmanager
+def kubernetes_site(
+    kind: UpgradeType, request: pytest.FixtureRequest, folder: Path
+) -> Iterator[ContractSite]:
+    """In a namespace of the cluster."""
+    admin = request.getfixturevalue("admin")
+    namespace = request.getfixturevalue("namespace")
+    kubeconfig = request.getfixturevalue("admin_kubeconfig")
+    yield KubernetesContractSite(
+        kind, admin, admin, namespace, folder, CHANGE_OPTIONS, kubeconfig=kubeconfig
+    )
+
+
+@contextmanager
+def openstack_site(
+    kind: UpgradeType, _: pytest.FixtureRequest, folder: Path
+) -> Iterator[ContractSite]:
+    """In the embedded cloud, which knows no images whose name ends with "bad"."""
+    pytest.importorskip("openstack", reason="the extra openstack is not installed")
+    from container_update.emulator.openstack import (  # noqa: PLC0415
+        EmbeddedOpenStack,
+        Trouble,
+        Troubles,
+    )
+    from container_update.heat import connect  # noqa: PLC0415
+    from tests.functional.change_vnfpkg.openstack import (  # noqa: PLC0415
+        BAD_IMAGE,
+        OpenStackContractSite,
+    )
+
+    missing = Trouble(
+        f"Image {BAD_IMAGE} could not be found (HTTP 404)",
+        "NotFound",
+        where=lambda properties: properties.get("image") == BAD_IMAGE,
+    )
+    options = replace(CHANGE_OPTIONS, timeout=30, undo_timeout=30)
+    with (
+        EmbeddedOpenStack(troubles=Troubles(seconds=0.001, list=[missing])) as cloud,
+        connect(auth=cloud.auth(), options=options) as heat,
+    ):
+        yield OpenStackContractSite(kind, heat, folder, options)

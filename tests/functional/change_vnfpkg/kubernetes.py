@@ -1,0 +1,340 @@
+"""The contract's VNF on Kubernetes: two Deployments and a Service, in a namespace of their own."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import textwrap
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from container_update import csar_build, inventory
+from container_update.change_vnfpkg.change import Changed, change_vnfpkg, plan_change
+from container_update.change_vnfpkg.kubernetes import KubernetesSite
+from container_update.change_vnfpkg.request import ChangeRequest, UpgradeType
+from container_update.change_vnfpkg.resume import resume
+from container_update.change_vnfpkg.strategy import Order
+from container_update.cluster import KubernetesCluster
+from container_update.config import Options
+from container_update.errors import ContainerUpdateError
+from container_update.instantiate import instantiate
+from container_update.lock import Holder, utc_now
+from container_update.model import Collection, Json, ObjectKey, Outcome, Plan
+from container_update.readiness import is_deleting, is_finished
+from container_update.recovery import Instance
+from container_update.retry import RetryingCluster
+from tests.functional.change_vnfpkg.site import INSTANCE, PLAIN, Ask, ContractSite, Release
+
+NAMES = {"VDU1": "web", "VDU2": "worker"}
+IMAGES = {"v1": "nginx:1.27-alpine", "v2": "nginx:1.28-alpine", "v3": "nginx:1.29-alpine"}
+BAD_IMAGE = "bad:missing"
+
+VNFD = """\
+tosca_definitions_version: tosca_simple_yaml_1_2
+node_types:
+  tosca.nodes.nfv.VNF:
+    derived_from: tosca.nodes.Root
+    properties: {{descriptor_id: {{type: string}}}}
+  tosca.nodes.nfv.Vdu.Compute:
+    derived_from: tosca.nodes.Root
+    properties: {{name: {{type: string}}}}
+topology_template:
+  node_templates:
+    VNF: {{type: tosca.nodes.nfv.VNF, properties: {{descriptor_id: {vnfd_id}}}}}
+{vdus}
+"""
+VDU = "    {vdu}: {{type: tosca.nodes.nfv.Vdu.Compute, properties: {{name: {name}}}}}"
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How the package's manifests are made, beyond what the contract says."""
+
+    labelled: bool = False
+    """The pod templates and the Service's selector have a label with the version."""
+    versioned_names: bool = False
+    """Deployments are named after their version."""
+    shared: bool = False
+    """The Service sends traffic to both VDUs."""
+    replicas: int = 2
+    more: Mapping[str, str] = field(default_factory=dict)
+    """File name to more manifests."""
+    container: str = ""
+    """More of the containers, as YAML."""
+    service: str = ""
+    """More of the Service's spec, as YAML."""
+
+    def name(self, vdu: str, version: str) -> str:
+        """What a VDU's Deployment is called."""
+        return f"{NAMES[vdu]}-{version}" if self.versioned_names else NAMES[vdu]
+
+    def files(self, release: Release) -> dict[str, str]:
+        """File name to manifests."""
+        found = {f"{NAMES[vdu]}.yaml": self.deployment(vdu, release) for vdu in release.vdus}
+        return {"service.yaml": self.service_text(release), **found, **self.more}
+
+    def deployment(self, vdu: str, release: Release) -> str:
+        """The manifest of a VDU."""
+        name, version = self.name(vdu, release.version), release.version
+        image = BAD_IMAGE if vdu in release.broken else IMAGES[version]
+        labels = {"app": name, "vnf": "sample"} | ({"version": version} if self.labelled else {})
+        container = {"name": "main", "image": image, **(yaml.safe_load(self.container) or {})}
+        body = {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": name},
+            "spec": {
+                "replicas": self.replicas if vdu == "VDU1" else 1,
+                "selector": {"matchLabels": {"app": name}},
+                "template": {
+                    "metadata": {"labels": labels},
+                    "spec": {"terminationGracePeriodSeconds": 1, "containers": [container]},
+                },
+            },
+        }
+        return yaml.safe_dump(body)
+
+    def service_text(self, release: Release) -> str:
+        """The manifest of the Service."""
+        name, version = self.name("VDU1", release.version), release.version
+        selector = {"vnf": "sample"} if self.shared else {"app": name}
+        selector |= {"version": version} if self.labelled else {}
+        spec = {"selector": selector, "ports": [{"name": "http", "port": 80}]}
+        spec |= yaml.safe_load(self.service) or {}
+        body = {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "web"}, "spec": spec}
+        return yaml.safe_dump(body)
+
+
+@dataclass
+class KubernetesContractSite(ContractSite):
+    """A namespace of a cluster."""
+
+    upgrade_type: UpgradeType
+    admin: KubernetesCluster
+    cluster: KubernetesCluster
+    namespace: str
+    folder: Path
+    options: Options
+    shape: Shape = Shape()
+    old: str = ""
+    numbers: Any = field(default_factory=itertools.count)
+    kubeconfig: str = ""
+
+    # --- what the contract asks for -------------------------------------------------------------
+
+    def instantiate(self, release: Release) -> None:
+        self.old = self.package(release)
+        options = self.options
+        instantiate(
+            self.old, self.admin, namespace=self.namespace, instance_id=INSTANCE, options=options
+        )
+        self.until(lambda: self.serving() == {release.version})
+
+    def change(self, release: Release, ask: Ask = PLAIN) -> Changed:
+        order, site = self.order(release, ask)
+        return change_vnfpkg(order, site, ask.stop, ask.progress)
+
+    def plan(self, release: Release, ask: Ask = PLAIN) -> Plan:
+        return plan_change(*self.order(release, ask))
+
+    def rollback(self) -> Outcome | None:
+        return self.recovery().recover(back=True)
+
+    def resume(self) -> Outcome | None:
+        return resume(self.recovery(), self.site())
+
+    def running(self) -> dict[str, set[str]]:
+        by_image = {image: version for version, image in IMAGES.items()} | {BAD_IMAGE: "bad"}
+        found: dict[str, set[str]] = {}
+        for vdu in NAMES:
+            images = {pod["spec"]["containers"][0]["image"] for pod in self.pods(vdu)}
+            if images:
+                found[vdu] = {by_image[image] for image in images}
+        return found
+
+    def serving(self) -> set[str]:
+        by_image = {image: version for version, image in IMAGES.items()}
+        return {by_image[pod["spec"]["containers"][0]["image"]] for pod in self.endpoints()}
+
+    def instances(self, vdu: str) -> set[str]:
+        return {pod["metadata"]["name"] for pod in self.pods(vdu)}
+
+    def left_over(self) -> list[str]:
+        leases = [
+            lease
+            for lease in self.objects("coordination.k8s.io", "Lease")
+            if not Holder.of(lease).is_expired(utc_now())
+        ]
+        secrets = [
+            s for s in self.objects("", "Secret") if s.get("type") == "container-update/journal"
+        ]
+        several = [vdu for vdu in NAMES if len(self.deployments(vdu)) > 1]
+        names = [f"{body['kind']} {body['metadata']['name']}" for body in (*leases, *secrets)]
+        return [*names, *(f"several Deployments of {vdu}" for vdu in several)]
+
+    def scale(self, vdu: str, replicas: int) -> None:
+        (deployment,) = self.deployments(vdu)
+        deployment["spec"]["replicas"] = replicas
+        self.admin.replace(deployment)
+        self.until(lambda: len(self.instances(vdu)) == replicas)
+
+    def runs_from(self, release: Release) -> None:
+        self.old = self.package(release)
+
+    def cut_short(self, release: Release, ask: Ask, number: int) -> bool:
+        order, site = self.order(release, ask)
+        dying: Any = _Dying(self.cluster, number)
+        with contextlib.suppress(ContainerUpdateError, Died):
+            change_vnfpkg(order, replace(site, cluster=dying), ask.stop, ask.progress)
+        for lease in self.objects("coordination.k8s.io", "Lease"):
+            lease["spec"]["renewTime"] = "2020-01-01T00:00:00.000000Z"
+            self.admin.replace(lease)
+        return bool(dying.is_dead)
+
+    def instance_record(self) -> dict[str, Any]:
+        vnfcs = [
+            {
+                "id": f"id-of-{pod['metadata']['name']}",
+                "vduId": vdu,
+                "computeResource": {"resourceId": pod["metadata"]["name"]},
+                "metadata": {},
+            }
+            for vdu in NAMES
+            for pod in self.pods(vdu)
+        ]
+        return {
+            "id": INSTANCE,
+            "vnfdId": "vnfd-v1",
+            "instantiatedVnfInfo": {"vnfcResourceInfo": vnfcs},
+        }
+
+    # --- packages and requests ------------------------------------------------------------------
+
+    def package(self, release: Release) -> str:
+        """A package folder of a release."""
+        root = self.folder / f"package-{next(self.numbers)}"
+        vdus = "\n".join(
+            VDU.format(vdu=vdu, name=self.shape.name(vdu, release.version)) for vdu in release.vdus
+        )
+        texts = {"Definitions/sample.vnfd.yaml": VNFD.format(vnfd_id=release.vnfd_id, vdus=vdus)}
+        for name, text in self.shape.files(release).items():
+            texts[f"Files/{name}"] = text
+        for name, text in {**texts, **release.scripts}.items():
+            path = root / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(textwrap.dedent(text))
+        csar_build.write_metadata(root)
+        return str(root)
+
+    def order(self, release: Release, ask: Ask = PLAIN) -> tuple[Order, KubernetesSite]:
+        """The order of a change, and where it is carried out."""
+        params = {"upgrade_type": self.upgrade_type.value, **ask.params}
+        body = {"vnfdId": release.vnfd_id, "additionalParams": params, **ask.body}
+        order = Order(
+            request=ChangeRequest.of(body),
+            old=self.old,
+            new=self.package(release),
+            instance_id=INSTANCE,
+            options=replace(self.options, **ask.options),
+            leave_failed=ask.leave_failed,
+            instance=ask.instance,
+        )
+        return order, self.site()
+
+    def site(self) -> KubernetesSite:
+        """Where the VNF runs."""
+        access = {"kubeconfig": self.kubeconfig}
+        return KubernetesSite(self.cluster, self.namespace, access=access)
+
+    def recovery(self) -> Instance:
+        """What another host sees."""
+        asked = RetryingCluster(self.cluster, self.options.retry_seconds)
+        return Instance(asked, self.namespace, INSTANCE, self.options)
+
+    # --- looking --------------------------------------------------------------------------------
+
+    def objects(self, group: str, kind: str) -> list[Json]:
+        """Every object of a kind."""
+        return list(self.admin.list(Collection(group, kind, self.namespace)).items)
+
+    def get(self, group: str, kind: str, name: str) -> Json:
+        """An object that is there."""
+        found = self.admin.get(ObjectKey(group, kind, self.namespace, name))
+        assert found is not None, f"{kind} {name} is not there"
+        return found
+
+    def deployments(self, vdu: str) -> list[Json]:
+        """The Deployments of a VDU, whatever they are called."""
+        found = self.objects("apps", "Deployment")
+        return [body for body in found if body["metadata"]["name"].startswith(NAMES[vdu])]
+
+    def pods(self, vdu: str) -> list[Json]:
+        """The live pods of a VDU."""
+        pods, sets = self.objects("", "Pod"), self.objects("apps", "ReplicaSet")
+        return [
+            pod
+            for deployment in self.deployments(vdu)
+            for pod in inventory.owned_pods(deployment, pods, sets)
+            if not is_deleting(pod) and not is_finished(pod)
+        ]
+
+    def endpoints(self) -> list[Json]:
+        """The pods behind the Service, by its EndpointSlices."""
+        pods = {pod["metadata"]["uid"]: pod for pod in self.objects("", "Pod")}
+        found = []
+        for body in self.objects("discovery.k8s.io", "EndpointSlice"):
+            if body["metadata"]["labels"].get("kubernetes.io/service-name") != "web":
+                continue
+            for endpoint in body.get("endpoints") or ():
+                if endpoint["conditions"].get("ready") and endpoint["targetRef"]["uid"] in pods:
+                    found.append(pods[endpoint["targetRef"]["uid"]])
+        return found
+
+    def until(self, condition: Callable[[], bool]) -> None:
+        """Wait for a condition."""
+        from tests.functional.conftest import until  # noqa: PLC0415
+
+        until(condition)
+
+
+class Died(BaseException):
+    """No request is answered any more."""
+
+
+class _Dying:
+    """A cluster for one run, which after a number of requests that write reaches it no more."""
+
+    def __init__(self, cluster: KubernetesCluster, number: int) -> None:
+        self._cluster = cluster
+        self._left = number
+        self._counting = threading.Lock()
+
+    @property
+    def is_dead(self) -> bool:
+        """That number was reached."""
+        return self._left <= 0
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._cluster, name)
+        if not callable(found):
+            return found
+
+        def call(*args: Any, **more: Any) -> Any:
+            with self._counting:
+                if self.is_dead:
+                    raise Died
+                answer = found(*args, **more)
+                self._left -= name in ("create", "replace", "delete")
+            if self.is_dead:
+                raise Died
+            return answer
+
+        return call
+
+
+__all__ = ["KubernetesContractSite", "Shape"]

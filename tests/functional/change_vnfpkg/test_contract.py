@@ -1,0 +1,410 @@
+"""What every strategy promises, whichever VIM it is for."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from container_update.errors import (
+    ContainerUpdateError,
+    PackageError,
+    UpdateFailedError,
+    UpdateInProgressError,
+    UpdateInterruptedError,
+)
+from container_update.model import Plan
+from container_update.stopping import Stop
+from tests.functional.change_vnfpkg.site import (
+    BROKEN,
+    PLAIN,
+    V1,
+    V2,
+    VDUS,
+    Ask,
+    ContractSite,
+    Release,
+)
+
+V3 = Release("v3")
+
+GOOD = "print('coordinated')"
+FAILS = "import sys; print('the peer said no'); sys.exit(3)"
+HANGS = "import time\nwhile True: time.sleep(60)"
+GARBAGE = "import os; os.write(1, b'\\x1b[2J\\x00\\xff' * 100_000)"
+TELLS = """
+import pickle, sys
+context = pickle.load(sys.stdin.buffer)
+mine = context["coordination"]
+print(mine["vnf"], mine["vdu_id"], context["request"]["vnfdId"])
+"""
+SHOUTS = """
+import os, pickle, sys
+context = pickle.load(sys.stdin.buffer)
+print("password", context["coordination"]["vnfc_param"]["password"])
+print("inherited", sorted(os.environ))
+"""
+CLASS = """
+class Coordinate:
+    def __init__(self, context):
+        self.context = context
+    def coordinate_vnf(self):
+        print("by class", self.context["coordination"]["vnf"])
+"""
+
+
+def scripts(new: str, old: str = GOOD) -> dict[str, str]:
+    """A package's scripts."""
+    return {"Scripts/new.py": new, "Scripts/old.py": old}
+
+
+CALLED = {
+    "lcm-operation-coordinate-new-vnf": "./Scripts/new.py",
+    "lcm-operation-coordinate-old-vnf": "./Scripts/old.py",
+}
+
+
+def needs_parts(site: ContractSite) -> None:
+    """Skip where the specification's way of changing is all or nothing."""
+    if not site.can_change_a_part:
+        pytest.skip("the strategy replaces the VNF as a whole")
+
+
+# --- the way forward ----------------------------------------------------------------------------
+
+
+def test_the_new_release_runs_and_serves(site: ContractSite) -> None:
+    site.instantiate(V1)
+    outcome = site.change(V2).outcome
+    assert site.is_at("v2")
+    assert {result.state.value for result in outcome.results} == {"done"}
+
+
+def test_a_plan_writes_nothing_and_names_every_vdu(site: ContractSite) -> None:
+    site.instantiate(V1)
+    plan = site.plan(V2)
+    assert not plan.is_empty
+    assert site.is_at("v1")
+
+
+def test_a_second_run_finds_nothing_to_do(site: ContractSite) -> None:
+    site.instantiate(V1)
+    site.change(V2)
+    before = {vdu: site.instances(vdu) for vdu in VDUS}
+    assert site.change(V2).outcome.plan.is_empty
+    assert {vdu: site.instances(vdu) for vdu in VDUS} == before
+
+
+def test_one_change_follows_another(site: ContractSite) -> None:
+    site.instantiate(V1)
+    for release in (V2, V3, V1, V2):
+        site.change(release)
+        assert site.is_at(release.version)
+        site.runs_from(release)
+
+
+def test_only_the_vdus_of_the_request_change(site: ContractSite) -> None:
+    needs_parts(site)
+    site.instantiate(V1)
+    others = site.instances("VDU2")
+    site.change(V2, Ask({"vdu_params": [{"vdu_id": "VDU1"}]}))
+    assert site.running() == {"VDU1": {"v2"}, "VDU2": {"v1"}}
+    assert site.instances("VDU2") == others
+    assert site.serving() == {"v2"}
+
+
+def test_the_number_of_instances_is_the_one_that_there_is(site: ContractSite) -> None:
+    site.instantiate(V1)
+    site.scale("VDU1", 3)
+    site.change(V2)
+    assert len(site.instances("VDU1")) == 3
+
+
+def test_a_vdu_without_instances_stays_without(site: ContractSite) -> None:
+    """An autoscaler that is paused: it leaves a workload of 0 instances alone."""
+    site.instantiate(V1)
+    site.scale("VDU2", 0)
+    site.change(V2)
+    assert site.running() == {"VDU1": {"v2"}}
+    assert not site.left_over()
+
+
+def test_a_vdu_that_the_new_package_does_not_have_is_removed(site: ContractSite) -> None:
+    site.instantiate(V1)
+    site.change(replace(V2, vdus=("VDU1",)))
+    assert site.is_at("v2", "VDU1")
+
+
+def test_a_vdu_that_only_the_new_package_has_is_created(site: ContractSite) -> None:
+    site.instantiate(replace(V1, vdus=("VDU1",)))
+    site.change(V2)
+    assert site.is_at("v2")
+
+
+def test_progress_tells_the_plan_and_then_every_step(site: ContractSite) -> None:
+    site.instantiate(V1)
+    told: list[Any] = []
+    outcome = site.change(V2, Ask(progress=told.append)).outcome
+    assert isinstance(told[0], Plan)
+    assert {result.step.place for result in told[1:]} == {
+        result.step.place for result in outcome.results
+    }
+
+
+# --- records ------------------------------------------------------------------------------------
+
+
+def test_the_records_name_the_new_vnfd_and_exactly_the_live_instances(site: ContractSite) -> None:
+    site.instantiate(V1)
+    before = site.instance_record()
+    after = site.change(V2).records.applied(before)
+    resources = after["instantiatedVnfInfo"]["vnfcResourceInfo"]
+    assert after["vnfdId"] == V2.vnfd_id
+    for vdu in VDUS:
+        found = {r["computeResource"]["resourceId"] for r in resources if r["vduId"] == vdu}
+        assert found == site.instances(vdu)
+
+
+def test_vnfcs_keep_or_change_their_ids_as_the_specification_says(site: ContractSite) -> None:
+    site.instantiate(V1)
+    before = site.instance_record()
+    after = site.change(V2).records.applied(before)
+    ids = [
+        {r["id"] for r in record["instantiatedVnfInfo"]["vnfcResourceInfo"]}
+        for record in (before, after)
+    ]
+    assert (ids[0] == ids[1]) is not site.renews_vnfc_ids
+    assert len(ids[0]) == len(ids[1])
+
+
+def test_the_records_of_vdus_that_stay_stay(site: ContractSite) -> None:
+    needs_parts(site)
+    site.instantiate(V1)
+    before = site.instance_record()
+    after = site.change(V2, Ask({"vdu_params": [{"vdu_id": "VDU1"}]})).records.applied(before)
+    kept = [
+        [r for r in record["instantiatedVnfInfo"]["vnfcResourceInfo"] if r["vduId"] == "VDU2"]
+        for record in (before, after)
+    ]
+    assert kept[0] == kept[1]
+
+
+# --- coordination -------------------------------------------------------------------------------
+
+
+def called(site: ContractSite) -> list[str]:
+    """The VNFs whose script a strategy calls, in order."""
+    return ["new"] if site.in_place else ["new", "old"]
+
+
+def test_scripts_are_called_for_each_vdu_and_told_what_they_coordinate(site: ContractSite) -> None:
+    site.instantiate(V1)
+    changed = site.change(replace(V2, scripts=scripts(TELLS, TELLS)), Ask(CALLED))
+    said = [report.output.strip() for report in changed.scripts]
+    assert said == [f"{which} {vdu} vnfd-v2" for which in called(site) for vdu in VDUS]
+    assert {report.status for report in changed.scripts} == {0}
+
+
+def test_a_script_can_be_called_by_the_name_of_its_class(site: ContractSite) -> None:
+    site.instantiate(V1)
+    params = {**CALLED, "lcm-operation-coordinate-new-vnf-class": "Coordinate"}
+    changed = site.change(replace(V2, scripts=scripts(CLASS)), Ask(params))
+    assert changed.scripts[0].output.strip() == "by class new"
+
+
+def test_a_script_inherits_no_secret_and_its_report_shows_no_password(
+    site: ContractSite, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OS_PASSWORD", "inherited-password")
+    site.instantiate(V1)
+    login = {"cp_name": "CP1", "username": "ubuntu", "password": "sesame-1"}
+    vdu = {"vdu_id": "VDU1", "new_vnfc_param": login}
+    changed = site.change(replace(V2, scripts=scripts(SHOUTS)), Ask({**CALLED, "vdu_params": vdu}))
+    (report, *_) = changed.scripts
+    assert "password ***" in report.output
+    assert "OS_PASSWORD" not in report.output
+    assert "sesame-1" not in str(report)
+
+
+@pytest.mark.parametrize(
+    ("script", "options", "says"),
+    [
+        pytest.param(FAILS, {}, "status 3: the peer said no", id="fails"),
+        pytest.param(HANGS, {"coordination_seconds": 1}, "within 1 s", id="hangs"),
+        pytest.param("not python", {}, "status 1", id="is no program"),
+    ],
+)
+def test_a_script_that_goes_wrong_is_a_failure_and_everything_is_put_back(
+    site: ContractSite, script: str, options: dict[str, Any], says: str
+) -> None:
+    site.instantiate(V1)
+    release = replace(V2, scripts=scripts(script))
+    with pytest.raises(UpdateFailedError, match=says):
+        site.change(release, Ask(CALLED, options=options))
+    assert site.is_at("v1")
+
+
+def test_what_a_script_prints_is_shown_but_is_no_order_to_a_terminal(site: ContractSite) -> None:
+    site.instantiate(V1)
+    changed = site.change(replace(V2, scripts=scripts(GARBAGE)), Ask(CALLED))
+    output = changed.scripts[0].output
+    assert "\x1b" not in output
+    assert len(output) < 10_000
+    assert site.is_at("v2")
+
+
+# --- failure ------------------------------------------------------------------------------------
+
+
+def test_a_bad_image_is_named_and_everything_is_put_back(site: ContractSite) -> None:
+    site.instantiate(V1)
+    with pytest.raises(UpdateFailedError, match=site.bad_image_words):
+        site.change(BROKEN)
+    assert site.is_at("v1")
+
+
+def test_the_number_of_instances_survives_a_failure(site: ContractSite) -> None:
+    site.instantiate(V1)
+    site.scale("VDU1", 3)
+    with pytest.raises(UpdateFailedError):
+        site.change(BROKEN)
+    assert len(site.instances("VDU1")) == 3
+
+
+def test_a_failure_is_left_for_a_rollback_where_the_order_says_so(site: ContractSite) -> None:
+    site.instantiate(V1)
+    with pytest.raises(UpdateFailedError, match="left as it is"):
+        site.change(BROKEN, Ask(leave_failed=True))
+    assert site.left_over()
+    site.rollback()
+    assert site.is_at("v1")
+
+
+def test_a_change_can_be_tried_again_after_its_rollback(site: ContractSite) -> None:
+    site.instantiate(V1)
+    with pytest.raises(UpdateFailedError):
+        site.change(BROKEN)
+    site.change(V2)
+    assert site.is_at("v2")
+
+
+def test_a_change_that_asks_for_another_release_undoes_what_was_left_first(
+    site: ContractSite,
+) -> None:
+    site.instantiate(V1)
+    with pytest.raises(UpdateFailedError):
+        site.change(BROKEN, Ask(leave_failed=True))
+    site.change(V3)
+    assert site.is_at("v3")
+
+
+def test_told_to_stop_it_puts_everything_back(site: ContractSite) -> None:
+    site.instantiate(V1)
+    stop = Stop()
+    slow = "import time; time.sleep(30)"
+
+    def begin(event: object) -> None:
+        if not isinstance(event, Plan):
+            stop.request("by a test")
+
+    with pytest.raises(UpdateInterruptedError):
+        site.change(
+            replace(V2, scripts=scripts(slow, slow)), Ask(CALLED, progress=begin, stop=stop)
+        )
+    assert site.is_at("v1")
+
+
+@pytest.mark.parametrize("number", range(1, 13))
+@pytest.mark.parametrize("way", ["rollback", "resume", "again"])
+def test_cut_short_after_any_write_it_can_be_finished_or_undone(
+    site: ContractSite, number: int, way: str
+) -> None:
+    site.instantiate(V1)
+    release = replace(V2, scripts=scripts(GOOD))
+    was_cut = site.cut_short(release, Ask(CALLED), number)
+    if not was_cut:
+        assert number > site.fewest_writes
+        assert site.is_at("v2")
+        return
+    finish: dict[str, Callable[[], object]] = {
+        "rollback": site.rollback,
+        "resume": site.resume,
+        "again": lambda: site.change(release, Ask(CALLED)),
+    }
+    try:
+        done = finish[way]()
+    except site.no_way_back:  # what is old was being removed: it can only be finished
+        assert way == "rollback"
+        site.resume()
+        assert site.is_at("v2")
+        return
+    expected = {"rollback": "v1", "resume": "v2", "again": "v2"}[way]
+    if done is None:  # nothing had been begun, or all was done
+        assert site.is_at("v1") or site.is_at("v2")
+    else:
+        assert site.is_at(expected)
+
+
+@pytest.mark.parametrize("number", range(3, 15, 2))
+@pytest.mark.parametrize("way", ["rollback", "resume"])
+def test_cut_short_while_it_fails_it_ends_with_the_old_release(
+    site: ContractSite, number: int, way: str
+) -> None:
+    site.instantiate(V1)
+    site.cut_short(BROKEN, PLAIN, number)
+    if way == "rollback":
+        site.rollback()
+    else:
+        with contextlib.suppress(UpdateFailedError):  # it fails again, and undoes itself
+            site.resume()
+    assert site.is_at("v1")
+
+
+def test_two_changes_of_one_instance_keep_out_of_each_others_way(site: ContractSite) -> None:
+    site.instantiate(V1)
+    errors: list[ContainerUpdateError] = []
+
+    def meanwhile(event: object) -> None:
+        if isinstance(event, Plan) or errors:
+            return
+        try:
+            site.change(V3)
+        except UpdateInProgressError as error:
+            errors.append(error)
+
+    site.change(V2, Ask(progress=meanwhile))
+    assert len(errors) == 1
+    assert site.is_at("v2")
+
+
+# --- wrong requests -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("params", "body", "names"),
+    [
+        ({"upgrade_type": "Big-Bang"}, {}, "additionalParams.upgrade_type"),
+        ({"vdu_params": [{"vdu_id": "VDU9"}]}, {}, r"vdu_params\[0\].vdu_id.*VDU9"),
+        ({"lcm-operation-coordinate-new-vnf": "Scripts/none.py"}, {}, "Scripts/none.py"),
+        ({"lcm-operation-coordinate-new-vnf": "../x.py"}, {}, "coordinate-new-vnf: .*x.py"),
+        ({}, {"vnfdId": "another"}, "vnfdId: expected vnfd-v2"),
+        ({}, {"extVirtualLinks": []}, "extVirtualLinks"),
+    ],
+)
+def test_a_wrong_request_names_its_attribute_and_nothing_is_written(
+    site: ContractSite, params: dict[str, Any], body: dict[str, Any], names: str
+) -> None:
+    site.instantiate(V1)
+    with pytest.raises(PackageError, match=names):
+        site.change(V2, Ask(params, body))
+    assert site.is_at("v1")
+
+
+def test_a_vdu_of_the_request_must_be_in_the_new_package(site: ContractSite) -> None:
+    site.instantiate(V1)
+    with pytest.raises(PackageError, match="vdu_id: expected a VDU of the new package"):
+        site.change(replace(V2, vdus=("VDU1",)), Ask({"vdu_params": [{"vdu_id": "VDU2"}]}))
+    assert site.is_at("v1")

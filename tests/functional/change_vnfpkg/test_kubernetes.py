@@ -1,0 +1,499 @@
+"""What a change of the package means on Kubernetes, beyond what every strategy promises."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from container_update.change_vnfpkg.request import UpgradeType
+from container_update.errors import PlanError, UpdateFailedError
+from container_update.model import UpdateRequest
+from container_update.update import update
+from tests.functional.change_vnfpkg.conftest import kubernetes_site
+from tests.functional.change_vnfpkg.kubernetes import (
+    BAD_IMAGE,
+    IMAGES,
+    KubernetesContractSite,
+    Shape,
+)
+from tests.functional.change_vnfpkg.site import INSTANCE, V1, V2, Ask, ContractSite, Release
+from tests.functional.manifests import config_map, workload
+
+Site = KubernetesContractSite
+V3 = Release("v3")
+ROLLING = pytest.mark.parametrize("site", [UpgradeType.ROLLING], indirect=True)
+BLUE_GREEN = pytest.mark.parametrize("site", [UpgradeType.BLUE_GREEN], indirect=True)
+
+PATH = sys.path
+
+ENV = "env: [{name: SETTING, valueFrom: {configMapKeyRef: {name: cm, key: setting}}}]"
+
+
+@pytest.fixture(params=list(UpgradeType), ids=lambda kind: kind.value)
+def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ContractSite]:
+    """A VNF to be in a namespace of the cluster, and each strategy there."""
+    with kubernetes_site(request.param, request, tmp_path) as made:
+        yield made
+
+
+def text(body: Any) -> str:
+    """A manifest."""
+    return yaml.safe_dump(body)
+
+
+def template_of(site: Site, vdu: str = "VDU1") -> Any:
+    """The pod template that a VDU runs by."""
+    (deployment,) = site.deployments(vdu)
+    return deployment["spec"]["template"]["spec"]
+
+
+# --- all of the package takes effect ------------------------------------------------------------
+
+
+def test_what_the_template_says_takes_effect_and_is_gone_again_after_a_failure(site: Site) -> None:
+    site.instantiate(V1)
+    before = template_of(site)
+    site.shape = Shape(container="{env: [{name: A, value: b}], ports: [{containerPort: 81}]}")
+    with pytest.raises(UpdateFailedError):
+        site.change(replace(V2, broken=("VDU2",)))
+    assert template_of(site) == before
+    site.change(V2)
+    (container,) = template_of(site)["containers"]
+    assert container["env"] == [{"name": "A", "value": "b"}]
+    assert container["ports"][0]["containerPort"] == 81
+
+
+def test_other_objects_are_created_changed_and_deleted(site: Site) -> None:
+    role = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "sa"}}
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web"},
+        "spec": {"minAvailable": 1, "selector": {"matchLabels": {"vnf": "sample"}}},
+    }
+    site.shape = Shape(more={"sa.yaml": text(role), "budget.yaml": text(budget)})
+    site.instantiate(V1)
+    budget["spec"]["minAvailable"] = 0
+    site.shape = Shape(more={"budget.yaml": text(budget), "cm.yaml": config_map(setting="x")})
+    site.change(V2)
+    assert site.get("policy", "PodDisruptionBudget", "web")["spec"]["minAvailable"] == 0
+    assert site.get("", "ConfigMap", "cm")["data"] == {"setting": "x"}
+    assert [body["metadata"]["name"] for body in site.objects("", "ServiceAccount")] == ["default"]
+
+
+def test_deleted_objects_come_again_when_the_change_fails_after_all(site: Site) -> None:
+    """The first removal is done when the second one is refused."""
+    site.shape = Shape(more={"a.yaml": config_map("a", x="1"), "b.yaml": config_map("b", x="2")})
+    site.instantiate(V1)
+    site.shape = Shape()
+    cluster = site.cluster
+    site.cluster = _Refusing(cluster)  # type: ignore[assignment]
+    with pytest.raises(UpdateFailedError, match="ConfigMap"):
+        site.change(V2, Ask(options={"workers": 1}))
+    site.cluster = cluster
+    assert site.get("", "ConfigMap", "a")["data"] == {"x": "1"}
+    assert site.get("", "ConfigMap", "b")["data"] == {"x": "2"}
+    assert site.is_at("v1")
+
+
+class _Refusing:
+    """A cluster that refuses to delete one object."""
+
+    def __init__(self, cluster: Any) -> None:
+        self._cluster = cluster
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cluster, name)
+
+    def delete(self, key: Any, *, uid: str | None = None) -> None:
+        from container_update.errors import ClusterError  # noqa: PLC0415
+
+        if (key.kind, key.name) == ("ConfigMap", "b"):
+            raise ClusterError("delete ConfigMap b: the API server answered 403", status=403)
+        self._cluster.delete(key, uid=uid)
+
+
+def test_what_is_not_marked_as_this_vnfs_is_not_deleted(site: Site) -> None:
+    site.shape = Shape(more={"cm.yaml": config_map(setting="x")})
+    site.instantiate(V1)
+    live = site.get("", "ConfigMap", "cm")
+    del live["metadata"]["labels"]["tacker_vnf_instance_id"]
+    site.admin.replace(live)
+    site.shape = Shape()
+    outcome = site.change(V2).outcome
+    assert site.get("", "ConfigMap", "cm")["data"] == {"setting": "x"}
+    assert any("does not bear this VNF's label" in note.text for note in outcome.plan.notes)
+
+
+def test_a_volume_claim_is_never_deleted(site: Site) -> None:
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": "data"},
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": "1Gi"}},
+        },
+    }
+    site.shape = Shape(more={"claim.yaml": text(claim)})
+    site.instantiate(V1)
+    site.shape = Shape()
+    outcome = site.change(V2).outcome
+    assert site.get("", "PersistentVolumeClaim", "data")
+    assert any("no undo could bring back" in note.text for note in outcome.plan.notes)
+
+
+def test_a_name_that_is_taken_by_somebody_else_is_refused(site: Site) -> None:
+    site.instantiate(V1)
+    site.admin.create(
+        {
+            "apiVersion": "v1",
+            "kind": "ServiceAccount",
+            "metadata": {"name": "sa", "namespace": site.namespace},
+        }
+    )
+    other = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "sa"}}
+    site.shape = Shape(more={"sa.yaml": text({**other, "automountServiceAccountToken": False})})
+    with pytest.raises(PlanError, match="not this VNF's"):
+        site.change(V2)
+    assert site.is_at("v1")
+
+
+def test_what_the_cluster_chose_for_a_service_stays(site: Site) -> None:
+    site.shape = Shape(service="{type: NodePort}")
+    site.instantiate(V1)
+    before = site.get("", "Service", "web")["spec"]
+    site.shape = Shape(service="{type: NodePort, sessionAffinity: ClientIP}")
+    site.change(V2)
+    after = site.get("", "Service", "web")["spec"]
+    assert after["sessionAffinity"] == "ClientIP"
+    assert after["clusterIP"] == before["clusterIP"]
+    assert after["ports"][0]["nodePort"] == before["ports"][0]["nodePort"]
+
+
+def test_labels_that_only_the_old_manifest_had_go_and_those_of_others_stay(site: Site) -> None:
+    def cm(labels: str) -> str:
+        return config_map(setting="x").replace("{name: cm}", f"{{name: cm, labels: {{{labels}}}}}")
+
+    site.shape = Shape(more={"cm.yaml": cm("a: one, b: two")})
+    site.instantiate(V1)
+    live = site.get("", "ConfigMap", "cm")
+    live["metadata"]["labels"]["theirs"] = "three"
+    site.admin.replace(live)
+    site.shape = Shape(more={"cm.yaml": cm("b: other")})
+    site.change(V2)
+    labels = site.get("", "ConfigMap", "cm")["metadata"]["labels"]
+    assert labels == {"b": "other", "theirs": "three", "tacker_vnf_instance_id": INSTANCE}
+
+
+def test_new_configuration_alone_brings_new_pods_that_read_it(site: Site) -> None:
+    site.shape = Shape(container=f"{{{ENV}}}", more={"cm.yaml": config_map(setting="old")})
+    site.instantiate(V1)
+    before = site.instances("VDU1")
+    site.shape = replace(site.shape, more={"cm.yaml": config_map(setting="new")})
+    site.change(V1)
+    assert not site.instances("VDU1") & before
+    assert site.is_at("v1")
+    site.runs_from(V1)
+    assert site.plan(V1).is_empty
+
+
+def test_configuration_is_as_before_after_a_failure(site: Site) -> None:
+    site.shape = Shape(container=f"{{{ENV}}}", more={"cm.yaml": config_map(setting="old")})
+    site.instantiate(V1)
+    site.shape = replace(
+        site.shape, more={"cm.yaml": config_map(setting="new"), "n.yaml": config_map("n", a="b")}
+    )
+    with pytest.raises(UpdateFailedError):
+        site.change(replace(V2, broken=("VDU2",)))
+    assert site.get("", "ConfigMap", "cm")["data"] == {"setting": "old"}
+    assert all(body["metadata"]["name"] != "n" for body in site.objects("", "ConfigMap"))
+    assert site.is_at("v1")
+
+
+@pytest.mark.parametrize("kind", ["StatefulSet", "DaemonSet", "ReplicaSet", "Pod"])
+def test_other_workloads_are_changed_in_place(site: Site, kind: str) -> None:
+    site.shape = Shape(more={"x.yaml": workload(kind, "x", replicas=2)})
+    site.instantiate(V1)
+    more = {"x.yaml": workload(kind, "x", replicas=2, container="env: [{name: A, value: b}]")}
+    site.shape = Shape(more=more)
+    with pytest.raises(UpdateFailedError):
+        site.change(replace(V2, broken=("VDU1",)))
+    group = "" if kind == "Pod" else "apps"
+    spec = site.get(group, kind, "x")["spec"]
+    assert "env" not in (spec if kind == "Pod" else spec["template"]["spec"])["containers"][0]
+    site.change(V2)
+    owned = [pod for pod in site.objects("", "Pod") if pod["metadata"]["name"].startswith("x")]
+    live = [pod for pod in owned if not pod["metadata"].get("deletionTimestamp")]
+    assert len(live) >= 1
+    assert all(pod["spec"]["containers"][0]["env"] == [{"name": "A", "value": "b"}] for pod in live)
+
+
+def test_an_update_goes_on_from_where_a_change_ended(site: Site) -> None:
+    """``apply`` finds a Deployment that had to be given another name."""
+    site.instantiate(V1)
+    site.change(V2)
+    site.runs_from(V2)
+    old = site.old
+    site.runs_from(V3)
+    request = UpdateRequest(old, site.old, namespace=site.namespace, instance_id=INSTANCE)
+    outcome = update(request, site.cluster, site.options)
+    assert site.is_at("v3")
+    assert {vnfc.pod_name for vnfc in outcome.vnfcs} == site.instances("VDU1") | site.instances(
+        "VDU2"
+    )
+    site.change(V1)
+    assert site.is_at("v1")
+
+
+# --- Blue-Green ---------------------------------------------------------------------------------
+
+
+@BLUE_GREEN
+@pytest.mark.parametrize(
+    "shape",
+    [
+        pytest.param(Shape(), id="one name, no label"),
+        pytest.param(Shape(labelled=True), id="labels with the version"),
+        pytest.param(Shape(versioned_names=True), id="names with the version"),
+        pytest.param(Shape(labelled=True, shared=True), id="a Service shared by two Deployments"),
+    ],
+)
+def test_however_a_package_names_and_labels_things_it_changes_and_goes_back(
+    site: Site, shape: Shape
+) -> None:
+    site.shape = shape
+    site.instantiate(V1)
+    spec = site.get("", "Service", "web")["spec"]
+    with pytest.raises(UpdateFailedError):
+        site.change(replace(V2, broken=("VDU1",)))
+    assert site.get("", "Service", "web")["spec"] == spec
+    assert site.is_at("v1")
+    for release in (V2, V3):
+        changed = site.change(release)
+        site.runs_from(release)
+        assert site.is_at(release.version)
+        names = {body["metadata"]["name"] for body in site.objects("apps", "Deployment")}
+        assert set(changed.records.resource_names.values()) == names
+
+
+@BLUE_GREEN
+def test_a_shared_service_without_a_label_to_tell_the_releases_apart_is_refused(
+    site: Site,
+) -> None:
+    site.shape = Shape(shared=True)
+    site.instantiate(V1)
+    with pytest.raises(PlanError, match="give the pod templates"):
+        site.change(V2)
+    assert site.is_at("v1")
+
+
+@BLUE_GREEN
+def test_a_service_that_would_lose_a_vdu_which_stays_is_refused(site: Site) -> None:
+    site.shape = Shape(shared=True)
+    site.instantiate(V1)
+    with pytest.raises(PlanError, match="which does not change"):
+        site.change(V2, Ask({"vdu_params": [{"vdu_id": "VDU1"}]}))
+    assert site.is_at("v1")
+
+
+@BLUE_GREEN
+def test_an_autoscaler_follows_the_new_deployment(site: Site) -> None:
+    scaler = {
+        "apiVersion": "autoscaling/v2",
+        "kind": "HorizontalPodAutoscaler",
+        "metadata": {"name": "web"},
+        "spec": {
+            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
+            "minReplicas": 1,
+            "maxReplicas": 5,
+        },
+    }
+    site.shape = Shape(more={"scaler.yaml": text(scaler)})
+    site.instantiate(V1)
+    for release in (V2, V3):
+        site.change(release)
+        site.runs_from(release)
+        (deployment,) = site.deployments("VDU1")
+        live = site.get("autoscaling", "HorizontalPodAutoscaler", "web")
+        assert live["spec"]["scaleTargetRef"]["name"] == deployment["metadata"]["name"]
+
+
+@BLUE_GREEN
+def test_the_old_pods_stay_untouched_until_the_traffic_was_switched(site: Site) -> None:
+    site.instantiate(V1)
+    before = site.instances("VDU1")
+    seen: list[tuple[set[str], set[str]]] = []
+
+    def look(_: object) -> None:
+        seen.append((site.instances("VDU1") & before, site.serving()))
+
+    site.change(V2, Ask(progress=look))
+    for left, serving in seen:
+        assert left == before or serving == {"v2"}
+
+
+@BLUE_GREEN
+def test_the_new_deployment_has_as_many_replicas_as_the_old_one_not_as_the_manifest(
+    site: Site,
+) -> None:
+    site.instantiate(V1)
+    site.scale("VDU1", 4)
+    site.change(V2)
+    (deployment,) = site.deployments("VDU1")
+    assert deployment["spec"]["replicas"] == 4
+
+
+@BLUE_GREEN
+def test_a_switch_that_a_script_made_is_taken_as_made_and_taken_back(site: Site) -> None:
+    """The specification's way: the script updates the Service."""
+    site.shape = Shape(labelled=True)
+    site.instantiate(V1)
+    script = f"""
+import pickle, sys
+sys.path[:0] = {PATH!r}
+from container_update.cluster import connect
+from container_update.model import ObjectKey
+mine = pickle.load(sys.stdin.buffer)["coordination"]
+with connect(mine["access"]["kubeconfig"]) as cluster:
+    for wanted in mine["services"]:
+        live = cluster.get(ObjectKey("", "Service", wanted["namespace"], wanted["name"]))
+        live["spec"]["selector"] = wanted["selector"]
+        cluster.replace(live)
+"""
+    called = {"lcm-operation-coordinate-new-vnf": "Scripts/new.py"}
+    failing = {"Scripts/new.py": script + "sys.exit('but not that')"}
+    with pytest.raises(UpdateFailedError, match="but not that"):
+        site.change(replace(V2, scripts=failing), Ask(called))
+    assert site.is_at("v1")
+    site.change(replace(V2, scripts={"Scripts/new.py": script}), Ask(called))
+    assert site.is_at("v2")
+
+
+@BLUE_GREEN
+def test_configuration_that_changes_under_the_old_pods_is_told(site: Site) -> None:
+    site.shape = Shape(container=f"{{{ENV}}}", more={"cm.yaml": config_map(setting="old")})
+    site.instantiate(V1)
+    site.shape = replace(site.shape, more={"cm.yaml": config_map(setting="new")})
+    notes = site.plan(V2).notes
+    assert any("while pods of Deployment" in note.text for note in notes)
+
+
+# --- rolling update -----------------------------------------------------------------------------
+
+
+@ROLLING
+def test_a_change_of_the_metadata_alone_restarts_nothing(site: Site) -> None:
+    site.instantiate(V1)
+    before = site.instances("VDU1")
+    shape = site.shape
+    site.shape = _Annotated()
+    outcome = site.change(V1).outcome
+    assert [result.step.key.name for result in outcome.results] == ["web"]
+    assert site.instances("VDU1") == before
+    (deployment,) = site.deployments("VDU1")
+    assert deployment["metadata"]["annotations"]["note"] == "new"
+    site.shape = shape
+
+
+class _Annotated(Shape):
+    def deployment(self, vdu: str, release: Release) -> str:
+        body = yaml.safe_load(super().deployment(vdu, release))
+        if vdu == "VDU1":
+            body["metadata"]["annotations"] = {"note": "new"}
+        return text(body)
+
+
+@ROLLING
+def test_a_selector_cannot_change_in_place(site: Site) -> None:
+    site.instantiate(V1)
+    site.shape = _OtherSelector()
+    with pytest.raises(PlanError, match=r"selector cannot change.*Blue-Green"):
+        site.change(V2)
+    assert site.is_at("v1")
+
+
+class _OtherSelector(Shape):
+    def deployment(self, vdu: str, release: Release) -> str:
+        return super().deployment(vdu, release).replace("matchLabels:", "matchLabels:\n      x: y")
+
+
+@ROLLING
+def test_a_disruption_budget_is_kept_where_pods_are_evicted(site: Site) -> None:
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "x"},
+        "spec": {"minAvailable": 2, "selector": {"matchLabels": {"app": "x"}}},
+    }
+    more = {"budget.yaml": text(budget), "x.yaml": workload("ReplicaSet", "x", replicas=3)}
+    site.shape = Shape(more=more)
+    site.instantiate(V1)
+    site.shape = Shape(
+        more={**more, "x.yaml": workload("ReplicaSet", "x", replicas=3, image=IMAGES["v2"])}
+    )
+    fewest = _Fewest(site)
+    with fewest:
+        site.change(V2)
+    assert min(fewest.seen) >= 2
+
+
+class _Fewest:
+    """How many pods of x are ready, looked at all the time."""
+
+    def __init__(self, site: Site) -> None:
+        self.seen: list[int] = []
+        self._site = site
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._look)
+
+    def __enter__(self) -> _Fewest:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._done.is_set():
+            ready: Callable[[Any], bool] = lambda pod: any(  # noqa: E731
+                c["type"] == "Ready" and c["status"] == "True"
+                for c in pod["status"].get("conditions") or ()
+            )
+            pods = self._site.objects("", "Pod")
+            mine = [p for p in pods if p["metadata"]["name"].startswith("x-")]
+            self.seen.append(sum(map(ready, mine)))
+            self._done.wait(0.02)
+
+
+@ROLLING
+def test_a_service_whose_selector_changes_along_with_the_pods_is_told(site: Site) -> None:
+    site.shape = Shape(labelled=True)
+    site.instantiate(V1)
+    assert any("has no such gap" in note.text for note in site.plan(V2).notes)
+
+
+@ROLLING
+def test_a_job_is_told_not_to_change(site: Site) -> None:
+    site.shape = Shape(more={"j.yaml": workload("Job", "j")})
+    site.instantiate(V1)
+    site.shape = Shape(more={"j.yaml": workload("Job", "j", image=BAD_IMAGE)})
+    assert any("a Job cannot change" in note.text for note in site.plan(V2).notes)
+
+
+@ROLLING
+def test_a_paused_deployment_is_refused(site: Site) -> None:
+    site.instantiate(V1)
+    (deployment,) = site.deployments("VDU1")
+    deployment["spec"]["paused"] = True
+    site.admin.replace(deployment)
+    with pytest.raises(PlanError, match="is paused"):
+        site.change(V2)

@@ -1,0 +1,48 @@
+"""A request that waits at the API server until a test lets it go on."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import TypeVar
+
+from aiohttp import web
+
+from container_update.emulator.faults import Encounter
+
+DEADLINE_SECONDS = 20.0
+
+Result = TypeVar("Result")
+
+
+class Gate:
+    """An effect for a Fault; closed at first."""
+
+    def __init__(self) -> None:
+        self._reached = threading.Event()
+        self._open = threading.Event()
+
+    async def __call__(self, encounter: Encounter) -> web.StreamResponse:
+        """Hold the request, then let it take effect."""
+        self._reached.set()
+        await asyncio.to_thread(self._open.wait, DEADLINE_SECONDS)
+        return await encounter.handler(encounter.request)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """The block runs while the request is held; it goes on afterwards."""
+        try:
+            assert self._reached.wait(DEADLINE_SECONDS), "the request never came"
+            yield
+        finally:
+            self._open.set()
+
+
+@contextmanager
+def running(function: Callable[[], Result]) -> Iterator[Future[Result]]:
+    """Run the function beside the block, which waits for it at its end."""
+    with ThreadPoolExecutor(1) as pool:
+        yield pool.submit(function)

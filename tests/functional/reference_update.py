@@ -1,0 +1,238 @@
+"""The update that the matrix of faults is put over: one of everything that an update can do.
+
+Packages, what the CNF looks like before and after, and a place to play it in.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from container_update.cluster import KubernetesCluster, connect
+from container_update.config import Options
+from container_update.emulator import Behaviour, EmbeddedCluster, Registry
+from container_update.emulator.faults import Fault, Faults
+from container_update.emulator.kubelet.behaviour import Exit
+from container_update.model import INSTANCE_LABEL, Outcome, UpdateRequest
+from container_update.recovery import Instance
+from container_update.retry import RetryingCluster
+from container_update.stopping import Stop
+from container_update.update import update
+from tests.functional.cnf import IMAGES, INSTANCE
+from tests.functional.manifests import config_map, secret, workload
+from tests.functional.promise import Expected, Look, Running, settled
+
+Files = dict[str, str]
+
+OPTIONS = Options(
+    timeout=20, undo_timeout=20, grace_period=0.3, retry_seconds=5, lease_seconds=3, workers=16
+)
+"""Small, so that a run that fails fails soon."""
+
+NEW_SECRET = "Files/sec.yaml"
+
+
+def _env(config: str) -> str:
+    """SETTING from a ConfigMap, TOKEN from a Secret that need not be there."""
+    return f"""
+env:
+- name: SETTING
+  valueFrom: {{configMapKeyRef: {{name: {config}, key: setting}}}}
+- name: TOKEN
+  valueFrom: {{secretKeyRef: {{name: sec, key: token, optional: true}}}}
+"""
+
+
+def _files(value: str, image: str) -> Files:
+    on_delete = "updateStrategy: {type: OnDelete}"
+    return {
+        "cm": config_map("cm", setting=value),
+        "fixed": config_map("fixed", immutable=True, setting=value),
+        "deployment": workload("Deployment", "d", container=_env("cm"), image=image),
+        "replicas": workload("ReplicaSet", "r", container=_env("cm"), image=image, replicas=2),
+        "stateful": workload("StatefulSet", "s", container=_env("fixed")),
+        "daemon": workload("DaemonSet", "o", container=_env("fixed"), spec=on_delete, image=image),
+        "restarted": workload("Pod", "p", container=_env("cm"), image=image),
+        "recreated": workload("Pod", "q", container=_env("fixed")),
+        "bystander": workload("Deployment", "b"),
+    }
+
+
+OLD_FILES = _files("old", IMAGES[0])
+NEW_FILES = {**_files("new", IMAGES[1]), "sec": secret("sec", token="new")}
+BAD_FILES = {**NEW_FILES, "stateful": workload("StatefulSet", "s", image="bad:missing")}
+"""The update to these fails when everything else is done or under way."""
+
+
+def _expected(value: str, image: str, token: str | None) -> Expected:
+    env = {"SETTING": value} | ({"TOKEN": token} if token else {})
+    runs = {
+        ("Deployment", "d"): Running(image, env),
+        ("ReplicaSet", "r"): Running(image, env, pods=2),
+        ("StatefulSet", "s"): Running(IMAGES[0], env),
+        ("DaemonSet", "o"): Running(image, env),
+        ("Pod", "p"): Running(image, env),
+        ("Pod", "q"): Running(IMAGES[0], env),
+        ("Deployment", "b"): Running(IMAGES[0], {}),
+    }
+    config = {
+        ("ConfigMap", "cm"): {"setting": value},
+        ("ConfigMap", "fixed"): {"setting": value},
+        ("Secret", "sec"): {"token": token} if token else None,
+    }
+    return Expected(config, runs)
+
+
+OLD = _expected("old", IMAGES[0], None)
+NEW = _expected("new", IMAGES[1], "new")
+
+
+def quick() -> Behaviour:
+    """Containers that start and stop at once, and images for every trouble."""
+    return Behaviour(
+        start_seconds=0.002,
+        stop_seconds=0.002,
+        backoff_seconds=0.05,
+        flaky_images={"flaky:*": 1},
+        exits=[Exit(image="crash:*", code=3)],
+    )
+
+
+@dataclass
+class Lab:
+    """An embedded cluster with room for many CNFs, each in a namespace of its own."""
+
+    embedded: EmbeddedCluster
+    folder: Path
+    behaviour: Behaviour = field(init=False)
+    cluster: KubernetesCluster = field(init=False)
+    kubeconfig: str = field(init=False)
+    _packages: dict[str, str] = field(default_factory=dict, init=False)
+    _numbers: Any = field(default_factory=itertools.count, init=False)
+
+    @classmethod
+    @contextmanager
+    def running(cls, folder: Path) -> Iterator[Lab]:
+        """With a cluster that runs while the block does."""
+        with EmbeddedCluster(behaviour=quick(), history=100_000) as embedded:
+            yield cls(embedded, folder)
+
+    def __post_init__(self) -> None:
+        self.behaviour = self.embedded.behaviour
+        self.kubeconfig = str(self.embedded.write_kubeconfig(self.folder / "kubeconfig"))
+        self.cluster = connect(self.kubeconfig, options=OPTIONS)
+
+    def package(self, files: Files) -> str:
+        """A package folder with these manifests; the same for the same files."""
+        text = repr(sorted(files.items()))
+        if text not in self._packages:
+            root = self.folder / f"package-{next(self._numbers)}"
+            for name, content in files.items():
+                path = root / "Files" / f"{name}.yaml"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(content)
+            self._packages[text] = str(root)
+        return self._packages[text]
+
+    def request(self, namespace: str, old: Files, new: Files) -> UpdateRequest:
+        """From these files to those; a new Secret is listed."""
+        return UpdateRequest(
+            old=self.package(old),
+            new=self.package(new),
+            config_paths=(NEW_SECRET,) if "sec" in new and "sec" not in old else (),
+            namespace=namespace,
+            instance_id=INSTANCE,
+        )
+
+    def deploy(self, files: Files) -> str:
+        """A new namespace in which these run; its name."""
+        namespace = f"n{next(self._numbers)}"
+
+        def create(registry: Registry) -> None:
+            registry.create("namespaces", "", {"metadata": {"name": namespace}})
+
+        def has_account(registry: Registry) -> bool:
+            return registry.get("serviceaccounts", namespace, "default") is not None
+
+        self.embedded.call(create)
+        until(lambda: self.embedded.call(has_account))
+        bodies = [yaml.safe_load(text) for text in files.values()]
+        self.embedded.call(_create_all, namespace, bodies)
+        until(lambda: _all_ready(Look.at(self.embedded, namespace), bodies))
+        return namespace
+
+    @contextmanager
+    def script(self, namespace: str, *faults: Fault) -> Iterator[Faults]:
+        """Let these happen to the requests about a namespace while the block runs."""
+        script = Faults(*faults, path=f"*/namespaces/{namespace}/*")
+        self.embedded.middlewares.append(script)
+        try:
+            yield script
+        finally:
+            script.come_back()
+            self.embedded.middlewares.remove(script)
+
+    def remove(self, namespace: str) -> None:
+        """The end of a namespace."""
+        self.embedded.call(lambda registry: registry.delete("namespaces", "", namespace))
+
+    def update(
+        self, request: UpdateRequest, stop: Stop | None = None, options: Options = OPTIONS
+    ) -> Outcome:
+        """Run an update, over connections of its own."""
+        with connect(self.kubeconfig, options=options) as cluster:
+            return update(request, cluster, options, stop)
+
+    def instance(self, namespace: str) -> Instance:
+        """What another host sees of an update."""
+        asked = RetryingCluster(self.cluster, OPTIONS.retry_seconds)
+        return Instance(asked, namespace, INSTANCE, OPTIONS)
+
+    def expire_leases(self, namespace: str) -> None:
+        """Let as much time pass, for the locks, as it takes them to expire."""
+
+        def turn_back(registry: Registry) -> None:
+            for lease in registry.list("leases", namespace):
+                spec = {**lease["spec"], "renewTime": "2020-01-01T00:00:00.000000Z"}
+                name = lease["metadata"]["name"]
+                registry.update("leases", namespace, name, {**lease, "spec": spec})
+
+        self.embedded.call(turn_back)
+
+
+def _create_all(registry: Registry, namespace: str, bodies: list[Any]) -> None:
+    for body in bodies:
+        body["metadata"]["namespace"] = namespace
+        body["metadata"]["labels"] = {INSTANCE_LABEL: INSTANCE}
+        registry.create(f"{body['kind'].lower()}s", namespace, body)
+
+
+def _all_ready(look: Look, bodies: list[Any]) -> bool:
+    for body in bodies:
+        pods = look.pods_of(body["kind"], body["metadata"]["name"])
+        if body["kind"] in ("ConfigMap", "Secret"):
+            continue
+        if len(pods) != int(body["spec"].get("replicas", 1)):
+            return False
+        for pod in pods:
+            conditions = pod["status"].get("conditions") or ()
+            if not any(c["type"] == "Ready" and c["status"] == "True" for c in conditions):
+                return False
+    return True
+
+
+def until(condition: Callable[[], bool], seconds: float = 10.0) -> None:
+    """Wait for a condition.
+
+    :raises AssertionError: it did not come true in time.
+    """
+    assert not settled(lambda: [] if condition() else ["not yet"], seconds)
+
+
+__all__ = ["BAD_FILES", "NEW", "NEW_FILES", "OLD", "OLD_FILES", "OPTIONS", "Lab", "quick", "until"]

@@ -1,0 +1,47 @@
+"""The account that an update runs as: samples/rbac/role.yaml in a namespace, and its token."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+from kubernetes import client, config
+
+from container_update.model import Json, ObjectKey
+
+ROLE = Path(__file__).parents[2] / "samples/rbac/role.yaml"
+NAME = "container-update"
+
+
+def objects(namespace: str) -> list[Json]:
+    """What the sample creates, in this namespace."""
+    return list(yaml.safe_load_all(ROLE.read_text().replace("my-cnf", namespace)))
+
+
+def key(namespace: str) -> ObjectKey:
+    """The Role."""
+    return ObjectKey("rbac.authorization.k8s.io", "Role", namespace, NAME)
+
+
+def write_kubeconfig(admin_kubeconfig: str, namespace: str, path: Path) -> str:
+    """The administrator's kubeconfig with the account's token in place of the credentials."""
+    content: Any = yaml.safe_load(Path(admin_kubeconfig).read_text())
+    for user in content["users"]:
+        user["user"] = {"token": _token(admin_kubeconfig, namespace)}
+    path.touch(mode=0o600)
+    path.write_text(yaml.safe_dump(content))
+    return str(path)
+
+
+def _token(admin_kubeconfig: str, namespace: str) -> str:
+    """By a TokenRequest, as ``kubectl create token`` makes it."""
+    settings = client.Configuration()
+    config.load_kube_config(admin_kubeconfig, client_configuration=settings, persist_config=False)
+    with client.ApiClient(settings) as api:
+        spec = client.V1TokenRequestSpec(audiences=[], expiration_seconds=3600)
+        request = client.AuthenticationV1TokenRequest(spec=spec)
+        answer = client.CoreV1Api(api).create_namespaced_service_account_token(
+            NAME, namespace, request
+        )
+    return str(answer.status.token)

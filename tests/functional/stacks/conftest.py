@@ -1,0 +1,62 @@
+"""A cloud to run against: the embedded one, or a real one when ``OS_CLOUD`` is set.
+
+    OS_CLOUD=... CONTAINER_UPDATE_OS_SITE=image1,image2,flavor1,flavor2,network \\
+        pytest tests/functional/stacks
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from container_update.config import Options
+from container_update.emulator.openstack import EmbeddedOpenStack
+from tests.functional.stacks.vnf import Site, Vnf
+
+pytest.importorskip("openstack", reason="the extra openstack is not installed")
+
+from container_update.heat import Heat, connect
+
+REAL = os.environ.get("OS_CLOUD")
+OPTIONS = Options(
+    timeout=600 if REAL else 20, undo_timeout=600 if REAL else 20, retry_seconds=5, lease_seconds=20
+)
+
+
+@pytest.fixture
+def cloud() -> Iterator[EmbeddedOpenStack]:
+    """The embedded cloud, for tests that have it fail or look inside."""
+    if REAL:
+        pytest.skip("only the embedded cloud fails on command")
+    with EmbeddedOpenStack() as embedded:
+        embedded.troubles.seconds = 0.001
+        yield embedded
+
+
+@pytest.fixture
+def heat(request: pytest.FixtureRequest) -> Iterator[Heat]:
+    """Heat of the cloud to test against."""
+    if REAL:
+        with connect(REAL, options=OPTIONS) as service:
+            yield service
+        return
+    embedded = request.getfixturevalue("cloud")
+    with connect(auth=embedded.auth(), options=OPTIONS) as service:
+        yield service
+
+
+@pytest.fixture
+def vnf(heat: Heat, tmp_path: Path) -> Iterator[Vnf]:
+    """A VNF to be; its stacks are deleted in the end."""
+    site = Site()
+    if REAL:
+        *four, network = os.environ["CONTAINER_UPDATE_OS_SITE"].split(",")
+        site = Site((four[0], four[1]), (four[2], four[3]), network)
+    made = Vnf(heat, tmp_path, site, OPTIONS)
+    yield made
+    if REAL:
+        for name in made.stacks():
+            heat.delete(name)

@@ -1,0 +1,139 @@
+"""HEAT templates and packages of a VNF for tests: VDU1 in several shapes, VDU2 beside it."""
+
+from __future__ import annotations
+
+import yaml
+
+from container_update.model import Json
+from tests import packages
+
+VERSION = "2015-04-30"
+PORT = {"type": "OS::Neutron::Port", "properties": {"network": {"get_param": "network"}}}
+PARAMETERS = {name: {"type": "string"} for name in ("image", "flavor", "network")}
+
+
+def server(*, volume: bool = False, suffix: str = "") -> dict[str, Json]:
+    """The resources of one server: itself, its port, its volume where it boots from one."""
+    name, port, disk = "VDU1" + suffix, "CP1" + suffix, "Disk1" + suffix
+    properties: Json = {
+        "flavor": {"get_param": "flavor"},
+        "networks": [{"port": {"get_resource": port}}],
+    }
+    resources = {port: PORT, name: {"type": "OS::Nova::Server", "properties": properties}}
+    if volume:
+        properties["block_device_mapping_v2"] = [{"volume_id": {"get_resource": disk}}]
+        resources[disk] = {
+            "type": "OS::Cinder::Volume",
+            "properties": {"size": 1, "image": {"get_param": "image"}},
+        }
+    else:
+        properties["image"] = {"get_param": "image"}
+    return resources
+
+
+def template(resources: dict[str, Json], **parameters: Json) -> Json:
+    """A template."""
+    return {
+        "heat_template_version": VERSION,
+        "parameters": {**PARAMETERS, **parameters},
+        "resources": resources,
+    }
+
+
+def passed_on() -> Json:
+    """The properties of a nested template, each from the parameter of its name."""
+    return {name: {"get_param": name} for name in PARAMETERS}
+
+
+def group(inner: Json) -> Json:
+    """A scaling group of so many members as the parameter ``size`` says."""
+    properties = {"min_size": 1, "max_size": 9, "desired_capacity": {"get_param": "size"}}
+    return {"type": "OS::Heat::AutoScalingGroup", "properties": {**properties, "resource": inner}}
+
+
+SIZE: Json = {"type": "number", "default": 2}
+NESTED: Json = {"type": "nested_server.yaml", "properties": passed_on()}
+
+
+def hot(shape: str) -> dict[str, str]:
+    """The files of a BaseHOT: path to text.
+
+    'server' at the top, 'nested' in a file, 'group' of nested files, 'group of servers' without;
+    each with ' with volume' behind it boots from a volume.
+    """
+    volume = shape.endswith(" with volume")
+    kind = shape.removesuffix(" with volume")
+    nested = template(server(volume=volume))
+    tops = {
+        "server": template(server(volume=volume)),
+        "nested": template({"VDU1": NESTED}),
+        "group": template({"VDU1_group": group(NESTED)}, size=SIZE),
+        "group of servers": template({"VDU1": group(_alone())}, size=SIZE),
+    }
+    files = {"BaseHOT/simple/top.yaml": yaml.safe_dump(tops[kind])}
+    if kind in ("nested", "group"):
+        files["BaseHOT/simple/nested/nested_server.yaml"] = yaml.safe_dump(nested)
+    return files
+
+
+def _alone() -> Json:
+    networks = [{"network": {"get_param": "network"}}]
+    properties = {"image": {"get_param": "image"}, "flavor": {"get_param": "flavor"}}
+    return {"type": "OS::Nova::Server", "properties": {**properties, "networks": networks}}
+
+
+def vnfd(image: str, flavor: str, vdus: tuple[str, ...] = ("VDU1",)) -> str:
+    """A deployment flavour whose VDUs and storage have this software."""
+    nodes = ""
+    for vdu in vdus:
+        nodes += f"""\
+    {vdu}:
+      type: tosca.nodes.nfv.Vdu.Compute
+      properties: {{name: {vdu}, sw_image_data: {{name: {image}}}}}
+      capabilities:
+        virtual_compute:
+          properties:
+            requested_additional_capabilities:
+              properties: {{requested_additional_capability_name: {flavor}}}
+"""
+    nodes += f"""\
+    Disk1:
+      type: tosca.nodes.nfv.Vdu.VirtualBlockStorage
+      properties: {{sw_image_data: {{name: {image}}}}}
+"""
+    return packages.flavour("simple", {}) + nodes
+
+
+TYPES = """\
+  tosca.nodes.nfv.Vdu.Compute:
+    derived_from: tosca.nodes.Root
+    properties:
+      name: {type: string}
+      sw_image_data: {type: map, required: false, entry_schema: {type: string}}
+    capabilities:
+      virtual_compute: {type: tosca.capabilities.nfv.VirtualCompute}
+  tosca.nodes.nfv.Vdu.VirtualBlockStorage:
+    derived_from: tosca.nodes.Root
+    properties:
+      sw_image_data: {type: map, required: false, entry_schema: {type: string}}
+capability_types:
+  tosca.capabilities.nfv.VirtualCompute:
+    derived_from: tosca.capabilities.Root
+    properties:
+      requested_additional_capabilities: {type: map, entry_schema: {type: map}}
+"""
+
+
+def package(vnfd_id: str, flavour: str, files: dict[str, str]) -> dict[str, str]:
+    """The files of a whole package."""
+    plain = packages.with_vnfd({"simple.yaml": flavour}, files)
+    old = "  tosca.nodes.nfv.Vdu.Compute:\n    derived_from: tosca.nodes.Root\n    properties:\n"
+    types = plain["Definitions/types.yaml"].replace(old + "      name: {type: string}\n", TYPES)
+    # the VNF's own type came after the replaced one: it has to stay among the node types
+    head, _, rest = types.partition("capability_types:\n")
+    capability, _, vnf = rest.partition("  test.VNF:")
+    types = f"{head}  test.VNF:{vnf}capability_types:\n{capability}".replace("the-vnfd", vnfd_id)
+    listed = {name: text for name, text in plain.items() if name != packages.META}
+    listed["Definitions/types.yaml"] = types
+    header = "Entry-Definitions: Definitions/top.vnfd.yaml\n"
+    return {packages.META: packages.listing(listed, header), **listed}

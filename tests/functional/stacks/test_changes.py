@@ -1,0 +1,148 @@
+"""Changes of the package that succeed, in both ways, against a cloud."""
+
+from __future__ import annotations
+
+import pytest
+
+from container_update.stacks.change import BLUE_GREEN, ROLLING, plan_change
+from container_update.stacks.execute import Coordination
+from container_update.stacks.plan import Action
+from tests.functional.stacks.vnf import NEW_VNFD, Vnf
+
+SHAPES = ["server", "nested", "group", "group of servers"]
+
+
+class Scripts:
+    """Notes what is coordinated."""
+
+    def __init__(self) -> None:
+        self.calls: list[Coordination] = []
+
+    def __call__(self, what: Coordination, /) -> None:
+        self.calls.append(what)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_rolling_update_gives_every_vnfc_the_new_image_and_keeps_the_servers(
+    vnf: Vnf, shape: str
+) -> None:
+    vnf.instantiate(shape)
+    before = vnf.servers()
+    outcome = vnf.change(vnf.package(shape, vnf.site.images[1]))
+    assert vnf.servers() == dict.fromkeys(before, vnf.site.images[1])
+    assert outcome.records is not None
+    assert outcome.records.vnfd_id == NEW_VNFD
+    assert set(outcome.records.compute["VDU1"]) == set(before)
+    assert outcome.records.replaced == {}
+    assert vnf.page()["stack_status"] == "UPDATE_COMPLETE"
+    assert vnf.stacks() == [vnf.stack], "the journal is gone"
+
+
+VOLUMES = [
+    ("group", "group with volume"),
+    ("group with volume", "group"),
+    ("group with volume", "group with volume"),
+    ("nested with volume", "nested with volume"),
+    ("server", "server with volume"),
+    ("server with volume", "server with volume"),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), VOLUMES)
+def test_a_server_that_boots_from_a_volume_before_or_after_gets_another_id(
+    vnf: Vnf, old: str, new: str
+) -> None:
+    vnf.instantiate(old)
+    before, ports = vnf.servers(), vnf.ids("OS::Neutron::Port")
+    outcome = vnf.change(vnf.package(new, vnf.site.images[1]))
+    after = vnf.servers()
+    assert len(after) == len(before)
+    assert not set(after) & set(before)
+    assert vnf.ids("OS::Neutron::Port") == ports, "connection points stay"
+    assert outcome.records is not None
+    assert outcome.records.replaced.keys() == set(before)
+    assert set(outcome.records.replaced.values()) == set(after)
+    told = [step for step in outcome.plan.steps if step.action is Action.UPDATE and step.member]
+    assert all("the server gets another id" in step.reasons for step in told)
+
+
+@pytest.mark.parametrize("shape", [*SHAPES, "group with volume"])
+def test_blue_green_puts_a_new_stack_in_the_place_of_the_old_one(vnf: Vnf, shape: str) -> None:
+    vnf.instantiate(shape)
+    old_page, before = vnf.page(), vnf.servers()
+    kinds = ("OS::Neutron::Port", "OS::Cinder::Volume")
+    old_ids = [vnf.ids(kind) for kind in kinds]
+    outcome = vnf.change(vnf.package(shape, vnf.site.images[1]), BLUE_GREEN)
+    after, records = vnf.servers(), outcome.records
+    assert len(after) == len(before)
+    assert not set(after) & set(before)
+    assert vnf.body().parameters["image"] == vnf.site.images[1]
+    assert records is not None
+    assert records.vnfd_id == NEW_VNFD
+    assert records.instance_id == vnf.page()["id"] != old_page["id"]
+    assert set(records.compute["VDU1"]) == set(after)
+    for kind, told, old in zip(kinds, (records.networks, records.storages), old_ids, strict=True):
+        now = {id_ for ids in told.values() for id_ in ids}
+        assert now == vnf.ids(kind)
+        assert not now & old
+    assert vnf.heat.stack(old_page["id"]) is None
+
+
+def test_flavours_come_from_the_vnfd_and_other_parameters_from_the_old_stack(vnf: Vnf) -> None:
+    vnf.instantiate("group", size=1)
+    vnf.change(vnf.package("group", vnf.site.images[1], vnf.site.flavors[1]))
+    assert vnf.body().parameters == {
+        "image": vnf.site.images[1],
+        "flavor": vnf.site.flavors[1],
+        "network": vnf.site.network,
+        "size": 1,
+    }
+
+
+def test_a_rolling_update_coordinates_each_vnfc_after_its_update(vnf: Vnf) -> None:
+    vnf.instantiate("group")
+    scripts = Scripts()
+    outcome = vnf.change(vnf.package("group", vnf.site.images[1]), coordinate=scripts)
+    actions = [step.action for step in outcome.plan.steps]
+    assert actions == [*[Action.UPDATE, Action.COORDINATE_NEW] * 2, Action.UPDATE]
+    told = [(call.role, call.member and call.member.server_id) for call in scripts.calls]
+    assert told == [("new", member.server_id) for member in outcome.plan.members]
+
+
+def test_blue_green_coordinates_the_new_vnf_then_the_old_one_while_both_run(vnf: Vnf) -> None:
+    vnf.instantiate("group")
+    seen = []
+
+    def script(what: Coordination, /) -> None:
+        names = [name for name in vnf.stacks() if name.startswith("vnf-")]
+        seen.append((what.role, what.stack.partition("/")[0] == vnf.stack, len(names)))
+
+    vnf.change(vnf.package("group", vnf.site.images[1]), BLUE_GREEN, coordinate=script)
+    assert seen == [("new", False, 2), ("old", True, 2)]
+
+
+def test_a_plan_writes_nothing_and_tells_what_would_become_of_each_server(vnf: Vnf) -> None:
+    vnf.instantiate("group")
+    before = vnf.page()
+    new = vnf.package("group", vnf.site.images[1])
+    plan = plan_change(vnf.request(new), vnf.heat)
+    first = plan.steps[0]
+    change = f"image {vnf.site.images[0]} -> {vnf.site.images[1]}"
+    assert first.reasons == (change, "the server keeps its id")
+    assert vnf.page() == before
+
+
+def test_the_same_package_again_has_nothing_to_do_in_a_rolling_update(vnf: Vnf) -> None:
+    vnf.instantiate("group")
+    new = vnf.package("group", vnf.site.images[1])
+    vnf.change(new)
+    outcome = vnf.change(new, ROLLING)
+    assert outcome.plan.is_empty
+    assert len(outcome.plan.unchanged) == 2
+
+
+def test_a_second_blue_green_does_not_pile_up_names(vnf: Vnf) -> None:
+    vnf.instantiate("server")
+    for image in (1, 0):
+        vnf.change(vnf.package("server", vnf.site.images[image]), BLUE_GREEN)
+    assert len(vnf.page()["stack_name"]) == len(vnf.stack) + 9

@@ -1,0 +1,395 @@
+"""Changes that fail: told with Heat's own reason, and put back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from container_update.emulator.faults import Fault, Faults, drop_after
+from container_update.emulator.openstack import EmbeddedOpenStack, Trouble
+from container_update.emulator.openstack.refusals import Refusal, stack_busy
+from container_update.emulator.openstack.server import refuse
+from container_update.errors import (
+    ClusterError,
+    ContainerUpdateError,
+    LockLostError,
+    PackageError,
+    PlanError,
+    UpdateInProgressError,
+)
+from container_update.heat import Heat
+from container_update.stacks.change import BLUE_GREEN, ROLLING, change
+from container_update.stacks.execute import Coordination, NoWayBackError
+from container_update.stacks.journal import Phase, now
+from container_update.stacks.outcome import StackChangeFailedError, StackUndoIncompleteError
+from container_update.stopping import Stop
+from tests.functional.stacks import templates
+from tests.functional.stacks.vnf import Vnf
+
+BOTH = pytest.mark.parametrize("upgrade_type", [BLUE_GREEN, ROLLING])
+
+
+def is_new(properties: Any) -> bool:
+    return bool(properties.get("image") == "image-2")
+
+
+TROUBLES = {
+    "no host": (lambda: Trouble(where=is_new), "No valid host was found"),
+    "the second server only": (lambda: Trouble(where=is_new, nth=2), "No valid host was found"),
+    "image is missing": (
+        lambda: Trouble("Image image-2 could not be found (HTTP 404)", "NotFound", where=is_new),
+        "NotFound: resources",
+    ),
+}
+
+
+@BOTH
+@pytest.mark.parametrize("name", TROUBLES)
+def test_a_server_that_cannot_be_made_is_told_in_heats_words_and_all_is_put_back(
+    cloud: EmbeddedOpenStack, vnf: Vnf, name: str, upgrade_type: str
+) -> None:
+    vnf.instantiate("group")
+    before = vnf.body()
+    make, words = TROUBLES[name]
+    cloud.troubles.list.append(make())
+    with pytest.raises(StackChangeFailedError, match=words) as caught:
+        vnf.change(vnf.package("group", "image-2"), upgrade_type)
+    assert "Everything was put back" in str(caught.value)
+    assert set(vnf.servers().values()) == {"image-1"}
+    assert len(vnf.servers()) == 2
+    assert vnf.body() == before
+    assert vnf.stacks() == [vnf.stack]
+
+
+@BOTH
+def test_after_a_failure_the_same_request_can_be_tried_again(
+    cloud: EmbeddedOpenStack, vnf: Vnf, upgrade_type: str
+) -> None:
+    vnf.instantiate("group")
+    new = vnf.package("group", "image-2")
+    cloud.troubles.list.append(Trouble(where=is_new, nth=2, times=1))
+    with pytest.raises(StackChangeFailedError):
+        vnf.change(new, upgrade_type)
+    vnf.change(new, upgrade_type)
+    assert set(vnf.servers().values()) == {"image-2"}
+
+
+def test_the_servers_quota_ends_blue_green_with_novas_words(
+    cloud: EmbeddedOpenStack, vnf: Vnf
+) -> None:
+    vnf.instantiate("group")
+    cloud.troubles.servers_allowed = 3
+    with pytest.raises(StackChangeFailedError, match="already used 3 of 3 instances"):
+        vnf.change(vnf.package("group", "image-2"), BLUE_GREEN)
+    assert len(vnf.servers()) == 2
+
+
+@pytest.mark.parametrize(("allowed", "error"), [(1, ClusterError), (2, StackChangeFailedError)])
+def test_the_stacks_quota_is_told_before_or_after_the_journal(
+    cloud: EmbeddedOpenStack, vnf: Vnf, allowed: int, error: type[Exception]
+) -> None:
+    vnf.instantiate("group")
+    cloud.troubles.stacks_allowed = allowed
+    with pytest.raises(error, match="maximum stacks per tenant"):
+        vnf.change(vnf.package("group", "image-2"), BLUE_GREEN)
+    assert vnf.stacks() == [vnf.stack]
+
+
+@BOTH
+def test_a_stack_stuck_in_progress_ends_at_the_time_limit_and_is_put_back(
+    cloud: EmbeddedOpenStack, vnf: Vnf, upgrade_type: str
+) -> None:
+    vnf.instantiate("group")
+    vnf.options = replace(vnf.options, timeout=1)
+    cloud.troubles.list.append(Trouble(where=is_new, stuck=True))
+    with pytest.raises(StackChangeFailedError, match="_IN_PROGRESS after the time limit"):
+        vnf.change(vnf.package("group", "image-2"), upgrade_type)
+    assert set(vnf.servers().values()) == {"image-1"}
+    assert vnf.stacks() == [vnf.stack]
+
+
+@BOTH
+@pytest.mark.parametrize("nth", [1, 2])
+def test_a_script_that_fails_has_the_change_undone_and_the_traffic_sent_back(
+    vnf: Vnf, upgrade_type: str, nth: int
+) -> None:
+    vnf.instantiate("group")
+    calls: list[Coordination] = []
+
+    def script(what: Coordination, /) -> None:
+        calls.append(what)
+        if len(calls) == nth:
+            raise ContainerUpdateError("the load balancer does not answer")
+
+    with pytest.raises(StackChangeFailedError, match="the load balancer does not answer"):
+        vnf.change(vnf.package("group", vnf.site.images[1]), upgrade_type, coordinate=script)
+    assert set(vnf.servers().values()) == {vnf.site.images[0]}
+    assert [call.back for call in calls[:nth]] == [False] * nth
+    assert calls[nth:]
+    assert all(call.back for call in calls[nth:])
+
+
+def test_an_old_stack_that_cannot_be_deleted_leaves_the_new_vnf_and_resume_ends_it(
+    cloud: EmbeddedOpenStack, vnf: Vnf
+) -> None:
+    vnf.instantiate("server")
+    cloud.troubles.list.append(Trouble("the volume is in use", action="DELETE", times=1))
+    with pytest.raises(StackUndoIncompleteError, match="the volume is in use") as caught:
+        vnf.change(vnf.package("server", "image-2"), BLUE_GREEN)
+    assert "The new VNF is in force" in str(caught.value)
+    with pytest.raises(NoWayBackError):
+        vnf.instance().recover(back=True)
+    outcome = vnf.instance().recover()
+    assert outcome is not None
+    assert outcome.records is not None
+    assert set(vnf.servers().values()) == {"image-2"}
+
+
+@BOTH
+def test_a_token_that_expires_on_the_way_is_renewed(
+    cloud: EmbeddedOpenStack, vnf: Vnf, upgrade_type: str
+) -> None:
+    vnf.instantiate("group")
+    tokens = cloud.keystone.issued
+    expire = cloud.keystone.expire_tokens
+    vnf.change(
+        vnf.package("group", "image-2"),
+        upgrade_type,
+        coordinate=lambda _: expire(),
+    )
+    assert cloud.keystone.issued > tokens
+    assert set(vnf.servers().values()) == {"image-2"}
+
+
+REFUSED: dict[str, Refusal] = {
+    "busy": stack_busy("vnf", "UPDATE"),
+    "overloaded": Refusal(503, "ServiceUnavailable", "try later"),
+}
+
+
+@BOTH
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_stack_that_is_busy_for_a_moment_is_asked_again(
+    cloud: EmbeddedOpenStack, vnf: Vnf, name: str, upgrade_type: str
+) -> None:
+    vnf.instantiate("group")
+    method = "POST" if upgrade_type == BLUE_GREEN else "PUT"
+    fault = Fault(refuse(REFUSED[name]), method=method, path="*/stacks*", times=2)
+    if upgrade_type == BLUE_GREEN:
+        fault = replace(fault, nth=2)  # the first is the journal's
+    faults = Faults(fault)
+    cloud.middlewares.append(faults)
+    vnf.change(vnf.package("group", "image-2"), upgrade_type)
+    assert len(faults.happened) == 2
+    assert set(vnf.servers().values()) == {"image-2"}
+
+
+# --- before anything is written -------------------------------------------------------------------
+
+
+WRONG: dict[str, tuple[Callable[[Vnf], Any], type[Exception], str]] = {
+    "a new parameter without a default": (
+        lambda vnf: vnf.package(
+            "server",
+            "image-2",
+            **{
+                "BaseHOT/simple/top.yaml": templates.hot("server")[
+                    "BaseHOT/simple/top.yaml"
+                ].replace("parameters:\n", "parameters:\n  zone: {type: string}\n")
+            },
+        ),
+        PackageError,
+        "zone have no default",
+    ),
+    "a template without the VDU's server": (
+        lambda vnf: vnf.package(
+            "server",
+            "image-2",
+            **{
+                "BaseHOT/simple/top.yaml": templates.hot("server")[
+                    "BaseHOT/simple/top.yaml"
+                ].replace("VDU1", "VDU9")
+            },
+        ),
+        PackageError,
+        "expected one OS::Nova::Server for VDU1",
+    ),
+    "no template": (
+        lambda vnf: vnf.package("server", "image-2", **{"BaseHOT/simple/top.yaml": "a: 1\n"}),
+        PackageError,
+        "expected heat_template_version and resources",
+    ),
+}
+
+
+@BOTH
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_package_is_refused_before_anything_is_written(
+    vnf: Vnf, name: str, upgrade_type: str
+) -> None:
+    vnf.instantiate("server")
+    before = vnf.page()
+    make, error, words = WRONG[name]
+    with pytest.raises(error, match=words):
+        vnf.change(make(vnf), upgrade_type)
+    assert vnf.page() == before
+    assert vnf.stacks() == [vnf.stack]
+
+
+def test_vdus_that_the_package_does_not_have_are_refused(vnf: Vnf) -> None:
+    vnf.instantiate("server")
+    request = vnf.request(vnf.package("server", vnf.site.images[1]))
+    for vdu_ids, words in (((), "expected the VDUs"), (("VDU7",), "found VDU7")):
+        with pytest.raises(PackageError, match=words):
+            change(replace(request, vdu_ids=vdu_ids), vnf.heat, vnf.options)
+
+
+def test_a_stack_that_is_not_there_or_failed_is_refused(cloud: EmbeddedOpenStack, vnf: Vnf) -> None:
+    vnf.instantiate("server")
+    request = vnf.request(vnf.package("server", "image-2"))
+    with pytest.raises(PlanError, match="there is no stack other"):
+        change(replace(request, stack="other"), vnf.heat, vnf.options)
+    cloud.call(lambda heat: heat.find(vnf.stack).enter("UPDATE", "FAILED", "out of memory"))
+    with pytest.raises(PlanError, match=r"UPDATE_FAILED.*out of memory"):
+        change(request, vnf.heat, vnf.options)
+
+
+# --- cut short ------------------------------------------------------------------------------------
+
+
+class KilledError(BaseException):
+    """The process ends here: no handler of it runs any more."""
+
+
+class DyingHeat:
+    """Heat for a process that is killed at its nth write: before it is sent, or after it took
+    effect and before the answer came. The 0th never comes."""
+
+    def __init__(self, heat: Heat, nth: int, *, after: bool) -> None:
+        self._heat, self._nth, self._after = heat, nth, after
+        self.writes = 0
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._heat, name)
+        return self._dying(method) if name in ("create", "update", "delete") else method
+
+    def _dying(self, method: Callable[..., Any]) -> Callable[..., Any]:
+        def write(*args: Any, **kwargs: Any) -> Any:
+            self.writes += 1
+            dies = self.writes == self._nth
+            if dies and not self._after:
+                raise KilledError
+            answer = method(*args, **kwargs)
+            if dies:
+                raise KilledError
+            return answer
+
+        return write
+
+
+def in_an_hour() -> datetime:
+    return now() + timedelta(hours=1)
+
+
+@BOTH
+@pytest.mark.parametrize("back", [False, True], ids=["resume", "rollback"])
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+def test_killed_at_any_write_another_host_ends_it_or_puts_it_back(
+    vnf: Vnf, upgrade_type: str, back: bool, after: bool
+) -> None:
+    vnf.instantiate("group", size=1)
+    packages = {image: vnf.package("group", image) for image in vnf.site.images}
+    image, nth, ends = vnf.site.images[0], 0, set()
+    while True:
+        nth += 1
+        (target,) = set(vnf.site.images) - {image}
+        dying = DyingHeat(vnf.heat, nth, after=after)
+        try:
+            change(vnf.request(packages[target], upgrade_type), dying, vnf.options)  # type: ignore[arg-type]
+        except KilledError:
+            pass
+        else:
+            break  # it has fewer writes than that
+        instance = vnf.instance(clock=in_an_hour)
+        with suppress(NoWayBackError):
+            instance.recover(back=back)
+        instance.recover()
+        assert len(vnf.stacks()) == 1, f"killed at write {nth}"
+        (now_has,) = vnf.servers().values()
+        assert now_has in (image, target)
+        ends.add((now_has == target, nth))
+        image = now_has
+    assert nth > 4
+    reached = [is_target for is_target, _ in sorted(ends, key=lambda end: end[1])]
+    assert reached == sorted(reached), "back at first, then there is no way back, never otherwise"
+
+
+def test_a_change_that_runs_keeps_another_out(vnf: Vnf) -> None:
+    vnf.instantiate("server")
+    new = vnf.package("server", vnf.site.images[1])
+    with pytest.raises(KilledError):
+        change(vnf.request(new), DyingHeat(vnf.heat, 2, after=False), vnf.options)  # type: ignore[arg-type]
+    for ask in (lambda: vnf.change(new), lambda: vnf.instance().recover(back=True)):
+        with pytest.raises(UpdateInProgressError, match="was heard of"):
+            ask()
+
+
+def test_a_run_that_was_taken_over_stops_where_it_is(vnf: Vnf) -> None:
+    vnf.instantiate("group")
+
+    def script(what: Coordination, /) -> None:
+        vnf.instance(clock=in_an_hour).recover(back=True)
+
+    with pytest.raises(LockLostError, match="is another's by now"):
+        vnf.change(vnf.package("group", vnf.site.images[1]), coordinate=script)
+    assert set(vnf.servers().values()) == {vnf.site.images[0]}
+
+
+def test_a_journal_of_another_request_is_undone_before_the_new_one_begins(vnf: Vnf) -> None:
+    vnf.instantiate("group")
+    first = vnf.package("group", vnf.site.images[1], vnf.site.flavors[1])
+    with pytest.raises(KilledError):
+        change(vnf.request(first), DyingHeat(vnf.heat, 4, after=True), vnf.options)  # type: ignore[arg-type]
+    record = vnf.instance().status()
+    assert record is not None
+    assert (record.phase, record.done) == (Phase.CHANGE, 2)
+    undone = vnf.instance(clock=in_an_hour).recover(target="another")
+    assert undone is not None
+    assert undone.records is None
+    vnf.change(vnf.package("group", vnf.site.images[1]))
+    assert vnf.body().parameters["flavor"] == vnf.site.flavors[0]
+
+
+@pytest.mark.parametrize("leave", [False, True])
+def test_a_run_that_is_told_to_stop_is_undone_or_left_for_a_resume(vnf: Vnf, leave: bool) -> None:
+    vnf.instantiate("group")
+    stop = Stop()
+    with pytest.raises(ContainerUpdateError, match="stopped by SIGTERM"):
+        vnf.change(
+            vnf.package("group", vnf.site.images[1]),
+            stop=stop,
+            coordinate=lambda _: stop.request("by SIGTERM", leave=leave),
+        )
+    images = set(vnf.servers().values())
+    assert images == (set(vnf.site.images) if leave else {vnf.site.images[0]})
+    assert len(vnf.stacks()) == 1 + leave
+
+
+@BOTH
+def test_a_lost_answer_to_any_write_changes_nothing(
+    cloud: EmbeddedOpenStack, vnf: Vnf, upgrade_type: str
+) -> None:
+    vnf.instantiate("group")
+    writes = [Fault(drop_after, method=method, path="*/stacks*", nth=nth)
+              for method in ("POST", "PUT", "PATCH", "DELETE") for nth in (1, 3, 5)]  # fmt: skip
+    faults = Faults(*writes)
+    cloud.middlewares.append(faults)
+    vnf.change(vnf.package("group", "image-2"), upgrade_type)
+    assert len(faults.happened) >= 4
+    assert set(vnf.servers().values()) == {"image-2"}
+    assert len(vnf.stacks()) == 1

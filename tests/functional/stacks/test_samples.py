@@ -1,0 +1,263 @@
+"""The samples for OpenStack, from the command line, on the stand-in and with a load balancer."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from container_update.cli import main
+from container_update.emulator.openstack import EmbeddedOpenStack
+from container_update.heat import Heat, reference
+from container_update.stacks import hot, live
+from tests.functional.stacks.vnf import until
+
+paramiko = pytest.importorskip("paramiko")
+
+SAMPLES = Path(__file__).parents[3] / "samples"
+SCRIPTS = SAMPLES / "coordination"
+STACK = "vnf-sample"
+DONE, NOTHING_TO_DO, CHANGES_PENDING, FAILED = 0, 2, 3, 7
+PASSWORD = "sesame-7"
+
+
+class Balancer(paramiko.ServerInterface):  # type: ignore[misc]
+    """A host that one user may log into, to run one program."""
+
+    def __init__(self) -> None:
+        self.key = paramiko.ECDSAKey.generate()
+        self.commands: list[str] = []
+        self.status = 0
+        self._socket = socket.create_server(("127.0.0.1", 0))
+        self.port = self._socket.getsockname()[1]
+
+    def serve(self) -> None:
+        """Take connections until the socket is closed."""
+        while True:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:
+                return
+            transport = paramiko.Transport(connection)
+            transport.add_server_key(self.key)
+            transport.start_server(server=self)
+
+    def stop(self) -> None:
+        self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+
+    def check_auth_password(self, username: str, password: str) -> int:
+        known = (username, password) == ("ubuntu", PASSWORD)
+        return int(paramiko.AUTH_SUCCESSFUL if known else paramiko.AUTH_FAILED)
+
+    def get_allowed_auths(self, username: str) -> str:
+        return "password"
+
+    def check_channel_request(self, kind: str, chanid: int) -> int:
+        return int(paramiko.OPEN_SUCCEEDED)
+
+    def check_channel_exec_request(self, channel: Any, command: bytes) -> bool:
+        self.commands.append(command.decode())
+
+        def answer() -> None:
+            channel.send(b"set\n")
+            channel.send_exit_status(self.status)
+            channel.close()
+
+        threading.Thread(target=answer, daemon=True).start()
+        return True
+
+    def known_hosts(self) -> str:
+        """Its line of a known_hosts file."""
+        return f"[127.0.0.1]:{self.port} {self.key.get_name()} {self.key.get_base64()}\n"
+
+
+@pytest.fixture
+def balancer() -> Iterator[Balancer]:
+    running = Balancer()
+    thread = threading.Thread(target=running.serve, daemon=True)
+    thread.start()
+    yield running
+    running.stop()
+    thread.join(10)
+
+
+@contextmanager
+def sample(name: str, folder: Path, heat: Heat) -> Iterator[Path]:
+    """A copy of a sample whose VNF is there."""
+    copy = folder / name
+    shutil.copytree(SAMPLES / name, copy)
+    templates = copy / "before" / "BaseHOT" / "simple"
+    heat.create(
+        {
+            "stack_name": STACK,
+            "template": (templates / "top.yaml").read_text(),
+            "files": {"front.yaml": (templates / "nested" / "front.yaml").read_text()},
+            "parameters": {"network": "private"},
+        }
+    )
+    until(lambda: (heat.stack(STACK) or {}).get("stack_status") == "CREATE_COMPLETE")
+    yield copy
+
+
+def run(cloud: EmbeddedOpenStack, folder: Path, *more: str) -> tuple[int, str]:
+    """The command of the README."""
+    out = io.StringIO()
+    status = main(
+        ["change-vnfpkg", str(folder / "before"), str(folder / "after"),
+         "--request", str(folder / "request.json"), "--os-cloud", "embedded",
+         "--stack", STACK, *more],
+        out,
+    )  # fmt: skip
+    return status, out.getvalue()
+
+
+@pytest.fixture(autouse=True)
+def clouds(
+    cloud: EmbeddedOpenStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> EmbeddedOpenStack:
+    path = cloud.write_clouds_yaml(tmp_path / "clouds.yaml")
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(path))
+    return cloud
+
+
+def addresses(heat: Heat, stack: str) -> list[str]:
+    """The addresses of a stack's servers, oldest first."""
+    page = heat.stack(stack)
+    assert page is not None
+    entries = heat.resources(reference(page), live.DEPTH)
+    ports = [entry for entry in entries if entry["resource_type"] == "OS::Neutron::Port"]
+    found = []
+    for port in ports:
+        stack_of = port["links"][1]["href"].partition("/stacks/")[2]
+        shown = heat.resource(stack_of, port["resource_name"])
+        assert shown is not None
+        found.append(shown["attributes"]["fixed_ips"][0]["ip_address"])
+    return found
+
+
+def with_balancer(folder: Path, balancer: Balancer, **changed: Any) -> None:
+    """As steps 2 of the README says."""
+    path = folder / "request.json"
+    request = json.loads(path.read_text())
+    request["additionalParams"]["external_lb_param"] = {
+        "ip_address": "127.0.0.1",
+        "port": balancer.port,
+        "username": "ubuntu",
+        "password": PASSWORD,
+        **changed,
+    }
+    path.write_text(json.dumps(request))
+    (folder / "after" / "Scripts" / "known_hosts").write_text(balancer.known_hosts())
+
+
+def test_blue_green_tells_the_load_balancer_of_the_new_servers(
+    cloud: EmbeddedOpenStack, heat: Heat, tmp_path: Path, balancer: Balancer
+) -> None:
+    with sample("06-openstack-blue-green", tmp_path, heat) as folder:
+        with_balancer(folder, balancer)
+        assert run(cloud, folder, "--plan")[0] == CHANGES_PENDING
+        assert balancer.commands == []
+        status, told = run(cloud, folder)
+    (page,) = heat.stacks()
+    assert status == DONE
+    assert page["stack_name"] != STACK
+    (command,) = balancer.commands
+    name, vdu_id, *given = command.split()
+    assert (name, vdu_id) == ("set-backends", "VDU1")
+    assert sorted(given) == sorted(addresses(heat, page["stack_name"]))
+    assert "the load balancer sends its traffic to" in told
+    assert PASSWORD not in told
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"password": "wrong"}, "Authentication failed"),
+    ({"port": 1}, "load balancer 127.0.0.1"),
+]
+
+
+@pytest.mark.parametrize(("changed", "words"), WRONG)
+def test_a_load_balancer_that_cannot_be_told_has_the_change_undone(
+    cloud: EmbeddedOpenStack, heat: Heat, tmp_path: Path, balancer: Balancer,
+    changed: dict[str, Any], words: str, capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    with sample("06-openstack-blue-green", tmp_path, heat) as folder:
+        with_balancer(folder, balancer, **changed)
+        status, _ = run(cloud, folder)
+    assert status == FAILED
+    assert words in capsys.readouterr().err
+    assert [page["stack_name"] for page in heat.stacks()] == [STACK]
+
+
+def test_a_load_balancer_with_another_host_key_gets_no_password(
+    cloud: EmbeddedOpenStack, heat: Heat, tmp_path: Path, balancer: Balancer
+) -> None:
+    with sample("06-openstack-blue-green", tmp_path, heat) as folder:
+        with_balancer(folder, balancer)
+        balancer.key = paramiko.ECDSAKey.generate()
+        asked: list[str] = []
+        balancer.check_auth_password = lambda *_: asked.append("asked")  # type: ignore[method-assign]
+        status, _ = run(cloud, folder)
+    assert status == FAILED
+    assert asked == []
+    assert [page["stack_name"] for page in heat.stacks()] == [STACK]
+
+
+def test_a_program_that_fails_has_the_old_servers_told_again(
+    cloud: EmbeddedOpenStack, heat: Heat, tmp_path: Path, balancer: Balancer
+) -> None:
+    with sample("06-openstack-blue-green", tmp_path, heat) as folder:
+        before = addresses(heat, STACK)
+        with_balancer(folder, balancer)
+        old = folder / "after" / "Scripts" / "fails.py"
+        old.write_text(
+            "import pickle, runpy, sys\n"
+            "if not pickle.load(sys.stdin.buffer)['coordination']['back']: sys.exit('it says no')\n"
+            "sys.stdin.seek(0)\n"
+            f"runpy.run_path({str(SCRIPTS / 'configure_balancer.py')!r}, run_name='__main__')\n"
+        )
+        status, told = run(cloud, folder, "--coordinate-old", "Scripts/fails.py")
+    assert status == FAILED
+    assert "it says no" in told
+    _, back = (command.split()[2:] for command in balancer.commands)
+    assert sorted(back) == sorted(before)
+
+
+def test_a_rolling_update_looks_at_each_server_which_keeps_its_id_and_address(
+    cloud: EmbeddedOpenStack, heat: Heat, tmp_path: Path
+) -> None:
+    with sample("07-openstack-rolling", tmp_path, heat) as folder:
+        page = heat.stack(STACK)
+        assert page is not None
+
+        def servers() -> set[str]:
+            entries = heat.resources(reference(page), live.DEPTH)
+            return {
+                str(entry["physical_resource_id"])
+                for entry in entries
+                if entry["resource_type"] == hot.SERVER
+            }
+
+        before, at = servers(), addresses(heat, STACK)
+        status, told = run(cloud, folder)
+        assert status == DONE
+        assert told.count("image front-1.0 -> front-2.0") >= 2
+        assert all(address in told for address in at)
+        assert (servers(), addresses(heat, STACK)) == (before, at)
+        assert run(cloud, folder)[0] == NOTHING_TO_DO
+
+
+@pytest.mark.parametrize(
+    "copy", ["06-openstack-blue-green/after/Scripts", "07-openstack-rolling/after/Scripts"]
+)
+def test_the_packages_scripts_are_those_of_the_samples(copy: str) -> None:
+    (path,) = (SAMPLES / copy).glob("*.py")
+    assert path.read_text() == (SCRIPTS / path.name).read_text()

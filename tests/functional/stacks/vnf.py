@@ -1,0 +1,138 @@
+"""A VNF under test: write packages, instantiate, change, look at its servers."""
+
+from __future__ import annotations
+
+import itertools
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from container_update.config import Options
+from container_update.heat import Heat, reference
+from container_update.stacks import hot, live
+from container_update.stacks.change import ROLLING, StackInstance, StackRequest, change
+from container_update.stacks.hot import Body
+from container_update.stacks.outcome import StackOutcome
+from tests import packages
+from tests.functional.stacks import templates
+
+OLD_VNFD, NEW_VNFD = "vnfd-old", "vnfd-new"
+
+
+@dataclass(frozen=True)
+class Site:
+    """What the cloud has to build servers from."""
+
+    images: tuple[str, str] = ("image-1", "image-2")
+    flavors: tuple[str, str] = ("small", "large")
+    network: str = "net0"
+
+
+@dataclass
+class Vnf:
+    """One VNF in one stack."""
+
+    heat: Heat
+    folder: Path
+    site: Site
+    options: Options
+    instance_id: str = field(default_factory=lambda: str(uuid.uuid4()))
+    old: str = ""
+    numbers: Any = field(default_factory=itertools.count)
+
+    @property
+    def stack(self) -> str:
+        """The name that the VNF's first stack has."""
+        return f"vnf-{self.instance_id}"
+
+    def package(
+        self, shape: str, image: str, flavor: str = "", *, vnfd_id: str = NEW_VNFD, **files: str
+    ) -> str:
+        """A package folder."""
+        root = self.folder / f"package-{next(self.numbers)}"
+        flavour = templates.vnfd(image, flavor or self.site.flavors[0])
+        content = {**templates.hot(shape), **files}
+        return packages.write_folder(root, templates.package(vnfd_id, flavour, content))
+
+    def instantiate(self, shape: str = "group", **parameters: Any) -> str:
+        """Create the stack of an old package and wait for it; the package."""
+        self.old = self.package(shape, self.site.images[0], vnfd_id=OLD_VNFD)
+        given = {
+            "image": self.site.images[0],
+            "flavor": self.site.flavors[0],
+            "network": self.site.network,
+            **parameters,
+        }
+        texts = templates.hot(shape)
+        body = {
+            "stack_name": self.stack,
+            "template": texts.pop("BaseHOT/simple/top.yaml"),
+            "files": {path.rpartition("/")[2]: text for path, text in texts.items()},
+            "parameters": given,
+        }
+        self.heat.create(body)
+        until(lambda: self.page()["stack_status"] == "CREATE_COMPLETE")
+        return self.old
+
+    def request(self, new: str, upgrade_type: str = ROLLING) -> StackRequest:
+        """A request for VDU1."""
+        return StackRequest(
+            self.old, new, self.page()["stack_name"], upgrade_type, ("VDU1",), self.instance_id
+        )
+
+    def change(self, new: str, upgrade_type: str = ROLLING, **more: Any) -> StackOutcome:
+        """Change the package."""
+        return change(self.request(new, upgrade_type), self.heat, self.options, **more)
+
+    def instance(self, **more: Any) -> StackInstance:
+        """For status, resume and rollback."""
+        return StackInstance(self.heat, self.instance_id, self.options, **more)
+
+    # --- looking --------------------------------------------------------------------------------
+
+    def stacks(self) -> list[str]:
+        """The names of the project's stacks that are this instance's, the journal among them."""
+        found = self.heat.stacks()
+        return [page["stack_name"] for page in found if self.instance_id in page["stack_name"]]
+
+    def page(self) -> dict[str, Any]:
+        """The page of the VNF's one stack."""
+        (name,) = [name for name in self.stacks() if name.startswith("vnf-")]
+        found = self.heat.stack(name)
+        assert found is not None
+        return found
+
+    def body(self) -> Body:
+        """All that makes the stack."""
+        return live.body_of(self.heat, reference(self.page()))
+
+    def servers(self) -> dict[str, str]:
+        """The ids of the servers, each with its image."""
+        found = {}
+        for resource in self.heat.resources(reference(self.page()), live.DEPTH):
+            if resource["resource_type"] == hot.SERVER:
+                stack = resource["links"][1]["href"].partition("/stacks/")[2]
+                page = self.heat.resource(stack, resource["resource_name"])
+                assert page is not None
+                image = page["attributes"].get("image") or "from a volume"
+                found[resource["physical_resource_id"]] = image
+        return found
+
+    def ids(self, kind: str) -> set[str]:
+        """The ids of all resources of a type."""
+        found = self.heat.resources(reference(self.page()), live.DEPTH)
+        return {entry["physical_resource_id"] for entry in found if entry["resource_type"] == kind}
+
+
+def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+    """Wait for a condition of the cloud.
+
+    :raises AssertionError: it did not come true in time.
+    """
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "the condition did not come true in time"
+        time.sleep(0.01)

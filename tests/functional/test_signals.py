@@ -1,0 +1,135 @@
+"""SIGTERM and SIGINT at the command line: undone, left for a resume, or left at once."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+
+from container_update.emulator.faults import Encounter, Fault
+from container_update.errors import UpdateInterruptedError
+from tests.functional.cnf import INSTANCE
+from tests.functional.conftest import REAL
+from tests.functional.promise import Checker, Expected
+from tests.functional.reference_update import (
+    NEW,
+    NEW_FILES,
+    NEW_SECRET,
+    OLD,
+    OLD_FILES,
+    Lab,
+    until,
+)
+
+pytestmark = pytest.mark.skipif(bool(REAL), reason="holds a request of the embedded cluster")
+
+PROGRAM = "import sys; from container_update.cli import main; sys.exit(main())"
+INTERRUPTED = UpdateInterruptedError.exit_status
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    with Lab.running(tmp_path_factory.mktemp("lab")) as running:
+        yield running
+
+
+@dataclass
+class Operator:
+    """Runs the command line as a process, and signals it while a request is under way."""
+
+    lab: Lab
+    namespace: str
+    signals: tuple[signal.Signals, ...] = ()
+
+    async def __call__(self, encounter: Encounter) -> web.StreamResponse:
+        """The fault: the next signal, and the answer, only when the one before was noticed."""
+        for number in self.signals:
+            os.kill(self.process.pid, number)
+            await asyncio.to_thread(until, lambda: "again to leave at once" in self.errors)
+        return await encounter.handler(encounter.request)
+
+    @property
+    def errors(self) -> str:
+        """What the program wrote to standard error so far."""
+        return self._errors.read_text()
+
+    @property
+    def _errors(self) -> Path:
+        return self.lab.folder / f"errors-{self.namespace}"
+
+    def run(self, command: str, *arguments: str) -> tuple[int, str]:
+        """Exit status and standard output."""
+        where = ["--kubeconfig", self.lab.kubeconfig, "-n", self.namespace]
+        settings = ["--instance-id", INSTANCE, "--lease-seconds", "3", "--grace-period", "0.3"]
+        program = [sys.executable, "-c", PROGRAM, command, *arguments, *where, *settings]
+        with self._errors.open("w") as errors:
+            self.process = subprocess.Popen(
+                program, stdout=subprocess.PIPE, stderr=errors, text=True
+            )
+            out, _ = self.process.communicate(timeout=60)
+        return self.process.returncode, out
+
+    def apply(self, *arguments: str) -> tuple[int, str]:
+        """The reference update, signalled when a Deployment is written."""
+        packages = [self.lab.package(OLD_FILES), self.lab.package(NEW_FILES)]
+        fault = Fault(self, method="PUT", path="*/deployments/d")
+        with self.lab.script(self.namespace, fault):
+            return self.run("apply", *packages, "--config-path", NEW_SECRET, *arguments)
+
+
+@pytest.fixture
+def operator(lab: Lab) -> Iterator[Operator]:
+    """Where the reference CNF runs."""
+    namespace = lab.deploy(OLD_FILES)
+    yield Operator(lab, namespace)
+    lab.remove(namespace)
+
+
+@pytest.fixture
+def checker(operator: Operator) -> Checker:
+    return Checker(operator.lab.embedded, operator.namespace)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda n: n.name)
+def test_a_signal_undoes_and_has_an_exit_status_of_its_own(
+    operator: Operator, checker: Checker, number: signal.Signals
+) -> None:
+    operator.signals = (number,)
+    status, out = operator.apply()
+    assert status == INTERRUPTED
+    assert f"container-update: {number.name}: undoing" in operator.errors
+    assert "undone" in out
+    assert checker.differences(OLD, as_before=True) == []
+    assert checker.left_over() == []
+
+
+def test_a_signal_can_leave_the_update_for_a_resume(operator: Operator, checker: Checker) -> None:
+    operator.signals = (signal.SIGTERM,)
+    assert operator.apply("--leave-on-signal")[0] == INTERRUPTED
+    operator.signals = ()
+    assert "not finished" in operator.run("status")[1]
+    assert operator.run("resume")[0] == 0
+    assert checker.differences(NEW, as_before=False) == []
+    assert checker.left_over() == []
+
+
+@pytest.mark.parametrize(("command", "state"), [("resume", NEW), ("rollback", OLD)])
+def test_a_second_signal_leaves_at_once_with_the_journal_in_place(
+    operator: Operator, checker: Checker, command: str, state: Expected
+) -> None:
+    operator.signals = (signal.SIGTERM, signal.SIGTERM)
+    assert operator.apply()[0] == 128 + signal.SIGTERM
+    assert any(text.startswith("journal") for text in checker.left_over())
+    operator.signals = ()
+    operator.lab.expire_leases(operator.namespace)
+    assert operator.run(command)[0] == 0
+    assert checker.differences(state, as_before=state is OLD) == []
+    assert checker.left_over() == []

@@ -1,0 +1,55 @@
+"""Temporary files are private while they are there, and gone when the program ends."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.functional.cnf import INSTANCE, Cnf
+from tests.functional.manifests import ENV, config_map, workload
+
+PROGRAM = """
+import os, sys
+from container_update import cluster
+from container_update.cli import main
+
+def modes():
+    for folder, folders, files in os.walk(os.environ["TMPDIR"]):
+        for name in (*folders, *files):
+            print(oct(os.stat(os.path.join(folder, name)).st_mode & 0o777), file=sys.stderr)
+
+os.umask(0)
+close = cluster.KubernetesCluster.close
+cluster.KubernetesCluster.close = lambda self: (modes(), close(self))
+raise SystemExit(main(sys.argv[1:]))
+"""
+
+
+def test_a_command_leaves_none_and_shows_none_to_others(
+    cnf: Cnf, kubeconfig: str, tmp_path: Path
+) -> None:
+    cnf.instantiate(cm=config_map(setting="old"), w=workload("Deployment", container=ENV))
+    new = cnf.package({"cm.yaml": config_map(setting="new"), "w.yaml": workload("Deployment")})
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    common = ["-n", cnf.namespace, "--kubeconfig", kubeconfig, "--instance-id", INSTANCE]
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, "apply", cnf.old, new, *common],
+        env={**os.environ, "TMPDIR": str(folder)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    modes = {line for line in done.stderr.splitlines() if line.startswith("0o")}
+    assert modes, "not even the cluster's certificate was in a file"
+    assert modes <= {"0o600", "0o700"}
+    assert list(folder.iterdir()) == []
+
+
+def test_the_embedded_clusters_kubeconfig_is_its_owners_alone(admin_kubeconfig: str) -> None:
+    mode = stat.S_IMODE(Path(admin_kubeconfig).stat().st_mode)
+    assert mode & 0o077 == 0

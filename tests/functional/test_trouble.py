@@ -1,0 +1,303 @@
+"""Trouble from elsewhere in the middle of an update: what it gets over, and what it tells."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pytest
+from aiohttp import web
+
+from container_update.emulator import Registry
+from container_update.emulator.faults import Effect, Encounter, Fault, answer, away
+from container_update.errors import LockLostError, UndoIncompleteError, UpdateFailedError
+from container_update.model import Json
+from tests.functional.cnf import IMAGES
+from tests.functional.conftest import REAL
+from tests.functional.gate import Gate, running
+from tests.functional.manifests import ENV, config_map, workload
+from tests.functional.promise import Checker, Expected, Look
+from tests.functional.reference_update import (
+    NEW,
+    NEW_FILES,
+    OLD,
+    OLD_FILES,
+    OPTIONS,
+    Lab,
+)
+
+pytestmark = pytest.mark.skipif(bool(REAL), reason="looks into the embedded cluster")
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    with Lab.running(tmp_path_factory.mktemp("lab")) as running_lab:
+        yield running_lab
+
+
+@pytest.fixture
+def namespace(lab: Lab) -> Iterator[str]:
+    """Where the reference CNF runs."""
+    name = lab.deploy(OLD_FILES)
+    yield name
+    lab.remove(name)
+
+
+@pytest.fixture
+def checker(lab: Lab, namespace: str) -> Checker:
+    return Checker(lab.embedded, namespace)
+
+
+def assert_is(checker: Checker, expected: Expected) -> None:
+    assert checker.differences(expected, as_before=expected is OLD) == []
+    assert checker.left_over() == []
+
+
+def meanwhile(lab: Lab, change: Callable[[Registry], object]) -> Effect:
+    """Another client is faster: its change takes effect just before the request."""
+    registry = lab.embedded.call(lambda registry: registry)
+
+    async def effect(encounter: Encounter) -> web.StreamResponse:
+        change(registry)
+        return await encounter.handler(encounter.request)
+
+    return effect
+
+
+def edit(
+    resource: str, namespace: str, name: str, change: Callable[[Json], object]
+) -> Callable[[Registry], object]:
+    """For :func:`meanwhile`: a change of one object."""
+
+    def write(registry: Registry) -> None:
+        body = copy.deepcopy(registry.require(resource, namespace, name))
+        change(body)
+        registry.update(resource, namespace, name, body)
+
+    return write
+
+
+# --- got over -----------------------------------------------------------------------------------
+
+
+def test_a_pull_that_works_at_the_second_try_fails_nothing(lab: Lab, checker: Checker) -> None:
+    new = {**NEW_FILES, "bystander": workload("Deployment", "b", image="flaky:2")}
+    patient = replace(OPTIONS, grace_period=5)
+    lab.update(lab.request(checker.namespace, OLD_FILES, new), options=patient)
+    (pod,) = Look.at(lab.embedded, checker.namespace).pods_of("Deployment", "b")
+    assert pod["spec"]["containers"][0]["image"] == "flaky:2"
+    assert lab.behaviour.pull_fails("flaky:2", 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("Deployment", "d"), ("ReplicaSet", "r"), ("StatefulSet", "s")]
+)
+def test_a_pod_that_its_node_evicts_in_the_middle_fails_nothing(
+    lab: Lab, checker: Checker, kind: str, name: str
+) -> None:
+    gate = Gate()
+    request = lab.request(checker.namespace, OLD_FILES, NEW_FILES)
+    with (
+        lab.script(checker.namespace, Fault(gate, method="PUT", path=f"*/{kind.lower()}s/{name}")),
+        running(lambda: lab.update(request)) as updating,
+    ):
+        with gate.held():
+            pod = checker.before.pods_of(kind, name)[0]["metadata"]["name"]
+            lab.behaviour.evict_pod(checker.namespace, pod)
+        updating.result()
+    assert_is(checker, NEW)
+
+
+def test_an_api_server_that_is_away_for_a_while_fails_nothing(lab: Lab, checker: Checker) -> None:
+    """A third of the time that requests are tried again for: 20 s of 60."""
+    gone = away(OPTIONS.retry_seconds / 3)
+    with lab.script(checker.namespace, Fault(gone, method="PUT", path="*/deployments/d")):
+        lab.update(lab.request(checker.namespace, OLD_FILES, NEW_FILES))
+    assert_is(checker, NEW)
+
+
+@pytest.mark.parametrize("too_old", [False, True], ids=["cut", "cut, and 410 afterwards"])
+def test_watches_that_end_in_the_middle_fail_nothing(
+    lab: Lab, checker: Checker, too_old: bool
+) -> None:
+    gate = Gate()
+    request = lab.request(checker.namespace, OLD_FILES, NEW_FILES)
+    with (
+        lab.script(checker.namespace, Fault(gate, method="PUT", path="*/deployments/d")),
+        running(lambda: lab.update(request)) as updating,
+    ):
+        with gate.held():
+            if too_old:
+                lab.embedded.forget_history()
+            lab.embedded.end_watches()
+        updating.result()
+    assert_is(checker, NEW)
+
+
+def test_what_an_autoscaler_writes_in_between_stays(lab: Lab, checker: Checker) -> None:
+    scale = edit("replicasets", checker.namespace, "r", lambda b: b["spec"].update(replicas=3))
+    fault = Fault(meanwhile(lab, scale), method="PUT", path="*/replicasets/r")
+    with lab.script(checker.namespace, fault):
+        lab.update(lab.request(checker.namespace, OLD_FILES, NEW_FILES))
+    pods = Look.at(lab.embedded, checker.namespace).pods_of("ReplicaSet", "r")
+    assert [pod["spec"]["containers"][0]["image"] for pod in pods] == [IMAGES[1]] * 3
+
+
+def test_a_label_that_another_writes_in_between_stays(lab: Lab, checker: Checker) -> None:
+    label = edit(
+        "configmaps", checker.namespace, "cm", lambda b: b["metadata"]["labels"].update(mine="x")
+    )
+    fault = Fault(meanwhile(lab, label), method="PUT", path="*/configmaps/cm")
+    with lab.script(checker.namespace, fault):
+        lab.update(lab.request(checker.namespace, OLD_FILES, NEW_FILES))
+    assert_is(checker, NEW)
+    look = Look.at(lab.embedded, checker.namespace)
+    assert look.get("ConfigMap", "cm")["metadata"]["labels"]["mine"] == "x"
+
+
+def test_an_eviction_that_meets_a_conflict_is_asked_for_again(lab: Lab, checker: Checker) -> None:
+    conflict = Fault(answer(409), method="POST", path="*/eviction", times=2)
+    with lab.script(checker.namespace, conflict) as script:
+        lab.update(lab.request(checker.namespace, OLD_FILES, NEW_FILES))
+    assert len(script.happened) == 2
+    assert_is(checker, NEW)
+
+
+# --- told, and undone ---------------------------------------------------------------------------
+
+
+def failure(lab: Lab, checker: Checker, files: dict[str, str], **options: float) -> str:
+    with pytest.raises(UpdateFailedError) as raised:
+        lab.update(
+            lab.request(checker.namespace, OLD_FILES, files), options=replace(OPTIONS, **options)
+        )
+    assert not isinstance(raised.value, UndoIncompleteError), raised.value
+    return str(raised.value)
+
+
+def test_configuration_that_another_writes_in_between_is_kept_and_stops_the_update(
+    lab: Lab, checker: Checker
+) -> None:
+    theirs = edit(
+        "configmaps", checker.namespace, "cm", lambda b: b["data"].update(setting="theirs")
+    )
+    fault = Fault(meanwhile(lab, theirs), method="PUT", path="*/configmaps/cm")
+    with lab.script(checker.namespace, fault):
+        message = failure(lab, checker, NEW_FILES)
+    cm = f"ConfigMap {checker.namespace}/cm"
+    assert f"{cm} failed: {cm} was changed by another since it was read" in message
+    assert f"{cm}: left as changed by another" in message
+    look = Look.at(lab.embedded, checker.namespace)
+    assert look.get("ConfigMap", "cm")["data"] == {"setting": "theirs"}
+    config = {**OLD.config, ("ConfigMap", "cm"): {"setting": "theirs"}}
+    assert_is_before(checker, replace(OLD, config=config))
+
+
+def assert_is_before(checker: Checker, expected: Expected) -> None:
+    assert checker.differences(expected, as_before=True) == []
+    assert checker.left_over() == []
+
+
+def test_an_image_that_another_writes_in_between_is_kept_and_stops_the_update(
+    lab: Lab, checker: Checker
+) -> None:
+    def set_image(body: Json) -> None:
+        body["spec"]["template"]["spec"]["containers"][0]["image"] = "theirs:1"
+
+    theirs = edit("deployments", checker.namespace, "d", set_image)
+    fault = Fault(meanwhile(lab, theirs), method="PUT", path="*/deployments/d")
+    with lab.script(checker.namespace, fault):
+        message = failure(lab, checker, NEW_FILES)
+    assert f"Deployment {checker.namespace}/d was changed by another" in message
+    look = Look.at(lab.embedded, checker.namespace)
+    template = look.get("Deployment", "d")["spec"]["template"]["spec"]
+    assert template["containers"][0]["image"] == "theirs:1"
+    others = {key: runs for key, runs in OLD.workloads.items() if key != ("Deployment", "d")}
+    assert_is_before(checker, replace(OLD, workloads=others))
+
+
+def test_an_object_that_another_deletes_in_between_stops_the_update(
+    lab: Lab, checker: Checker
+) -> None:
+    def delete(registry: Registry) -> None:
+        registry.delete("deployments", checker.namespace, "d")
+
+    fault = Fault(meanwhile(lab, delete), method="PUT", path="*/deployments/d")
+    with lab.script(checker.namespace, fault):
+        message = failure(lab, checker, NEW_FILES)
+    assert f"Deployment {checker.namespace}/d" in message
+    others = {key: runs for key, runs in OLD.workloads.items() if key != ("Deployment", "d")}
+    assert_is_before(checker, replace(OLD, workloads=others))
+
+
+def test_an_object_too_large_for_the_database_is_told_as_such(lab: Lab, checker: Checker) -> None:
+    refusal = answer(500, "etcdserver: request is too large")
+    fault = Fault(refusal, method="PUT", path="*/configmaps/cm", times=100)
+    with lab.script(checker.namespace, fault) as script:
+        message = failure(lab, checker, NEW_FILES)
+    assert "the object is too large for the cluster's database: make it smaller" in message
+    assert len(script.happened) == 1  # trying again does not help
+    assert_is(checker, OLD)
+
+
+def test_a_crash_loop_is_told_with_its_cause_well_before_the_time_is_over(
+    lab: Lab, checker: Checker
+) -> None:
+    """Had it not been noticed, the message would say: not ready in time."""
+    bad = {**NEW_FILES, "stateful": workload("StatefulSet", "s", image="crash:1")}
+    message = failure(lab, checker, bad, timeout=OPTIONS.grace_period + 15)
+    assert f"StatefulSet {checker.namespace}/s failed" in message
+    assert "container main: CrashLoopBackOff" in message
+    assert "not ready in time" not in message
+    assert_is(checker, OLD)
+
+
+def test_an_api_server_that_stays_away_is_told_and_the_update_can_be_run_again(
+    lab: Lab, checker: Checker
+) -> None:
+    request = lab.request(checker.namespace, OLD_FILES, NEW_FILES)
+    with (
+        lab.script(checker.namespace, Fault(away(30), method="PUT", path="*/deployments/d")),
+        pytest.raises((UndoIncompleteError, LockLostError), match=r"cannot reach.*rollback"),
+    ):
+        lab.update(request, options=replace(OPTIONS, retry_seconds=0.5))
+    assert checker.left_over() != []
+    lab.expire_leases(checker.namespace)
+    lab.update(request)
+    assert_is(checker, NEW)
+
+
+def test_configuration_that_cannot_be_put_back_keeps_its_workloads_waiting(
+    lab: Lab, checker: Checker
+) -> None:
+    """They would start again with what is still there of the update."""
+    bad = {**NEW_FILES, "stateful": workload("StatefulSet", "s", image="bad:missing")}
+    refusal = Fault(answer(403, "no"), method="GET", path="*/configmaps/cm", times=100)
+    request = lab.request(checker.namespace, OLD_FILES, bad)
+    with (
+        lab.script(checker.namespace, refusal),
+        pytest.raises(UndoIncompleteError, match="waits until its configuration is as before"),
+    ):
+        lab.update(request)
+    lab.instance(checker.namespace).recover(back=True)
+    assert_is(checker, OLD)
+
+
+def test_a_deployment_that_was_rolled_back_already_is_not_waited_for_for_ever(lab: Lab) -> None:
+    """A second rollback finds pods that are neither from before nor of the update."""
+    old = {"cm": config_map(setting="old"), "w": workload("Deployment", "d", container=ENV)}
+    new = {**old, "cm": config_map(setting="new")}
+    namespace = lab.deploy(old)
+    checker = Checker(lab.embedded, namespace)
+    refusal = Fault(answer(410), method="DELETE", path="*/secrets/*", times=100)
+    bad = {**new, "w": workload("Deployment", "d", container=ENV, image="bad:missing")}
+    with (
+        lab.script(namespace, refusal),
+        pytest.raises(UpdateFailedError, match="Everything is as before"),
+    ):
+        lab.update(lab.request(namespace, old, bad))
+    assert checker.left_over() != []
+    lab.instance(namespace).recover(back=True)
+    assert checker.left_over() == []
+    lab.remove(namespace)

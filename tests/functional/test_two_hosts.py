@@ -1,0 +1,319 @@
+"""Updates that meet, and updates that are cut short: locks, journals, and who goes on."""
+
+from __future__ import annotations
+
+import random
+import re
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from container_update.emulator import Registry
+from container_update.emulator.faults import Fault, answer, drop_after
+from container_update.errors import (
+    LockLostError,
+    UpdateFailedError,
+    UpdateInProgressError,
+    UpdateInterruptedError,
+)
+from container_update.journal import name_of
+from container_update.stopping import Stop
+from tests.functional.cnf import INSTANCE
+from tests.functional.conftest import REAL
+from tests.functional.gate import Gate, running
+from tests.functional.manifests import config_map
+from tests.functional.promise import Checker, Expected, Look
+from tests.functional.reference_update import (
+    BAD_FILES,
+    NEW,
+    NEW_FILES,
+    OLD,
+    OLD_FILES,
+    Files,
+    Lab,
+    until,
+)
+
+pytestmark = pytest.mark.skipif(bool(REAL), reason="looks into the embedded cluster")
+
+LOCK = name_of(INSTANCE)
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    with Lab.running(tmp_path_factory.mktemp("lab")) as running_lab:
+        yield running_lab
+
+
+@pytest.fixture
+def namespace(lab: Lab) -> Iterator[str]:
+    """Where the reference CNF runs."""
+    name = lab.deploy(OLD_FILES)
+    yield name
+    lab.remove(name)
+
+
+@pytest.fixture
+def checker(lab: Lab, namespace: str) -> Checker:
+    return Checker(lab.embedded, namespace)
+
+
+def assert_is(checker: Checker, expected: Expected) -> None:
+    assert checker.differences(expected, as_before=expected is OLD) == []
+    assert checker.left_over() == []
+
+
+def write_lease(lab: Lab, namespace: str, **spec: Any) -> None:
+    """The lock, held by somebody else."""
+    held = {"holderIdentity": "other.7/op-7", "leaseDurationSeconds": 60, **spec}
+
+    def write(registry: Registry) -> None:
+        found = registry.get("leases", namespace, LOCK)
+        if found is None:
+            body = {"metadata": {"name": LOCK}, "spec": held}
+            registry.create("leases", namespace, body)
+        else:
+            registry.update("leases", namespace, LOCK, {**found, "spec": held})
+
+    lab.embedded.call(write)
+
+
+# --- at the same time ---------------------------------------------------------------------------
+
+
+def test_a_second_update_is_told_who_runs_and_writes_nothing(
+    lab: Lab, namespace: str, checker: Checker
+) -> None:
+    request = lab.request(namespace, OLD_FILES, NEW_FILES)
+    gate = Gate()
+    with (
+        lab.script(namespace, Fault(gate, method="DELETE", path="*/secrets/container-update-*")),
+        running(lambda: lab.update(request)) as first,
+    ):
+        with gate.held():
+            lab.embedded.clear_requests()
+            with pytest.raises(UpdateInProgressError) as raised:
+                lab.update(request)
+            written = [r for r in lab.embedded.requests if r.method != "GET" and r.status < 400]
+        first.result()
+    assert {(r.method, r.path.rpartition("/")[2]) for r in written} <= {("PUT", LOCK)}  # renewals
+    assert re.search(
+        r"held by \S+ since 20\d\d-\d\d-\d\dT[\d:.]+Z, for operation [0-9a-f-]{36}",
+        str(raised.value),
+    )
+    assert_is(checker, NEW)
+
+
+def test_of_two_updates_started_together_one_succeeds_and_none_spoils_it(
+    lab: Lab, namespace: str, checker: Checker
+) -> None:
+    request = lab.request(namespace, OLD_FILES, NEW_FILES)
+    start = threading.Barrier(2)
+
+    def run() -> str:
+        start.wait()
+        try:
+            lab.update(request)
+        except UpdateInProgressError:
+            return "told to wait"
+        return "done"
+
+    with ThreadPoolExecutor(2) as pool:
+        ends = [future.result() for future in (pool.submit(run), pool.submit(run))]
+    assert "done" in ends
+    assert_is(checker, NEW)
+
+
+def test_a_lock_that_is_held_keeps_an_update_out(
+    lab: Lab, namespace: str, checker: Checker
+) -> None:
+    write_lease(lab, namespace, renewTime="2999-01-01T00:00:00.000000Z")
+    with pytest.raises(
+        UpdateInProgressError, match=r"held by other.7 since .*, for operation op-7"
+    ):
+        lab.update(lab.request(namespace, OLD_FILES, NEW_FILES))
+    assert checker.differences(OLD, as_before=True) == []
+
+
+def test_a_lock_whose_holder_gave_no_sign_of_life_is_taken_over(
+    lab: Lab, namespace: str, checker: Checker
+) -> None:
+    write_lease(lab, namespace, renewTime="2020-01-01T00:00:00.000000Z")
+    lab.update(lab.request(namespace, OLD_FILES, NEW_FILES))
+    assert_is(checker, NEW)
+
+
+def test_a_lock_that_is_taken_over_is_ours_although_the_answer_is_lost(
+    lab: Lab, namespace: str, checker: Checker
+) -> None:
+    write_lease(lab, namespace, renewTime="2020-01-01T00:00:00.000000Z")
+    with lab.script(namespace, Fault(drop_after, method="PUT", path="*/leases/*")):
+        lab.update(lab.request(namespace, OLD_FILES, NEW_FILES))
+    assert_is(checker, NEW)
+
+
+def test_an_update_that_loses_its_lock_stops_where_it_is(
+    lab: Lab, namespace: str, checker: Checker
+) -> None:
+    stop, gate = Stop(), Gate()
+    request = lab.request(namespace, OLD_FILES, NEW_FILES)
+    with (
+        lab.script(namespace, Fault(gate, method="PUT", path="*/configmaps/cm")),
+        running(lambda: lab.update(request, stop)) as losing,
+    ):
+        with gate.held():
+            write_lease(lab, namespace, renewTime="2999-01-01T00:00:00.000000Z")
+            until(lambda: stop.lost)
+        with pytest.raises(LockLostError, match=r"is lost.*: stopped where it was"):
+            losing.result()
+    assert_no_workload_changed(checker)
+    lab.expire_leases(namespace)
+    lab.instance(namespace).recover(back=True)
+    assert_is(checker, OLD)
+
+
+def test_an_undo_that_loses_its_lock_stops_too(lab: Lab, namespace: str, checker: Checker) -> None:
+    stop, gate = Stop(), Gate()
+    request = lab.request(namespace, OLD_FILES, BAD_FILES)
+    with (
+        lab.script(namespace, Fault(gate, method="PUT", path="*/configmaps/cm", nth=2)),
+        running(lambda: lab.update(request, stop)) as losing,
+    ):
+        with gate.held():
+            write_lease(lab, namespace, renewTime="2999-01-01T00:00:00.000000Z")
+            until(lambda: stop.lost)
+            lab.embedded.clear_requests()
+        with pytest.raises(LockLostError):
+            losing.result()
+        written = [r.path for r in lab.embedded.requests if r.method != "GET"]
+    assert [path for path in written if "/apis/apps/" in path or "/pods/" in path] == []
+    lab.expire_leases(namespace)
+    lab.instance(namespace).recover(back=True)
+    assert_is(checker, OLD)
+
+
+def assert_no_workload_changed(checker: Checker) -> None:
+    """The same pods, with the same containers."""
+    look = Look.at(checker.cluster, checker.namespace)
+    for kind, name in OLD.workloads:
+        now, before = look.pods_of(kind, name), checker.before.pods_of(kind, name)
+        assert [pod["status"] for pod in now] == [pod["status"] for pod in before]
+
+
+# --- one after the other ------------------------------------------------------------------------
+
+
+def stopped_after(lab: Lab, namespace: str, files: Files, **where: Any) -> None:
+    """An update that is told to stop, and to leave everything, while a request is under way."""
+    stop, gate = Stop(), Gate()
+    request = lab.request(namespace, OLD_FILES, files)
+    with (
+        lab.script(namespace, Fault(gate, **where)),
+        running(lambda: lab.update(request, stop)) as stopped,
+    ):
+        with gate.held():
+            stop.request("by the test", leave=True)
+        with pytest.raises(UpdateInterruptedError, match="go on with container-update resume"):
+            stopped.result()
+
+
+LATE = {"method": "PUT", "path": "*/deployments/d"}
+"""When the configuration is written and some workloads are."""
+
+
+def test_an_update_that_was_left_is_finished_by_running_it_again(
+    lab: Lab, namespace: str, checker: Checker
+) -> None:
+    stopped_after(lab, namespace, NEW_FILES, **LATE)
+    outcome = lab.update(lab.request(namespace, OLD_FILES, NEW_FILES))
+    assert outcome.results
+    assert_is(checker, NEW)
+
+
+def test_an_update_that_was_left_is_undone_before_another_one(
+    lab: Lab, namespace: str, checker: Checker
+) -> None:
+    stopped_after(lab, namespace, {**NEW_FILES, "cm": config_map("cm", setting="other")}, **LATE)
+    lab.update(lab.request(namespace, OLD_FILES, NEW_FILES))
+    assert_is(checker, NEW)
+
+
+def test_the_status_tells_what_was_left_and_shows_no_content(lab: Lab, namespace: str) -> None:
+    stopped_after(lab, namespace, NEW_FILES, **LATE)
+    status = str(lab.instance(namespace).status())
+    assert "not finished" in status
+    assert f"Deployment {namespace}/d: roll" in status
+    assert "new" not in status
+
+
+def test_a_resumed_update_that_fails_undoes_what_the_first_run_wrote_too(
+    lab: Lab, namespace: str, checker: Checker
+) -> None:
+    """Although it fails at its first step, before it has come to the workloads."""
+    stopped_after(lab, namespace, NEW_FILES, **LATE)
+    refusal = Fault(answer(403, "not now"), method="GET", path="*/configmaps/cm")
+    with (
+        lab.script(namespace, refusal),
+        pytest.raises(UpdateFailedError, match=r"not now.*Everything is as before"),
+    ):
+        lab.instance(namespace).recover()
+    assert_is(checker, OLD)
+
+
+def test_a_rollback_that_was_cut_short_is_finished_by_another(
+    lab: Lab, namespace: str, checker: Checker
+) -> None:
+    stopped_after(lab, namespace, NEW_FILES, **LATE)
+    stop, gate = Stop(), Gate()
+    with (
+        lab.script(namespace, Fault(gate, method="PUT", path="*/deployments/d")),
+        running(lambda: lab.instance(namespace).recover(back=True, stop=stop)) as losing,
+    ):
+        with gate.held():
+            stop.request("the lock is lost", lost=True)
+        with pytest.raises(LockLostError):
+            losing.result()
+    lab.instance(namespace).recover(back=True)
+    assert_is(checker, OLD)
+
+
+def test_there_is_nothing_to_recover_where_nothing_was_cut_short(lab: Lab, namespace: str) -> None:
+    assert lab.instance(namespace).recover() is None
+    assert lab.instance(namespace).recover(back=True) is None
+    assert str(lab.instance(namespace).status()) == "No update is under way."
+
+
+@pytest.mark.parametrize("back", [False, True], ids=["resume", "rollback"])
+def test_a_journal_larger_than_one_object_may_be_is_split(lab: Lab, back: bool) -> None:
+    noise = [random.Random(seed).randbytes(450_000).hex() for seed in range(4)]
+    old = {
+        **OLD_FILES,
+        "big": config_map("big", noise=noise[0]),
+        "b2": config_map("b2", x=noise[1]),
+    }
+    new = {
+        **NEW_FILES,
+        "big": config_map("big", noise=noise[2]),
+        "b2": config_map("b2", x=noise[3]),
+    }
+    namespace = lab.deploy(old)
+    checker = Checker(lab.embedded, namespace)
+    stop, gate = Stop(), Gate()
+    request = lab.request(namespace, old, new)
+    with (
+        lab.script(namespace, Fault(gate, method="PUT", path="*/configmaps/big")),
+        running(lambda: lab.update(request, stop)) as stopped,
+    ):
+        with gate.held():
+            stop.request("by the test", leave=True)
+        with pytest.raises(UpdateInterruptedError):
+            stopped.result()
+    assert len(checker.left_over()) > 1
+    lab.instance(namespace).recover(back=back)
+    assert_is(checker, OLD if back else NEW)
+    big = Look.at(lab.embedded, namespace).get("ConfigMap", "big")
+    assert big["data"]["noise"] == (noise[0] if back else noise[2])
+    lab.remove(namespace)

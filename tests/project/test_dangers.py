@@ -1,0 +1,85 @@
+"""What the code does not do, and the few places that may, each with its reason."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+DANGERS: dict[str, tuple[str, dict[str, str]]] = {
+    "reads pickles": (
+        r"pickle\.loads?\(|Unpickler|shelve|marshal\.load",
+        {
+            "container_update/drivers/v2_process.py": "Tacker's own request, from its own process",
+            "container_update/change_vnfpkg/coordination_runner.py": "from its parent process",
+        },
+    ),
+    "runs a program": (
+        r"subprocess\.|os\.(system|exec|spawn|popen|fork)|\bpty\.",
+        {
+            "container_update/change_vnfpkg/coordination.py": "coordination scripts, in a process "
+            "of their own, without a shell",
+        },
+    ),
+    "runs a shell": (r"shell\s*=\s*True|os\.system|os\.popen|getoutput|/bin/(ba)?sh", {}),
+    "runs text as code": (
+        r"(?<![\w.])(eval|exec|compile|__import__)\(",
+        {},
+    ),
+    "imports by a name that it was given": (
+        r"import_module\(|spec_from_file_location|run_path|run_module",
+        {
+            "container_update/drivers/v2_process.py": "one of the names of its own table",
+            "container_update/change_vnfpkg/coordination_runner.py": "the script that its parent "
+            "was asked to run",
+        },
+    ),
+    "reads YAML into any Python object": (
+        r"yaml\.(load|load_all|unsafe_load|full_load)\(",
+        {"container_update/emulator/openstack/hot.py": "with a loader made from the safe one"},
+    ),
+    "leaves certificates unverified": (
+        r"verify_ssl\s*=\s*|CERT_NONE|_create_unverified|check_hostname\s*=|verify\s*=\s*(False|not)"
+        r"|disable_warnings|InsecureRequestWarning",
+        {
+            "container_update/cluster.py": "where the option insecure_skip_tls_verify says so",
+            "container_update/heat.py": "where the option insecure_skip_tls_verify says so",
+        },
+    ),
+    "makes temporary files that others can read or foresee": (
+        r"mktemp\(|NamedTemporaryFile|gettempdir|/tmp\b|chmod\([^)]*0o?[0-7]*[4567][0-7]?\b",
+        {},
+    ),
+    "unpacks archives": (r"extractall|\.extract\(|unpack_archive|tarfile", {}),
+    "listens beyond loopback": (r"""['"]0\.0\.0\.0['"]|['"]::['"]""", {}),
+    "passes over an error": (r"except\s*:|except BaseException:\s*pass", {}),
+}
+"""What is looked for, and the files in which it may be, each with its reason."""
+
+
+def places(pattern: str) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for path in sorted((ROOT / "container_update").rglob("*.py")):
+        lines = path.read_text(encoding="utf-8").splitlines()
+        hits = [
+            f"{n}: {line.strip()}" for n, line in enumerate(lines, 1) if re.search(pattern, line)
+        ]
+        if hits:
+            found[path.relative_to(ROOT).as_posix()] = hits
+    return found
+
+
+@pytest.mark.parametrize(("pattern", "allowed"), DANGERS.values(), ids=DANGERS)
+def test_nothing(pattern: str, allowed: dict[str, str]) -> None:
+    found = places(pattern)
+    assert {path: hits for path, hits in found.items() if path not in allowed} == {}
+
+
+@pytest.mark.parametrize(("pattern", "allowed"), DANGERS.values(), ids=DANGERS)
+def test_no_leave_is_given_to_a_file_that_does_not_need_it(
+    pattern: str, allowed: dict[str, str]
+) -> None:
+    assert set(allowed) - set(places(pattern)) == set()

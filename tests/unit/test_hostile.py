@@ -1,0 +1,86 @@
+"""Hostile packages: each is refused in bounds with an error of ours, and nothing is written."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from container_update import errors
+from tests import hostile
+
+ROOT = Path(__file__).parents[2]
+SEED = 20_240_607
+OURS = {
+    name
+    for name, value in vars(errors).items()
+    if isinstance(value, type) and issubclass(value, errors.ContainerUpdateError)
+}
+
+Tries = dict[str, list[dict[str, Any]]]
+
+
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory: pytest.TempPathFactory) -> list[hostile.Hostile]:
+    return hostile.packages(tmp_path_factory.mktemp("hostile"), SEED)
+
+
+@pytest.fixture(scope="module")
+def tries(packages: list[hostile.Hostile], tmp_path_factory: pytest.TempPathFactory) -> Tries:
+    """What became of each package, read, planned and updated to; by its path."""
+    old = hostile.good_package(tmp_path_factory.mktemp("good") / "package")
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.hostile", old],
+        input="\n".join(package.source for package in packages),
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
+    )
+    assert done.returncode == 0, f"over a bound, or dead: {done.stderr[-4000:]}"
+    found: Tries = {}
+    for line in done.stdout.splitlines():
+        answer = json.loads(line)
+        found.setdefault(answer["source"], []).append(answer)
+    return found
+
+
+def test_there_are_hundreds_and_each_is_another(packages):
+    assert len({package.what for package in packages}) == len(packages) > 400
+
+
+def wrong(packages, tries, is_wrong) -> list[str]:
+    return [
+        f"{package.what}: {answer['way']}: {answer['error']}: {answer['message'][:300]}"
+        for package in packages
+        for answer in tries[package.source]
+        if is_wrong(answer)
+    ]
+
+
+def test_none_is_updated_to(packages, tries):
+    found = wrong(packages, tries, lambda a: a["way"] != "read" and not a["error"])
+    assert not found, "\n".join(found)
+
+
+def test_none_gives_another_error_than_ours(packages, tries):
+    found = wrong(packages, tries, lambda a: a["error"] and a["error"] not in OURS)
+    assert not found, "\n".join(found)
+
+
+def test_messages_fit_a_screen_and_hold_nothing_that_moves_the_cursor(packages, tries):
+    def is_wrong(answer: dict[str, Any]) -> bool:
+        message = answer["message"]
+        return len(message) > 2_000 or any(ord(sign) < 32 or ord(sign) == 127 for sign in message)
+
+    assert wrong(packages, tries, is_wrong) == []
+
+
+def test_the_good_package_is_good(tmp_path):
+    old = hostile.good_package(tmp_path / "package")
+    for use in (hostile._read, hostile._plan, hostile._update):
+        use(old, old)

@@ -1,0 +1,301 @@
+"""Def-files at URLs: what is fetched from a server on loopback, and what is refused unasked."""
+
+from __future__ import annotations
+
+import contextlib
+import http.server
+import socket
+import ssl
+import threading
+
+import pytest
+import trustme
+
+from container_update import csar, remote
+from container_update.config import Options
+from container_update.errors import PackageError
+from tests.packages import CONFIG_MAP, META, block, write_folder
+
+HERE = "127.0.0.1"
+ALLOWED = remote.Rules(hosts=frozenset({HERE, "localhost", "example.com"}))
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """Answers by path; counts how many connections came."""
+
+    def __init__(self) -> None:
+        super().__init__((HERE, 0), Handler)
+        self.answers: dict[str, tuple[int, dict[str, str], bytes]] = {}
+        self.connections = 0
+
+    def url(self, path: str, scheme: str = "http", host: str = HERE) -> str:
+        return f"{scheme}://{host}:{self.server_address[1]}{path}"
+
+    def process_request(self, request, client_address):
+        self.connections += 1
+        super().process_request(request, client_address)
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        status, headers, body = self.server.answers.get(self.path, (404, {}, b""))
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args):
+        """Be quiet."""
+
+
+@pytest.fixture
+def server():
+    with Server() as running:
+        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield running
+        running.shutdown()
+        thread.join()
+
+
+def refusal(url: str, rules: remote.Rules = ALLOWED) -> str:
+    with pytest.raises(PackageError) as caught:
+        remote.fetch(url, rules)
+    return str(caught.value)
+
+
+# --- what is fetched ----------------------------------------------------------------------------
+
+
+def test_a_def_file_is_fetched_from_a_url_and_its_hash_holds(server, tmp_path):
+    url = server.url("/a.yaml")
+    server.answers["/a.yaml"] = (200, {}, CONFIG_MAP.encode())
+    source = write_folder(tmp_path, {META: block(url, CONFIG_MAP)})
+    with csar.open_package(source, settings=csar.Settings(urls=ALLOWED)) as package:
+        assert package.read(url) == CONFIG_MAP.encode()
+        package.verify()
+        server.answers["/a.yaml"] = (200, {}, b"changed")
+        with pytest.raises(PackageError, match="expected the sha256 hash"):
+            package.read(url)
+
+
+def test_the_query_is_sent_and_the_fragment_is_not(server):
+    server.answers["/a?b=c"] = (200, {}, b"text")
+    assert remote.fetch(server.url("/a?b=c#d"), ALLOWED) == b"text"
+
+
+def test_a_redirect_on_the_same_host_is_followed(server):
+    server.answers["/a"] = (302, {"Location": "/b"}, b"")
+    server.answers["/b"] = (200, {}, b"text")
+    assert remote.fetch(server.url("/a"), ALLOWED) == b"text"
+
+
+def test_a_server_with_tls_has_to_prove_its_name(server, monkeypatch):
+    authority = trustme.CA()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("localhost").configure_cert(context)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    server.answers["/a"] = (200, {}, b"text")
+    assert "certificate" in refusal(server.url("/a", "https", "localhost"))
+    trusting = ssl.create_default_context()
+    authority.configure_trust(trusting)
+    monkeypatch.setattr(ssl, "create_default_context", lambda: trusting)
+    assert remote.fetch(server.url("/a", "https", "localhost"), ALLOWED) == b"text"
+    assert "certificate" in refusal(server.url("/a", "https"))
+
+
+def test_a_file_url_is_read_where_it_is_allowed(tmp_path):
+    (tmp_path / "a b.yaml").write_text("text")
+    url = (tmp_path / "a b.yaml").as_uri()
+    files = frozenset({"file"})
+    assert remote.fetch(url, remote.Rules(files)) == b"text"
+    assert "it has more than 3 bytes" in refusal(url, remote.Rules(files, size=3))
+    assert "one of the schemes http, https" in refusal(url, remote.Rules())
+
+
+# --- redirects ----------------------------------------------------------------------------------
+
+REDIRECTS = {
+    "another host": "http://localhost:{port}/b",
+    "another scheme": "ftp://127.0.0.1/b",
+    "a file": "file:///etc/hostname",
+}
+
+
+@pytest.mark.parametrize("location", REDIRECTS.values(), ids=REDIRECTS)
+def test_a_redirect_elsewhere_is_refused(server, location):
+    location = location.format(port=server.server_address[1])
+    server.answers["/a"] = (302, {"Location": location}, b"")
+    server.answers["/b"] = (200, {}, b"text")
+    assert "only the same host is followed" in refusal(server.url("/a"))
+    assert server.connections == 1
+
+
+def test_redirects_in_a_circle_end(server):
+    server.answers["/a"] = (302, {"Location": "/a"}, b"")
+    assert "it redirects more than 5 times" in refusal(server.url("/a"))
+
+
+# --- answers ------------------------------------------------------------------------------------
+
+
+def test_an_answer_that_is_no_success_is_refused(server):
+    assert refusal(server.url("/none")).endswith("/none cannot be fetched: 404 'Not Found'")
+
+
+def test_an_answer_over_the_size_limit_is_refused(server):
+    server.answers["/big"] = (200, {}, bytes(1000))
+    exact = remote.Rules(hosts=ALLOWED.hosts, size=1000)
+    assert len(remote.fetch(server.url("/big"), exact)) == 1000
+    message = refusal(server.url("/big"), remote.Rules(hosts=ALLOWED.hosts, size=999))
+    assert "it has more than 999 bytes" in message
+
+
+def test_an_answer_that_ends_too_early_is_refused(server):
+    server.answers["/cut"] = (200, {"Content-Length": "10"}, b"abc")
+    assert "cannot be fetched: IncompleteRead" in refusal(server.url("/cut"))
+
+
+@pytest.mark.parametrize("sent", [b"", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.0 200 OK\r\n\r\nabc"])
+def test_a_server_that_stops_in_the_middle_is_given_up(sent):
+    with socket.create_server((HERE, 0)) as silent:
+        url = f"http://{HERE}:{silent.getsockname()[1]}/x"
+        done = threading.Event()
+
+        def answer() -> None:
+            with silent.accept()[0] as connection:
+                connection.sendall(sent)
+                done.wait()
+
+        answering = threading.Thread(target=answer)
+        answering.start()
+        message = refusal(url, remote.Rules(hosts=ALLOWED.hosts, seconds=0.3))
+        done.set()
+        answering.join()
+    assert message.endswith("/x cannot be fetched: not complete within 0.3 seconds")
+
+
+def test_a_server_that_answers_ever_so_slowly_is_given_up():
+    with socket.create_server((HERE, 0)) as slow:
+        url = f"http://{HERE}:{slow.getsockname()[1]}/x"
+        done = threading.Event()
+        ended = threading.Event()
+
+        def answer() -> None:
+            with slow.accept()[0] as connection, contextlib.suppress(OSError):
+                connection.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+                for _ in range(200):
+                    connection.sendall(b"x")
+                    if done.wait(0.02):
+                        return
+                ended.set()
+
+        answering = threading.Thread(target=answer)
+        answering.start()
+        message = refusal(url, remote.Rules(hosts=ALLOWED.hosts, seconds=0.3))
+        done.set()
+        answering.join()
+    assert message.endswith("/x cannot be fetched: not complete within 0.3 seconds")
+    assert not ended.is_set(), "it was listened to until it ended"
+
+
+def test_a_server_that_is_not_there_is_named():
+    with socket.create_server((HERE, 0)) as gone:
+        url = f"http://{HERE}:{gone.getsockname()[1]}/x"
+    assert refusal(url).endswith("/x cannot be fetched: Connection refused")
+
+
+# --- what is not even asked ---------------------------------------------------------------------
+
+URLS = {
+    "a scheme that is not allowed": ("ftp://example.com/a", "one of the schemes http, https"),
+    "a user name": ("https://me:hunter2@example.com/a", "with a user name in its URL"),
+    "a file": ("file:///etc/hostname", "one of the schemes http, https"),
+    "a host that is none": ("http://[::1/a", "is no valid URL"),
+    "no host": ("http:///a", "is no valid URL"),
+    "a port that is none": ("http://example.com:99999/a", "is no valid URL"),
+    "a line break": ("http://example.com/a\r\nHost: x", "is no valid URL"),
+    "a space": ("http://example.com/a b", "is no valid URL"),
+}
+
+
+@pytest.mark.parametrize(("url", "message"), URLS.values(), ids=URLS)
+def test_a_url_that_breaks_a_rule_is_refused(url, message):
+    found = refusal(url, remote.Rules())
+    assert message in found
+    assert "hunter2" not in found
+
+
+FILES = {
+    "of another host": ("file://example.com/a", "names a file of this host"),
+    "a device": ("file:///dev/zero", "there is no such regular file"),
+    "missing": ("file:///none/such", "there is no such regular file"),
+}
+
+
+@pytest.mark.parametrize(("url", "message"), FILES.values(), ids=FILES)
+def test_a_file_url_is_refused_that_names_a_file(url, message):
+    assert message in refusal(url, remote.Rules(schemes=frozenset({"file"})))
+
+
+def test_a_host_that_is_not_on_the_list_is_refused():
+    rules = remote.Rules(hosts=frozenset({"example.com"}))
+    assert "expected one of the hosts example.com" in refusal("http://example.org/a", rules)
+
+
+@pytest.mark.parametrize("host", [HERE, "localhost", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]"])
+def test_a_host_that_only_we_can_reach_is_refused_unless_it_is_on_the_list(server, host):
+    message = refusal(server.url("/a", host=host), remote.Rules())
+    assert "which is no public address" in message
+    assert server.connections == 0
+
+
+def test_every_address_of_a_host_is_judged_and_none_is_resolved_again(server, monkeypatch):
+    """A name server that gives another answer at each question gets nowhere."""
+    answers = iter([["93.184.216.34", HERE], [HERE]])
+
+    def resolve(host, port, **_):
+        kind = socket.AF_INET, socket.SOCK_STREAM, 6, ""
+        return [(*kind, (address, port)) for address in next(answers)]
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    message = refusal(server.url("/a", host="rebinds.example"), remote.Rules())
+    assert "rebinds.example is at 127.0.0.1, which is no public address" in message
+    assert server.connections == 0
+
+
+ADDRESSES = {
+    "93.184.216.34": True,
+    "2606:2800:220:1::1": True,
+    "127.0.0.1": False,
+    "127.8.8.8": False,
+    "0.0.0.0": False,
+    "10.1.2.3": False,
+    "172.16.0.1": False,
+    "192.168.1.1": False,
+    "169.254.169.254": False,
+    "100.64.0.1": False,
+    "224.0.0.1": False,
+    "255.255.255.255": False,
+    "::1": False,
+    "::": False,
+    "fe80::1%eth0": False,
+    "fd00::1": False,
+    "ff02::1": False,
+    "::ffff:10.0.0.1": False,
+    "::ffff:93.184.216.34": True,
+    "2002:7f00:1::": False,
+    "64:ff9b::7f00:1": False,
+}
+
+
+@pytest.mark.parametrize(("address", "public"), ADDRESSES.items())
+def test_an_address_is_public_or_not(address, public):
+    assert remote.is_public(address) is public
+
+
+def test_the_operators_options_become_the_rules():
+    options = Options(url_schemes=("file",), url_hosts=("h",), url_seconds=2, url_bytes=3)
+    expected = remote.Rules(frozenset({"file"}), frozenset({"h"}), 2, 3)
+    assert csar.Settings.of(options).urls == expected
