@@ -98,6 +98,8 @@ class Planning:
             dropped = whole.dropped(old.body if old else None, new.body)
             steps = self.config.config_step(new)
             live = self.live.get(key)
+            if steps and live is not None and self.instance_id:
+                self.refuse_foreign(key, old, live)
             if steps:
                 yield replace(steps[0], whole=True, dropped=dropped)
             elif live is not None:

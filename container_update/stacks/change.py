@@ -314,7 +314,7 @@ class StackInstance:
             objects = "; ".join(f"{result.step.title}: {result.message}" for result in could_not)
             raise StackUndoIncompleteError(
                 f"Operation {execution.record.operation} could not be undone: {objects}. Mend "
-                "these, then run container-update rollback again",
+                "these, then run the same change with --rollback again",
                 outcome,
             )
         journal.remove()

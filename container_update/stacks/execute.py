@@ -182,7 +182,7 @@ class Execution:
             if page is None or page["stack_status"].startswith("DELETE"):
                 raise NoWayBackError(
                     f"the old stack {step.stack} is being deleted or gone: there is no way back "
-                    "any more, run container-update resume"
+                    "any more, run the same change again to finish it"
                 )
 
     def _undo(self, step: Step, *, was_coordinated: bool) -> str:
@@ -224,24 +224,22 @@ class Execution:
         """The error of a step, after the undo where there is one."""
         step = self.record.plan.steps[number]
         if step.action is Action.DELETE:
-            return self._left(
-                step,
-                cause,
-                "The new VNF is in force, of the old one something is left: mend it, then run "
-                "container-update resume",
+            return StackUndoIncompleteError(
+                f"{step.title}: {cause}. The new VNF is in force, of the old one something is "
+                "left: mend it, then run the same change again",
+                self._left(step, cause),
             )
         if self._leave_failed or self._stop.leave:
-            return self._left(step, cause, "It is left as it is for a resume or a rollback")
+            return StackChangeFailedError(
+                f"{step.title}: {step.action.value}: {cause}. It is left as it is: run the same "
+                "change again, or undo it",
+                self._left(step, cause),
+            )
         return self.give_up(f"{step.title}: {step.action.value}: {cause}", step)
 
-    def _left(
-        self, step: Step, cause: ContainerUpdateError, ending: str
-    ) -> StackUndoIncompleteError:
+    def _left(self, step: Step, cause: ContainerUpdateError) -> StackOutcome:
         failed = self._told(Result(step, StepState.FAILED, str(cause)))
-        return StackUndoIncompleteError(
-            f"{step.title}: {step.action.value}: {cause}. {ending}",
-            StackOutcome(self.record.plan, (*self.results, failed)),
-        )
+        return StackOutcome(self.record.plan, (*self.results, failed))
 
     def give_up(self, cause: str, failed: Step | None = None) -> StackChangeFailedError:
         """Undo everything because of *cause*; the error that tells it."""
@@ -250,7 +248,8 @@ class Execution:
             results = self.undo()
         except ClusterError as error:
             return StackUndoIncompleteError(
-                f"{cause}. Nothing could be put back: {error}. Run container-update rollback later",
+                f"{cause}. Nothing could be put back: {error}. Run the same change with "
+                "--rollback later",
                 StackOutcome(plan, self.results),
             )
         outcome = StackOutcome(
@@ -265,7 +264,7 @@ class Execution:
             objects = "; ".join(f"{result.step.title}: {result.message}" for result in could_not)
             return StackUndoIncompleteError(
                 f"{cause}. Not everything could be put back: {objects}. Mend these, then run "
-                "container-update rollback",
+                "the same change with --rollback",
                 outcome,
             )
         self._journal.remove()

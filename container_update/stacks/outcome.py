@@ -74,6 +74,6 @@ class StackChangeFailedError(ContainerUpdateError):
 
 class StackUndoIncompleteError(StackChangeFailedError):
     """The same, and not everything could be put back or finished: the journal is kept for
-    another ``resume`` or ``rollback``."""
+    another run, or a rollback."""
 
     exit_status = 8

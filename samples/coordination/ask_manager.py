@@ -51,15 +51,16 @@ class Manager:
     ) -> tuple[int, Any, dict[str, Any]]:
         data = None if body is None else json.dumps(body).encode()
         headers = {"Content-Type": "application/json", "Version": "1.0.0"}
-        request = urllib.request.Request(url, data, headers, method=method)
+        request = urllib.request.Request(url, data, headers, method=method)  # noqa: S310
         while True:
             try:
-                with urllib.request.urlopen(request, timeout=30) as answer:
+                with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310
                     content = answer.read()
                     return answer.status, answer.headers, json.loads(content or b"{}")
             except urllib.error.HTTPError as error:
                 if error.code != 503:  # busy: the standard has it ask again
-                    raise SystemExit(f"{method} {url}: the manager answered {error.code}") from error
+                    what = f"{method} {url}: the manager answered {error.code}"
+                    raise SystemExit(what) from error
                 self._wait(error.headers)
             except urllib.error.URLError as error:
                 raise SystemExit(f"{method} {url}: {error.reason}") from error
@@ -74,7 +75,7 @@ class Manager:
 
 def main() -> None:
     """Ask; end with status 0 only if the manager says that the change goes on."""
-    context = pickle.load(sys.stdin.buffer)
+    context = pickle.load(sys.stdin.buffer)  # noqa: S301, from the process that runs this one
     vnf = context["coordination"]
     params = context["request"].get("additionalParams") or {}
     result = Manager(str(params.get("lcmcoord-url", ""))).coordinate(

@@ -15,11 +15,12 @@ import os
 import re
 import signal
 import tempfile
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 
 from container_update.cluster import connect
@@ -244,8 +245,8 @@ class Play:
         effect = {"before": faults.call_before, "after": faults.call_after}[when](victim.kill)
         problems, _ = self._under_fault(effect, victim.run)
         yield from problems
-        if not victim.is_killed:
-            yield "the updater survived"
+        if victim.end != -signal.SIGKILL:
+            yield f"the updater was not killed: it ended with {victim.end}"
         self.lab.expire_leases(self.namespace)
         try:
             outcome = self.lab.instance(self.namespace).recover(back=then == "rollback")
@@ -281,6 +282,10 @@ class Play:
         return self.checker.differences(expected, as_before=expected is OLD)
 
 
+_ONE_AT_A_TIME = threading.Lock()
+"""Starting a process asks for the end of the others too, and an end can be asked for only once."""
+
+
 @dataclass
 class Victim:
     """An update in a process of its own, to be killed."""
@@ -295,17 +300,19 @@ class Victim:
         self._go = here
         arguments = (there, self.lab.kubeconfig, self.request)
         self._process = context.Process(target=_live, args=arguments)
-        self._process.start()
+        with _ONE_AT_A_TIME:
+            self._process.start()
 
     def run(self) -> None:
         """Let it run until it ends, one way or the other."""
         self._go.send("go")
-        self._process.join(30)
+        wait([self._process.sentinel], 30)
 
     @property
-    def is_killed(self) -> bool:
-        """It did not end by itself."""
-        return self._process.exitcode == -signal.SIGKILL
+    def end(self) -> int | None:
+        """Its exit status, None while it lives."""
+        with _ONE_AT_A_TIME:
+            return self._process.exitcode
 
     def kill(self) -> None:
         """kill -9."""

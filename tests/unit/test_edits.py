@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -215,6 +216,10 @@ STATES: dict[str, tuple[Step, Json, bool, bool, bool]] = {
     "configuration with another label": (
         STEP, live(config_map(data={"a": "1"}), version="9", labels={"x": "y"}), False, True, True,
     ),
+    "the content as wanted without the manifest's labels": (
+        config_step(config_map(data={"a": "2"}, metadata={"labels": {"v": "2"}}), BEFORE),
+        live(config_map(data={"a": "2"})), True, False, False,
+    ),
     "a workload as before": (IMAGES, deployment(), False, True, True),
     "a workload with the new image": (IMAGES, changed({"c": "app:2"}), True, False, False),
     "a workload with another image of somebody": (
@@ -244,6 +249,72 @@ def test_a_step_knows_whether_it_was_done_undone_or_overtaken(
     assert edits.is_applied(step, now) is applied
     assert edits.is_restored(step, now) is restored
     assert edits.is_untouched(step, now) is untouched
+
+
+NONE_OF = {
+    "nothing of it": (DIGEST, changed({}), True),
+    "another image and another digest": (DIGEST, changed({"c": "app:3"}, "other"), True),
+    "its image": (DIGEST, changed({"c": "app:2"}), False),
+    "its digest": (DIGEST, changed({}, "new"), False),
+    "one of its two images": (
+        workload_step(deployment(), {"c": "app:2", "i": "init:2"}), changed({"i": "init:2"}), False,
+    ),
+    "nothing of a step without digest": (IMAGES, changed({}), True),
+    "no image where the step has no digest": (IMAGES, changed({}, "new"), True),
+    "no digest where the step has no image": (ONLY_DIGEST, changed({"c": "app:2"}), True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("step", "now", "none"), NONE_OF.values(), ids=NONE_OF.keys())
+def test_a_workload_has_nothing_of_a_step_or_it_has(step: Step, now: Json, none: bool) -> None:
+    assert edits.is_none_of(step, now) is none
+
+
+def test_what_a_step_wrote_is_its_own_only_where_all_of_it_is_there() -> None:
+    assert edits.is_ours(DIGEST, changed({"c": "app:2"}, "new")) is True
+    assert edits.is_ours(DIGEST, changed({"c": "app:2"})) is False
+    assert edits.is_ours(STEP, live(config_map(data={"a": "2"}))) is True
+    assert edits.is_ours(STEP, BEFORE) is False
+
+
+# --- configuration whose labels count too -------------------------------------------------------
+
+LABELLED = live(config_map(data={"a": "1"}), labels={"v": "1", "old": "1"})
+WHOLE = replace(
+    config_step(config_map(data={"a": "2"}, metadata={"labels": {"v": "2"}}), LABELLED),
+    whole=True,
+    dropped=(("labels", "old"), ("annotations", "never there")),
+)
+LABELS: dict[str, tuple[str, dict[str, str], bool, bool]] = {
+    "as before": ("1", {"v": "1", "old": "1"}, False, True),
+    "as wanted": ("2", {"v": "2"}, True, False),
+    "as wanted, beside a label of others": ("2", {"v": "2", "theirs": "3"}, True, False),
+    "the content without the labels": ("2", {}, False, False),
+    "the content with the old labels": ("2", {"v": "1", "old": "1"}, False, False),
+    "a label that was to go is there": ("2", {"v": "2", "old": "1"}, False, False),
+    "the labels without the content": ("1", {"v": "2"}, False, False),
+}
+
+
+@pytest.mark.parametrize(
+    ("value", "labels", "applied", "restored"), LABELS.values(), ids=LABELS.keys()
+)
+def test_configuration_that_takes_effect_as_a_whole_is_judged_with_its_labels(
+    value: str, labels: dict[str, str], applied: bool, restored: bool
+) -> None:
+    now = live(config_map(data={"a": value}), labels=labels)
+    assert edits.is_applied(WHOLE, now) is applied
+    assert edits.is_ours(WHOLE, now) is applied
+    assert edits.is_restored(WHOLE, now) is restored
+    assert edits.is_untouched(WHOLE, now) is restored
+
+
+def test_labels_that_only_the_old_manifest_had_go_and_come_back() -> None:
+    after = edits.desired(WHOLE, LABELLED)
+    assert after["metadata"]["labels"] == {"v": "2"}
+    again = edits.restored(WHOLE, after)
+    assert again["metadata"]["labels"] == {"v": "1", "old": "1"}
+    assert not again["metadata"].get("annotations")
 
 
 # --- new objects --------------------------------------------------------------------------------

@@ -562,7 +562,7 @@ def test_the_digest_is_another_for_other_objects_that_changed() -> None:
 # --- refused ------------------------------------------------------------------------------------
 
 DELETING = {"deletionTimestamp": "2026-01-01T00:00:00Z"}
-OTHERS = {"labels": {"tacker_vnf_instance_id": "theirs"}}
+OTHERS: dict[str, Any] = {"labels": {"tacker_vnf_instance_id": "theirs"}}
 OURS = {"labels": {"tacker_vnf_instance_id": "ours"}}
 UNFIT: dict[str, tuple[dict[str, Any], dict[str, Any], dict[str, Any], list[str]]] = {
     "a workload that is being deleted": ({}, DELETING, {}, ["Deployment ns/w: is being deleted"]),

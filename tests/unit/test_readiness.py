@@ -484,12 +484,49 @@ def test_pods_are_replaced_in_turn(
 
 
 def test_a_statefulset_that_waits_for_deletions_takes_turns_too() -> None:
-    strategy = {"updateStrategy": {"type": "OnDelete"}}
+    strategy: dict[str, Any] = {"updateStrategy": {"type": "OnDelete"}}
     before = baseline(*OLD_UIDS, allowed="old0 old1")
     live = workload("StatefulSet", replicas(3, 0, 3), **strategy)
     assert judge(live, OLD, before) == (PROGRESSING, "0 of 1 pods are updated")
     live = workload("StatefulSet", replicas(3, 1, 3), **strategy)
     assert judge(live, [*OLD[:2], NEW[2]], before) == (DONE, "")
+
+
+# --- complete, whatever its pods' age -----------------------------------------------------------
+
+THERE: dict[str, tuple[Json, list[Json], Verdict]] = {
+    "all pods are there, Ready or not": (
+        workload("StatefulSet", {}), [O1, starting("n1"), bad("n2")], (DONE, ""),
+    ),
+    "one more than wanted is there": (workload("StatefulSet", {}), [O1, O2, O3, N1], (DONE, "")),
+    "one is missing": (
+        workload("StatefulSet", {}), [O1, O2], (PROGRESSING, "2 of 3 pods are there"),
+    ),
+    "one is being deleted": (
+        workload("StatefulSet", {}), [O1, O2, LEAVING], (PROGRESSING, "2 of 3 pods are there"),
+    ),
+    "one has ended": (
+        workload("StatefulSet", {}), [O1, O2, pod("o3", phase="Failed")],
+        (PROGRESSING, "2 of 3 pods are there"),
+    ),
+    "the controller has not looked yet": (
+        workload("StatefulSet", {"observedGeneration": 1}), [O1, O2, O3],
+        (PROGRESSING, "its controller has not seen the change yet"),
+    ),
+    "a DaemonSet has one on each node": (
+        workload("DaemonSet", {"desiredNumberScheduled": 2}, replicas=9), [O1, O2], (DONE, ""),
+    ),
+    "a DaemonSet lacks one": (
+        workload("DaemonSet", {"desiredNumberScheduled": 2}), [O1],
+        (PROGRESSING, "1 of 2 pods are there"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("live", "pods", "expected"), THERE.values(), ids=THERE.keys())
+def test_a_workload_is_complete_when(live: Json, pods: list[Json], expected: Verdict) -> None:
+    found = readiness.complete(live, pods)
+    assert (found.state, found.message) == expected
 
 
 # --- pods ---------------------------------------------------------------------------------------
@@ -785,3 +822,48 @@ def test_a_baseline_is_of_pods_and_of_the_containers_to_restart() -> None:
     assert Baseline.of([first, O1]) == Baseline(frozenset({"p", "o1"}), {})
     assert Baseline.of([first], ("b",)) == Baseline(frozenset({"p"}), {"b": 3})
     assert Baseline.of([]) == Baseline()
+
+
+# --- Services -----------------------------------------------------------------------------------
+
+
+def _served(*uids: str, ready: bool = True) -> dict[str, Any]:
+    return {
+        "metadata": {"labels": {"kubernetes.io/service-name": "s"}},
+        "endpoints": [{"conditions": {"ready": ready}, "targetRef": {"uid": u}} for u in uids],
+    }
+
+
+def _behind(uid: str, ready: bool = True, **labels: str) -> dict[str, Any]:
+    status = {"conditions": [{"type": "Ready", "status": str(ready)}]}
+    return {"metadata": {"uid": uid, "labels": labels or {"app": "w"}}, "status": status}
+
+
+_TWO = [_behind("a"), _behind("b")]
+
+
+@pytest.mark.parametrize(
+    ("slices", "pods", "old", "says"),
+    [
+        pytest.param([_served("a", "b")], _TWO, (), "", id="all there"),
+        pytest.param([_served("a"), _served("b")], _TWO, (), "", id="in two slices"),
+        pytest.param([_served("a")], _TWO, (), "1 ready pods get no traffic", id="one missing"),
+        pytest.param([_served("a", "b", "c")], _TWO, (), "1 other pods still", id="one too many"),
+        pytest.param([_served("a", "b", "c")], _TWO, ("c",), "1 old pods still", id="an old one"),
+        pytest.param([_served("a", "b", ready=False)], _TWO, (), "2 ready pods", id="not ready"),
+        pytest.param([], [_behind("a", app="other")], (), "", id="selects nobody"),
+        pytest.param([], [_behind("a", ready=False)], (), "", id="nobody is ready"),
+    ],
+)
+def test_a_service_is_done_when_its_endpoints_are_the_ready_pods_it_selects(
+    slices: list[Any], pods: list[Any], old: tuple[str, ...], says: str
+) -> None:
+    live = {"metadata": {"name": "s"}, "spec": {"selector": {"app": "w"}}}
+    found = readiness.service(live, slices, pods, frozenset(old))
+    assert found.message.startswith(says)
+    assert (found.state is State.DONE) is not bool(says)
+
+
+def test_a_service_without_a_selector_is_not_waited_for() -> None:
+    live = {"metadata": {"name": "s"}, "spec": {}}
+    assert readiness.service(live, [_served("x")], [], frozenset({"x"})).state is State.DONE

@@ -8,14 +8,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 
 from container_update.change_vnfpkg.request import UpgradeType
+from container_update.cluster import connect
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite
 from tests.functional.change_vnfpkg.site import ContractSite
 from tests.functional.conftest import OPTIONS
 
 CHANGE_OPTIONS = replace(OPTIONS, drain_seconds=0.1, coordination_seconds=20)
 
+
+RIGHTS = Path(__file__).parents[3] / "samples/rbac/change-vnfpkg.yaml"
 
 STRATEGIES = [(vim, kind) for vim in ("kubernetes", "openstack") for kind in UpgradeType]
 
@@ -33,13 +37,16 @@ def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ContractSit
 def kubernetes_site(
     kind: UpgradeType, request: pytest.FixtureRequest, folder: Path
 ) -> Iterator[ContractSite]:
-    """In a namespace of the cluster."""
+    """In a namespace of the cluster, with no more rights than samples/rbac says."""
     admin = request.getfixturevalue("admin")
     namespace = request.getfixturevalue("namespace")
-    kubeconfig = request.getfixturevalue("admin_kubeconfig")
-    yield KubernetesContractSite(
-        kind, admin, admin, namespace, folder, CHANGE_OPTIONS, kubeconfig=kubeconfig
-    )
+    kubeconfig = request.getfixturevalue("kubeconfig")
+    for body in yaml.safe_load_all(RIGHTS.read_text().replace("my-cnf", namespace)):
+        admin.create(body)
+    with connect(kubeconfig, options=CHANGE_OPTIONS) as cluster:
+        yield KubernetesContractSite(
+            kind, admin, cluster, namespace, folder, CHANGE_OPTIONS, kubeconfig=kubeconfig
+        )
 
 
 @contextmanager
@@ -53,7 +60,7 @@ def openstack_site(
         Trouble,
         Troubles,
     )
-    from container_update.heat import connect  # noqa: PLC0415
+    from container_update.heat import connect as connect_cloud  # noqa: PLC0415
     from tests.functional.change_vnfpkg.openstack import (  # noqa: PLC0415
         BAD_IMAGE,
         OpenStackContractSite,
@@ -67,6 +74,6 @@ def openstack_site(
     options = replace(CHANGE_OPTIONS, timeout=30, undo_timeout=30)
     with (
         EmbeddedOpenStack(troubles=Troubles(seconds=0.001, list=[missing])) as cloud,
-        connect(auth=cloud.auth(), options=options) as heat,
+        connect_cloud(auth=cloud.auth(), options=options) as heat,
     ):
         yield OpenStackContractSite(kind, heat, folder, options)

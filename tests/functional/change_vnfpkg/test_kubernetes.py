@@ -13,7 +13,12 @@ import pytest
 import yaml
 
 from container_update.change_vnfpkg.request import UpgradeType
-from container_update.errors import PlanError, UpdateFailedError
+from container_update.errors import (
+    ClusterError,
+    ContainerUpdateError,
+    PlanError,
+    UpdateFailedError,
+)
 from container_update.model import UpdateRequest
 from container_update.update import update
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
@@ -85,7 +90,8 @@ def test_other_objects_are_created_changed_and_deleted(site: Site) -> None:
     site.change(V2)
     assert site.get("policy", "PodDisruptionBudget", "web")["spec"]["minAvailable"] == 0
     assert site.get("", "ConfigMap", "cm")["data"] == {"setting": "x"}
-    assert [body["metadata"]["name"] for body in site.objects("", "ServiceAccount")] == ["default"]
+    accounts = {body["metadata"]["name"] for body in site.objects("", "ServiceAccount")}
+    assert "sa" not in accounts
 
 
 def test_deleted_objects_come_again_when_the_change_fails_after_all(site: Site) -> None:
@@ -113,8 +119,6 @@ class _Refusing:
         return getattr(self._cluster, name)
 
     def delete(self, key: Any, *, uid: str | None = None) -> None:
-        from container_update.errors import ClusterError  # noqa: PLC0415
-
         if (key.kind, key.name) == ("ConfigMap", "b"):
             raise ClusterError("delete ConfigMap b: the API server answered 403", status=403)
         self._cluster.delete(key, uid=uid)
@@ -497,3 +501,69 @@ def test_a_paused_deployment_is_refused(site: Site) -> None:
     site.admin.replace(deployment)
     with pytest.raises(PlanError, match="is paused"):
         site.change(V2)
+
+
+# --- an API server in trouble -------------------------------------------------------------------
+
+
+class _Troubled:
+    """A cluster that answers one request that writes badly; the others well."""
+
+    def __init__(self, cluster: Any, number: int, trouble: str) -> None:
+        self._cluster = cluster
+        self._left = number
+        self._trouble = trouble
+        self._counting = threading.Lock()
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._cluster, name)
+        if name not in ("create", "replace", "delete"):
+            return found
+
+        def call(*args: Any, **more: Any) -> Any:
+            with self._counting:
+                self._left -= 1
+                is_it = self._left == 0
+            if not is_it:
+                return found(*args, **more)
+            if self._trouble == "the answer is lost":
+                found(*args, **more)
+                raise ClusterError(f"{name}: the connection broke", transient=True)
+            if self._trouble == "overloaded":
+                raise ClusterError(f"{name}: answered 503", status=503, transient=True)
+            raise ClusterError(f"{name}: answered 403 Forbidden", status=403)
+
+        return call
+
+
+@pytest.mark.parametrize(
+    ("trouble", "number"),
+    [
+        *(("the answer is lost", number) for number in range(1, 13)),
+        *(("overloaded", number) for number in (2, 5, 8)),
+    ],
+)
+def test_a_request_that_is_sent_again_does_no_harm(site: Site, trouble: str, number: int) -> None:
+    site.instantiate(V1)
+    cluster = site.cluster
+    site.cluster = _Troubled(cluster, number, trouble)  # type: ignore[assignment]
+    site.change(V2)
+    site.cluster = cluster
+    assert site.is_at("v2")
+
+
+@pytest.mark.parametrize("number", range(1, 11))
+def test_a_request_that_is_refused_for_good_leaves_everything_as_it_was(
+    site: Site, number: int
+) -> None:
+    site.instantiate(V1)
+    cluster = site.cluster
+    site.cluster = _Troubled(cluster, number, "forbidden")  # type: ignore[assignment]
+    try:
+        site.change(V2)
+        expected = "v2"  # the request was not needed for the promise: a lock or journal given back
+    except ContainerUpdateError:
+        expected = "v1"
+    site.cluster = cluster
+    assert site.running() == {"VDU1": {expected}, "VDU2": {expected}}
+    assert site.serving() == {expected}

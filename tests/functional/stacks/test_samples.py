@@ -261,3 +261,24 @@ def test_a_rolling_update_looks_at_each_server_which_keeps_its_id_and_address(
 def test_the_packages_scripts_are_those_of_the_samples(copy: str) -> None:
     (path,) = (SAMPLES / copy).glob("*.py")
     assert path.read_text() == (SCRIPTS / path.name).read_text()
+
+
+def test_a_change_that_was_left_is_shown_and_rolled_back_with_the_requests_scripts(
+    cloud: EmbeddedOpenStack, heat: Heat, tmp_path: Path
+) -> None:
+    with sample("07-openstack-rolling", tmp_path, heat) as folder:
+        before = live.body_of(heat, STACK)
+        fails = folder / "after" / "Scripts" / "fails.py"
+        fails.write_text("import sys; sys.exit('it does not answer')")
+        script = ("--coordinate-new", "Scripts/fails.py")
+        status, _ = run(cloud, folder, *script, "--leave-failed")
+        assert status == FAILED
+        out = io.StringIO()
+        assert main(["status", "--os-cloud", "embedded", "--stack", STACK], out) == DONE
+        assert "RollingUpdate of stack vnf-sample" in out.getvalue()
+        assert run(cloud, folder, "--rollback")[0] == DONE
+        assert live.body_of(heat, STACK) == before
+        assert [page["stack_name"] for page in heat.stacks()] == [STACK]
+        assert run(cloud, folder, "--rollback")[0] == NOTHING_TO_DO
+        out = io.StringIO()
+        assert main(["status", "--os-cloud", "embedded", "--stack", STACK], out) == NOTHING_TO_DO

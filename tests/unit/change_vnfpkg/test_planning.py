@@ -1,0 +1,354 @@
+"""What a change of the package decides, from two packages and what is live; no cluster."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from container_update import whole
+from container_update.aliases import NAME_ANNOTATION
+from container_update.change_vnfpkg.blue_green_plan import BlueGreenPlanning
+from container_update.change_vnfpkg.packages import Packages
+from container_update.change_vnfpkg.planning import Planning
+from container_update.change_vnfpkg.rolling_plan import RollingPlanning
+from container_update.change_vnfpkg.selectors import RELEASE_LABEL
+from container_update.errors import PlanError
+from container_update.model import (
+    INSTANCE_LABEL,
+    Action,
+    Json,
+    Manifest,
+    ObjectKey,
+    Plan,
+    Source,
+    Stage,
+)
+
+INSTANCE = "i"
+
+
+def deployment(name: str = "web", image: str = "a:1", **labels: str) -> Json:
+    """A Deployment's manifest."""
+    labels = labels or {"app": "web"}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name},
+        "spec": {
+            "replicas": 2,
+            "selector": {"matchLabels": {"app": labels["app"]}},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {"containers": [{"name": "main", "image": image}]},
+            },
+        },
+    }
+
+
+def service(name: str = "web", **selector: str) -> Json:
+    """A Service's manifest."""
+    spec = {"selector": selector or {"app": "web"}, "ports": [{"port": 80}]}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": {"name": name}, "spec": spec}
+
+
+def config(name: str = "cm", **data: str) -> Json:
+    """A ConfigMap's manifest."""
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name}, "data": data}
+
+
+def manifests(bodies: Sequence[Json]) -> dict[ObjectKey, Manifest]:
+    """As a package has them."""
+    found = [Manifest(ObjectKey.of(b, "n"), b, Source(f"{b['kind']}.yaml", 1)) for b in bodies]
+    return {manifest.key: manifest for manifest in found}
+
+
+def live(bodies: Sequence[Json], label: str | None = INSTANCE) -> dict[ObjectKey, Json]:
+    """As the cluster has them, with a pod for each Deployment."""
+    found: dict[ObjectKey, Json] = {}
+    for number, body in enumerate(bodies):
+        there = copy.deepcopy(body)
+        metadata = {"namespace": "n", "uid": f"u{number}", "resourceVersion": str(number)}
+        there["metadata"].update(metadata)
+        if label:
+            there["metadata"].setdefault("labels", {})[INSTANCE_LABEL] = label
+        found[ObjectKey.of(there)] = there
+        if body["kind"] == "Deployment":
+            pod_labels = {**body["spec"]["template"]["metadata"]["labels"]}
+            pod_labels["pod-template-hash"] = f"hash{number}"
+            name = f"{body['metadata']['name']}-pod"
+            pod: Json = {"namespace": "n", "name": name, "labels": pod_labels, "uid": f"p{number}"}
+            pod["ownerReferences"] = [{"controller": True, "uid": f"rs{number}"}]
+            found[ObjectKey("", "Pod", "n", name)] = {
+                "apiVersion": "v1", "kind": "Pod", "metadata": pod, "status": {}
+            }  # fmt: skip
+    return found
+
+
+def plan(
+    kind: type[Planning],
+    old: Sequence[Json],
+    new: Sequence[Json],
+    there: dict[ObjectKey, Json] | None = None,
+    **more: Any,
+) -> Plan:
+    """The plan from one package to another."""
+    vdus = {"VDU1": "web", "VDU2": "other"}
+    packages = Packages(
+        **{
+            "old": manifests(old),
+            "new": manifests(new),
+            "old_vdus": vdus,
+            "new_vdus": vdus,
+            "vnfd_id": "new",
+            "def_files": (),
+            **more,
+        }
+    )
+    return kind(packages, live(old) if there is None else there, "n", INSTANCE).plan()
+
+
+def told(planned: Plan) -> list[str]:
+    """A plan's steps on a line each."""
+    return [f"{step.action.name} {step.key.kind} {step.key.name}" for step in planned.steps]
+
+
+OLD, NEW = deployment(), deployment(image="a:2")
+
+ROLLING: list[tuple[str, list[Json], list[Json], list[str]]] = [
+    ("nothing differs", [OLD, service(), config(a="b")], [OLD, service(), config(a="b")], []),
+    ("an image", [OLD], [NEW], ["ROLL Deployment web"]),
+    ("replicas alone", [OLD], [{**OLD, "spec": {**OLD["spec"], "replicas": 9}}], [
+        "ROLL Deployment web",  # the manifest's digest; no pod restarts for it
+    ]),
+    ("an object appears", [OLD], [OLD, service()], ["CREATE Service web"]),
+    ("an object disappears", [OLD, service()], [OLD], ["DELETE Service web"]),
+    ("configuration", [config(a="b")], [config(a="c")], ["REPLACE ConfigMap cm"]),
+    ("a Service", [OLD, service()], [OLD, service(app="web", x="y")], ["SWITCH Service web"]),
+    (
+        "everything",
+        [OLD, service(), config("gone"), deployment("other", app="other")],
+        [NEW, service(app="web", x="y"), config("new", a="b")],
+        [
+            "CREATE ConfigMap new",
+            "ROLL Deployment web",
+            "SWITCH Service web",
+            "DELETE ConfigMap gone",
+            "DELETE Deployment other",
+        ],
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "steps"), [case[1:] for case in ROLLING], ids=[case[0] for case in ROLLING]
+)
+def test_a_rolling_update_does_this(old: list[Json], new: list[Json], steps: list[str]) -> None:
+    assert told(plan(RollingPlanning, old, new)) == steps
+
+
+BLUE_GREEN: list[tuple[str, list[Json], list[Json], list[str]]] = [
+    ("nothing differs", [OLD, service()], [OLD, service()], []),
+    (
+        "one name, no label to tell them apart",
+        [OLD, service()],
+        [NEW, service()],
+        [
+            "HOLD Service web",
+            "CREATE Deployment web-*",
+            "SWITCH Service web",
+            "DELETE Deployment web",
+        ],
+    ),
+    (
+        "one name, a label with the version",
+        [deployment(app="web", v="1"), service(app="web", v="1")],
+        [deployment(image="a:2", app="web", v="2"), service(app="web", v="2")],
+        ["CREATE Deployment web-*", "SWITCH Service web", "DELETE Deployment web"],
+    ),
+    (
+        "no Service",
+        [OLD],
+        [NEW],
+        ["CREATE Deployment web-*", "DELETE Deployment web"],
+    ),
+    (
+        "one of two Deployments",
+        [OLD, deployment("other", app="other")],
+        [NEW, deployment("other", app="other")],
+        ["CREATE Deployment web-*", "DELETE Deployment web"],
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "steps"), [case[1:] for case in BLUE_GREEN], ids=[case[0] for case in BLUE_GREEN]
+)
+def test_a_blue_green_change_does_this(old: list[Json], new: list[Json], steps: list[str]) -> None:
+    found = told(plan(BlueGreenPlanning, old, new))
+    assert [
+        "CREATE Deployment web-*" if line.startswith("CREATE Deployment web-") else line
+        for line in found
+    ] == steps
+
+
+def created(planned: Plan) -> Json:
+    """The new Deployment."""
+    (step,) = [s for s in planned.steps if s.action is Action.CREATE and s.key.is_workload]
+    assert step.content is not None
+    return step.content
+
+
+def test_the_new_deployment_shares_no_pods_with_the_old_one() -> None:
+    body = created(plan(BlueGreenPlanning, [OLD], [NEW]))
+    label = body["spec"]["selector"]["matchLabels"][RELEASE_LABEL]
+    assert body["spec"]["template"]["metadata"]["labels"] == {"app": "web", RELEASE_LABEL: label}
+    assert body["metadata"]["name"] == f"web-{label}"
+    assert body["metadata"]["annotations"][NAME_ANNOTATION] == "web"
+
+
+def test_a_derived_name_is_cut_to_what_a_label_can_hold() -> None:
+    name = "w" * 63
+    body = created(plan(BlueGreenPlanning, [deployment(name)], [deployment(name, "a:2")]))
+    assert len(body["metadata"]["name"]) == 63
+    assert body["metadata"]["name"] != name
+
+
+def test_a_name_of_the_new_package_is_taken_as_it_is() -> None:
+    new = deployment("web-2", "a:2", app="web-2")
+    planned = plan(
+        BlueGreenPlanning,
+        [OLD, service()],
+        [new, service(app="web-2")],
+        new_vdus={"VDU1": "web-2"},
+    )
+    assert told(planned) == [
+        "CREATE Deployment web-2",
+        "SWITCH Service web",
+        "DELETE Deployment web",
+    ]
+    assert RELEASE_LABEL not in created(planned)["spec"]["selector"]["matchLabels"]
+
+
+def test_as_many_replicas_as_there_are_now() -> None:
+    there = live([OLD])
+    there[ObjectKey("apps", "Deployment", "n", "web")]["spec"]["replicas"] = 0
+    assert created(plan(BlueGreenPlanning, [OLD], [NEW], there))["spec"]["replicas"] == 0
+
+
+def test_a_held_service_is_switched_from_where_it_is_held() -> None:
+    planned = plan(BlueGreenPlanning, [OLD, service()], [NEW, service()])
+    hold, switch = (s for s in planned.steps if s.key.kind == "Service")
+    assert hold.content is not None
+    assert switch.before is not None
+    held = {"app": "web", "pod-template-hash": "hash0"}
+    assert hold.content["spec"]["selector"] == held
+    assert switch.before["spec"]["selector"] == held
+
+
+def test_a_rerun_after_a_derived_name_finds_the_stand_in_and_nothing_to_do() -> None:
+    body = created(plan(BlueGreenPlanning, [OLD], [NEW]))
+    for kind in (BlueGreenPlanning, RollingPlanning):
+        assert plan(kind, [OLD], [NEW], live([body])).is_empty
+
+
+def test_the_next_change_uses_the_free_name_again() -> None:
+    body = created(plan(BlueGreenPlanning, [OLD], [NEW]))
+    again = plan(BlueGreenPlanning, [NEW], [deployment(image="a:3")], live([body]))
+    assert told(again) == [
+        "CREATE Deployment web",
+        f"DELETE Deployment {body['metadata']['name']}",
+    ]
+
+
+def test_only_chosen_vdus_change_and_the_others_are_told_of() -> None:
+    old = [OLD, deployment("other", app="other")]
+    new = [NEW, deployment("other", "a:2", app="other"), deployment("third", app="third")]
+    for kind in (RollingPlanning, BlueGreenPlanning):
+        planned = plan(kind, old, new, chosen=frozenset({"VDU1"}))
+        assert {s.key.name.partition("-")[0] for s in planned.steps} == {"web"}
+        assert [note.key.name for note in planned.notes if "vdu_params" in note.text] == ["third"]
+
+
+REFUSED: list[tuple[str, type[Planning], list[Json], list[Json], dict[str, Any], str]] = [
+    (
+        "a selector that changes in place",
+        RollingPlanning,
+        [OLD],
+        [deployment(app="else")],
+        {},
+        "a selector cannot change",
+    ),
+    (
+        "a Service that would select no new pod",
+        BlueGreenPlanning,
+        [OLD, service()],
+        [deployment(image="a:2", app="web"), service(app="nobody")],
+        {},
+        "all traffic would be lost",
+    ),
+    (
+        "a Service whose old pods are of two kinds",
+        BlueGreenPlanning,
+        [deployment(app="web", t="x"), deployment("other", app="other", t="x"), service(t="x")],
+        [
+            deployment(image="a:2", app="web", t="x"),
+            deployment("other", "a:2", app="other", t="x"),
+            service(t="x"),
+        ],
+        {},
+        "give the pod templates a label",
+    ),
+    (
+        "a Service shared with a Deployment that stays",
+        BlueGreenPlanning,
+        [deployment(app="web", t="x"), deployment("other", app="other", t="x"), service(t="x")],
+        [
+            deployment(image="a:2", app="web", t="x"),
+            deployment("other", app="other", t="x"),
+            service(t="x"),
+        ],
+        {},
+        "which does not change",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("kind", "old", "new", "more", "says"),
+    [case[1:] for case in REFUSED],
+    ids=[case[0] for case in REFUSED],
+)
+def test_what_cannot_be_is_refused_before_anything_is_written(
+    kind: type[Planning], old: list[Json], new: list[Json], more: dict[str, Any], says: str
+) -> None:
+    with pytest.raises(PlanError, match=says):
+        plan(kind, old, new, **more)
+
+
+@pytest.mark.parametrize(
+    ("label", "goes"), [(INSTANCE, True), (None, False)], ids=["this VNF's", "nobody's"]
+)
+def test_only_what_bears_this_vnf_s_label_is_deleted(label: str | None, goes: bool) -> None:
+    planned = plan(RollingPlanning, [config()], [], live([config()], label))
+    assert told(planned) == (["DELETE ConfigMap cm"] if goes else [])
+
+
+def test_another_vnf_s_object_is_refused() -> None:
+    with pytest.raises(PlanError, match="another instance"):
+        plan(RollingPlanning, [OLD], [NEW], live([OLD], "other"))
+
+
+def test_the_stages_are_in_order_and_what_goes_goes_last() -> None:
+    old, new = ROLLING[-1][1:3]
+    stages = [step.stage for step in plan(RollingPlanning, old, new).steps]
+    assert stages == sorted(stages)
+    assert stages[-1] is Stage.REMOVE
+
+
+def test_an_object_that_was_made_of_another_manifest_since_is_written_again() -> None:
+    """The last update left out what it does not touch; now all of the manifest takes effect."""
+    there = live([whole.stamped(NEW, "of another manifest")])
+    assert told(plan(RollingPlanning, [NEW], [NEW], there)) == ["ROLL Deployment web"]

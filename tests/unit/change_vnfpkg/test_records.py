@@ -1,0 +1,107 @@
+"""Which attributes of an instance change with its package, and which stay."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from container_update.change_vnfpkg.records import Records
+from container_update.model import Vnfc
+
+
+def vnfc(pod: str, vdu: str = "VDU1") -> Vnfc:
+    """A live pod."""
+    return Vnfc(vdu, pod, "default", "Deployment", "web", {"app": "web"})
+
+
+def entry(number: int, pod: str, vdu: str = "VDU1") -> dict[str, Any]:
+    """A vnfcResourceInfo."""
+    return {
+        "id": f"id-{number}",
+        "vduId": vdu,
+        "computeResource": {"resourceId": pod, "vimLevelResourceType": "Deployment"},
+        "metadata": {"kept": "yes"},
+    }
+
+
+INSTANCE = {
+    "id": "instance",
+    "vnfdId": "old",
+    "metadata": {"lcm-kubernetes-def-files": ["a.yaml"]},
+    "instantiatedVnfInfo": {
+        "vnfcResourceInfo": [entry(1, "old-1"), entry(2, "old-2"), entry(3, "stays", "VDU2")],
+        "vnfVirtualLinkResourceInfo": [{"id": "vl", "networkResource": {"resourceId": "svc-a"}}],
+        "virtualStorageResourceInfo": [{"id": "st", "storageResource": {"resourceId": "pvc-a"}}],
+    },
+}
+LIVE = (vnfc("new-1"), vnfc("new-2"), vnfc("stays", "VDU2"))
+
+
+def resources(instance: dict[str, Any]) -> list[dict[str, Any]]:
+    """The vnfcResourceInfo of an instance."""
+    found: list[dict[str, Any]] = instance["instantiatedVnfInfo"]["vnfcResourceInfo"]
+    return found
+
+
+def test_blue_green_keeps_ids_and_changes_resource_ids() -> None:
+    after = Records("new", LIVE).applied(INSTANCE)
+    assert after["vnfdId"] == "new"
+    assert [(r["id"], r["computeResource"]["resourceId"]) for r in resources(after)] == [
+        ("id-1", "new-1"),
+        ("id-2", "new-2"),
+        ("id-3", "stays"),
+    ]
+    assert all(r["metadata"] == {"kept": "yes"} for r in resources(after))
+
+
+def test_a_rolling_update_gives_new_ids_and_metadata_to_what_was_replaced() -> None:
+    after = resources(Records("new", LIVE, new_vnfc_ids=True).applied(INSTANCE))
+    assert {r["id"] for r in after} & {"id-1", "id-2", "id-3"} == {"id-3"}
+    assert len({r["id"] for r in after}) == 3
+    assert after[0]["metadata"] == {
+        "kept": "yes",
+        "name": "new-1",
+        "namespace": "default",
+        "labels": {"app": "web"},
+    }
+    assert after[2] == entry(3, "stays", "VDU2")
+
+
+def test_there_are_as_many_records_as_live_instances() -> None:
+    fewer = Records("new", (vnfc("new-1"),)).applied(INSTANCE)
+    more = Records("new", (*LIVE, vnfc("new-3"))).applied(INSTANCE)
+    assert [r["id"] for r in resources(fewer)] == ["id-1"]
+    assert len(resources(more)) == 4
+    assert resources(more)[3]["computeResource"] == {
+        "resourceId": "new-3",
+        "vimLevelResourceType": "Deployment",
+    }
+
+
+def test_connection_points_storage_and_the_instance_s_own_resource_are_renamed() -> None:
+    records = Records(
+        "new",
+        network_resources={"svc-a": "svc-b"},
+        storage_resources={"pvc-a": "pvc-b", "other": "x"},
+        instance_ref="stack-2",
+    )
+    info = records.applied(INSTANCE)["instantiatedVnfInfo"]
+    assert info["vnfVirtualLinkResourceInfo"][0]["networkResource"]["resourceId"] == "svc-b"
+    assert info["virtualStorageResourceInfo"][0]["storageResource"]["resourceId"] == "pvc-b"
+    assert info["instance_id"] == "stack-2"
+
+
+def test_the_def_files_change_only_where_the_request_names_some() -> None:
+    same, other = Records("new").applied(INSTANCE), Records("new", def_files=("b",))
+    assert same["metadata"] == INSTANCE["metadata"]
+    assert other.applied(INSTANCE)["metadata"] == {"lcm-kubernetes-def-files": ["b"]}
+    in_info = {"instantiatedVnfInfo": {"metadata": {"lcm-kubernetes-def-files": ["a"], "x": "y"}}}
+    assert other.applied(in_info)["instantiatedVnfInfo"]["metadata"] == {
+        "lcm-kubernetes-def-files": ["b"],
+        "x": "y",
+    }
+
+
+def test_the_instance_that_is_given_stays_as_it_is() -> None:
+    before = repr(INSTANCE)
+    Records("new", LIVE, new_vnfc_ids=True, def_files=("b",)).applied(INSTANCE)
+    assert repr(INSTANCE) == before

@@ -1,0 +1,208 @@
+"""What a whole manifest makes of a live object, and the way back."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from container_update import whole
+from container_update.model import Action, Json, ObjectKey, Step
+from container_update.workload import DIGEST_ANNOTATION
+
+TEMPLATE = {
+    "metadata": {"labels": {"app": "w"}, "annotations": {"theirs": "kept"}},
+    "spec": {"containers": [{"name": "main", "image": "a:1", "imagePullPolicy": "Always"}]},
+}
+LIVE: Json = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {
+        "name": "w",
+        "namespace": "n",
+        "uid": "1",
+        "resourceVersion": "5",
+        "labels": {"tacker_vnf_instance_id": "i", "old": "x"},
+    },
+    "spec": {
+        "replicas": 7,
+        "selector": {"matchLabels": {"app": "w"}},
+        "template": TEMPLATE,
+        "progressDeadlineSeconds": 600,
+    },
+    "status": {"replicas": 7},
+}
+MANIFEST: Json = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "w", "labels": {"new": "y"}},
+    "spec": {
+        "replicas": 1,
+        "selector": {"matchLabels": {"app": "w"}},
+        "template": {
+            "metadata": {"labels": {"app": "w"}},
+            "spec": {"containers": [{"name": "main", "image": "a:2"}]},
+        },
+    },
+}
+SERVICE: Json = {
+    "apiVersion": "v1",
+    "kind": "Service",
+    "metadata": {"name": "s", "namespace": "n", "uid": "2", "resourceVersion": "6"},
+    "spec": {
+        "type": "NodePort",
+        "clusterIP": "10.0.0.1",
+        "clusterIPs": ["10.0.0.1"],
+        "ipFamilies": ["IPv4"],
+        "selector": {"app": "old"},
+        "ports": [{"port": 80, "protocol": "TCP", "nodePort": 30001, "targetPort": 80}],
+    },
+}
+
+
+def step(manifest: Json = MANIFEST, live: Json = LIVE, **more: Any) -> Step:
+    """The step that makes the live object of the manifest."""
+    content = whole.stamped(manifest, whole.digest_of(manifest))
+    key = ObjectKey.of(live)
+    return Step(key, Action.ROLL, live, content, whole=True, **more)
+
+
+def service(**spec: Any) -> Json:
+    """A manifest of the Service."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "s"},
+        "spec": {"selector": {"app": "new"}, "ports": [{"port": 80}], **spec},
+    }
+
+
+def test_everything_is_the_manifest_s_but_what_the_cluster_owns() -> None:
+    wanted = whole.desired(step(), LIVE)
+    assert wanted["spec"]["replicas"] == 7
+    assert wanted["spec"]["template"]["spec"] == MANIFEST["spec"]["template"]["spec"]
+    assert "progressDeadlineSeconds" not in wanted["spec"]
+    assert wanted["metadata"]["uid"] == "1"
+    assert wanted["status"] == LIVE["status"]
+
+
+def test_labels_are_laid_over_and_those_of_the_old_manifest_alone_go() -> None:
+    old = {**MANIFEST, "metadata": {"name": "w", "labels": {"old": "x"}}}
+    wanted = whole.desired(step(dropped=whole.dropped(old, MANIFEST)), LIVE)
+    assert wanted["metadata"]["labels"] == {"tacker_vnf_instance_id": "i", "new": "y"}
+
+
+def test_annotations_of_others_on_the_pod_template_stay_so_that_nothing_restarts_for_them() -> None:
+    wanted = whole.desired(step(), LIVE)
+    assert wanted["spec"]["template"]["metadata"]["annotations"] == {"theirs": "kept"}
+    with_digest = whole.desired(step(digest="d"), LIVE)
+    annotations = with_digest["spec"]["template"]["metadata"]["annotations"]
+    assert annotations == {"theirs": "kept", DIGEST_ANNOTATION: "d"}
+
+
+def test_there_and_back_is_where_it_was() -> None:
+    old = {**MANIFEST, "metadata": {"name": "w", "labels": {"old": "x"}}}
+    there = step(dropped=whole.dropped(old, MANIFEST), digest="d")
+    written = whole.desired(there, LIVE)
+    assert whole.is_applied(there, written)
+    assert whole.is_ours(there, written)
+    assert whole.desired(there, written) is written
+    back = whole.restored(there, written)
+    assert whole.is_restored(there, back)
+    assert back == LIVE
+
+
+def test_replicas_that_changed_meanwhile_stay_on_the_way_back() -> None:
+    written = whole.desired(step(), LIVE)
+    written["spec"]["replicas"] = 3
+    assert whole.restored(step(), written)["spec"]["replicas"] == 3
+
+
+@pytest.mark.parametrize(
+    ("change", "untouched"),
+    [
+        pytest.param(lambda live: None, True, id="nothing"),
+        pytest.param(lambda live: live["spec"].update(replicas=2), True, id="replicas"),
+        pytest.param(lambda live: live["metadata"].update(labels={}), True, id="labels"),
+        pytest.param(lambda live: live.update(status={}), True, id="status"),
+        pytest.param(lambda live: live["spec"].update(paused=True), False, id="another field"),
+        pytest.param(
+            lambda live: live["spec"].update(template=MANIFEST["spec"]["template"]),
+            True,
+            id="what the step wants itself",
+        ),
+        pytest.param(lambda live: live["metadata"].update(uid="9"), False, id="made again"),
+    ],
+)
+def test_it_is_untouched_while_every_field_is_as_it_was_or_is_to_be(
+    change: Any, untouched: bool
+) -> None:
+    live = copy.deepcopy(LIVE)
+    change(live)
+    assert whole.is_untouched(step(), live) is untouched
+
+
+@pytest.mark.parametrize(
+    ("manifest", "kept"),
+    [
+        (
+            service(type="NodePort"),
+            {"clusterIP": "10.0.0.1", "ipFamilies": ["IPv4"], "nodePort": 30001},
+        ),
+        (
+            service(type="NodePort", ports=[{"port": 80, "nodePort": 30002}]),
+            {"clusterIP": "10.0.0.1", "ipFamilies": ["IPv4"], "nodePort": 30002},
+        ),
+        (service(), {"clusterIP": "10.0.0.1", "ipFamilies": ["IPv4"], "nodePort": None}),
+        (service(type="ExternalName"), {"clusterIP": None, "ipFamilies": None, "nodePort": None}),
+        (
+            service(clusterIP="None"),
+            {"clusterIP": "None", "ipFamilies": ["IPv4"], "nodePort": None},
+        ),
+    ],
+)
+def test_a_service_keeps_the_addresses_and_ports_that_the_cluster_chose(
+    manifest: Json, kept: dict[str, Any]
+) -> None:
+    spec = whole.desired(step(manifest, SERVICE), SERVICE)["spec"]
+    found = {name: spec.get(name) for name in ("clusterIP", "ipFamilies")}
+    assert {**found, "nodePort": spec["ports"][0].get("nodePort")} == kept
+    assert spec["selector"] == {"app": "new"}
+
+
+def test_a_service_that_a_script_switched_is_there_to_be_taken_back() -> None:
+    switched = copy.deepcopy(SERVICE)
+    switched["spec"]["selector"] = {"app": "new"}
+    there = step(service(), SERVICE)
+    assert whole.is_untouched(there, switched)
+    assert whole.is_ours(there, switched)
+    assert not whole.is_restored(there, switched)
+    assert whole.restored(there, switched)["spec"] == SERVICE["spec"]
+
+
+def test_a_pod_tells_by_its_configuration_digest_whether_the_step_started_it() -> None:
+    pod = {"kind": "Pod", "metadata": {"annotations": {DIGEST_ANNOTATION: "d"}}}
+    assert whole.is_applied(step(digest="d"), pod)
+    assert not whole.is_applied(step(digest="e"), pod)
+    assert not whole.is_applied(step(), pod)
+
+
+def test_an_image_that_somebody_changed_since_is_not_as_applied() -> None:
+    written = whole.desired(step(), LIVE)
+    written["spec"]["template"]["spec"]["containers"][0]["image"] = "a:3"
+    assert not whole.is_applied(step(), written)
+    assert whole.is_ours(step(), written)
+
+
+def test_two_manifests_have_two_digests_and_the_order_of_fields_has_none() -> None:
+    turned = dict(reversed(list(MANIFEST.items())))
+    assert whole.digest_of(MANIFEST) == whole.digest_of(turned)
+    assert whole.digest_of(MANIFEST) != whole.digest_of({**MANIFEST, "spec": {}})
+
+
+def test_a_step_of_another_manifest_is_not_applied() -> None:
+    written = whole.desired(step(), LIVE)
+    other = replace(step(), content=whole.stamped(MANIFEST, "another"))
+    assert not whole.is_applied(other, written)
