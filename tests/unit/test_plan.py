@@ -626,6 +626,20 @@ def test_configuration_that_would_be_added_over_another_instances_is_refused() -
         planned([A1], [A1, secret()], [live(A1), live(secret(data={"a": "2"}), **OTHERS)], "ours")
 
 
+def test_new_configuration_that_somebody_elses_object_stands_in_the_way_of_is_refused() -> None:
+    other = secret(data={"a": "2"})
+    with pytest.raises(PlanError, match=r"Secret ns/sec \(f.yaml:11\) is new in the package"):
+        planned([A1], [A1, secret()], [live(A1), live(other)], "ours")
+    ours: dict[str, Any] = {"labels": {"tacker_vnf_instance_id": "ours"}}
+    for cluster, instance_id, steps in (
+        ([live(A1), live(other, **ours)], "ours", 1),
+        ([live(A1), live(other)], None, 1),
+        ([live(A1), live(secret())], "ours", 0),
+        ([live(A1)], "ours", 1),
+    ):
+        assert len(planned([A1], [A1, secret()], cluster, instance_id).steps) == steps
+
+
 def test_a_paused_daemonset_does_not_exist() -> None:
     body = build.workload("DaemonSet", USES_A, paused=True)
     assert restarts(plan_for(body, body, config=(A1, A2)))
