@@ -126,7 +126,7 @@ class World:
     """What happens to which request."""
 
     def files(self, moment: str) -> Files:
-        parts = (*self.configs, *self.works)
+        parts: tuple[Config | Work, ...] = (*self.configs, *self.works)
         return {part.name: part.manifest(getattr(part, moment)) for part in parts}
 
     @property

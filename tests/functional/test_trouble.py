@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from aiohttp import web
@@ -167,7 +168,7 @@ def test_an_eviction_that_meets_a_conflict_is_asked_for_again(lab: Lab, checker:
 # --- told, and undone ---------------------------------------------------------------------------
 
 
-def failure(lab: Lab, checker: Checker, files: dict[str, str], **options: float) -> str:
+def failure(lab: Lab, checker: Checker, files: dict[str, str], **options: Any) -> str:
     with pytest.raises(UpdateFailedError) as raised:
         lab.update(
             lab.request(checker.namespace, OLD_FILES, files), options=replace(OPTIONS, **options)
