@@ -214,9 +214,9 @@ def _stopped_by_signals(leave: bool) -> Iterator[Stop]:
         if stop:
             os._exit(128 + number)
         name = signal.Signals(number).name
+        stop.request(f"by {name}", leave=leave)  # first: who reads the line may signal again
         ending = "leaving it for resume" if leave else "undoing"
         os.write(2, f"container-update: {name}: {ending}; again to leave at once\n".encode())
-        stop.request(f"by {name}", leave=leave)
 
     numbers = (signal.SIGINT, signal.SIGTERM)
     before = [signal.signal(number, handle) for number in numbers]

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import IO, Any
 from urllib.parse import quote
 
-from container_update import archive
+from container_update import archive, csar
 from container_update.change_vnfpkg import coordination_runner
 from container_update.change_vnfpkg.request import ScriptName, VduParams, secrets_in
 from container_update.change_vnfpkg.strategy import Order, Strategy, Target
@@ -138,9 +138,16 @@ class Coordination:
     ) -> ScriptReport:
         with tempfile.TemporaryDirectory(prefix="container-update-script-") as name:
             folder = Path(name)
+            self._check_hash(script)
             _copy_package(self.order.new, folder / "package")
             context = self._context(which, target, folder / "package")
             return self._process(script, which, target, folder, context)
+
+    def _check_hash(self, script: ScriptName) -> None:
+        """PackageError where the script is not what the package's metadata lists."""
+        settings = csar.Settings.of(self.order.options)
+        with csar.open_package(self.order.new, settings=settings) as package:
+            package.read(script.path)
 
     def _script(self, which: str) -> ScriptName | None:
         request = self.order.request

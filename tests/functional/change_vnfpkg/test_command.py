@@ -1,0 +1,131 @@
+"""``container-update change-vnfpkg`` as its user types it."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from container_update import csar_build
+from container_update.change_vnfpkg.request import UpgradeType
+from container_update.cli import main
+from tests.functional.change_vnfpkg.conftest import kubernetes_site
+from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite
+from tests.functional.change_vnfpkg.site import BROKEN, INSTANCE, V1, V2, ContractSite, Release
+
+FAILS = {"Scripts/new.py": "import sys; sys.exit('the peer said no')"}
+SPEAKS = {"Scripts/new.py": "print('the peer said yes')"}
+
+
+@pytest.fixture
+def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ContractSite]:
+    """A VNF to be changed Blue-Green."""
+    with kubernetes_site(UpgradeType.BLUE_GREEN, request, tmp_path) as made:
+        made.instantiate(V1)
+        yield made
+
+
+def run(site: KubernetesContractSite, command: str, *arguments: str) -> tuple[int, str]:
+    """Type a command about the VNF; its exit status and what it shows."""
+    out = io.StringIO()
+    where = ["-n", site.namespace, "--kubeconfig", site.kubeconfig, "--instance-id", INSTANCE]
+    options = ["--grace-period", "0.5", "--drain-seconds", "0.1"]
+    return main([command, *arguments, *where, *options], out), out.getvalue()
+
+
+def change(site: KubernetesContractSite, release: Release = V2, *arguments: str) -> tuple[int, str]:
+    """Type a change to a release."""
+    kind = ["--upgrade-type", "blue-green"]
+    return run(site, "change-vnfpkg", site.old, site.package(release), *kind, *arguments)
+
+
+def test_a_plan_is_shown_and_nothing_is_written(site: KubernetesContractSite) -> None:
+    status, text = change(site, V2, "--plan")
+    assert status == 3
+    assert text.index("Workloads:") < text.index("when the new pods are ready") < text.index("Last")
+    assert site.is_at("v1")
+
+
+def test_plan_steps_scripts_and_sum_are_shown_in_this_order(site: KubernetesContractSite) -> None:
+    release = replace(V2, scripts=SPEAKS)
+    status, text = change(site, release, "--coordinate-new", "Scripts/new.py")
+    assert status == 0
+    places = [text.index(t) for t in ("Workloads:", "done: ", "the peer said yes", "Changed in")]
+    assert places == sorted(places)
+    assert change(site)[0] == 2
+
+
+def test_json_is_for_programs_and_the_records_go_into_a_file(
+    site: KubernetesContractSite, tmp_path: Path
+) -> None:
+    instance, records = tmp_path / "instance.json", tmp_path / "records.json"
+    instance.write_text(json.dumps(site.instance_record()))
+    files = ["--instance", str(instance), "--records", str(records)]
+    status, text = change(site, V2, "-o", "json", *files)
+    body: dict[str, Any] = json.loads(text)
+    assert status == 0
+    assert body["vnfdId"] == "vnfd-v2"
+    assert set(body["resourceNames"]) == {"web", "worker"}
+    after = json.loads(records.read_text())
+    found = after["instantiatedVnfInfo"]["vnfcResourceInfo"]
+    pods = {resource["computeResource"]["resourceId"] for resource in found}
+    assert pods == site.instances("VDU1") | site.instances("VDU2")
+
+
+def test_a_script_that_fails_is_shown_with_what_it_said(
+    site: KubernetesContractSite, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, text = change(
+        site, replace(V2, scripts=FAILS), "--coordinate-new", "Scripts/new.py", "--vdu", "VDU1"
+    )
+    assert status == 7
+    assert "| the peer said no" in text
+    assert "status 1: the peer said no" in capsys.readouterr().err
+    assert site.is_at("v1")
+
+
+def test_a_failure_that_is_left_can_be_looked_at_and_rolled_back(
+    site: KubernetesContractSite,
+) -> None:
+    assert change(site, BROKEN, "--leave-failed")[0] == 7
+    status, text = run(site, "status")
+    assert status == 0
+    assert "create" in text
+    assert run(site, "rollback")[0] == 0
+    assert site.is_at("v1")
+    assert run(site, "rollback")[0] == 2
+
+
+def test_what_a_failing_script_left_is_finished_by_resume_when_the_script_is_mended(
+    site: KubernetesContractSite,
+) -> None:
+    package = Path(site.package(replace(V2, scripts=FAILS)))
+    arguments = ["--upgrade-type", "Blue-Green", "--coordinate-new", "Scripts/new.py"]
+    status, _ = run(site, "change-vnfpkg", site.old, str(package), *arguments, "--leave-failed")
+    assert status == 7
+    (package / "Scripts/new.py").write_text(SPEAKS["Scripts/new.py"])
+    csar_build.write_metadata(package)
+    assert run(site, "resume")[0] == 0
+    assert site.is_at("v2")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [
+        (["--upgrade-type", "Canary"], 4),
+        (["--upgrade-type", "Blue-Green", "--vdu", "VDU9"], 4),
+        (["--upgrade-type", "Blue-Green", "--request", "none.json"], 4),
+        ([], 4),
+    ],
+)
+def test_a_wrong_request_has_its_status(
+    site: KubernetesContractSite, arguments: list[str], status: int
+) -> None:
+    found, _ = run(site, "change-vnfpkg", site.old, site.package(V2), *arguments)
+    assert found == status
+    assert site.is_at("v1")
