@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from container_update import report
+from container_update import formats, report, report_html
 from container_update.config import Options
 from container_update.errors import PackageError
 from container_update.model import Outcome, Plan, StepResult
@@ -78,10 +78,10 @@ def run(
     )
 
     order = _order(parsed, options)
-    as_json = parsed.output == "json"
+    as_text = parsed.output == formats.TEXT
     if parsed.plan:
         plan = plan_change(order, site)
-        out.write((report.plan_json(plan) if as_json else report.plan_text(plan)) + "\n")
+        out.write(formats.PLAN[parsed.output](plan) + "\n")
         return NOTHING_TO_DO if plan.is_empty else CHANGES_PENDING
 
     def show(event: Plan | StepResult) -> None:
@@ -93,11 +93,11 @@ def run(
     if parsed.rollback:
         return _roll_back(order, site, scripts, out)
     try:
-        changed = change_vnfpkg(order, site, stop, (lambda _: None) if as_json else show, scripts)
+        changed = change_vnfpkg(order, site, stop, show if as_text else (lambda _: None), scripts)
     finally:
-        if not as_json:
+        if as_text:
             _show_scripts(scripts, out)
-    _show(changed, as_json, out)
+    _show(changed, parsed.output, out)
     if parsed.records is not None:
         after = changed.records.applied(dict(order.instance))
         parsed.records.write_text(json.dumps(after, indent=2) + "\n")
@@ -209,12 +209,15 @@ def _show_scripts(scripts: Coordination, out: TextIO) -> None:
         out.write(f"{script}\n")
 
 
-def _show(changed: Changed, as_json: bool, out: TextIO) -> None:
-    if as_json:
+def _show(changed: Changed, style: str, out: TextIO) -> None:
+    if style == formats.JSON:
         body = report.outcome_dict(changed.outcome)
         body["scripts"] = [script.as_dict() for script in changed.scripts]
         body["vnfdId"] = changed.records.vnfd_id
         body["resourceNames"] = dict(changed.records.resource_names)
         out.write(json.dumps(body, indent=2) + "\n")
+    elif style == formats.HTML:
+        scripts = [str(script) for script in changed.scripts]
+        out.write(report_html.outcome_html(changed.outcome, scripts=scripts) + "\n")
     elif changed.outcome.results:
         out.write(report.sum_text(changed.outcome) + "\n")

@@ -19,9 +19,9 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
-from container_update import change_command, report, stack_command
+from container_update import change_command, formats, report, stack_command
 from container_update.config import Options
-from container_update.errors import ContainerUpdateError, PackageError, UpdateFailedError
+from container_update.errors import ContainerUpdateError, PackageError
 from container_update.model import Plan, StepResult, UpdateRequest
 from container_update.stopping import Stop
 
@@ -59,14 +59,11 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
 
 
 def _report_error(error: ContainerUpdateError, parsed: argparse.Namespace, out: TextIO) -> None:
-    if getattr(parsed, "output", "text") == "json":
-        body: dict[str, Any] = {"error": type(error).__name__, "message": str(error)}
-        if isinstance(error, UpdateFailedError):
-            body["outcome"] = report.outcome_dict(error.outcome)
-        out.write(json.dumps(body, indent=2) + "\n")
-    else:
-        if isinstance(error, UpdateFailedError):
-            out.write(report.outcome_text(error.outcome) + "\n")
+    style = getattr(parsed, "output", formats.TEXT)
+    told = formats.error(error, style)
+    if told:
+        out.write(told + "\n")
+    if style != formats.JSON:
         sys.stderr.write(f"container-update: {error}\n")
 
 
@@ -105,9 +102,11 @@ def _parser() -> argparse.ArgumentParser:
         ("rollback", _rollback, "undo an update that was cut short"),
     ):
         command = commands.add_parser(name, help=text, description=text, parents=[verbose])
-        _cluster_arguments(command)
         if run is _status:
             stack_command.add_arguments(command)
+            _cluster_arguments(command, (formats.TEXT, formats.JSON))
+        else:
+            _cluster_arguments(command)
         command.set_defaults(run=run)
     _csar_commands(commands, verbose)
     command = commands.add_parser(
@@ -161,13 +160,15 @@ def _update_arguments(command: argparse.ArgumentParser) -> None:
     _cluster_arguments(command)
 
 
-def _cluster_arguments(command: argparse.ArgumentParser) -> None:
+def _cluster_arguments(
+    command: argparse.ArgumentParser, styles: Sequence[str] = formats.FORMATS
+) -> None:
     add = command.add_argument
     add("--kubeconfig", help="default: $KUBECONFIG, ~/.kube/config, else in-cluster")
     add("--context", help="of the kubeconfig")
     add("-n", "--namespace", default="default", help="for manifests that name none")
     add("--instance-id", help="the VNF instance; another one's objects are refused")
-    add("-o", "--output", choices=("text", "json"), default="text")
+    add("-o", "--output", choices=styles, default=formats.TEXT)
     add("--leave-on-signal", action="store_true",
         help="on SIGINT or SIGTERM leave the update for a resume, do not undo it")  # fmt: skip
     for option in fields(Options):
@@ -243,8 +244,7 @@ def _plan(parsed: argparse.Namespace, out: TextIO) -> int:
 
     with _connected(parsed) as cluster:
         plan = plan_update(_request(parsed), cluster, _options(parsed))
-    text = report.plan_json(plan) if parsed.output == "json" else report.plan_text(plan)
-    out.write(text + "\n")
+    out.write(formats.PLAN[parsed.output](plan) + "\n")
     return NOTHING_TO_DO if plan.is_empty else CHANGES_PENDING
 
 
@@ -258,12 +258,12 @@ def _apply(parsed: argparse.Namespace, out: TextIO) -> int:
             out.write(f"{report.result_text(event)}\n")
         out.flush()
 
-    as_json = parsed.output == "json"
+    as_text = parsed.output == formats.TEXT
     with _connected(parsed) as cluster, _stopped_by_signals(parsed.leave_on_signal) as stop:
-        progress = (lambda _: None) if as_json else show
+        progress = show if as_text else (lambda _: None)
         outcome = update(_request(parsed), cluster, _options(parsed), stop, progress)
-    if as_json:
-        out.write(report.outcome_json(outcome) + "\n")
+    if not as_text:
+        out.write(formats.OUTCOME[parsed.output](outcome) + "\n")
     elif outcome.results:
         out.write(report.sum_text(outcome) + "\n")
     return DONE if outcome.results else NOTHING_TO_DO
@@ -315,10 +315,9 @@ def _recover(parsed: argparse.Namespace, out: TextIO, *, back: bool) -> int:
         else:
             outcome = change_command.resume(parsed, instance, cluster, stop)
     if outcome is None:
-        out.write("{}\n" if parsed.output == "json" else "No update was cut short.\n")
+        out.write(formats.nothing("No update was cut short.", parsed.output) + "\n")
         return NOTHING_TO_DO
-    text = report.outcome_json if parsed.output == "json" else report.outcome_text
-    out.write(text(outcome) + "\n")
+    out.write(formats.OUTCOME[parsed.output](outcome) + "\n")
     return DONE
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from container_update.model import (
     Action,
-    Note,
     Outcome,
     Plan,
     Stage,
@@ -26,6 +25,7 @@ _SYMBOLS = {
     Action.DELETE: "-",
 }
 _RESTART = "↻"
+NOTHING_TO_DO = "Nothing to do: the cluster is as the new package says."
 _SECTIONS = {
     Stage.OBJECTS: "Other objects",
     Stage.WORKLOADS: "Restarts",
@@ -36,21 +36,44 @@ _SECTIONS = {
 
 def plan_text(plan: Plan) -> str:
     """A plan as lines: what changes, what restarts and why, what does not."""
-    config = [step for step in plan.steps if step.is_config]
     lines: list[str] = []
     if plan.is_empty:
-        lines += ["Nothing to do: the cluster is as the new package says."]
-    lines += _section("Configuration", [step for step in config if step.stage is Stage.OBJECTS])
+        lines += [NOTHING_TO_DO]
+    for title, steps in sections(plan):
+        lines += [f"{title}:"]
+        lines += [line for step in steps for line in _step_lines(step)]
+    for title, notes in remarks(plan):
+        lines += [f"{title}:", *(f"    {note}" for note in notes)]
+    return "\n".join(lines)
+
+
+def sections(plan: Plan) -> Iterator[tuple[str, list[Step]]]:
+    """The steps under the headings of a report, in the order in which they are done."""
+    config = [step for step in plan.steps if step.is_config and step.stage is Stage.OBJECTS]
+    if config:
+        yield "Configuration", config
     for stage in _SECTIONS:
         of_stage = [step for step in plan.steps if step.stage is stage]
         is_last = stage is Stage.REMOVE
         shown = [step for step in of_stage if is_last or not step.is_config]
-        lines += _section(_title(stage, shown), shown)
-    lines += _notes("Does not take effect (it would at a heal of the whole VNF)", plan.ignored)
-    lines += _notes("Note", plan.notes)
-    if plan.unchanged:
-        lines += ["Not touched:", *(f"    {key}" for key in plan.unchanged)]
-    return "\n".join(lines)
+        if shown:
+            yield _title(stage, shown), shown
+
+
+def remarks(plan: Plan) -> Iterator[tuple[str, list[str]]]:
+    """What is said beside the steps, under its headings; each thing once."""
+    for title, told in (
+        ("Does not take effect (it would at a heal of the whole VNF)", plan.ignored),
+        ("Note", plan.notes),
+        ("Not touched", plan.unchanged),
+    ):
+        if told:
+            yield title, [str(entry) for entry in dict.fromkeys(told)]
+
+
+def symbol(step: Step) -> str:
+    """A sign for what a step does."""
+    return _SYMBOLS.get(step.action, _RESTART)
 
 
 def _title(stage: Stage, steps: Sequence[Step]) -> str:
@@ -58,19 +81,10 @@ def _title(stage: Stage, steps: Sequence[Step]) -> str:
     return "Workloads" if stage is Stage.WORKLOADS and created else _SECTIONS[stage]
 
 
-def _section(title: str, steps: Sequence[Step]) -> Iterator[str]:
-    if steps:
-        yield f"{title}:"
-    for step in steps:
-        symbol = _SYMBOLS.get(step.action, _RESTART)
-        yield f"  {symbol} {step.key}: {step.action.value}"
-        yield from (f"      because {reason}" for reason in step.reasons if not step.is_config)
-        yield from (f"      {reason}" for reason in step.reasons if step.is_config)
-
-
-def _notes(title: str, notes: Iterable[Note]) -> list[str]:
-    lines = [f"    {note}" for note in dict.fromkeys(notes)]
-    return [f"{title}:", *lines] if lines else []
+def _step_lines(step: Step) -> Iterator[str]:
+    yield f"  {symbol(step)} {step.key}: {step.action.value}"
+    because = "" if step.is_config else "because "
+    yield from (f"      {because}{reason}" for reason in step.reasons)
 
 
 def result_text(result: StepResult, pods: Sequence[str] = ()) -> str:
@@ -89,7 +103,7 @@ def result_text(result: StepResult, pods: Sequence[str] = ()) -> str:
 def sum_text(outcome: Outcome) -> str:
     """An outcome on a line; empty where it failed."""
     if not outcome.results:
-        return "Nothing to do: the cluster is as the new package says."
+        return NOTHING_TO_DO
     if any(result.state is not StepState.DONE for result in outcome.results):
         return ""
     if any(result.step.whole for result in outcome.results):

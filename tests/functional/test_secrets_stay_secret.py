@@ -13,9 +13,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from container_update import report
+from container_update import report, report_html
 from container_update.cli import main
 from container_update.errors import ContainerUpdateError
+from container_update.formats import FORMATS, HTML
 from container_update.model import Collection, Plan, StepResult
 from container_update.stopping import Stop
 from container_update.update import update
@@ -100,9 +101,9 @@ class Ear:
         self.said: list[str] = []
 
     def type(self, command: str, *arguments: str) -> int:
-        """A command, once with text and once with JSON as its output; the first exit status."""
+        """A command, once with each kind of output that it has; the first exit status."""
         statuses = []
-        for output in ("text", "json"):
+        for output in [style for style in FORMATS if (command, style) != ("status", HTML)]:
             out = io.StringIO()
             statuses.append(main([command, *arguments, *self.common, "-o", output], out))
             self.said.append(out.getvalue())
@@ -231,6 +232,7 @@ def test_in_what_a_report_is_made_of(ear: Ear) -> None:
     plan = outcome.plan
     ear.said += [report.plan_text(plan), report.plan_json(plan)]
     ear.said += [report.outcome_text(outcome), report.outcome_json(outcome)]
+    ear.said += [report_html.plan_html(plan), report_html.outcome_html(outcome)]
 
 
 def test_in_what_was_restarted_and_in_the_lock(ear: Ear) -> None:

@@ -1,0 +1,123 @@
+"""Plans and outcomes as one HTML page: to be kept with a change request, or mailed.
+
+The page holds no script and fetches nothing; what comes from a package or a cluster is escaped.
+Pure; never a Secret's value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from html import escape
+
+from container_update import report
+from container_update.model import Outcome, Plan, Step, StepResult, StepState
+
+_STYLE = """
+:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
+body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
+table { border-collapse: collapse; width: 100%; }
+th, td { border-top: 1px solid #8886; padding: .4rem .8rem .4rem 0; text-align: left;
+  vertical-align: top; overflow-wrap: anywhere; }
+pre { white-space: pre-wrap; }
+ul { margin: 0; padding-left: 1.2rem; }
+.failed { color: #c22; font-weight: 600; }
+.sum, .error { border-left: 4px solid #2a8; padding: .2rem 1rem; }
+.error { border-color: #c22; }
+"""
+_FAILED = frozenset({StepState.FAILED, StepState.UNDO_FAILED})
+
+
+def plan_html(plan: Plan) -> str:
+    """A plan as a page: what changes, what restarts and why, what does not."""
+    return _page("Plan of an update", [*_about(plan), *_plan(plan)])
+
+
+def outcome_html(outcome: Outcome, error: str = "", scripts: Sequence[str] = ()) -> str:
+    """An outcome as a page: what became of each step, then the plan.
+
+    :param error: the sentence of the error that it ended with.
+    :param scripts: what the runs of coordination scripts came to.
+    """
+    told = report.sum_text(outcome)
+    body = [*_about(outcome.plan)]
+    body += [f'<p class="sum">{escape(told)}</p>'] if told else []
+    body += [f'<p class="error">{escape(error)}</p>'] if error else []
+    if outcome.results:
+        body += ["<h2>What was done</h2>", *_results(outcome)]
+    if scripts:
+        body += ["<h2>Coordination scripts</h2>", *(f"<pre>{escape(t)}</pre>" for t in scripts)]
+    if not outcome.plan.is_empty:
+        body += ["<h2>What was planned</h2>", *_plan(outcome.plan, level=3)]
+    return _page("Report of an update", body)
+
+
+def sentence_html(sentence: str, *, failed: bool = False) -> str:
+    """What there is to say where nothing was begun, as a page."""
+    style = "error" if failed else "sum"
+    return _page("Report of an update", [f'<p class="{style}">{escape(sentence)}</p>'])
+
+
+def _page(title: str, body: Sequence[str]) -> str:
+    head = [
+        "<!doctype html>",
+        '<html lang="en">',
+        '<meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>{title}</title>",
+        f"<style>{_STYLE}</style>",
+        f"<h1>{title}</h1>",
+    ]
+    return "\n".join([*head, *body, "</html>"])
+
+
+def _about(plan: Plan) -> Iterator[str]:
+    of = f"VNF instance {plan.instance_id}, " if plan.instance_id else ""
+    yield f"<p>{escape(of)}namespace {escape(plan.namespace)}</p>"
+
+
+def _plan(plan: Plan, level: int = 2) -> Iterator[str]:
+    if plan.is_empty:
+        yield f"<p>{escape(report.NOTHING_TO_DO)}</p>"
+    for title, steps in report.sections(plan):
+        yield f"<h{level}>{escape(title)}</h{level}>"
+        rows = ([_named(step), step.action.value, _reasons(step)] for step in steps)
+        yield from _table(("Object", "What happens", "Why"), rows)
+    for title, texts in report.remarks(plan):
+        yield f"<h{level}>{escape(title)}</h{level}>"
+        yield _list(texts)
+
+
+def _results(outcome: Outcome) -> Iterator[str]:
+    columns = ("Object", "What happened", "Result", "Pods now", "Seconds")
+    yield from _table(columns, (_result(outcome, result) for result in outcome.results))
+
+
+def _result(outcome: Outcome, result: StepResult) -> list[str]:
+    told = escape(result.state.value + (f": {result.message}" if result.message else ""))
+    return [
+        _named(result.step),
+        result.step.action.value,
+        f'<span class="failed">{told}</span>' if result.state in _FAILED else told,
+        escape(", ".join(outcome.restarted.get(result.step.key, ()))),
+        f"{result.seconds:.1f}",
+    ]
+
+
+def _named(step: Step) -> str:
+    return f"{report.symbol(step)} {escape(str(step.key))}"
+
+
+def _reasons(step: Step) -> str:
+    return _list([str(reason) for reason in step.reasons]) if step.reasons else ""
+
+
+def _list(texts: Sequence[str]) -> str:
+    return "<ul>" + "".join(f"<li>{escape(text)}</li>" for text in texts) + "</ul>"
+
+
+def _table(columns: Sequence[str], rows: Iterator[list[str]]) -> Iterator[str]:
+    """Cells are HTML already."""
+    yield "<table><tr>" + "".join(f"<th>{column}</th>" for column in columns) + "</tr>"
+    for row in rows:
+        yield "<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>"
+    yield "</table>"
