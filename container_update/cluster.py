@@ -15,7 +15,7 @@ import re
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import urlencode
@@ -28,10 +28,14 @@ from container_update.model import (
     Json,
     Listing,
     ObjectKey,
+    Right,
     WatchEvent,
 )
+from container_update.rights import allows
 
 LOG = logging.getLogger(__name__)
+
+_REVIEWS = "authorization.k8s.io/v1"
 
 # --- ways to a cluster --------------------------------------------------------------------------
 
@@ -364,6 +368,36 @@ class KubernetesCluster:
         if uid is not None:
             body["deleteOptions"] = {"preconditions": {"uid": uid}}
         self._unless_gone("POST", f"{self._path(key)}/eviction", body, f"evict {key}")
+
+    def refused(self, rights: Sequence[Right]) -> tuple[Right, ...]:
+        """Those that this account does not have; none where the server cannot tell.
+
+        One request for each namespace: a SelfSubjectRulesReview, open to every account.
+        """
+        spaces = {right.namespace for right in rights}
+        rules = {space: self._rules(space) for space in sorted(spaces)}
+        return tuple(right for right in rights if self._is_refused(right, rules[right.namespace]))
+
+    def _rules(self, namespace: str) -> Sequence[Json] | None:
+        """The rules that hold for this account in a namespace; None where that is not known."""
+        spec = {"namespace": namespace or "default"}
+        body = {"apiVersion": _REVIEWS, "kind": "SelfSubjectRulesReview", "spec": spec}
+        path = f"/apis/{_REVIEWS}/selfsubjectrulesreviews"
+        what = f"ask for the rights in namespace {namespace}"
+        try:
+            status = self._call("POST", path, body=body, what=what).get("status") or {}
+        except ClusterError as error:
+            if error.transient:
+                raise
+            LOG.info("%s", error)
+            return None
+        return None if status.get("incomplete") else status.get("resourceRules") or ()
+
+    def _is_refused(self, right: Right, rules: Sequence[Json] | None) -> bool:
+        if rules is None:
+            return False
+        _, plural = self._resource(right.group, right.kind)
+        return not allows(rules, right, plural)
 
     def _unless_gone(self, method: str, path: str, body: Json, what: str) -> None:
         try:

@@ -376,6 +376,26 @@ class WatchEvent:
     object: Json
 
 
+@dataclass(frozen=True, order=True)
+class Right:
+    """Something that an account may be allowed to do, as the rules of a Role have it."""
+
+    namespace: str
+    group: str
+    kind: str
+    verb: str
+    """'get', 'create', 'update', ..."""
+    name: str = ""
+    """Of the object; '': whatever its name."""
+    subresource: str = ""
+    """'eviction' for pods/eviction."""
+
+    def __str__(self) -> str:
+        kind = f"{self.kind}/{self.subresource}" if self.subresource else self.kind
+        where = f" in namespace {self.namespace}" if self.namespace else ""
+        return f"{self.verb} {kind} {self.name}".rstrip() + where
+
+
 class Cluster(Protocol):
     """An API server. Every method may raise ClusterError; nothing is retried behind its back."""
 
@@ -407,6 +427,9 @@ class Cluster(Protocol):
     def evict(self, key: ObjectKey, *, uid: str | None = None) -> None:
         """Ask for a Pod's eviction. ClusterError with status 429: a disruption budget forbids it
         now. Gone already: nothing happens."""
+
+    def refused(self, rights: Sequence[Right]) -> tuple[Right, ...]:
+        """Those that this account does not have; none where the server cannot tell."""
 
     def close(self) -> None:
         """Give the connections back."""

@@ -13,8 +13,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from container_update import rights
 from container_update.config import Options
-from container_update.errors import ContainerUpdateError, UndoIncompleteError, UpdateFailedError
+from container_update.errors import (
+    ClusterError,
+    ContainerUpdateError,
+    UndoIncompleteError,
+    UpdateFailedError,
+)
 from container_update.execute import Execution, pods_by_workload
 from container_update.informer import Informer
 from container_update.journal import Journal, Phase, Record, target_of
@@ -137,8 +143,10 @@ class Instance:
 
         :param target: stands for what was asked for.
         :param context: plain values that a resume needs beside the steps.
+        :raises ClusterError: the account lacks a right; nothing was written.
         :raises UpdateInProgressError: another update of this instance runs.
         """
+        self._refuse_missing_rights(plan)
         operation = str(uuid.uuid4())
         with self.lock(operation, stop):
             record = Record(
@@ -155,6 +163,17 @@ class Instance:
             self.journal.write(record)
             with self._until_ended(record):
                 yield Run(self.journal, record, self._execution(plan, record, informer, stop))
+
+    def _refuse_missing_rights(self, plan: Plan) -> None:
+        missing = self.cluster.refused(rights.needed(plan))
+        if missing:
+            raise ClusterError(
+                "the update, or its undo, would be refused (403) because this account may not "
+                f"{'; '.join(str(right) for right in missing)}: nothing was written; give it a "
+                "Role with these rights",
+                status=403,
+                reason="Forbidden",
+            )
 
     def _execution(self, plan: Plan, record: Record, informer: Informer, stop: Stop) -> Execution:
         return Execution(

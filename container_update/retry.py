@@ -10,11 +10,11 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from container_update.errors import ClusterError
-from container_update.model import Cluster, Collection, Json, Listing, ObjectKey, WatchEvent
+from container_update.model import Cluster, Collection, Json, Listing, ObjectKey, Right, WatchEvent
 
 LOG = logging.getLogger(__name__)
 
@@ -100,6 +100,10 @@ class RetryingCluster:
     def evict(self, key: ObjectKey, *, uid: str | None = None) -> None:
         """See Cluster."""
         self._try(lambda: self._cluster.evict(key, uid=uid))
+
+    def refused(self, rights: Sequence[Right]) -> tuple[Right, ...]:
+        """See Cluster."""
+        return self._try(lambda: self._cluster.refused(rights))
 
     def close(self) -> None:
         """See Cluster."""

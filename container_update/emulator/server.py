@@ -17,6 +17,7 @@ from container_update.emulator import (
     discovery,
     listing,
     protobuf,
+    reviews,
     scale,
     tables,
     writing,
@@ -135,6 +136,8 @@ class Server:
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         found = target(request.path, self._registry.catalogue)
+        if found is None and request.method == "POST":
+            return await self._review(request)
         if found is None:
             return self._about_the_server(request)
         if request.method != "GET":
@@ -191,6 +194,11 @@ class Server:
         if answer.get("kind") == found.resource.kind:
             answer = {**answer, "apiVersion": found.api_version}
         return _json(status, answer)
+
+    async def _review(self, request: web.Request) -> web.Response:
+        asked = await _body(request) or {}
+        user = self._access.user(request.headers.get("Authorization"))
+        return _json(201, reviews.answer(self._access, user, request.path, asked))
 
     # --- about the server -----------------------------------------------------------------------
 

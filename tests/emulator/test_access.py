@@ -124,3 +124,46 @@ def test_a_cluster_role_holds_everywhere(account):
     account.bind(rule("list", "pods nodes"), cluster=True)
     for path in (PODS, "/api/v1/pods", "/api/v1/nodes", "/api/v1/namespaces/default/pods"):
         assert account.asks("GET", path).status == 200, path
+
+
+REVIEWS = "/apis/authorization.k8s.io/v1"
+
+
+def test_an_account_is_told_its_own_rules(account):
+    account.bind(
+        rule("get list", "pods"), rule("update", "deployments", "apps", resourceNames=["d"])
+    )
+    answer = account.asks(
+        "POST", f"{REVIEWS}/selfsubjectrulesreviews", {"spec": {"namespace": "rec"}}
+    )
+    assert answer.status == 201
+    assert answer.body["status"]["incomplete"] is False
+    assert answer.body["status"]["resourceRules"] == [
+        rule("get list", "pods"),
+        rule("update", "deployments", "apps", resourceNames=["d"]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("asked", "allowed"),
+    [
+        ({"verb": "get", "resource": "pods", "namespace": "rec"}, True),
+        ({"verb": "delete", "resource": "pods", "namespace": "rec"}, False),
+        ({"verb": "get", "resource": "pods", "namespace": "other"}, False),
+        (
+            {"verb": "create", "resource": "pods", "subresource": "eviction", "namespace": "rec"},
+            True,
+        ),
+    ],
+)
+def test_an_account_is_told_whether_it_may(account, asked, allowed):
+    account.bind(rule("get", "pods"), rule("create", "pods/eviction"))
+    answer = account.asks(
+        "POST", f"{REVIEWS}/selfsubjectaccessreviews", {"spec": {"resourceAttributes": asked}}
+    )
+    assert answer.body["status"] == {"allowed": allowed}
+
+
+def test_a_review_without_a_namespace_is_refused(account):
+    assert account.asks("POST", f"{REVIEWS}/selfsubjectrulesreviews", {"spec": {}}).status == 400
+    assert account.asks("POST", f"{REVIEWS}/nothing", {}).status == 404

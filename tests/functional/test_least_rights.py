@@ -1,28 +1,26 @@
-"""Every right of samples/rbac/role.yaml is needed: without it an update says so, and harms nothing.
+"""Every right of samples/rbac/role.yaml is needed: without it an update says so and writes nothing.
 
-Most are missed before anything is written. A right that only an undo uses is missed in its middle:
-then the journal stays, and a rollback with the right ends it.
+A right that is taken away while the update runs may be missed by its undo: then the journal stays,
+and a rollback with the right ends it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 
-from container_update.errors import (
-    ClusterError,
-    ContainerUpdateError,
-    UndoIncompleteError,
-    UpdateFailedError,
-    UpdateInProgressError,
-)
+from container_update import model
+from container_update.errors import ClusterError, UndoIncompleteError, UpdateInProgressError
 from container_update.journal import name_of
-from container_update.model import Json
+from container_update.model import Collection, Json, Plan, StepResult
 from container_update.recovery import Instance
+from container_update.update import update
 from tests.functional import role
 from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE, Cnf
+from tests.functional.conftest import until
 from tests.functional.manifests import ENV, ENV_FROM, config_map, secret, workload
 
 
@@ -41,6 +39,19 @@ class Right:
         """A rule that grants this right alone."""
         return {"apiGroups": [self.group], "resources": [self.resource], "verbs": [self.verb]}
 
+    def within(self, namespace: str) -> model.Right:
+        """The same in the engine's words."""
+        resource, _, subresource = self.resource.partition("/")
+        return model.Right(
+            namespace, self.group, KINDS[resource], self.verb, subresource=subresource
+        )
+
+
+KINDS = {
+    "configmaps": "ConfigMap", "secrets": "Secret", "pods": "Pod", "namespaces": "Namespace",
+    "daemonsets": "DaemonSet", "deployments": "Deployment", "replicasets": "ReplicaSet",
+    "statefulsets": "StatefulSet", "cronjobs": "CronJob", "jobs": "Job", "leases": "Lease",
+}  # fmt: skip
 
 RIGHTS = [
     Right(group, resource, verb)
@@ -99,10 +110,13 @@ UPDATES: Mapping[str, tuple[Files, Files]] = {
 
 
 def grant(cnf: Cnf, rights: list[Right]) -> None:
-    """Give the account these rights and no others."""
+    """Give the account these rights and no others, and wait until it has them."""
     bound = cnf.admin.get(role.key(cnf.namespace))
     assert bound is not None
     cnf.admin.replace({**bound, "rules": [right.rule() for right in rights]})
+    every = {right: right.within(cnf.namespace) for right in RIGHTS}
+    refused = {every[right] for right in RIGHTS if right not in rights}
+    until(lambda: set(cnf.cluster.refused(list(every.values()))) == refused)
 
 
 def prepare(cnf: Cnf, right: Right, old: Files) -> None:
@@ -118,32 +132,44 @@ def prepare(cnf: Cnf, right: Right, old: Files) -> None:
         cnf.admin.create({**body, "spec": spec})
 
 
-def found_out(right: Right) -> type[ContainerUpdateError]:
-    """When the lack of a right is noticed, as the error's class tells."""
-    before = right.verb == "list" or right.resource in ("leases", "namespaces")
-    if before or str(right) in ("get secrets", "create secrets"):
-        return ClusterError  # nothing was written
-    if right.verb == "update" or str(right) in UNDONE:
-        return UpdateFailedError
-    return UndoIncompleteError
-
-
-UNDONE = ("create configmaps", "create pods/eviction", "delete pods")
-
-
 @pytest.mark.parametrize("right", [r for r in RIGHTS if str(r) != "delete leases"], ids=str)
-def test_without_the_right_an_update_says_so_and_harms_nothing(cnf: Cnf, right: Right) -> None:
+def test_without_the_right_nothing_is_written_and_the_error_says_what_is_missing(
+    cnf: Cnf, right: Right
+) -> None:
     old, new = UPDATES[right.resource]
     prepare(cnf, right, old)
     grant(cnf, [other for other in RIGHTS if other != right])
-    options = replace(cnf.options, grace_period=0.1, retry_seconds=0.0)
-    with pytest.raises(ContainerUpdateError, match="403") as raised:
-        cnf.update(new, options)
-    assert type(raised.value) is found_out(right)
+    before = contents(cnf)
+    with pytest.raises(ClusterError, match="403") as raised:
+        cnf.update(new, replace(cnf.options, retry_seconds=0.0))
+    assert raised.value.status == 403
+    assert contents(cnf) == before
     grant(cnf, RIGHTS)
-    if type(raised.value) is UndoIncompleteError:
-        undone = Instance(cnf.cluster, cnf.namespace, INSTANCE, cnf.options).recover(back=True)
-        assert undone is not None
+    assert cnf.plan(old).is_empty
+
+
+def contents(cnf: Cnf) -> dict[str, Any]:
+    """Data and spec of everything in the namespace that an update could write."""
+    kinds = {(right.group, KINDS[right.resource.partition("/")[0]]) for right in RIGHTS}
+    lists = [Collection(*kind, cnf.namespace) for kind in kinds - {("", "Namespace")}]
+    found = [body for collection in lists for body in cnf.admin.list(collection).items]
+    return {f"{b['kind']} {b['metadata']['name']}": (b.get("data"), b.get("spec")) for b in found}
+
+
+def test_a_right_that_is_lost_on_the_way_is_told_and_a_rollback_ends_it_later(cnf: Cnf) -> None:
+    old, new = UPDATES["configmaps"]
+    cnf.instantiate(**old)
+
+    def lose(event: Plan | StepResult) -> None:
+        if isinstance(event, StepResult) and event.step.key.name == "another":
+            grant(cnf, [right for right in RIGHTS if str(right) != "delete configmaps"])
+
+    options = replace(cnf.options, grace_period=0.1)
+    with pytest.raises(UndoIncompleteError, match="403"):
+        update(cnf.request(new), cnf.cluster, options, progress=lose)
+    grant(cnf, RIGHTS)
+    undone = Instance(cnf.cluster, cnf.namespace, INSTANCE, cnf.options).recover(back=True)
+    assert undone is not None
     assert cnf.plan(old).is_empty
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import copy
 import queue
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from container_update.errors import ClusterError
-from container_update.model import Collection, Json, Listing, ObjectKey, WatchEvent
+from container_update.model import Collection, Json, Listing, ObjectKey, Right, WatchEvent
 
 Hook = Callable[[str, ObjectKey], None]
 """Called with the verb before a request takes effect; may raise ClusterError."""
@@ -84,6 +84,9 @@ class FakeCluster:
     def evict(self, key: ObjectKey, *, uid: str | None = None) -> None:
         self._called("evict", key)
         self.objects.pop(key, None)
+
+    def refused(self, rights: Sequence[Right]) -> tuple[Right, ...]:
+        return ()
 
     def close(self) -> None:
         """Nothing is open."""

@@ -14,7 +14,7 @@ import urllib3
 from container_update.cluster import KubernetesCluster, connect, connect_vim, pem
 from container_update.config import Options
 from container_update.errors import ClusterError
-from container_update.model import Collection, ObjectKey
+from container_update.model import Collection, ObjectKey, Right
 
 POD = ObjectKey("", "Pod", "ns", "p")
 DEPLOYMENTS = Collection("apps", "Deployment", "ns")
@@ -399,3 +399,40 @@ def test_a_token_endpoint_that_gives_none_is_told_without_the_password(
         cluster.get(POD)
     assert "s3cret" not in str(raised.value)
     assert raised.value.status == 401
+
+
+READ = Right("ns", "", "Pod", "get", "p")
+WRITE = Right("ns", "", "Pod", "update", "p")
+RULE = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get"]}
+
+
+def review(**status: Any) -> Answer:
+    return Answer(201, {"kind": "SelfSubjectRulesReview", "status": status})
+
+
+@pytest.mark.parametrize(
+    ("answer", "refused"),
+    [
+        (review(resourceRules=[RULE], incomplete=False), (WRITE,)),
+        (review(resourceRules=None, incomplete=False), (READ, WRITE)),
+        (review(resourceRules=[RULE], incomplete=True), ()),
+        (Answer(403, status(403, "Forbidden")), ()),
+        (Answer(404, status(404, "NotFound")), ()),
+    ],
+    ids=["told", "none", "not all is known", "may not ask", "cannot be asked"],
+)
+def test_rights_are_asked_once_for_a_namespace(answer: Answer, refused: tuple[Right, ...]) -> None:
+    cluster, pool = cluster_of(answer)
+    assert cluster.refused([READ, WRITE]) == refused
+    ((method, url, body, _),) = pool.sent
+    assert (method, urlsplit(url).path) == (
+        "POST",
+        "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews",
+    )
+    assert body["spec"] == {"namespace": "ns"}
+
+
+def test_a_server_that_is_away_is_no_answer_about_rights() -> None:
+    cluster, _ = cluster_of(Answer(503, status(503, "ServiceUnavailable")))
+    with pytest.raises(ClusterError, match="ask for the rights in namespace ns"):
+        cluster.refused([READ])

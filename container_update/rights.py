@@ -1,0 +1,86 @@
+"""What an account must be allowed to do for a plan, the undo included. Pure.
+
+Asked before the first write: an undo that lacks a right in its middle would leave half an update.
+Source for what a rule allows: Kubernetes documentation, "Using RBAC Authorization".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from container_update.model import Action, Json, Plan, Right, Step
+
+_WRITES: Mapping[Action, frozenset[str]] = {
+    Action.CREATE: frozenset({"create", "delete"}),
+    Action.RECREATE: frozenset({"create", "delete", "update"}),
+    Action.RECREATE_POD: frozenset({"create", "delete"}),
+    Action.RESTART_CONTAINERS: frozenset({"create", "delete", "update"}),
+    Action.DELETE: frozenset({"create", "delete"}),
+}
+"""What an action and its undo write; any other one: update. A Pod that was restarted in place may
+be gone when it is to be restored."""
+_OWNS_PODS = frozenset({"Deployment", "DaemonSet", "ReplicaSet", "StatefulSet"})
+_CREATE = "create"
+
+
+def needed(plan: Plan) -> tuple[Right, ...]:
+    """Every right that carrying out and undoing the plan takes, and that was not used to make it.
+
+    Without the one to delete the lock: it would expire.
+    """
+    found = set(_bookkeeping(plan.namespace))
+    for step in plan.steps:
+        found |= set(_of_step(step))
+    return tuple(sorted(found))
+
+
+def _bookkeeping(namespace: str) -> Iterator[Right]:
+    for verb in ("get", _CREATE, "update", "delete"):
+        yield Right(namespace, "", "Secret", verb)
+    for verb in ("get", _CREATE, "update"):
+        yield Right(namespace, "coordination.k8s.io", "Lease", verb)
+
+
+def _of_step(step: Step) -> Iterator[Right]:
+    key = step.key
+    for verb in {"get"} | _WRITES.get(step.action, frozenset({"update"})):
+        # a rule that names its objects cannot allow to create one
+        name = "" if verb == _CREATE else key.name
+        yield Right(key.namespace, key.group, key.kind, verb, name)
+    if not key.is_workload or step.action in (Action.TEMPLATE, Action.DELETE):
+        return
+    yield Right(key.namespace, key.group, key.kind, "watch")
+    yield Right(key.namespace, "", "Pod", "watch")
+    if key.kind not in _OWNS_PODS:
+        return
+    if step.action is Action.EVICT or step.digest is not None:
+        yield Right(key.namespace, "", "Pod", _CREATE, subresource="eviction")
+    if key.kind == "StatefulSet":
+        yield Right(key.namespace, "", "Pod", "delete")
+
+
+def allows(rules: Iterable[Json], right: Right, plural: str) -> bool:
+    """Whether one of the rules that hold in a namespace allows it.
+
+    :param rules: ``resourceRules`` of a SelfSubjectRulesReview.
+    :param plural: the resource of the right's kind: 'deployments'.
+    """
+    subresource = right.subresource
+    resource = f"{plural}/{subresource}" if subresource else plural
+    resources = {"*", resource} | ({f"*/{subresource}"} if subresource else set())
+    for rule in rules:
+        names = rule.get("resourceNames") or ()
+        if (
+            not resources.isdisjoint(rule.get("resources") or ())
+            and not {"*", right.verb}.isdisjoint(rule.get("verbs") or ())
+            and not {"*", right.group}.isdisjoint(rule.get("apiGroups") or ())
+            and (not names or right.name in names or _is_named_later(right))
+        ):
+            return True
+    return False
+
+
+def _is_named_later(right: Right) -> bool:
+    """A request about one object whose name is not known yet: a pod, a part of the journal."""
+    of_one = right.verb in ("get", "update", "delete") or bool(right.subresource)
+    return of_one and not right.name
