@@ -1,25 +1,22 @@
-"""Which suites a plain ``pytest`` plays."""
+"""How the tests are shared among processes (pytest-xdist)."""
 
 from __future__ import annotations
 
-import os
+import pytest
+from xdist.scheduler import LoadScopeScheduling
 
-LEFT_OUT = {
-    "functional/test_faults.py": "the fault matrix: tox -e matrix",
-    "functional/change_vnfpkg": "ChangeCurrentVNFPackage, which is not finished",
-    "functional/stacks": "ChangeCurrentVNFPackage with Heat, which is not finished",
-}
-"""Suites that only CONTAINER_UPDATE_ALL_TESTS=1 adds, with the reason; told in pytest's header."""
-
-ALL = bool(os.environ.get("CONTAINER_UPDATE_ALL_TESTS"))
-
-collect_ignore = [] if ALL else list(LEFT_OUT)
+ONE_PROCESS = ("tests/tacker/",)
+"""Folders whose tests share something that takes long to start."""
 
 
-def pytest_report_header() -> list[str]:
-    """What is left out is said, not passed over."""
-    if ALL:
-        return []
-    return [
-        f"left out (CONTAINER_UPDATE_ALL_TESTS=1 adds it): {p}: {r}" for p, r in LEFT_OUT.items()
-    ]
+class ByFile(LoadScopeScheduling):  # type: ignore[misc]
+    """The tests of a file stay together: they share a cluster."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = str(nodeid.partition("::")[0])
+        return next((folder for folder in ONE_PROCESS if file.startswith(folder)), file)
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByFile:
+    """Instead of what ``--dist`` names."""
+    return ByFile(config, log)

@@ -11,13 +11,14 @@ import pytest
 from aiohttp import web
 
 from container_update.emulator import Registry
-from container_update.emulator.faults import Effect, Encounter, Fault, answer, away
+from container_update.emulator.faults import Effect, Encounter, Fault, Faults, answer, away
 from container_update.errors import LockLostError, UndoIncompleteError, UpdateFailedError
 from container_update.model import Json
 from tests.functional.cnf import IMAGES
 from tests.functional.conftest import REAL
 from tests.functional.gate import Gate, running
 from tests.functional.manifests import ENV, config_map, workload
+from tests.functional.matrix import TROUBLE
 from tests.functional.promise import Checker, Expected, Look
 from tests.functional.reference_update import (
     NEW,
@@ -80,6 +81,21 @@ def edit(
 
 
 # --- got over -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("trouble", TROUBLE)
+def test_no_trouble_with_the_question_for_rights_fails_an_update(
+    lab: Lab, checker: Checker, trouble: str
+) -> None:
+    """The matrix has no point for it: its path names no namespace."""
+    script = Faults(Fault(TROUBLE[trouble]), path="*/selfsubjectrulesreviews")
+    lab.embedded.middlewares.append(script)
+    try:
+        lab.update(lab.request(checker.namespace, OLD_FILES, NEW_FILES))
+    finally:
+        lab.embedded.middlewares.remove(script)
+    assert script.happened
+    assert_is(checker, NEW)
 
 
 def test_a_pull_that_works_at_the_second_try_fails_nothing(lab: Lab, checker: Checker) -> None:
