@@ -125,7 +125,7 @@ def images(body: Mapping[str, Any]) -> dict[str, str]:
 def image_changes(old: Manifest, new: Manifest) -> tuple[ImageChange, ...]:
     """The containers of the old manifest that the new one gives another image, in order.
 
-    :raises PackageError: a container of the old manifest is not in the new one.
+    :raises PackageError: a container of the old manifest is not in the new one, or has no image.
     """
     wanted = images(new.body)
     changes = []
@@ -135,6 +135,11 @@ def image_changes(old: Manifest, new: Manifest) -> tuple[ImageChange, ...]:
             raise PackageError(
                 f"{new.source}: {new.key}: expected a container {name} as in {old.source}, found "
                 f"{', '.join(wanted) or 'none'}: containers are matched by name, so keep the name"
+            )
+        if image and not wanted[name]:
+            raise PackageError(
+                f"{new.source}: {new.key}: container {name}: expected an image, as in "
+                f"{old.source}, found none"
             )
         if wanted[name] != image:
             init = workload.runs_to_its_end(group, container)

@@ -172,6 +172,8 @@ class Action(enum.Enum):
     CREATE = "create"
     REPLACE = "replace"
     RECREATE = "recreate"
+    UPDATE = "update in place"
+    """A Heat stack, or a server in one: what it is made of stays, or is rebuilt or resized."""
     ROLL = "roll"
     """Replace the template; the controller replaces the pods."""
     EVICT = "replace pods one by one"

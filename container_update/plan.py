@@ -32,6 +32,7 @@ from container_update.model import (
 
 OPT_OUT_ANNOTATION = "container-update/on-config-change"
 """On a workload, a ConfigMap or a Secret: ``ignore`` or ``reload``."""
+_OPT_OUTS = ("", "ignore", "reload")
 
 Live = Mapping[ObjectKey, Json]
 
@@ -249,6 +250,10 @@ class Planner:
             self.notes.append(Note(old.key, text))
             return []
         self.refuse_unfit(old.key, live)
+        kept = _kept_by_partition(live)
+        if kept:
+            text = f"its partition keeps the pods with ordinals below {kept} as they are"
+            self.notes.append(Note(old.key, text))
         return [
             Step(
                 old.key,
@@ -302,6 +307,7 @@ class Planner:
         return found
 
     def _opt_out_of(self, use: references.Use, change: Change, live: Json) -> str | None:
+        key = ObjectKey.of(live)
         for owner, choice in (
             ("its", _opt_out(live)),
             (f"{change.key}'s", self.opt_outs[change.key]),
@@ -310,6 +316,9 @@ class Planner:
                 return f"{owner} annotation says ignore, so {use.what} does not restart it"
             if choice == "reload" and use.reach is references.Reach.VOLUME:
                 return f"{owner} annotation says reload, so the kubelet refreshes {use.what}"
+            if choice not in _OPT_OUTS:
+                text = f"{owner} annotation {OPT_OUT_ANNOTATION} is neither ignore nor reload"
+                self.notes.append(Note(key, f"{text}: it has no effect"))
         return None
 
     def refuse_unfit(self, key: ObjectKey, live: Json) -> None:
@@ -328,6 +337,14 @@ class Planner:
                 f"{key}: is paused, a change would never roll out: resume it "
                 f"(kubectl rollout resume deployment {key.name} -n {key.namespace}) and try again"
             )
+
+
+def _kept_by_partition(live: Json) -> int:
+    """How many pods of a StatefulSet a rolling update leaves at the old template."""
+    strategy = (live.get("spec") or {}).get("updateStrategy") or {}
+    if live["kind"] != "StatefulSet" or strategy.get("type") == "OnDelete":
+        return 0
+    return int((strategy.get("rollingUpdate") or {}).get("partition") or 0)
 
 
 def _touches(use: references.Use, change: Change) -> bool:

@@ -20,6 +20,7 @@ _SYMBOLS = {
     Action.CREATE: "+",
     Action.REPLACE: "~",
     Action.RECREATE: "±",
+    Action.UPDATE: "~",
     Action.HOLD: "~",
     Action.SWITCH: "⇄",
     Action.DELETE: "-",
@@ -108,11 +109,14 @@ def sum_text(outcome: Outcome) -> str:
         return ""
     if any(result.step.whole for result in outcome.results):
         return _change_sum(outcome)
-    restarted = sum(1 for result in outcome.results if not result.step.is_config)
+    config = sum(1 for result in outcome.results if result.step.is_config)
+    templates = sum(1 for result in outcome.results if result.step.action is Action.TEMPLATE)
+    restarted = len(outcome.results) - config - templates
+    later = f"{templates} templates replaced, " if templates else ""
     return (
         f"Updated in {outcome.seconds:.1f} s with {outcome.requests} requests: "
-        f"{len(outcome.results) - restarted} configuration objects written, {restarted} workloads "
-        f"restarted, {len(outcome.plan.unchanged)} objects not touched."
+        f"{config} configuration objects written, {restarted} workloads restarted, {later}"
+        f"{len(outcome.plan.unchanged)} objects not touched."
     )
 
 

@@ -90,6 +90,15 @@ _DELETE_OPTIONS = {
     4: Field("propagationPolicy"),
     5: Field("dryRun", repeated=True),
 }
+_ATTRIBUTES = {
+    1: Field("namespace"),
+    2: Field("verb"),
+    3: Field("group"),
+    4: Field("version"),
+    5: Field("resource"),
+    6: Field("subresource"),
+    7: Field("name"),
+}
 
 _KINDS: Mapping[str, Mapping[int, Field]] = {
     "ConfigMap": {
@@ -109,8 +118,11 @@ _KINDS: Mapping[str, Mapping[int, Field]] = {
         4: Field("stringData", "map"),
         5: Field("immutable", "bool"),
     },
+    "SelfSubjectAccessReview": {2: Field("spec", {1: Field("resourceAttributes", _ATTRIBUTES)})},
+    "SelfSubjectRulesReview": {2: Field("spec", {1: Field("namespace")})},
     "Service": {2: Field("spec", _SERVICE_SPEC)},
     "ServiceAccount": {},
+    "TokenRequest": {2: Field("spec", {4: Field("expirationSeconds", "int")})},
 }
 
 

@@ -22,7 +22,7 @@ from container_update.emulator import (
     tables,
     writing,
 )
-from container_update.emulator.access import Access, Attempt
+from container_update.emulator.access import ADMINISTRATOR, Access, Attempt
 from container_update.emulator.api_errors import ApiError
 from container_update.emulator.encoding import Encoder, dumps
 from container_update.emulator.negotiation import Form, flag, form
@@ -129,10 +129,15 @@ class Server:
         presented = request.headers.get("Authorization")
         if presented is None and request.path.startswith(_OPEN_TO_ALL):
             return
-        user = self._access.user(presented)
+        user = self._user(request)
         found = target(request.path, self._registry.catalogue)
         if found is not None:
             self._access.check(user, Attempt.of(request.method, found, request.query))
+
+    def _user(self, request: web.Request) -> str:
+        """Whose the request is; the administrator may act as somebody else (``kubectl --as``)."""
+        user = self._access.user(request.headers.get("Authorization"))
+        return request.headers.get("Impersonate-User", user) if user == ADMINISTRATOR else user
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         found = target(request.path, self._registry.catalogue)
@@ -197,8 +202,7 @@ class Server:
 
     async def _review(self, request: web.Request) -> web.Response:
         asked = await _body(request) or {}
-        user = self._access.user(request.headers.get("Authorization"))
-        return _json(201, reviews.answer(self._access, user, request.path, asked))
+        return _json(201, reviews.answer(self._access, self._user(request), request.path, asked))
 
     # --- about the server -----------------------------------------------------------------------
 

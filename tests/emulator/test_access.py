@@ -164,6 +164,13 @@ def test_an_account_is_told_whether_it_may(account, asked, allowed):
     assert answer.body["status"] == {"allowed": allowed}
 
 
+def test_the_administrator_may_act_as_another(account):
+    account.bind(rule("get list", "pods"))
+    acting = {"Impersonate-User": USER}
+    assert account.api.request("GET", PODS, headers=acting).status == 200
+    assert account.api.request("DELETE", PODS, headers=acting).status == 403
+
+
 def test_a_review_without_a_namespace_is_refused(account):
     assert account.asks("POST", f"{REVIEWS}/selfsubjectrulesreviews", {"spec": {}}).status == 400
     assert account.asks("POST", f"{REVIEWS}/nothing", {}).status == 404

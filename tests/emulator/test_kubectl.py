@@ -307,3 +307,31 @@ def test_the_wrong_token_is_refused(kubectl: Kubectl, tmp_path: Path) -> None:
     config: Any = kubectl.config  # type: ignore[attr-defined]
     config.write_text(config.read_text().replace("token: ", "token: wrong"))
     kubectl("get", "pods", fails="You must be logged in to the server")
+
+
+def test_rights_are_given_and_asked_for(kubectl: Kubectl, tmp_path: Path) -> None:
+    kubectl("create", "serviceaccount", "worker")
+    kubectl("create", "-f", str(written(tmp_path / "role.yaml", ROLE)))
+    account = ("--as", "system:serviceaccount:rec:worker")
+    assert kubectl("auth", "can-i", "get", "pods", *account) == "yes\n"
+    assert "pods" in kubectl("auth", "can-i", "--list", *account)
+    assert len(kubectl("create", "token", "worker", "--duration=1h").strip()) > 20
+
+
+ROLE = """
+apiVersion: rbac.authorization.k8s.io/v1
+kind: Role
+metadata: {name: worker, namespace: rec}
+rules: [{apiGroups: [""], resources: [pods], verbs: [get]}]
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: RoleBinding
+metadata: {name: worker, namespace: rec}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: worker}
+subjects: [{kind: ServiceAccount, name: worker, namespace: rec}]
+"""
+
+
+def written(path: Path, text: str) -> Path:
+    path.write_text(text)
+    return path

@@ -210,6 +210,14 @@ def test_a_container_that_vanished_is_refused_with_both_places() -> None:
     )
 
 
+def test_a_container_that_lost_its_image_is_refused() -> None:
+    new = with_images("Deployment", {"b": ""})
+    with pytest.raises(PackageError, match=r"container b: expected an image, as in old.yaml:4"):
+        diff.image_changes(
+            manifest(with_images("Deployment", {}), "old.yaml", 4), manifest(new, "new.yaml", 8)
+        )
+
+
 def test_a_workload_that_lost_all_containers_is_refused() -> None:
     with pytest.raises(PackageError, match="found none"):
         diff.image_changes(

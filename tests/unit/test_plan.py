@@ -302,6 +302,29 @@ def test_a_workload_opts_out_of_restarts(spec: str, choice: str, does: bool, whe
     assert bool(said) is not does
 
 
+def test_a_word_that_is_no_choice_is_told() -> None:
+    body = annotated(deployment(VOLUME), "Ignore")
+    assert notes(plan_for(body, body, config=(A1, A2))) == [
+        "Deployment ns/w: its annotation container-update/on-config-change is neither ignore nor "
+        "reload: it has no effect"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("strategy", "told"),
+    [
+        ({"type": "RollingUpdate", "rollingUpdate": {"partition": 2}}, True),
+        ({"type": "RollingUpdate", "rollingUpdate": {"partition": 0}}, False),
+        ({"type": "OnDelete", "rollingUpdate": {"partition": 2}}, False),
+        ({}, False),
+    ],
+)
+def test_what_a_partition_keeps_is_told(strategy: Json, told: bool) -> None:
+    old = build.workload("StatefulSet", USES_A, updateStrategy=strategy)
+    text = "StatefulSet ns/w: its partition keeps the pods with ordinals below 2 as they are"
+    assert (text in notes(plan_for(old, old, config=(A1, A2)))) is told
+
+
 def test_the_new_manifests_choice_is_stronger_than_the_live_objects() -> None:
     body = deployment(ENV_FROM)
     plan = plan_for(body, body, config=(annotated(A1, "ignore"), annotated(A2, "reload")))

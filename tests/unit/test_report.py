@@ -106,6 +106,12 @@ def test_an_outcome_has_a_line_for_each_step_and_the_sum() -> None:
     ]
 
 
+def test_a_template_for_later_is_no_restart() -> None:
+    cron = Step(ObjectKey("batch", "CronJob", "ns", "c"), Action.TEMPLATE, {})
+    text = report.sum_text(outcome(StepResult(cron, DONE), StepResult(ROLL, DONE)))
+    assert "1 workloads restarted, 1 templates replaced, 1 objects" in text
+
+
 def test_one_reason_is_not_followed_by_more() -> None:
     text = report.outcome_text(outcome(StepResult(RESTART, DONE)))
     assert "(0.0 s), because container c\n" in text
