@@ -11,13 +11,11 @@ import contextlib
 import json
 import logging
 import os
-import re
 import tempfile
 import threading
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 from urllib.parse import urlencode
 
 from container_update.config import Options
@@ -31,6 +29,8 @@ from container_update.model import (
     Right,
     WatchEvent,
 )
+from container_update.oidc import OidcToken
+from container_update.refusals import cause, is_tls, refuse
 from container_update.rights import allows
 
 LOG = logging.getLogger(__name__)
@@ -106,7 +106,7 @@ def connect_vim(  # noqa: PLR0913
         configuration.ssl_ca_cert = str(files[0])
     authorization: Callable[[], str] | None = None
     if oidc:
-        authorization = _OidcToken(oidc, configuration).header
+        authorization = OidcToken(oidc, configuration).header
     elif bearer_token:
         token = f"Bearer {bearer_token.strip()}"
         authorization = lambda: token  # noqa: E731
@@ -140,51 +140,6 @@ def _private_file(text: str) -> Path:
     return Path(name)
 
 
-class _OidcToken:
-    """A bearer token from an OpenID Connect provider, renewed shortly before it expires."""
-
-    _MARGIN = 30.0
-
-    def __init__(self, oidc: Mapping[str, str], configuration: Any) -> None:
-        self._oidc = oidc
-        self._configuration = configuration
-        self._lock = threading.Lock()
-        self._token = ""
-        self._expires = 0.0
-
-    def header(self) -> str:
-        """The value of the Authorization header."""
-        with self._lock:
-            if time.monotonic() >= self._expires - self._MARGIN:
-                self._renew()
-            return f"Bearer {self._token}"
-
-    def _renew(self) -> None:
-        import urllib3  # noqa: PLC0415
-
-        url = self._oidc["token_url"]
-        form = {"grant_type": "password", "scope": "openid"}
-        form |= {k: v for k, v in self._oidc.items() if k != "token_url" and v}
-        verify = self._configuration.verify_ssl
-        with urllib3.PoolManager(
-            cert_reqs="CERT_REQUIRED" if verify else "CERT_NONE",
-            ca_certs=self._configuration.ssl_ca_cert,
-        ) as pool:
-            try:
-                answer = pool.request(
-                    "POST", url, fields=form, encode_multipart=False, retries=False
-                )
-                body = json.loads(answer.data)
-                self._token = str(body.get("id_token") or body["access_token"])
-            except (urllib3.exceptions.HTTPError, ValueError, KeyError, TypeError) as error:
-                raise ClusterError(
-                    f"{url}: expected a token, got none ({type(error).__name__}): check the VIM's "
-                    "OpenID Connect fields",
-                    status=401,
-                ) from error
-        self._expires = time.monotonic() + float(body.get("expires_in") or 300)
-
-
 # --- resources ----------------------------------------------------------------------------------
 
 _PLURALS: Mapping[tuple[str, str], str] = {
@@ -206,8 +161,6 @@ _PLURALS: Mapping[tuple[str, str], str] = {
     ("policy", "PodDisruptionBudget"): "poddisruptionbudgets",
 }
 """Kinds whose URL is known without asking; all of version v1. Others are looked up in discovery."""
-
-_MESSAGE_LIMIT = 1000
 
 
 class KubernetesCluster:
@@ -314,7 +267,7 @@ class KubernetesCluster:
             self._watches.add(response)
         try:
             if response.status != 200:
-                _refuse(what, response.status, response.data, response.headers)
+                refuse(what, response.status, response.data, response.headers)
             yield from self._events(collection, what, response)
         finally:
             with self._lock:
@@ -419,7 +372,7 @@ class KubernetesCluster:
     ) -> Json:
         response = self._send(method, path, query or {}, body, what=what)
         if not 200 <= response.status < 300:
-            _refuse(what, response.status, response.data, response.headers)
+            refuse(what, response.status, response.data, response.headers)
         try:
             answer: Json = json.loads(response.data)
         except ValueError as error:
@@ -463,9 +416,9 @@ class KubernetesCluster:
             )
         except urllib3.exceptions.HTTPError as error:
             raise ClusterError(
-                f"{what}: cannot reach {self._configuration.host}: {_cause(error)}: check the "
+                f"{what}: cannot reach {self._configuration.host}: {cause(error)}: check the "
                 "address, the network and the CA certificate",
-                transient=not _is_tls(error),
+                transient=not is_tls(error),
             ) from error
 
     def _headers(self, has_body: bool) -> dict[str, str]:
@@ -526,78 +479,5 @@ def _lines(what: str, response: Any) -> Iterator[bytes]:
             *lines, rest = (rest + chunk).split(b"\n")
             yield from filter(None, lines)
     except (urllib3.exceptions.HTTPError, OSError) as error:
-        text = f"{what}: the connection broke: {_cause(error)}"
+        text = f"{what}: the connection broke: {cause(error)}"
         raise ClusterError(text, transient=True) from error
-
-
-def _cause(error: BaseException) -> str:
-    """The innermost reason of a connection error, without addresses of Python objects."""
-    reason = getattr(error, "reason", None)
-    if isinstance(reason, BaseException):
-        return _cause(reason)
-    return _CONNECTION.sub("", str(error))
-
-
-def _is_tls(error: BaseException) -> bool:
-    """A certificate that does not fit will not fit the next time either."""
-    import urllib3  # noqa: PLC0415
-
-    reason = getattr(error, "reason", None)
-    return isinstance(error, urllib3.exceptions.SSLError) or (
-        isinstance(reason, BaseException) and _is_tls(reason)
-    )
-
-
-_CONNECTION = re.compile(r"^(<[^>]*>|\w+\([^)]*\)|None): ")
-"""How urllib3 begins a message: with the connection object."""
-
-
-_TRANSIENT = frozenset({429, 500, 502, 503, 504})
-
-_TOO_LARGE = "request is too large"
-"""What etcd says, through the API server and with status 500."""
-
-_ADVICE = {
-    401: "the API server does not accept the credentials: check the token",
-    403: "the user may not do this: see the Role in the documentation",
-}
-
-
-def _refuse(what: str, status: int, data: bytes, headers: Mapping[str, str]) -> NoReturn:
-    """Turn an answer that is no success into a ClusterError."""
-    body: Json = {}
-    with contextlib.suppress(ValueError):
-        parsed = json.loads(data)
-        body = parsed if isinstance(parsed, dict) else {}
-    reason, message = str(body.get("reason", "")), str(body.get("message", ""))
-    if " Secret " in f"{what} ":
-        message = _without_values(body)
-    parts = [
-        f"{what}: the API server answered {status} {reason}".rstrip(),
-        message[:_MESSAGE_LIMIT],
-    ]
-    too_large = status == 413 or _TOO_LARGE in str(body.get("message", ""))
-    if too_large:
-        parts.append("the object is too large for the cluster's database: make it smaller")
-    elif status in _ADVICE:
-        parts.append(_ADVICE[status])
-    retry_after = headers.get("Retry-After", "")
-    raise ClusterError(
-        ": ".join(filter(None, parts)),
-        status=status,
-        reason=reason,
-        retry_after=float(retry_after) if retry_after.isdigit() else None,
-        transient=status in _TRANSIENT and not too_large and not _is_budget(body),
-    )
-
-
-def _is_budget(body: Json) -> bool:
-    """An eviction that a PodDisruptionBudget forbids: only the pods can change that."""
-    causes = (body.get("details") or {}).get("causes") or ()
-    return any(cause.get("reason") == "DisruptionBudget" for cause in causes)
-
-
-def _without_values(body: Json) -> str:
-    """A Status about a Secret: which fields, not what is in them."""
-    causes = (body.get("details") or {}).get("causes") or ()
-    return ", ".join(f"{cause.get('field', '')}: {cause.get('reason', '')}" for cause in causes)
