@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TextIO
 
-from container_update import report
+from container_update import readiness, report, tables
 from container_update.change_vnfpkg.change import Changed, change_vnfpkg
 from container_update.change_vnfpkg.kubernetes import KubernetesSite
 from container_update.change_vnfpkg.request import ChangeRequest
+from container_update.change_vnfpkg.selectors import selector_of
 from container_update.change_vnfpkg.strategy import Order
-from container_update.cluster import connect
+from container_update.cluster import KubernetesCluster, connect
 from container_update.config import Options
 from container_update.demo import embedded_cluster, find_samples, show, title
 from container_update.instantiate import instantiate
+from container_update.model import Collection, Json
 
 
 @dataclass(frozen=True)
@@ -56,7 +59,7 @@ def demo_change(name: str, out: TextIO) -> Changed:
         with connect(kubeconfig) as cluster:
             title(out, "The VNF as its old package describes it")
             instantiate(order.old, cluster, instance_id=order.instance_id)
-            show(cluster, out)
+            _show_all(cluster, out)
             title(out, f"The change: {order.request.upgrade_type.value}")
             site = KubernetesSite(cluster, access={"kubeconfig": kubeconfig})
             changed = change_vnfpkg(order, site)
@@ -65,5 +68,33 @@ def demo_change(name: str, out: TextIO) -> Changed:
             for script in changed.scripts:
                 out.write(f"{script}\n")
             title(out, "The VNF after the change")
-            show(cluster, out)
+            _show_all(cluster, out)
             return changed
+
+
+def _show_all(cluster: KubernetesCluster, out: TextIO) -> None:
+    """What there is, and which pods get the traffic of the Services."""
+    show(cluster, out)
+    slices = cluster.list(Collection("discovery.k8s.io", "EndpointSlice", "default")).items
+    services = cluster.list(Collection("", "Service", "default")).items
+    rows = [
+        (
+            service["metadata"]["name"],
+            ",".join(f"{name}={value}" for name, value in selector_of(service).items()),
+            ", ".join(_served(service["metadata"]["name"], slices)),
+        )
+        for service in services
+        if selector_of(service)
+    ]
+    if rows:
+        out.write("\n" + tables.table(("SERVICE", "SELECTOR", "SENDS ITS TRAFFIC TO"), rows) + "\n")
+
+
+def _served(service: str, slices: Sequence[Json]) -> list[str]:
+    return sorted(
+        endpoint["targetRef"]["name"]
+        for body in slices
+        if body["metadata"]["labels"].get(readiness.SERVICE_LABEL) == service
+        for endpoint in body.get("endpoints") or ()
+        if endpoint["conditions"].get("ready")
+    )

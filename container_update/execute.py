@@ -44,6 +44,9 @@ from container_update.waiting import AbortedError, Clock, NotReadyError, Waiter
 
 LOG = logging.getLogger(__name__)
 
+WHAT_NEXT = "go on with container-update resume, or go back with container-update rollback"
+"""Advice in an error; another front end than the command line puts its own in its place."""
+
 _UNDO_GRACE = 30.0
 """While undoing, pods show the trouble of the failed update until their kubelet has caught up."""
 
@@ -143,6 +146,8 @@ class Execution:
     def give_up(self, cause: str) -> NoReturn:
         """End the run because of something beside its steps; raises as :meth:`run` does."""
         self.refuse_if_lost()
+        if self.stop:
+            self._fail([])
         self._end(cause, UpdateFailedError)
 
     @property
@@ -243,8 +248,7 @@ class Execution:
         interrupted = error is UpdateInterruptedError
         if (self.stop.leave and interrupted) or (self.leave_failed and not interrupted):
             raise error(
-                f"{what}. It is left as it is: go on with container-update resume, or go back with "
-                "container-update rollback",
+                f"{what}. It is left as it is: {WHAT_NEXT}",
                 self._outcome({}),
             )
         self._raise_undone(what, error)

@@ -9,6 +9,10 @@ from container_update.model import Json, Manifest, ObjectKey, Vnfc
 
 Objects = Iterable[Json]
 
+HASH_LABEL = "pod-template-hash"
+"""What the Deployment controller tells the pods of two templates apart by, and ends the name of
+each one's ReplicaSet with (API reference)."""
+
 
 def controller_uid(body: Mapping[str, object]) -> str | None:
     """The UID of the object's managing controller, None where it has none."""
@@ -26,6 +30,24 @@ def owned_pods(workload: Json, pods: Objects, replica_sets: Objects) -> tuple[Js
     if workload["kind"] == "Deployment":
         owners = {rs["metadata"]["uid"] for rs in replica_sets if controller_uid(rs) == uid}
     return tuple(pod for pod in pods if controller_uid(pod) in owners)
+
+
+def left_behind(workload: ObjectKey, pods: Objects) -> tuple[Json, ...]:
+    """The pods of a workload that is gone: its controllers may be gone as well, which are therefore
+    known only by what the pods' own references call them. Those being deleted do not count."""
+    return tuple(pod for pod in pods if _counts(pod) and _was_of(workload, pod))
+
+
+def _was_of(workload: ObjectKey, pod: Json) -> bool:
+    metadata = pod["metadata"]
+    kind, name = workload.kind, workload.name
+    if kind == "Deployment":
+        kind, name = "ReplicaSet", f"{name}-{(metadata.get('labels') or {}).get(HASH_LABEL)}"
+    owners = metadata.get("ownerReferences") or ()
+    return metadata["namespace"] == workload.namespace and any(
+        owner.get("controller") and (owner["kind"], owner["name"]) == (kind, name)
+        for owner in owners
+    )
 
 
 def vnfcs(

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from container_update import diff, edits, readiness, whole
+from container_update import diff, edits, inventory, readiness, whole
 from container_update.errors import ClusterError
 from container_update.model import (
     INSTANCE_LABEL,
@@ -233,15 +233,21 @@ class Restarter:
         self._wait(key, lambda: readiness.pod_recreated(self._live(key), old), deadline)
 
     def until_gone(self, key: ObjectKey, uid: str, deadline: float) -> None:
-        """Wait until the object with that UID is there no more."""
+        """Wait until the object with that UID is there no more, and none of its pods serves.
+
+        The garbage collector deletes the pods some time after the object.
+        """
+        pods = Collection("", "Pod", key.namespace)
 
         def judge() -> Readiness:
             live = self._live(key)
-            if live is None or live["metadata"]["uid"] != uid:
-                return DONE
-            return Readiness(
-                State.PROGRESSING, f"{key.kind.lower()} {key.name} is still being deleted"
-            )
+            what = ""
+            if live is None:
+                left = inventory.left_behind(key, self.waiter.informer.all(pods))
+                what = f"{len(left)} pods are still there" if left else ""
+            elif live["metadata"]["uid"] == uid:
+                what = f"{key.kind.lower()} {key.name} is still being deleted"
+            return Readiness(State.PROGRESSING, what) if what else DONE
 
         self._wait(key, judge, deadline)
 

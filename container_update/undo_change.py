@@ -109,15 +109,14 @@ class ChangeUndo(Undo):
 
     def _created(self, step: Step, deadline: float) -> Undone:
         live = self.restarter.cluster.get(step.key)
-        if live is None:
-            return Undone.ALREADY_RIGHT
-        if not edits.is_ours(step, live):
+        if live is not None and not edits.is_ours(step, live):
             return Undone.THEIRS
-        uid = live["metadata"]["uid"]
-        self.restarter.cluster.delete(step.key, uid=uid)
+        uid = live["metadata"]["uid"] if live is not None else ""
+        if live is not None:
+            self.restarter.cluster.delete(step.key, uid=uid)
         if step.key.is_workload and step.key.kind not in ("Job", "CronJob"):
             self.restarter.until_gone(step.key, uid, deadline)
-        return Undone.RESTORED
+        return Undone.ALREADY_RIGHT if live is None else Undone.RESTORED
 
     def _replaced(self, step: Step, deadline: float) -> Undone:
         live = self.restarter.cluster.get(step.key)

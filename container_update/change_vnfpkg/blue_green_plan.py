@@ -267,12 +267,13 @@ class BlueGreenPlanning(Planning):
         """The step that keeps a Service at the pods it has now, by the hash of their template."""
         selector = selectors.selector_of(live)
         hashes = {
-            str((pod["metadata"].get("labels") or {}).get(selectors.HASH_LABEL, ""))
+            str((pod["metadata"].get("labels") or {}).get(inventory.HASH_LABEL, ""))
             for other, pod in self.live.items()
             if other.kind == "Pod"
             and other.namespace == key.namespace
             and selects(selector, pod)
             and not readiness.is_finished(pod)
+            and not readiness.is_deleting(pod)
         }
         if len(hashes) > 1 or "" in hashes:
             raise PlanError(
@@ -283,7 +284,7 @@ class BlueGreenPlanning(Planning):
             )
         content = edits.new_object(live, key.namespace, {})
         held = hashes.pop() if hashes else "none"
-        content["spec"]["selector"] = {**selector, selectors.HASH_LABEL: held}
+        content["spec"]["selector"] = {**selector, inventory.HASH_LABEL: held}
         names = ", ".join(str(pair.blue) for pair in pairs)
         why = f"its selector would take in the new pods before they are to serve; stays at {names}"
         return Step(key, Action.HOLD, live, content, whole=True, reasons=(Reason(why),))

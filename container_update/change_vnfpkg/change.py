@@ -14,7 +14,7 @@ from container_update.change_vnfpkg import coordination, strategy
 from container_update.change_vnfpkg.coordination import Coordination, CoordinationError
 from container_update.change_vnfpkg.records import Records
 from container_update.change_vnfpkg.strategy import Order, Site, Strategy
-from container_update.errors import PackageError
+from container_update.errors import ClusterError, PackageError
 from container_update.model import Note, ObjectKey, Outcome, Plan, Progress
 from container_update.stopping import Stop
 
@@ -117,11 +117,13 @@ def _tell(chosen: Strategy, scripts: Coordination) -> None:
         if coordination.OLD in chosen.coordinated:
             scripts.run(coordination.OLD, chosen)
         chosen.finish()
-    except (CoordinationError, PackageError) as error:
-        chosen.undo(str(error))
+    except (ClusterError, CoordinationError, PackageError) as error:
+        chosen.undo(str(error))  # a ClusterError: a milestone could not be kept
 
 
 def _with_notes(plan: Plan, chosen: Strategy) -> Plan:
+    if plan.is_empty:
+        return plan
     told = coordination.notes(chosen.order, chosen.called)
-    script = ObjectKey("", "Script", "", "coordination")
+    script = ObjectKey("", "Coordination", "", "scripts")
     return replace(plan, notes=(*plan.notes, *(Note(script, text) for text in told)))

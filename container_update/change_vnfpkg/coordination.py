@@ -94,16 +94,21 @@ class Coordination:
     def run(self, which: str, strategy: Strategy) -> None:
         """Run a script for every VDU that changes, unless a run before this one did.
 
-        :raises CoordinationError: one failed; the ones after it are not run.
+        :raises CoordinationError: one failed, or was stopped; the ones after it are not run.
         """
-        if self._script(which) is None:
+        script = self._script(which)
+        if script is None:
             return
         for target in strategy.targets():
             milestone = quote(f"{which}:{target.vdu_id}", safe=":")
-            if not strategy.has_passed(milestone) and not self.stop:
+            if strategy.has_passed(milestone):
+                continue
+            if not self.stop:
                 self.run_for(which, target)
-                if not self.stop:
-                    strategy.pass_milestone(milestone)
+            if self.stop:
+                what = f"coordination script {script.path} for the {which} VNF, {target.vdu_id}"
+                raise CoordinationError(f"{what}: stopped, {self.stop.reason}")
+            strategy.pass_milestone(milestone)
 
     def run_for(self, which: str, target: Target) -> None:
         """Run a script for one VDU, or one VNFC of it.
@@ -285,6 +290,11 @@ def _copy_package(source: str, target: Path) -> None:
 def notes(order: Order, called: frozenset[str]) -> Iterator[str]:
     """What the operator should know about the scripts before they run."""
     for which, script in ((NEW, order.request.coordinate_new), (OLD, order.request.coordinate_old)):
-        if script is not None and which not in called:
+        if script is None:
+            continue
+        name = " ".join(filter(None, (script.path, script.class_name)))
+        if which in called:
+            yield f"{name} is run to coordinate the {which} VNF"
+        else:
             kind = order.request.upgrade_type.value
-            yield f"{script.path}: a {kind} does not call the script of the {which} VNF"
+            yield f"{name} is not run: a {kind} does not call the script of the {which} VNF"

@@ -224,9 +224,12 @@ class Planning:
     def content_of(self, new: Manifest, live: Json | None) -> Json:
         """A manifest with what this cluster's past makes of it: release labels, other names."""
         body = new.body
+        old = self.packages.old.get(new.key)
         release = selectors.release_of(live) if live is not None else ""
         if release and new.key.kind in ("Deployment", "Service"):
             body = selectors.with_release(body, release)
+        if old is not None and live is not None:
+            body = selectors.with_live_limits(body, old.body, live)
         return selectors.with_targets(body, self.renamed)
 
     # --- everything else ------------------------------------------------------------------------

@@ -14,9 +14,6 @@ RELEASE_LABEL = "container-update/release"
 """On pods of a Blue-Green change, in their Deployment's selector and in that of their Service,
 where the package's own labels do not tell the new pods from the old ones."""
 
-HASH_LABEL = "pod-template-hash"
-"""What the Deployment controller tells the pods of two templates apart by (API reference)."""
-
 
 def pod_labels(deployment: Mapping[str, Any]) -> Json:
     """What :func:`~container_update.readiness.selects` takes for the pods of a Deployment."""
@@ -61,6 +58,18 @@ def with_release(body: Json, release: str) -> Json:
     selector["matchLabels"] = {**(selector.get("matchLabels") or {}), **label}
     metadata = spec["template"].setdefault("metadata", {})
     metadata["labels"] = {**(metadata.get("labels") or {}), **label}
+    return changed
+
+
+def with_live_limits(body: Json, old: Json, live: Json) -> Json:
+    """An autoscaler's body with the limits that it has, where the packages agree on them: an
+    operator who narrowed them to hold the number of pods does not lose that by the change."""
+    if body.get("kind") != "HorizontalPodAutoscaler":
+        return body
+    changed = copy.deepcopy(body)
+    for field in ("minReplicas", "maxReplicas"):
+        if field in live["spec"] and body["spec"].get(field) == old["spec"].get(field):
+            changed["spec"][field] = live["spec"][field]
     return changed
 
 

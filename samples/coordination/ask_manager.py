@@ -20,6 +20,7 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
+import uuid
 from typing import Any
 
 PATH = "lcmcoord/v1/coordinations"
@@ -81,6 +82,7 @@ def main() -> None:
     result = Manager(str(params.get("lcmcoord-url", ""))).coordinate(
         {
             "vnfInstanceId": vnf["instance_id"],
+            "vnfLcmOpOccId": context["grant_request"].get("vnfLcmOpOccId") or str(uuid.uuid4()),
             "lcmOperationType": "CHANGE_VNFPKG",
             "coordinationActionName": f"coordinate_{vnf['vnf']}_vnf",
             "inputParams": {

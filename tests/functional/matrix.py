@@ -1,4 +1,6 @@
-"""Every single fault at every single request of an update: the points, and what a point must show.
+"""Every single fault at every single request of a run: the points, and what a point must show.
+
+What runs is a reference: an update, or a change of the package by one of the strategies.
 
 Points are independent of each other, so that many are played at once: some in each of a few
 processes, each of which has an embedded cluster of its own.
@@ -17,35 +19,33 @@ import signal
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
+from typing import Any
 
 from container_update.cluster import connect
 from container_update.config import Options
 from container_update.emulator import faults
 from container_update.emulator.faults import Effect, Fault
 from container_update.errors import ContainerUpdateError, UndoIncompleteError
-from container_update.model import UpdateRequest
-from container_update.update import update
 from tests.functional.promise import Checker, Expected, settled
-from tests.functional.reference_update import (
-    BAD_FILES,
-    NEW,
-    NEW_FILES,
-    OLD,
-    OLD_FILES,
-    OPTIONS,
-    Files,
-    Lab,
-)
+from tests.functional.reference_change import CHANGES
+from tests.functional.reference_update import UPDATE, Lab, Reference
+
+REFERENCES: dict[str, Reference[Any]] = {"update": UPDATE, **CHANGES}
+WAYS = ("done", "undone")
+"""A run that goes well, and one that fails near its end and goes back."""
 
 COMPLETE = bool(os.environ.get("CONTAINER_UPDATE_COMPLETE_MATRIX"))
-"""Play every point; otherwise a fixed half of those of an undo."""
+"""Play every point; otherwise a fixed part of them, in which every request has several faults."""
+PARTS = {"update": (2, 4), "Blue-Green": (12, 6), "RollingUpdate": (12, 6)}
+"""Every how many-th point is played of each way."""
 
 _PLAYS = 5
+PROCESSES = 2
 AT_ONCE = 6
 """How many points one process plays at the same time: most of a point is waiting."""
 
@@ -78,9 +78,6 @@ KILLED = {
 
 FAULTS = (*TROUBLE, AWAY_FOR_LONG, *KILLED)
 
-WAYS: dict[str, Files] = {"done": NEW_FILES, "undone": BAD_FILES}
-"""An update that goes well, and one that fails near its end and goes back."""
-
 
 @dataclass(frozen=True)
 class Request:
@@ -88,7 +85,7 @@ class Request:
 
     method: str
     path: str
-    """Below the namespace, with '?????' for the random part of a Pod's name."""
+    """Below the namespace, with '?????' for the random part of a name."""
     watch: bool
     nth: int
     """Of its kind, from 1."""
@@ -106,6 +103,8 @@ class Request:
 class Point:
     """A fault at a request."""
 
+    what: str
+    """The key of the reference that runs."""
     way: str
     fault: str
     request: Request
@@ -121,7 +120,7 @@ class Point:
         )
 
     def __str__(self) -> str:
-        return f"{self.request} {self.fault}"
+        return f"{self.what}, {self.way}: {self.request} {self.fault}"
 
 
 @functools.cache
@@ -136,15 +135,17 @@ def lab() -> Lab:
 
 # --- the requests -------------------------------------------------------------------------------
 
-_RANDOM = re.compile(r"(?<=^pods/[a-z]-)[a-z0-9]{5}(?=/|$)")
+_RANDOM = re.compile(r"(?:(?<=^pods/[a-z]-)|(?<=^deployments/w-))[a-z0-9]{5}(?=/|$)")
+"""Pods, and the Deployment that takes the place of another of its name."""
 
 
-def record(way: str) -> list[Request]:
-    """The requests of an update without faults, in order."""
-    here = lab()
-    namespace = here.deploy(OLD_FILES)
+def record(what: str, way: str) -> list[Request]:
+    """The requests of a run without faults, in order."""
+    here, reference = lab(), REFERENCES[what]
+    namespace = here.deploy(reference.old_files)
+    request = reference.request(here, namespace, reference.ways[way])
     try:
-        here.update(here.request(namespace, OLD_FILES, WAYS[way]))
+        _run(here.kubeconfig, what, request, reference.options)
     except ContainerUpdateError:
         assert way == "undone"
     seen: collections.Counter[tuple[str, str, bool]] = collections.Counter()
@@ -180,7 +181,8 @@ class Play:
     def problems(self) -> list[str]:
         """What contradicts the promise; nothing where it holds."""
         here = self.lab = lab()
-        self.namespace = here.deploy(OLD_FILES)
+        self.reference = REFERENCES[self.point.what]
+        self.namespace = here.deploy(self.reference.old_files)
         self.checker = Checker(here.embedded, self.namespace)
         try:
             return [f"{self.point}: {text}" for text in self._problems()]
@@ -199,28 +201,31 @@ class Play:
     # --- a fault that the update itself gets over, or undoes ------------------------------------
 
     def _in_trouble(self, effect: Effect) -> Iterator[str]:
-        request = self.lab.request(self.namespace, OLD_FILES, WAYS[self.point.way])
-        problems, expected = self._under_fault(
-            effect, lambda: _run(self.lab.kubeconfig, request, OPTIONS)
-        )
+        problems, expected = self._under_fault(effect, lambda: self._run(self.reference.options))
         yield from problems
-        if expected is not NEW and self.point.is_to_be_got_over:
+        if expected is not self.reference.new and self.point.is_to_be_got_over:
             yield "it failed a good update"
         yield from self._state(expected)
         yield from self.checker.left_over()
 
     def _away_for_long(self) -> Iterator[str]:
         """Nothing is promised while the server is away; afterwards a rollback puts it right."""
-        impatient = replace(OPTIONS, retry_seconds=0.3)
-        request = self.lab.request(self.namespace, OLD_FILES, WAYS[self.point.way])
-        problems, expected = self._under_fault(
-            faults.away(1.5), lambda: _run(self.lab.kubeconfig, request, impatient)
-        )
+        impatient = replace(self.reference.options, retry_seconds=0.3)
+        problems, expected = self._under_fault(faults.away(1.5), lambda: self._run(impatient))
         yield from (text for text in problems if "UndoIncompleteError" not in text)
         if self.checker.left_over():
             self.lab.expire_leases(self.namespace)
-            expected = OLD if self.lab.instance(self.namespace).recover(back=True) else None
+            undone = self.reference.rollback(self.lab, self.namespace)
+            expected = self.reference.old if undone else None
         yield from self._state(expected)
+
+    def _request(self) -> Any:
+        files = self.reference.ways[self.point.way]
+        return self.reference.request(self.lab, self.namespace, files)
+
+    def _run(self, options: Options) -> Expected:
+        _run(self.lab.kubeconfig, self.point.what, self._request(), options)
+        return self.reference.new
 
     def _under_fault(
         self, effect: Effect, run: Callable[[], Expected | None]
@@ -233,7 +238,7 @@ class Play:
             except UndoIncompleteError as error:
                 problems.append(f"UndoIncompleteError: {error}")
             except ContainerUpdateError:
-                expected = OLD
+                expected = self.reference.old
         if not script.happened:
             raise MissedError("the request never came")
         return problems, expected
@@ -241,7 +246,7 @@ class Play:
     # --- a fault that another run puts right ----------------------------------------------------
 
     def _killed(self, when: str, then: str) -> Iterator[str]:
-        victim = Victim(self.lab, self.lab.request(self.namespace, OLD_FILES, WAYS[self.point.way]))
+        victim = Victim(self.lab, self.point.what, self._request())
         effect = {"before": faults.call_before, "after": faults.call_after}[when](victim.kill)
         problems, _ = self._under_fault(effect, victim.run)
         yield from problems
@@ -249,37 +254,40 @@ class Play:
             yield f"the updater was not killed: it ended with {victim.end}"
         self.lab.expire_leases(self.namespace)
         try:
-            outcome = self.lab.instance(self.namespace).recover(back=then == "rollback")
+            recover = self.reference.rollback if then == "rollback" else self.reference.resume
+            outcome = recover(self.lab, self.namespace)
         except UndoIncompleteError as error:
             yield f"{then}: {error}"
             return
         except ContainerUpdateError:
             if self.point.way == "done":
                 yield f"{then} failed"
-            yield from self._state(OLD)
+            yield from self._state(self.reference.old)
             return
         if outcome is None:
             yield from self._state(None)
         else:
             forward = then == "resume" and self.point.way == "done"
-            yield from self._state(NEW if forward else OLD)
+            yield from self._state(self.reference.new if forward else self.reference.old)
 
     def _again(self) -> Iterator[str]:
         """Run once more, with the good package: ends with the new state."""
         self.lab.expire_leases(self.namespace)
-        request = self.lab.request(self.namespace, OLD_FILES, NEW_FILES)
-        update(request, self.lab.cluster, OPTIONS)
-        yield from (f"run again: {text}" for text in self._state(NEW))
+        reference = self.reference
+        request = reference.request(self.lab, self.namespace, reference.ways["done"])
+        reference.run(self.lab.cluster, request, reference.options)
+        yield from (f"run again: {text}" for text in self._state(reference.new))
         yield from (f"run again: {text}" for text in self.checker.left_over())
 
     def _state(self, expected: Expected | None) -> list[str]:
         """Differences from a state; None: from the one that it is nearer to."""
         if expected is not None:
             return self._differences(expected)
-        return min(self._differences(OLD), self._differences(NEW), key=len)
+        states = (self.reference.old, self.reference.new)
+        return min(map(self._differences, states), key=len)
 
     def _differences(self, expected: Expected) -> list[str]:
-        return self.checker.differences(expected, as_before=expected is OLD)
+        return self.checker.differences(expected, as_before=expected is self.reference.old)
 
 
 _ONE_AT_A_TIME = threading.Lock()
@@ -291,14 +299,15 @@ class Victim:
     """An update in a process of its own, to be killed."""
 
     lab: Lab
-    request: UpdateRequest
+    what: str
+    request: Any
 
     def __post_init__(self) -> None:
         context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["container_update.update", "kubernetes.client", __name__])
+        context.set_forkserver_preload(["kubernetes.client", __name__])
         here, there = context.Pipe()
         self._go = here
-        arguments = (there, self.lab.kubeconfig, self.request)
+        arguments = (there, self.lab.kubeconfig, self.what, self.request)
         self._process = context.Process(target=_live, args=arguments)
         with _ONE_AT_A_TIME:
             self._process.start()
@@ -320,27 +329,29 @@ class Victim:
         os.kill(self._process.pid, signal.SIGKILL)
 
 
-def _live(go: Connection, kubeconfig: str, request: UpdateRequest) -> None:
+def _live(go: Connection, kubeconfig: str, what: str, request: Any) -> None:
     logging.getLogger().addHandler(logging.NullHandler())
     go.recv()
-    _run(kubeconfig, request, OPTIONS)
+    _run(kubeconfig, what, request, REFERENCES[what].options)
 
 
-def _run(kubeconfig: str, request: UpdateRequest, options: Options) -> Expected:
+def _run(kubeconfig: str, what: str, request: Any, options: Options) -> None:
     with connect(kubeconfig, options=options) as cluster:
-        update(request, cluster, options)
-    return NEW
+        REFERENCES[what].run(cluster, request, options)
 
 
-def points(way: str, requests: dict[str, list[Request]]) -> dict[str, list[Point]]:
-    """The points of a way by fault; of the undo only the requests that come after the failure,
-    and of these a fixed half unless all are asked for."""
+def points(what: str, way: str, requests: dict[str, list[Request]]) -> dict[str, list[Point]]:
+    """The points of a way by fault, all or a fixed part of them; of the undo only the requests that
+    come after the failure.
+
+    :param requests: those of each way.
+    """
     chosen = requests[way]
     if way == "undone":
         chosen = [request for request in chosen if request not in requests["done"]]
-    step = 1 if way == "done" or COMPLETE else 2
+    step = 1 if COMPLETE else PARTS[what][WAYS.index(way)]
     return {
-        fault: [Point(way, fault, request) for request in chosen[number % step :: step]]
+        fault: [Point(what, way, fault, request) for request in chosen[number % step :: step]]
         for number, fault in enumerate(FAULTS)
     }
 
@@ -362,4 +373,30 @@ def _play(point: Point) -> list[str]:
     return [f"{point}: {missed}"]
 
 
-__all__ = ["FAULTS", "WAYS", "Point", "Request", "play", "record", "settled"]
+class Players:
+    """Processes that play points, each on a cluster of its own."""
+
+    def __init__(self, pool: ProcessPoolExecutor) -> None:
+        self._pool = pool
+
+    @classmethod
+    @contextmanager
+    def ready(cls) -> Iterator[Players]:
+        """While the block runs."""
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(PROCESSES, mp_context=context) as pool:
+            yield cls(pool)
+
+    def requests(self, what: str) -> dict[str, list[Request]]:
+        """The requests of each way that a reference can go."""
+        recorded = self._pool.map(functools.partial(record, what), WAYS)
+        return dict(zip(WAYS, recorded, strict=True))
+
+    def problems(self, points: Sequence[Point]) -> str:
+        """What contradicts the promise, a line each; '' where it holds."""
+        shares = [points[start::PROCESSES] for start in range(PROCESSES)]
+        played = self._pool.map(play, shares)
+        return "\n".join(text for share in played for found in share for text in found)
+
+
+__all__ = ["FAULTS", "WAYS", "Players", "Point", "Request", "play", "record", "settled"]

@@ -23,7 +23,11 @@ KINDS = (
     "DaemonSet",
     "Pod",
     "Lease",
+    "Service",
+    "EndpointSlice",
 )
+STANDS_FOR = "container-update/stands-for"
+"""On a Deployment that had to be called otherwise: its name in the package."""
 LONG_AGO = "2020"
 """The year of a lock that has expired and is in nobody's way."""
 JOURNAL = "container-update/journal"
@@ -47,8 +51,10 @@ class Expected:
 
     config: Mapping[tuple[str, str], Mapping[str, str] | None]
     """(kind, name) to data; None: is not there."""
-    workloads: Mapping[tuple[str, str], Running]
-    """(kind, name) to what it runs with."""
+    workloads: Mapping[tuple[str, str], Running | None]
+    """(kind, name) to what it runs with; None: is not there."""
+    serves: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Service to the (kind, name) whose pods get its traffic, all of them and no others."""
 
 
 @dataclass(frozen=True)
@@ -77,9 +83,27 @@ class Look:
         """An object, None where there is none."""
         return self.objects[kind].get(name)
 
+    def called(self, kind: str, name: str) -> list[Any]:
+        """The objects that are what a package calls so."""
+        return [
+            body
+            for called, body in self.objects[kind].items()
+            if name in (called, (body["metadata"].get("annotations") or {}).get(STANDS_FOR))
+        ]
+
+    def served(self, service: str) -> set[str]:
+        """The UIDs of the pods that get a Service's traffic."""
+        return {
+            endpoint["targetRef"]["uid"]
+            for body in self.objects["EndpointSlice"].values()
+            if body["metadata"]["labels"].get("kubernetes.io/service-name") == service
+            for endpoint in body.get("endpoints") or ()
+            if endpoint["conditions"].get("ready")
+        }
+
     def pods_of(self, kind: str, name: str) -> list[Any]:
         """The pods of a workload that count: not at their end."""
-        top = self.get(kind, name)
+        top = next(iter(self.called(kind, name)), None)
         pods = list(self.objects["Pod"].values())
         if top is None or kind == "Pod":
             return [top] if top else []
@@ -118,6 +142,9 @@ class Checker:
             if _data(look.get(kind, name)) != data
         ]
         for (kind, name), running in expected.workloads.items():
+            if running is None:
+                found += [f"{kind} {name} is there" for _ in look.called(kind, name)]
+                continue
             found += self._workload(look, kind, name, running)
             if as_before and kind != "Pod":
                 old, now = self.before.get(kind, name), look.get(kind, name)
@@ -125,6 +152,21 @@ class Checker:
                     found.append(f"{kind} {name}: its spec is not as before")
         if as_before:
             found += self._config_metadata(look, expected)
+        for name, served in expected.serves.items():
+            found += self._service(look, name, served, as_before=as_before)
+        return found
+
+    def _service(
+        self, look: Look, name: str, served: tuple[str, str], *, as_before: bool
+    ) -> list[str]:
+        found = []
+        live = look.get("Service", name)
+        if live is None:
+            return [f"Service {name} is not there"]
+        if as_before and live["spec"] != self.before.get("Service", name)["spec"]:
+            found.append(f"Service {name}: its spec is not as before")
+        if look.served(name) != {pod["metadata"]["uid"] for pod in look.pods_of(*served)}:
+            found.append(f"Service {name} does not serve the pods of {' '.join(served)}")
         return found
 
     def left_over(self) -> list[str]:
@@ -155,6 +197,8 @@ class Checker:
     def _workload(self, look: Look, kind: str, name: str, running: Running) -> list[str]:
         pods = look.pods_of(kind, name)
         found = []
+        if len(look.called(kind, name)) > 1:
+            found.append(f"{kind} {name}: there are several")
         if len(pods) != running.pods:
             found.append(f"{kind} {name}: {len(pods)} pods, expected {running.pods}")
         for pod in pods:

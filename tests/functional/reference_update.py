@@ -1,4 +1,4 @@
-"""The update that the matrix of faults is put over: one of everything that an update can do.
+"""What the matrix of faults is put over: an update with one of everything that it can do.
 
 Packages, what the CNF looks like before and after, and a place to play it in.
 """
@@ -6,11 +6,12 @@ Packages, what the CNF looks like before and after, and a place to play it in.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import yaml
 
@@ -134,7 +135,7 @@ class Lab:
         if text not in self._packages:
             root = self.folder / f"package-{next(self._numbers)}"
             for name, content in files.items():
-                path = root / "Files" / f"{name}.yaml"
+                path = root / (name if "/" in name else f"Files/{name}.yaml")
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(content)
             self._packages[text] = str(root)
@@ -206,6 +207,59 @@ class Lab:
         self.embedded.call(turn_back)
 
 
+Request = TypeVar("Request")
+
+
+@dataclass(frozen=True)
+class Reference(ABC, Generic[Request]):
+    """A run from one package to another that faults are put over."""
+
+    old_files: Files
+    ways: Mapping[str, Files]
+    """'done': the new package; 'undone': one that fails near the end and has the run go back."""
+    old: Expected
+    new: Expected
+    options: Options
+
+    @abstractmethod
+    def request(self, lab: Lab, namespace: str, files: Files) -> Request:
+        """To these files, as a value that another process can be given."""
+
+    @abstractmethod
+    def run(self, cluster: KubernetesCluster, request: Request, options: Options) -> None:
+        """Do what is requested."""
+
+    @abstractmethod
+    def resume(self, lab: Lab, namespace: str) -> Outcome | None:
+        """Finish, from another host, what was cut short."""
+
+    def rollback(self, lab: Lab, namespace: str) -> Outcome | None:
+        """Undo, from another host, what was cut short."""
+        return replace(lab.instance(namespace), options=self.options).recover(back=True)
+
+
+class ReferenceUpdate(Reference[UpdateRequest]):
+    """The update."""
+
+    def request(self, lab: Lab, namespace: str, files: Files) -> UpdateRequest:
+        return lab.request(namespace, self.old_files, files)
+
+    def run(self, cluster: KubernetesCluster, request: UpdateRequest, options: Options) -> None:
+        update(request, cluster, options)
+
+    def resume(self, lab: Lab, namespace: str) -> Outcome | None:
+        return lab.instance(namespace).recover()
+
+
+UPDATE = ReferenceUpdate(
+    old_files=OLD_FILES,
+    ways={"done": NEW_FILES, "undone": BAD_FILES},
+    old=OLD,
+    new=NEW,
+    options=OPTIONS,
+)
+
+
 def _create_all(registry: Registry, namespace: str, bodies: list[Any]) -> None:
     for body in bodies:
         body["metadata"]["namespace"] = namespace
@@ -215,9 +269,9 @@ def _create_all(registry: Registry, namespace: str, bodies: list[Any]) -> None:
 
 def _all_ready(look: Look, bodies: list[Any]) -> bool:
     for body in bodies:
-        pods = look.pods_of(body["kind"], body["metadata"]["name"])
-        if body["kind"] in ("ConfigMap", "Secret"):
+        if body["kind"] in ("ConfigMap", "Secret", "Service"):
             continue
+        pods = look.pods_of(body["kind"], body["metadata"]["name"])
         if len(pods) != int(body["spec"].get("replicas", 1)):
             return False
         for pod in pods:

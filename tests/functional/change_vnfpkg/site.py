@@ -89,11 +89,6 @@ class ContractSite(ABC):
         """The strategy can leave VDUs alone."""
         return True
 
-    @property
-    def fewest_writes(self) -> int:
-        """How many requests that write a whole change takes at least."""
-        return 6 if self.in_place else 10
-
     @abstractmethod
     def instantiate(self, release: Release) -> None:
         """Bring the VNF into being."""

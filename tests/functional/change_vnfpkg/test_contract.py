@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -317,16 +318,26 @@ def test_told_to_stop_it_puts_everything_back(site: ContractSite) -> None:
     assert site.is_at("v1")
 
 
-@pytest.mark.parametrize("number", range(1, 13))
-@pytest.mark.parametrize("way", ["rollback", "resume", "again"])
+MOST_WRITES = 17
+"""No strategy sends more requests that write, lock and journal included."""
+
+
+@pytest.mark.parametrize(
+    ("way", "number"),
+    [
+        *(("rollback", number) for number in range(1, MOST_WRITES + 1)),
+        *((("resume", "again")[number % 2], number) for number in range(1, MOST_WRITES + 1)),
+    ],
+)
 def test_cut_short_after_any_write_it_can_be_finished_or_undone(
     site: ContractSite, number: int, way: str
 ) -> None:
     site.instantiate(V1)
     release = replace(V2, scripts=scripts(GOOD))
     was_cut = site.cut_short(release, Ask(CALLED), number)
+    assert was_cut or number > 6
+    assert not was_cut or number < MOST_WRITES, "a step of this strategy is not played"
     if not was_cut:
-        assert number > site.fewest_writes
         assert site.is_at("v2")
         return
     finish: dict[str, Callable[[], object]] = {
@@ -365,15 +376,15 @@ def test_cut_short_while_it_fails_it_ends_with_the_old_release(
 
 def test_two_changes_of_one_instance_keep_out_of_each_others_way(site: ContractSite) -> None:
     site.instantiate(V1)
+    events = itertools.count()
     errors: list[ContainerUpdateError] = []
 
-    def meanwhile(event: object) -> None:
-        if isinstance(event, Plan) or errors:
-            return
-        try:
-            site.change(V3)
-        except UpdateInProgressError as error:
-            errors.append(error)
+    def meanwhile(_: object) -> None:
+        if next(events) == 1:  # the first is the plan; several steps may end at the same time
+            try:
+                site.change(V3)
+            except UpdateInProgressError as error:
+                errors.append(error)
 
     site.change(V2, Ask(progress=meanwhile))
     assert len(errors) == 1

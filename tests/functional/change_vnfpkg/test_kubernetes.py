@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sys
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,16 +14,16 @@ import yaml
 from container_update.change_vnfpkg.request import UpgradeType
 from container_update.errors import (
     ClusterError,
-    ContainerUpdateError,
     PlanError,
     UpdateFailedError,
+    UpdateInterruptedError,
 )
-from container_update.model import UpdateRequest
+from container_update.model import Plan, Stage, UpdateRequest
+from container_update.stopping import Stop
 from container_update.update import update
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.kubernetes import (
     BAD_IMAGE,
-    IMAGES,
     KubernetesContractSite,
     Shape,
 )
@@ -257,6 +256,26 @@ def test_an_update_goes_on_from_where_a_change_ended(site: Site) -> None:
     assert site.is_at("v1")
 
 
+def test_told_to_stop_when_only_the_scripts_are_left_it_is_not_taken_for_done(site: Site) -> None:
+    site.instantiate(V1)
+    stop = Stop()
+    left: set[Any] = set()
+
+    def look(event: Any) -> None:
+        if isinstance(event, Plan):
+            left.update(step.place for step in event.steps if step.stage is Stage.WORKLOADS)
+        elif event.step.place in left:
+            left.remove(event.step.place)
+            if not left:
+                stop.request("by a test")
+
+    release = replace(V2, scripts={"Scripts/new.py": "print('coordinated')"})
+    asked = Ask({"lcm-operation-coordinate-new-vnf": "Scripts/new.py"}, progress=look, stop=stop)
+    with pytest.raises(UpdateInterruptedError, match="by a test"):
+        site.change(release, asked)
+    assert site.is_at("v1")
+
+
 # --- Blue-Green ---------------------------------------------------------------------------------
 
 
@@ -288,6 +307,20 @@ def test_however_a_package_names_and_labels_things_it_changes_and_goes_back(
         assert set(changed.records.resource_names.values()) == names
 
 
+def test_a_service_of_two_deployments_serves_both_again_when_they_have_changed(
+    site: Site,
+) -> None:
+    site.shape = Shape(labelled=site.in_place is False, shared=True)
+    site.instantiate(V1)
+    with pytest.raises(UpdateFailedError):
+        site.change(replace(V2, broken=("VDU2",)))
+    for release in (V1, V2):
+        site.change(release)
+        assert site.is_at(release.version)
+        served = {pod["metadata"]["name"] for pod in site.endpoints()}
+        assert served == site.instances("VDU1") | site.instances("VDU2")
+
+
 @BLUE_GREEN
 def test_a_shared_service_without_a_label_to_tell_the_releases_apart_is_refused(
     site: Site,
@@ -306,28 +339,6 @@ def test_a_service_that_would_lose_a_vdu_which_stays_is_refused(site: Site) -> N
     with pytest.raises(PlanError, match="which does not change"):
         site.change(V2, Ask({"vdu_params": [{"vdu_id": "VDU1"}]}))
     assert site.is_at("v1")
-
-
-@BLUE_GREEN
-def test_an_autoscaler_follows_the_new_deployment(site: Site) -> None:
-    scaler = {
-        "apiVersion": "autoscaling/v2",
-        "kind": "HorizontalPodAutoscaler",
-        "metadata": {"name": "web"},
-        "spec": {
-            "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"},
-            "minReplicas": 1,
-            "maxReplicas": 5,
-        },
-    }
-    site.shape = Shape(more={"scaler.yaml": text(scaler)})
-    site.instantiate(V1)
-    for release in (V2, V3):
-        site.change(release)
-        site.runs_from(release)
-        (deployment,) = site.deployments("VDU1")
-        live = site.get("autoscaling", "HorizontalPodAutoscaler", "web")
-        assert live["spec"]["scaleTargetRef"]["name"] == deployment["metadata"]["name"]
 
 
 @BLUE_GREEN
@@ -430,55 +441,6 @@ class _OtherSelector(Shape):
 
 
 @ROLLING
-def test_a_disruption_budget_is_kept_where_pods_are_evicted(site: Site) -> None:
-    budget = {
-        "apiVersion": "policy/v1",
-        "kind": "PodDisruptionBudget",
-        "metadata": {"name": "x"},
-        "spec": {"minAvailable": 2, "selector": {"matchLabels": {"app": "x"}}},
-    }
-    more = {"budget.yaml": text(budget), "x.yaml": workload("ReplicaSet", "x", replicas=3)}
-    site.shape = Shape(more=more)
-    site.instantiate(V1)
-    site.shape = Shape(
-        more={**more, "x.yaml": workload("ReplicaSet", "x", replicas=3, image=IMAGES["v2"])}
-    )
-    fewest = _Fewest(site)
-    with fewest:
-        site.change(V2)
-    assert min(fewest.seen) >= 2
-
-
-class _Fewest:
-    """How many pods of x are ready, looked at all the time."""
-
-    def __init__(self, site: Site) -> None:
-        self.seen: list[int] = []
-        self._site = site
-        self._done = threading.Event()
-        self._thread = threading.Thread(target=self._look)
-
-    def __enter__(self) -> _Fewest:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._done.set()
-        self._thread.join()
-
-    def _look(self) -> None:
-        while not self._done.is_set():
-            ready: Callable[[Any], bool] = lambda pod: any(  # noqa: E731
-                c["type"] == "Ready" and c["status"] == "True"
-                for c in pod["status"].get("conditions") or ()
-            )
-            pods = self._site.objects("", "Pod")
-            mine = [p for p in pods if p["metadata"]["name"].startswith("x-")]
-            self.seen.append(sum(map(ready, mine)))
-            self._done.wait(0.02)
-
-
-@ROLLING
 def test_a_service_whose_selector_changes_along_with_the_pods_is_told(site: Site) -> None:
     site.shape = Shape(labelled=True)
     site.instantiate(V1)
@@ -491,79 +453,3 @@ def test_a_job_is_told_not_to_change(site: Site) -> None:
     site.instantiate(V1)
     site.shape = Shape(more={"j.yaml": workload("Job", "j", image=BAD_IMAGE)})
     assert any("a Job cannot change" in note.text for note in site.plan(V2).notes)
-
-
-@ROLLING
-def test_a_paused_deployment_is_refused(site: Site) -> None:
-    site.instantiate(V1)
-    (deployment,) = site.deployments("VDU1")
-    deployment["spec"]["paused"] = True
-    site.admin.replace(deployment)
-    with pytest.raises(PlanError, match="is paused"):
-        site.change(V2)
-
-
-# --- an API server in trouble -------------------------------------------------------------------
-
-
-class _Troubled:
-    """A cluster that answers one request that writes badly; the others well."""
-
-    def __init__(self, cluster: Any, number: int, trouble: str) -> None:
-        self._cluster = cluster
-        self._left = number
-        self._trouble = trouble
-        self._counting = threading.Lock()
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._cluster, name)
-        if name not in ("create", "replace", "delete"):
-            return found
-
-        def call(*args: Any, **more: Any) -> Any:
-            with self._counting:
-                self._left -= 1
-                is_it = self._left == 0
-            if not is_it:
-                return found(*args, **more)
-            if self._trouble == "the answer is lost":
-                found(*args, **more)
-                raise ClusterError(f"{name}: the connection broke", transient=True)
-            if self._trouble == "overloaded":
-                raise ClusterError(f"{name}: answered 503", status=503, transient=True)
-            raise ClusterError(f"{name}: answered 403 Forbidden", status=403)
-
-        return call
-
-
-@pytest.mark.parametrize(
-    ("trouble", "number"),
-    [
-        *(("the answer is lost", number) for number in range(1, 13)),
-        *(("overloaded", number) for number in (2, 5, 8)),
-    ],
-)
-def test_a_request_that_is_sent_again_does_no_harm(site: Site, trouble: str, number: int) -> None:
-    site.instantiate(V1)
-    cluster = site.cluster
-    site.cluster = _Troubled(cluster, number, trouble)  # type: ignore[assignment]
-    site.change(V2)
-    site.cluster = cluster
-    assert site.is_at("v2")
-
-
-@pytest.mark.parametrize("number", range(1, 11))
-def test_a_request_that_is_refused_for_good_leaves_everything_as_it_was(
-    site: Site, number: int
-) -> None:
-    site.instantiate(V1)
-    cluster = site.cluster
-    site.cluster = _Troubled(cluster, number, "forbidden")  # type: ignore[assignment]
-    try:
-        site.change(V2)
-        expected = "v2"  # the request was not needed for the promise: a lock or journal given back
-    except ContainerUpdateError:
-        expected = "v1"
-    site.cluster = cluster
-    assert site.running() == {"VDU1": {expected}, "VDU2": {expected}}
-    assert site.serving() == {expected}

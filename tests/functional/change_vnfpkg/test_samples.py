@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import re
 import shlex
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -13,14 +15,16 @@ from container_update.cli import main
 from container_update.cluster import KubernetesCluster
 from container_update.instantiate import instantiate
 from container_update.model import Collection
-from tests.functional.conftest import OPTIONS
+from tests.functional.conftest import OPTIONS, REAL
 
 SAMPLES = Path(__file__).parents[3] / "samples"
-COMMAND = re.compile(r"^ {6}(container-update change-vnfpkg .*)$", re.MULTILINE)
+COMMAND = re.compile(r"^ {6}((?:kubectl|container-update change-vnfpkg) .*)$", re.MULTILINE)
+KUBECTL = shutil.which("kubectl")
 STATUSES = {
     "04-blue-green": [3, 0, 2, 0],
     "05-rolling-update": [3, 0, 0, 2],
 }
+"""Of the commands that are container-update's; kubectl's all end with 0."""
 RUNS = {
     "04-blue-green": {"nginx:1.27-alpine"},
     "05-rolling-update": {"nginx:1.27-alpine", "busybox:1.36", "nginx:1.28-alpine"},
@@ -36,20 +40,40 @@ def test_a_sample_does_what_its_readme_says(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(SAMPLES / sample)
-    instance = f"sample-{sample[:2]}"
-    instantiate("before", admin, namespace=namespace, instance_id=instance, options=OPTIONS)
+    if KUBECTL is None:
+        instance = f"sample-{sample[:2]}"
+        instantiate("before", admin, namespace=namespace, instance_id=instance, options=OPTIONS)
     said = []
     statuses = []
     here = ["--namespace", namespace, "--kubeconfig", admin_kubeconfig]
     for command in COMMAND.findall(Path("README.rst").read_text()):
         out = io.StringIO()
-        statuses.append(main([*shlex.split(command)[1:], *here], out))
-        said.append(out.getvalue())
+        program, *arguments = [*shlex.split(command), *here]
+        if program != "kubectl":
+            statuses.append(main(arguments, out))
+            said.append(out.getvalue())
+        elif KUBECTL is not None:
+            subprocess.run([KUBECTL, *arguments], check=True, capture_output=True)
     assert statuses == STATUSES[sample], "\n".join(said)
     pods = admin.list(Collection("", "Pod", namespace)).items
     live = [pod for pod in pods if not pod["metadata"].get("deletionTimestamp")]
     images = {container["image"] for pod in live for container in pod["spec"]["containers"]}
     assert images == RUNS[sample]
+
+
+@pytest.mark.skipif(bool(REAL), reason="the demo brings the embedded cluster with it")
+@pytest.mark.parametrize(
+    ("scenario", "told"),
+    [
+        ("blue-green", r"^front +app=front,version=green +front-[0-9a-f]{5}-\S+, front-"),
+        ("rolling", r"^worker +app=worker +worker-\S+, worker-"),
+    ],
+)
+def test_the_demo_plays_a_sample_and_shows_where_the_traffic_goes(scenario: str, told: str) -> None:
+    out = io.StringIO()
+    assert main(["demo", "--scenario", scenario], out) == 0
+    *_, after = out.getvalue().split("The VNF after the change")
+    assert re.search(told, after, re.MULTILINE), after
 
 
 def test_the_sample_script_and_its_copy_in_a_package_are_the_same() -> None:

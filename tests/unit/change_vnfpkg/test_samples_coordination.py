@@ -97,6 +97,7 @@ def ask(url: str) -> subprocess.CompletedProcess[bytes]:
     }
     context = {
         "request": {"additionalParams": {"lcmcoord-url": url}},
+        "grant_request": {"vnfLcmOpOccId": "operation"},
         "coordination": coordination,
     }
     return subprocess.run(
@@ -113,6 +114,7 @@ def test_the_change_goes_on_when_the_manager_says_so(manager: Manager, synchrono
     assert len(posts) == 2
     assert posts[0] == {
         "vnfInstanceId": "instance",
+        "vnfLcmOpOccId": "operation",
         "lcmOperationType": "CHANGE_VNFPKG",
         "coordinationActionName": "coordinate_new_vnf",
         "inputParams": {"vduId": "VDU1", "oldResource": "web", "newResource": "web-2"},

@@ -1,0 +1,169 @@
+"""What others decide of a VNF that changes: how many pods it has, how many may be missing."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from container_update.change_vnfpkg.request import UpgradeType
+from container_update.errors import PlanError, UpdateFailedError
+from tests.functional.change_vnfpkg.conftest import kubernetes_site
+from tests.functional.change_vnfpkg.kubernetes import IMAGES, KubernetesContractSite, Shape
+from tests.functional.change_vnfpkg.site import V1, V2, Ask, ContractSite, Release
+from tests.functional.manifests import workload
+
+Site = KubernetesContractSite
+V3 = Release("v3")
+
+
+@pytest.fixture(params=list(UpgradeType), ids=lambda kind: kind.value)
+def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ContractSite]:
+    """A VNF to be in a namespace of the cluster, and each strategy there."""
+    with kubernetes_site(request.param, request, tmp_path) as made:
+        yield made
+
+
+def text(body: Any) -> str:
+    """A manifest."""
+    return yaml.safe_dump(body)
+
+
+def autoscaler(site: Site, vdu: str) -> str:
+    """Of a VDU, from 1 to 5 pods."""
+    target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": site.shape.name(vdu, "v1")}
+    spec = {"scaleTargetRef": target, "minReplicas": 1, "maxReplicas": 5}
+    body = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "spec": spec}
+    return text({**body, "metadata": {"name": "scaler"}})
+
+
+def scaler_of(site: Site) -> Any:
+    """The autoscaler as it is."""
+    return site.get("autoscaling", "HorizontalPodAutoscaler", "scaler")
+
+
+@pytest.mark.parametrize("vdu", ["VDU1", "VDU2"])
+def test_an_autoscaler_scales_what_runs_its_vdu_after_every_change(site: Site, vdu: str) -> None:
+    site.shape = Shape(more={"scaler.yaml": autoscaler(site, vdu)})
+    site.instantiate(V1)
+    for release in (V2, V3):
+        site.change(release)
+        site.runs_from(release)
+        (deployment,) = site.deployments(vdu)
+        target = scaler_of(site)["spec"]["scaleTargetRef"]
+        assert target["name"] == deployment["metadata"]["name"]
+
+
+def test_an_autoscaler_that_is_paused_by_scaling_to_nothing_stays_paused(site: Site) -> None:
+    """The API reference's way: a HorizontalPodAutoscaler leaves a workload of 0 replicas alone."""
+    site.shape = Shape(more={"scaler.yaml": autoscaler(site, "VDU2")})
+    site.instantiate(V1)
+    site.scale("VDU2", 0)
+    site.change(V2)
+    (deployment,) = site.deployments("VDU2")
+    assert deployment["spec"]["replicas"] == 0
+    assert site.is_at("v2", "VDU1")
+
+
+def test_an_autoscaler_that_is_held_at_one_number_by_its_limits_is_held_there(site: Site) -> None:
+    """The other way that operators have, and it is undone by nothing but their own hand."""
+    site.shape = Shape(more={"scaler.yaml": autoscaler(site, "VDU1")})
+    site.instantiate(V1)
+    live = scaler_of(site)
+    live["metadata"]["annotations"] = {"autoscaling.example/paused": "true"}
+    live["spec"] |= {"minReplicas": 2, "maxReplicas": 2}
+    site.admin.replace(live)
+    with pytest.raises(UpdateFailedError):
+        site.change(replace(V2, broken=("VDU2",)))
+    for _ in range(2):
+        now = scaler_of(site)
+        assert (now["spec"]["minReplicas"], now["spec"]["maxReplicas"]) == (2, 2)
+        assert now["metadata"]["annotations"]["autoscaling.example/paused"] == "true"
+        site.change(V2)
+    assert site.is_at("v2")
+
+
+def test_a_paused_deployment_is_refused(site: Site) -> None:
+    site.instantiate(V1)
+    (deployment,) = site.deployments("VDU1")
+    deployment["spec"]["paused"] = True
+    site.admin.replace(deployment)
+    with pytest.raises(PlanError, match="is paused"):
+        site.change(V2)
+    assert site.is_at("v1")
+
+
+def budgeted(site: Site, image: str) -> Shape:
+    """Three pods, evicted one by one where their image changes; two must always be there."""
+    budget = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "x"},
+        "spec": {"minAvailable": 2, "selector": {"matchLabels": {"app": "x"}}},
+    }
+    pods = workload("ReplicaSet", "x", replicas=3, image=image)
+    return Shape(more={"budget.yaml": text(budget), "x.yaml": pods})
+
+
+def test_a_disruption_budget_is_kept(site: Site) -> None:
+    site.shape = budgeted(site, IMAGES["v1"])
+    site.instantiate(V1)
+    site.shape = budgeted(site, IMAGES["v2"])
+    with _Fewest(site) as fewest:
+        site.change(V2)
+    assert min(fewest.seen) >= 2
+    assert site.is_at("v2")
+
+
+def test_a_disruption_budget_that_allows_no_eviction_fails_the_change_by_its_name(
+    site: Site,
+) -> None:
+    site.shape = budgeted(site, IMAGES["v1"])
+    site.instantiate(V1)
+    budget = site.get("policy", "PodDisruptionBudget", "x")
+    budget["spec"]["minAvailable"] = 3
+    site.admin.replace(budget)
+    site.until(lambda: _allowed(site) == 0)
+    site.shape = budgeted(site, IMAGES["v2"])
+    with pytest.raises(UpdateFailedError, match="disruption budget"):
+        site.change(V2, Ask(options={"timeout": 3}))
+    assert site.is_at("v1")
+
+
+def _allowed(site: Site) -> Any:
+    status = site.get("policy", "PodDisruptionBudget", "x").get("status") or {}
+    return status.get("disruptionsAllowed", 0)
+
+
+class _Fewest:
+    """How many pods of x are ready, looked at all the time."""
+
+    def __init__(self, site: Site) -> None:
+        self.seen: list[int] = []
+        self._site = site
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._look)
+
+    def __enter__(self) -> _Fewest:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _look(self) -> None:
+        while not self._done.is_set():
+            ready: Callable[[Any], bool] = lambda pod: any(  # noqa: E731
+                c["type"] == "Ready" and c["status"] == "True"
+                for c in pod["status"].get("conditions") or ()
+            )
+            pods = self._site.objects("", "Pod")
+            mine = [p for p in pods if p["metadata"]["name"].startswith("x-")]
+            self.seen.append(sum(map(ready, mine)))
+            self._done.wait(0.02)

@@ -1,0 +1,88 @@
+"""An API server that answers one request badly while the package changes."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from container_update.change_vnfpkg.request import UpgradeType
+from container_update.errors import ClusterError, ContainerUpdateError
+from tests.functional.change_vnfpkg.conftest import kubernetes_site
+from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite
+from tests.functional.change_vnfpkg.site import V1, V2, ContractSite
+
+Site = KubernetesContractSite
+
+
+@pytest.fixture(params=list(UpgradeType), ids=lambda kind: kind.value)
+def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ContractSite]:
+    """A VNF to be in a namespace of the cluster, and each strategy there."""
+    with kubernetes_site(request.param, request, tmp_path) as made:
+        yield made
+
+
+class _Troubled:
+    """A cluster that answers one request that writes badly; the others well."""
+
+    def __init__(self, cluster: Any, number: int, trouble: str) -> None:
+        self._cluster = cluster
+        self._left = number
+        self._trouble = trouble
+        self._counting = threading.Lock()
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._cluster, name)
+        if name not in ("create", "replace", "delete"):
+            return found
+
+        def call(*args: Any, **more: Any) -> Any:
+            with self._counting:
+                self._left -= 1
+                is_it = self._left == 0
+            if not is_it:
+                return found(*args, **more)
+            if self._trouble == "the answer is lost":
+                found(*args, **more)
+                raise ClusterError(f"{name}: the connection broke", transient=True)
+            if self._trouble == "overloaded":
+                raise ClusterError(f"{name}: answered 503", status=503, transient=True)
+            raise ClusterError(f"{name}: answered 403 Forbidden", status=403)
+
+        return call
+
+
+@pytest.mark.parametrize(
+    ("trouble", "number"),
+    [
+        *(("the answer is lost", number) for number in range(1, 13)),
+        *(("overloaded", number) for number in (2, 5, 8)),
+    ],
+)
+def test_a_request_that_is_sent_again_does_no_harm(site: Site, trouble: str, number: int) -> None:
+    site.instantiate(V1)
+    cluster = site.cluster
+    site.cluster = _Troubled(cluster, number, trouble)  # type: ignore[assignment]
+    site.change(V2)
+    site.cluster = cluster
+    assert site.is_at("v2")
+
+
+@pytest.mark.parametrize("number", range(1, 11))
+def test_a_request_that_is_refused_for_good_leaves_everything_as_it_was(
+    site: Site, number: int
+) -> None:
+    site.instantiate(V1)
+    cluster = site.cluster
+    site.cluster = _Troubled(cluster, number, "forbidden")  # type: ignore[assignment]
+    try:
+        site.change(V2)
+        expected = "v2"  # the request was not needed for the promise: a lock or journal given back
+    except ContainerUpdateError:
+        expected = "v1"
+    site.cluster = cluster
+    assert site.running() == {"VDU1": {expected}, "VDU2": {expected}}
+    assert site.serving() == {expected}

@@ -1,0 +1,115 @@
+"""The changes of the package that the matrix of faults is put over: one for each strategy.
+
+What an update cannot do is in them: objects come and go, a Service is held and switched, scripts
+are called. Both fail, where they are to, by their last script: everything else is done by then.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from container_update.change_vnfpkg import change
+from container_update.change_vnfpkg.kubernetes import KubernetesSite
+from container_update.change_vnfpkg.request import ChangeRequest, UpgradeType
+from container_update.change_vnfpkg.resume import resume
+from container_update.change_vnfpkg.strategy import Order
+from container_update.cluster import KubernetesCluster
+from container_update.config import Options
+from container_update.model import Outcome
+from tests.functional import reference_update
+from tests.functional.cnf import IMAGES, INSTANCE
+from tests.functional.manifests import ENV, config_map, workload
+from tests.functional.promise import Expected, Running
+from tests.functional.reference_update import Files, Lab, Reference
+
+OPTIONS = replace(reference_update.OPTIONS, drain_seconds=0.05, coordination_seconds=15)
+
+NEW_SCRIPT, OLD_SCRIPT = "Scripts/new.py", "Scripts/old.py"
+GOOD, FAILS = "print('ready')", "import sys; sys.exit('not ready')"
+SCRIPTS = {
+    UpgradeType.BLUE_GREEN: (NEW_SCRIPT, OLD_SCRIPT),
+    UpgradeType.ROLLING: (NEW_SCRIPT,),
+}
+
+SERVICE = """\
+apiVersion: v1
+kind: Service
+metadata: {{name: w}}
+spec: {{selector: {{app: w}}, ports: [{{name: http, port: {port}}}]}}
+"""
+
+
+def _files(value: str, image: str, port: int) -> Files:
+    return {
+        "cm": config_map("cm", setting=value),
+        "deployment": workload("Deployment", "w", container=ENV, image=image, replicas=2),
+        "stateful": workload("StatefulSet", "s", image=image),
+        "service": SERVICE.format(port=port),
+    }
+
+
+OLD_FILES = {
+    **_files("old", IMAGES[0], 80),
+    "gone": config_map("gone", a="b"),
+    "leaving": workload("Deployment", "l"),
+}
+_NEW_FILES = {**_files("new", IMAGES[1], 81), "come": workload("Deployment", "n")}
+
+
+def _expected(value: str, image: str) -> Expected:
+    is_old = value == "old"
+    runs = {
+        ("Deployment", "w"): Running(image, {"SETTING": value}, pods=2),
+        ("StatefulSet", "s"): Running(image, {}),
+        ("Deployment", "l"): Running(IMAGES[0], {}) if is_old else None,
+        ("Deployment", "n"): None if is_old else Running(IMAGES[0], {}),
+    }
+    config = {
+        ("ConfigMap", "cm"): {"setting": value},
+        ("ConfigMap", "gone"): {"a": "b"} if is_old else None,
+    }
+    return Expected(config, runs, serves={"w": ("Deployment", "w")})
+
+
+@dataclass(frozen=True)
+class ReferenceChange(Reference[tuple[Order, str]]):
+    """A change of the package by one of the strategies."""
+
+    kind: UpgradeType = UpgradeType.BLUE_GREEN
+
+    def request(self, lab: Lab, namespace: str, files: Files) -> tuple[Order, str]:
+        params = {"upgrade_type": self.kind.value}
+        for path, which in zip(SCRIPTS[self.kind], ("new", "old"), strict=False):
+            params[f"lcm-operation-coordinate-{which}-vnf"] = path
+        order = Order(
+            request=ChangeRequest.of({"vnfdId": "vnfd-v2", "additionalParams": params}),
+            old=lab.package(self.old_files),
+            new=lab.package(files),
+            instance_id=INSTANCE,
+        )
+        return order, namespace
+
+    def run(self, cluster: KubernetesCluster, request: tuple[Order, str], options: Options) -> None:
+        order, namespace = request
+        site = KubernetesSite(cluster, namespace)
+        change.change_vnfpkg(replace(order, options=options), site)
+
+    def resume(self, lab: Lab, namespace: str) -> Outcome | None:
+        instance = replace(lab.instance(namespace), options=self.options)
+        return resume(instance, KubernetesSite(lab.cluster, namespace))
+
+
+def _reference(kind: UpgradeType) -> ReferenceChange:
+    *before, last = SCRIPTS[kind]
+    good = {**_NEW_FILES, **dict.fromkeys(before, GOOD)}
+    return ReferenceChange(
+        old_files=OLD_FILES,
+        ways={"done": {**good, last: GOOD}, "undone": {**good, last: FAILS}},
+        old=_expected("old", IMAGES[0]),
+        new=_expected("new", IMAGES[1]),
+        options=OPTIONS,
+        kind=kind,
+    )
+
+
+CHANGES = {kind.value: _reference(kind) for kind in UpgradeType}

@@ -1,0 +1,136 @@
+"""A coordination script's process: what it has, what it has not, and how it ends."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from container_update import csar_build
+from container_update.change_vnfpkg.coordination import NEW, Coordination, CoordinationError
+from container_update.change_vnfpkg.request import ChangeRequest
+from container_update.change_vnfpkg.strategy import Order, Target
+from container_update.config import Options
+from container_update.errors import PackageError
+from container_update.stopping import Stop
+
+CHILD = """
+import subprocess, sys, time
+child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(120)"])
+print(child.pid, flush=True)
+"""
+
+
+def coordination(folder: Path, script: str, **options: Any) -> Coordination:
+    """A package with this script for the new VNF, and the order that names it."""
+    (folder / "Scripts").mkdir()
+    (folder / "Scripts/new.py").write_text(script)
+    (folder / "data.txt").write_text("something beside it")
+    csar_build.write_metadata(folder)
+    params = {
+        "upgrade_type": "Blue-Green",
+        "lcm-operation-coordinate-new-vnf": "Scripts/new.py",
+        "vdu_params": [{"vdu_id": "VDU1", "new_vnfc_param": {"password": "sesame-1"}}],
+    }
+    request = ChangeRequest.of({"vnfdId": "vnfd", "additionalParams": params})
+    order = Order(request, old="", new=str(folder), options=replace(Options(), **options))
+    return Coordination(order, {"kubeconfig": "config", "token": "sesame-2"}, Stop())
+
+
+def run(scripts: Coordination) -> str:
+    """Run it for one VDU; what it printed."""
+    scripts.run_for(NEW, Target("VDU1", "old", "new"))
+    return scripts.reports[-1].output
+
+
+def assert_ends(pid: int) -> None:
+    """The process is there no more, or soon."""
+    deadline = time.monotonic() + 10
+    while Path(f"/proc/{pid}").exists() and not _is_zombie(pid):
+        assert time.monotonic() < deadline, f"process {pid} still runs"
+        time.sleep(0.01)
+
+
+def _is_zombie(pid: int) -> bool:
+    try:
+        return ") Z " in Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return True
+
+
+def test_a_script_that_runs_too_long_ends_with_all_that_it_started(tmp_path: Path) -> None:
+    scripts = coordination(tmp_path, CHILD + "time.sleep(120)", coordination_seconds=1)
+    with pytest.raises(CoordinationError, match=r"Scripts/new.py.*VDU1.*within 1 s, ended it"):
+        run(scripts)
+    (report,) = scripts.reports
+    assert report.status is None
+    assert_ends(int(report.output))
+
+
+def test_what_a_script_leaves_running_ends_with_it(tmp_path: Path) -> None:
+    assert_ends(int(run(coordination(tmp_path, CHILD))))
+
+
+def test_a_stop_ends_a_script_and_is_no_failure_of_it(tmp_path: Path) -> None:
+    scripts = coordination(tmp_path, "import time; time.sleep(120)")
+    scripts.stop.request("by a test")
+    assert run(scripts) == ""
+
+
+def test_a_script_has_a_copy_of_the_package_in_a_folder_that_goes(tmp_path: Path) -> None:
+    script = "import os, pathlib; print(os.getcwd()); print(pathlib.Path('data.txt').read_text())"
+    where, content = run(coordination(tmp_path, script)).splitlines()
+    assert content == "something beside it"
+    assert Path(where) != tmp_path
+    assert not Path(where).exists()
+
+
+def test_what_a_script_does_to_its_folder_is_done_to_the_copy(tmp_path: Path) -> None:
+    run(coordination(tmp_path, "open('data.txt', 'w').write('mine')"))
+    assert (tmp_path / "data.txt").read_text() == "something beside it"
+
+
+def test_a_script_inherits_a_few_harmless_variables_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("OS_PASSWORD", "KUBECONFIG", "PYTHONPATH", "LD_PRELOAD"):
+        monkeypatch.setenv(name, "")
+    found = run(coordination(tmp_path, "import os; print(*os.environ)")).split()
+    ours = {"HOME", "TMPDIR", "PYTHONDONTWRITEBYTECODE"}
+    harmless = {"LANG", "LC_ALL", "LC_CTYPE", "PATH", "SSL_CERT_DIR", "SSL_CERT_FILE", "TZ"}
+    assert ours <= set(found) <= ours | harmless
+
+
+def test_a_script_inherits_no_open_file(tmp_path: Path) -> None:
+    script = "import os; print(*sorted(os.listdir('/proc/self/fd'), key=int))"
+    with (tmp_path / "secret").open("w") as file:
+        os.set_inheritable(file.fileno(), True)
+        found = run(coordination(tmp_path, script)).split()
+    assert found[:3] == ["0", "1", "2"]
+    assert len(found) == 4, "beside its own three only the listing itself is open"
+
+
+def test_what_it_was_told_in_confidence_is_struck_out_of_its_report(tmp_path: Path) -> None:
+    script = """
+import pickle, sys
+mine = pickle.load(sys.stdin.buffer)["coordination"]
+print(mine["vnfc_param"]["password"], mine["access"]["token"])
+sys.exit(mine["vnfc_param"]["password"])
+"""
+    scripts = coordination(tmp_path, script)
+    with pytest.raises(CoordinationError, match=r"ended with status 1: \*\*\*$") as caught:
+        run(scripts)
+    assert scripts.reports[0].output.split() == ["***"] * 3
+    assert "sesame" not in f"{caught.value}{scripts.reports}"
+
+
+def test_a_script_that_is_not_what_the_package_lists_is_not_run(tmp_path: Path) -> None:
+    scripts = coordination(tmp_path, "print('as listed')")
+    (tmp_path / "Scripts/new.py").write_text("print('another')")
+    with pytest.raises(PackageError, match=r"Scripts/new\.py"):
+        run(scripts)
+    assert not scripts.reports
