@@ -30,12 +30,13 @@ RULES: tuple[Callable[[Subject], Iterable[Finding]], ...] = (
 )
 
 
-def check(package_path: str) -> tuple[Finding, ...]:
+def check(package_path: str, *, settings: csar.Settings | None = None) -> tuple[Finding, ...]:
     """Everything that is wrong or unusual in a package (folder or zip), errors first.
 
+    :param settings: the bounds within which it is read.
     :raises PackageError: the package cannot be opened at all.
     """
-    with csar.open_package(package_path) as package:
+    with csar.open_package(package_path, settings=settings) as package:
         subject = Subject(package, archive.open_archive(package_path, package.settings.limits))
         found = {finding: None for rule in RULES for finding in rule(subject)}
     return tuple(sorted(found, key=lambda finding: finding.severity.value))

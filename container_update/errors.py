@@ -90,6 +90,12 @@ class UpdateInterruptedError(UpdateFailedError):
     exit_status = 10
 
 
+class NoWayBackError(ContainerUpdateError):
+    """What is old is being removed for good: the change can only be finished, not undone."""
+
+    exit_status = 12
+
+
 class LockLostError(ContainerUpdateError):
     """The lock could not be kept, so that another may go on: this run stopped where it was."""
 

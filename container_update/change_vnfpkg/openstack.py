@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from container_update import csar
+from container_update.change_vnfpkg import openstack_records
 from container_update.change_vnfpkg.coordination import Coordination as ScriptRuns
 from container_update.change_vnfpkg.records import Records
 from container_update.change_vnfpkg.strategy import Order, Story, Strategy, Target
@@ -34,7 +35,6 @@ from container_update.model import (
     Reason,
     Step,
     StepResult,
-    Vnfc,
 )
 from container_update.stacks import hot, live, plan
 from container_update.stacks.change import (
@@ -44,7 +44,8 @@ from container_update.stacks.change import (
     make_plan,
     read_packages,
 )
-from container_update.stacks.execute import Coordination, Execution
+from container_update.stacks.coordination import Coordination
+from container_update.stacks.execute import Execution
 from container_update.stacks.members import Member
 from container_update.stacks.outcome import (
     Result,
@@ -57,7 +58,8 @@ from container_update.stopping import Stop
 
 _ACTIONS = {
     plan.Action.CREATE: Action.CREATE,
-    plan.Action.UPDATE: Action.REPLACE,
+    plan.Action.UPDATE: Action.UPDATE,
+    plan.Action.REPLACE: Action.RECREATE,
     plan.Action.DELETE: Action.DELETE,
 }
 """What is told as a step. The runs of scripts are told by themselves, as for every strategy."""
@@ -109,7 +111,8 @@ class OpenStackStrategy(Strategy):
         """Both packages, read when they are first needed."""
         if self._packages is None:
             order, request = self.order, self.order.request
-            self._check_request()
+            settings = csar.Settings.of(order.options)
+            self._check_request(settings)
             self._packages = read_packages(
                 StackRequest(
                     order.old,
@@ -119,14 +122,15 @@ class OpenStackStrategy(Strategy):
                     tuple(vdu.vdu_id for vdu in request.vdu_params),
                     order.instance_id,
                     self.site.flavour_id,
-                )
+                ),
+                settings,
             )
         return self._packages
 
-    def _check_request(self) -> None:
+    def _check_request(self, settings: csar.Settings) -> None:
         """What the request says of the new package is so."""
         request = self.order.request
-        with csar.open_package(self.order.new) as new:
+        with csar.open_package(self.order.new, settings=settings) as new:
             if new.vnfd_id and new.vnfd_id != request.vnfd_id:
                 raise PackageError(
                     f"vnfdId: expected {new.vnfd_id}, which the VNFD in {new.source} has, found "
@@ -271,15 +275,12 @@ class OpenStackStrategy(Strategy):
         before = self._plan.members if self._plan else ()
         found = self._finished.records if self._finished else None
         after = self._finished.members if self._finished else before
-        return Records(
-            vnfd_id=self.packages.vnfd_id,
-            vnfcs=self._vnfcs(),
-            network_resources=_renamed(before, after, "ports"),
-            storage_resources=_renamed(before, after, "volumes"),
-            instance_ref=found.instance_id if found else None,
+        stack_id = found.instance_id if found else None
+        return openstack_records.records(
+            self.packages.vnfd_id, before, after, self._live_members(), stack_id
         )
 
-    def _vnfcs(self) -> tuple[Vnfc, ...]:
+    def _live_members(self) -> Sequence[Member]:
         """The live VNFCs of every VDU, target or not."""
         page = live.find(self.site.service, self._stack_now)
         body = live.body_of(self.site.service, reference(page))
@@ -288,10 +289,7 @@ class OpenStackStrategy(Strategy):
             for vdu_id, name in self.packages.all_vdus.items()
             for place in hot.places_named(body, vdu_id, name)
         }
-        found = live.read(self.site.service, page, body, places).members
-        return tuple(
-            Vnfc(member.vdu_id, member.server_id, "", hot.SERVER, member.name) for member in found
-        )
+        return live.read(self.site.service, page, body, places).members
 
     @property
     def _stack_now(self) -> str:
@@ -319,7 +317,7 @@ class OpenStackStrategy(Strategy):
             results=tuple(
                 _told_result(result) for result in found.results if result.step.action in _ACTIONS
             ),
-            vnfcs=self._vnfcs() if found.records else (),
+            vnfcs=openstack_records.vnfcs(self._live_members()) if found.records else (),
             requests=self.site.service.requests - self._sent_before,
             seconds=time.monotonic() - self._began,
         )
@@ -368,32 +366,13 @@ def _translated(strategy: OpenStackStrategy) -> Iterator[None]:
 
 def _told_step(step: plan.Step) -> Step:
     reasons = tuple(Reason(text) for text in step.reasons)
-    kind = "Server" if step.member else "Stack"
-    return Step(_key(kind, step.title), _ACTIONS[step.action], None, reasons=reasons)
+    kind, name = ("Server", str(step.member)) if step.member else ("Stack", step.stack_name)
+    return Step(_key(kind, name), _ACTIONS[step.action], None, reasons=reasons, whole=True)
 
 
 def _told_result(result: Result) -> StepResult:
-    return StepResult(_told_step(result.step), result.state, result.message)
+    return StepResult(_told_step(result.step), result.state, result.message, result.seconds)
 
 
 def _key(kind: str, name: str) -> ObjectKey:
     return ObjectKey("openstack", kind, "", name)
-
-
-def _renamed(before: Sequence[Member], after: Sequence[Member], what: str) -> dict[str, str]:
-    """Old id to new id of the resources of a name, VNFC by VNFC in their order."""
-    old, new = _by_name(before, what), _by_name(after, what)
-    return {
-        was: now
-        for name in old
-        for was, now in zip(old[name], new.get(name, ()), strict=False)
-        if was != now
-    }
-
-
-def _by_name(members: Sequence[Member], what: str) -> dict[tuple[str, str], list[str]]:
-    found: dict[tuple[str, str], list[str]] = {}
-    for member in members:
-        for name, id_ in getattr(member, what).items():
-            found.setdefault((member.vdu_id, name), []).append(id_)
-    return found

@@ -17,6 +17,17 @@ DEF_FILES = "lcm-kubernetes-def-files"
 
 
 @dataclass(frozen=True)
+class Storage:
+    """A volume that a VNFC has and had none of before."""
+
+    name: str
+    """The VNFD's storage node: virtualStorageDescId."""
+    resource_id: str
+    server_id: str
+    """The VNFC's computeResource.resourceId."""
+
+
+@dataclass(frozen=True)
 class Records:
     """What a VNFM writes down after a change of the package."""
 
@@ -33,6 +44,10 @@ class Records:
     """vnfVirtualLinkResourceInfo.networkResource.resourceId: old to new."""
     storage_resources: Mapping[str, str] = field(default_factory=dict)
     """virtualStorageResourceInfo.storageResource.resourceId: old to new."""
+    gone_storages: frozenset[str] = frozenset()
+    """resourceIds of volumes that are no more: what was recorded of them goes."""
+    new_storages: tuple[Storage, ...] = ()
+    """Volumes where there were none."""
     instance_ref: str | None = None
     """instantiatedVnfInfo.instance_id, where the VIM has one: the new stack's id."""
 
@@ -43,7 +58,8 @@ class Records:
         info = changed.setdefault("instantiatedVnfInfo", {})
         info["vnfcResourceInfo"] = self._vnfc_resources(info.get("vnfcResourceInfo") or ())
         _rename(info.get("vnfVirtualLinkResourceInfo"), "networkResource", self.network_resources)
-        _rename(info.get("virtualStorageResourceInfo"), "storageResource", self.storage_resources)
+        _rename(info.get("virtualStorageResourceInfo"), _STORAGE, self.storage_resources)
+        self._come_and_gone(info)
         if self.instance_ref is not None:
             info["instance_id"] = self.instance_ref
         if self.def_files is not None:
@@ -53,6 +69,23 @@ class Records:
                 DEF_FILES: list(self.def_files),
             }
         return changed
+
+    def _come_and_gone(self, info: Json) -> None:
+        """Storages that are no more, or new, with what their VNFCs say of them."""
+        if not self.gone_storages and not self.new_storages:
+            return
+        entries: list[Json] = info.get("virtualStorageResourceInfo") or []
+        gone = [entry for entry in entries if _resource_id(entry, _STORAGE) in self.gone_storages]
+        came = [(storage, _entry_of(storage)) for storage in self.new_storages]
+        kept = [entry for entry in entries if entry not in gone]
+        info["virtualStorageResourceInfo"] = [*kept, *(entry for _, entry in came)]
+        gone_ids = {entry.get("id") for entry in gone}
+        for vnfc in info["vnfcResourceInfo"]:
+            named = [id_ for id_ in vnfc.get("storageResourceIds") or () if id_ not in gone_ids]
+            server = _resource_id(vnfc)
+            named += [entry["id"] for storage, entry in came if storage.server_id == server]
+            if named or "storageResourceIds" in vnfc:
+                vnfc["storageResourceIds"] = named
 
     def _vnfc_resources(self, recorded: Iterable[Json]) -> list[Json]:
         """One entry for each live VNFC: an old one goes on with the pod that takes its place."""
@@ -80,8 +113,16 @@ class Records:
         }
 
 
-def _resource_id(entry: Json) -> str:
-    return str((entry.get("computeResource") or {}).get("resourceId", ""))
+_STORAGE = "storageResource"
+
+
+def _entry_of(storage: Storage) -> Json:
+    handle = {"resourceId": storage.resource_id, "vimLevelResourceType": "OS::Cinder::Volume"}
+    return {"id": str(uuid.uuid4()), "virtualStorageDescId": storage.name, _STORAGE: handle}
+
+
+def _resource_id(entry: Json, handle: str = "computeResource") -> str:
+    return str((entry.get(handle) or {}).get("resourceId", ""))
 
 
 def _take(free: list[Json], vdu_id: str) -> Json | None:

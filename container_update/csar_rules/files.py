@@ -44,7 +44,7 @@ def unreadable_files(subject: Subject) -> Iterator[Finding]:
         try:
             content = package.read(path)
             if path in may_hold:
-                manifests.parse(content, path, NAMESPACE)
+                manifests.parse(content, path, NAMESPACE, limits=subject.package.settings.yaml)
         except PackageError as error:
             yield located(error, path)
 

@@ -47,7 +47,8 @@ class Subject:
         found: list[Manifest] = []
         for path in self.package.manifest_files():
             try:
-                found += manifests.parse(self.package.read(path), path, NAMESPACE)
+                text, limits = self.package.read(path), self.package.settings.yaml
+                found += manifests.parse(text, path, NAMESPACE, limits=limits)
             except PackageError:
                 continue  # reported by unreadable_files
         return tuple(found)

@@ -9,7 +9,7 @@ from container_update import csar_build
 from container_update.csar_rules.finding import Finding, Severity
 from container_update.csar_rules.subject import Subject, located
 from container_update.errors import PackageError
-from container_update.kubeyaml import Limits, documents
+from container_update.kubeyaml import documents
 from container_update.model import Json, Manifest
 
 OPERATION = "modify_information_end"
@@ -133,7 +133,8 @@ def keys_that_v1_expects(subject: Subject) -> Iterator[Finding]:
     if "v1" not in apis:
         return
     for flavour in subject.flavours:
-        (document,) = documents(subject.package.read(flavour.path), flavour.path, Limits())
+        text, limits = subject.package.read(flavour.path), subject.package.settings.yaml
+        (document,) = documents(text, flavour.path, limits)
         topology = document.value["topology_template"]
         if "requirements" not in topology.get("substitution_mappings", {"requirements": {}}):
             yield Finding.error(

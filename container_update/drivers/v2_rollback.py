@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from container_update import manifests
+from container_update import csar, manifests
 from container_update.csar_build import write_metadata
-from container_update.drivers import v2_memory
+from container_update.drivers import v2_memory, v2_progress
 from container_update.drivers.v2_records import (
     cluster_of,
     request_of,
@@ -25,6 +25,7 @@ from container_update.drivers.v2_records import (
     with_records,
 )
 from container_update.errors import PackageError
+from container_update.kubeyaml import Limits
 from container_update.model import Cluster, Json, Manifest, ObjectKey, UpdateRequest
 from container_update.update import placed
 
@@ -45,9 +46,10 @@ def put_back(script: Json, output: Json) -> None:
     with cluster_of(instance) as (cluster, options), tempfile.TemporaryDirectory() as folder:
         images = v2_memory.images(ours)
         if images:
-            write_stand_in(Path(folder), request, images)
+            write_stand_in(Path(folder), request, images, csar.Settings.of(options).yaml)
             request = dataclasses.replace(request, old=folder)
-        outcome = update(request, cluster, options)
+        progress = v2_progress.from_environment()
+        outcome = update(request, cluster, options, progress=progress)
         if ours.get("state") != v2_memory.UNDONE:
             delete_all(cluster, v2_memory.created(ours))
     v2_memory.remember(output, {"state": v2_memory.ROLLED_BACK})
@@ -55,10 +57,14 @@ def put_back(script: Json, output: Json) -> None:
 
 
 def write_stand_in(
-    folder: Path, request: UpdateRequest, images: Mapping[ObjectKey, Mapping[str, str]]
+    folder: Path,
+    request: UpdateRequest,
+    images: Mapping[ObjectKey, Mapping[str, str]],
+    limits: Limits | None = None,
 ) -> None:
     """Write the def-files of the old package with other images, as a package of its own.
 
+    :param limits: what a def-file may ask for.
     PackageError where no def-file in the package has one of the workloads: an image in a file that
     a URL names cannot be put back this way.
     """
@@ -67,7 +73,7 @@ def write_stand_in(
         if urlsplit(path).scheme:
             continue
         text = Path(request.old, path).read_bytes()
-        parsed = manifests.parse(text, path, request.namespace)
+        parsed = manifests.parse(text, path, request.namespace, limits=limits)
         objects = tuple(placed(manifest, request) for manifest in parsed)
         missing -= {manifest.key for manifest in objects}
         target = folder / path

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from container_update.errors import PackageError
+from container_update.kubeyaml import Limits
 from container_update.stacks import hot
 from container_update.stacks.hot import Body
 
@@ -29,9 +30,10 @@ class Files(Protocol):
         """The bytes of a file."""
 
 
-def base_hot(package: Files, flavour_id: str) -> Body:
+def base_hot(package: Files, flavour_id: str, limits: Limits | None = None) -> Body:
     """The top template of a flavour, with the files that it uses; no parameters yet.
 
+    :param limits: what a template may ask for; by default what any YAML may.
     :raises PackageError: there is none, there are two, or one is no template.
     """
     folder = _folder(package, flavour_id)
@@ -41,7 +43,7 @@ def base_hot(package: Files, flavour_id: str) -> Body:
         if name.startswith(folder)
     }
     beside = {
-        name: hot.parse(text, name)
+        name: hot.parse(text, name, limits)
         for name, text in texts.items()
         if name.endswith(_ENDINGS) and "/" not in name[len(folder) :]
     }

@@ -18,11 +18,12 @@ from datetime import datetime
 
 from container_update import csar
 from container_update.config import Options
-from container_update.errors import ContainerUpdateError, PackageError
+from container_update.errors import ContainerUpdateError, PackageError, PlanError
 from container_update.heat import StackService, reference
 from container_update.model import StepState
 from container_update.stacks import basehot, hot, live
-from container_update.stacks.execute import Coordinator, Execution, no_coordination
+from container_update.stacks.coordination import Coordinator, no_coordination
+from container_update.stacks.execute import Execution
 from container_update.stacks.hot import Body, Place
 from container_update.stacks.journal import Journal, Phase, Record, now
 from container_update.stacks.members import Member
@@ -113,7 +114,7 @@ def change(  # noqa: PLR0913
     :raises StackUndoIncompleteError: the same, and something could not be put back.
     :raises LockLostError: another host took over; this run stopped where it was.
     """
-    packages = read_packages(request)
+    packages = read_packages(request, csar.Settings.of(options))
     instance = StackInstance(service, request.instance_id, options, coordinate, stop, progress)
     resumed = instance.recover(target=packages.target)
     if resumed is not None and resumed.records is not None:
@@ -125,21 +126,28 @@ def change(  # noqa: PLR0913
     return instance.run(plan, packages.vnfd_id, packages.target)
 
 
-def plan_change(request: StackRequest, service: StackService) -> StackPlan:
+def plan_change(
+    request: StackRequest,
+    service: StackService,
+    options: Options = Options(),  # noqa: B008
+) -> StackPlan:
     """What :func:`change` would do; writes nothing, raises the same errors."""
-    return make_plan(read_packages(request), service)
+    return make_plan(read_packages(request, csar.Settings.of(options)), service)
 
 
 # --- packages and plan --------------------------------------------------------------------------
 
 
-def read_packages(request: StackRequest) -> Packages:
+def read_packages(request: StackRequest, settings: csar.Settings) -> Packages:
     """Both packages. PackageError: one of them, or the request, is wrong."""
     if request.upgrade_type not in (BLUE_GREEN, ROLLING):
         raise PackageError(
             f"upgrade_type: expected {BLUE_GREEN} or {ROLLING}, found {request.upgrade_type}"
         )
-    with csar.open_package(request.old) as old, csar.open_package(request.new) as new:
+    with (
+        csar.open_package(request.old, settings=settings) as old,
+        csar.open_package(request.new, settings=settings) as new,
+    ):
         flavour = _flavour(new, request.flavour_id)
         old_vdus, new_vdus = dict(old.vdus(request.flavour_id)), dict(new.vdus(flavour.id))
         targets = _targets(request, old_vdus, new_vdus)
@@ -148,7 +156,7 @@ def read_packages(request: StackRequest) -> Packages:
             {vdu_id: name for vdu_id, name in old_vdus.items() if vdu_id in targets},
             {vdu_id: name for vdu_id, name in new_vdus.items() if vdu_id in targets},
             {**old_vdus, **new_vdus},
-            basehot.base_hot(new, flavour.id),
+            basehot.base_hot(new, flavour.id, settings.yaml),
             Software(flavour.images, flavour.compute_flavours),
             new.vnfd_id,
         )
@@ -209,8 +217,21 @@ def make_plan(packages: Packages, service: StackService) -> StackPlan:
     if is_same(body, new):
         unchanged = state.members
         return StackPlan(BLUE_GREEN, state.reference, (), unchanged, unchanged, packages.places)
+    _check_nothing_hidden(body, new, page["stack_name"])
     base = _OWN_ENDING.sub("", page["stack_name"])
     return blue_green(state, new, packages.places, f"{base}.{uuid.uuid4().hex[:8]}")
+
+
+def _check_nothing_hidden(old: Body, new: Body, stack: str) -> None:
+    """A second stack needs every value, and Heat does not tell those of hidden parameters."""
+    both = set(old.template.get("parameters") or {}) & set(new.template.get("parameters") or {})
+    untold = sorted((old.hidden & both) - set(new.parameters))
+    if untold:
+        raise PlanError(
+            f"stack {stack}: Heat does not tell the values of its hidden parameters "
+            f"({', '.join(untold)}), so that no second stack can be made with them: use "
+            "RollingUpdate, which leaves them as they are"
+        )
 
 
 # --- a VNF instance -----------------------------------------------------------------------------

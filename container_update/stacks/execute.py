@@ -12,13 +12,18 @@ import logging
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from typing import Protocol
+from dataclasses import replace
 
 from container_update.config import Options
-from container_update.errors import ClusterError, ContainerUpdateError, LockLostError
+from container_update.errors import (
+    ClusterError,
+    ContainerUpdateError,
+    LockLostError,
+    NoWayBackError,
+)
 from container_update.heat import StackService, reference
 from container_update.model import Json, StepState
+from container_update.stacks.coordination import Coordination, Coordinator, no_coordination
 from container_update.stacks.hot import Body
 from container_update.stacks.journal import Journal, Phase, Record
 from container_update.stacks.members import Member
@@ -28,7 +33,7 @@ from container_update.stacks.outcome import (
     StackOutcome,
     StackUndoIncompleteError,
 )
-from container_update.stacks.plan import Action, Step
+from container_update.stacks.plan import UPDATES, Action, Step
 from container_update.stopping import Stop
 
 LOG = logging.getLogger(__name__)
@@ -38,35 +43,6 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 
 class StepError(ContainerUpdateError):
     """A step did not get where it leads; the message says why."""
-
-
-class NoWayBackError(StepError):
-    """The old stack goes or is gone: the change can only be finished."""
-
-
-@dataclass(frozen=True)
-class Coordination:
-    """What a CoordinateVNF script is asked to do."""
-
-    role: str
-    """``new`` or ``old``: which of the request's two scripts."""
-    stack: str
-    """The stack of the VNF that it is about."""
-    member: Member | None
-    """The VNFC that it is about; None: all of the stack's."""
-    back: bool = False
-    """The change is being undone: traffic goes back to the old VNF."""
-
-
-class Coordinator(Protocol):
-    """Runs the scripts of the request."""
-
-    def __call__(self, what: Coordination, /) -> None:
-        """Run one, where there is one. ContainerUpdateError where it fails."""
-
-
-def no_coordination(_: Coordination) -> None:
-    """There are no scripts."""
 
 
 class Execution:
@@ -103,6 +79,7 @@ class Execution:
         self._clock = clock
         self._pause = pause or threading.Event().wait
         self._going_back = record.phase is Phase.UNDO
+        self._took: dict[int, float] = {}
 
     # --- there ----------------------------------------------------------------------------------
 
@@ -119,6 +96,7 @@ class Execution:
             step = steps[number]
             if step.action is before:
                 break
+            began = self._clock()
             try:
                 self._check_stop()
                 self._do(step)
@@ -126,21 +104,25 @@ class Execution:
                 raise
             except ContainerUpdateError as error:
                 raise self._failed(number, error) from error
-            self._told(Result(step, StepState.DONE))
+            self._took[number] = self._clock() - began
+            self._told(self._done(number))
             self.record = self._journal.write(replace(self.record, done=number + 1))
         return self.results
 
     @property
     def results(self) -> tuple[Result, ...]:
         """What is done so far, by this run or the one before it."""
-        steps = self.record.plan.steps[: self.record.done]
-        return tuple(Result(step, StepState.DONE) for step in steps)
+        return tuple(self._done(number) for number in range(self.record.done))
+
+    def _done(self, number: int) -> Result:
+        step = self.record.plan.steps[number]
+        return Result(step, StepState.DONE, seconds=self._took.get(number, 0.0))
 
     def _do(self, step: Step) -> None:
         if step.action is Action.CREATE:
             assert step.after is not None
             self._create(step.stack, step.after)
-        elif step.action is Action.UPDATE:
+        elif step.action in UPDATES:
             assert step.after is not None
             self._update(step.stack, step.after, step.member)
         elif step.action is Action.DELETE:
@@ -160,13 +142,13 @@ class Execution:
         self._going_back = True
         self.record = self._journal.write(replace(self.record, phase=Phase.UNDO))
         results = []
-        reached = self.record.plan.steps[: self.record.done + 1]
+        reached = self._reached()
         for number, step in reversed(list(enumerate(self.record.plan.steps))):
-            if number >= len(reached):
+            if number >= reached:
                 results.append(Result(step, StepState.NOT_STARTED))
                 continue
             try:
-                message = self._undo(step, was_coordinated=number + 1 < len(reached))
+                message = self._undo(step, was_coordinated=number + 1 < reached)
                 results.append(self._told(Result(step, StepState.UNDONE, message)))
             except LockLostError:
                 raise
@@ -174,15 +156,25 @@ class Execution:
                 results.append(self._told(Result(step, StepState.UNDO_FAILED, str(error))))
         return tuple(reversed(results))
 
+    def _reached(self) -> int:
+        """How many steps there is something to undo of. The old VNF's script gives it its traffic
+        back: it runs wherever the new VNF's may have taken the traffic away."""
+        reached = self.record.done + 1
+        for step in self.record.plan.steps[self.record.done : reached]:
+            reached += step.action is Action.COORDINATE_NEW and step.member is None
+        return reached
+
     def _refuse_no_way_back(self) -> None:
         for step in self.record.plan.steps[: self.record.done + 1]:
             if step.action is not Action.DELETE:
                 continue
             page = self._service.stack(step.stack)
             if page is None or page["stack_status"].startswith("DELETE"):
+                name = step.stack_name
                 raise NoWayBackError(
-                    f"the old stack {step.stack} is being deleted or gone: there is no way back "
-                    "any more, run the same change again to finish it"
+                    f"stack {name}, the old VNF's, is being deleted or gone: this change cannot be "
+                    "undone any more; run the same command without --rollback, which finishes it. "
+                    "To get the old package back, change to it then"
                 )
 
     def _undo(self, step: Step, *, was_coordinated: bool) -> str:
@@ -191,7 +183,7 @@ class Execution:
             page = self._service.stack(step.stack)
             if page is not None and self._tag(step.after) in (page.get("tags") or ()):
                 self._delete(reference(page))
-        elif step.action is Action.UPDATE:
+        elif step.action in UPDATES:
             self._restore(step)
             if step.member is not None and was_coordinated:
                 return self._coordinate_back("old", step)
@@ -289,8 +281,8 @@ class Execution:
                         | body.as_request()
                     )
                 except ClusterError as error:
-                    if error.status != 409:
-                        raise
+                    self._only_busy(error, name, deadline)
+                self._rest(_FIRST_PAUSE)
                 continue
             if tag not in (page.get("tags") or ()):
                 raise StepError(f"expected no stack {name}, found one that is another's: delete it")
@@ -306,24 +298,35 @@ class Execution:
             if page is None:
                 raise StepError(f"stack {stack} is gone: somebody else deleted it")
             if tag in (page.get("tags") or ()):
-                if page["stack_status"].endswith("_COMPLETE"):
+                if _is_updated(page):
                     break
                 if sent or not self._going_back:
                     raise StepError(_told_by_heat(page))
             try:
-                self._service.update(stack, body.as_request() | {"tags": tag})
+                request, existing = body.as_update()
+                self._service.update(stack, request | {"tags": tag}, existing=existing)
                 sent = True
             except ClusterError as error:
-                if error.status != 409:
-                    raise
-                LOG.info("stack %s is busy: %s", stack, error)
+                self._only_busy(error, stack, deadline)
             self._rest(_FIRST_PAUSE)
         if member is not None:
             self._wait_active(stack, member, deadline)
 
+    def _only_busy(self, error: ClusterError, stack: str, deadline: float) -> None:
+        """Let it be tried again where somebody else is at the stack (409), until the time limit."""
+        if error.status != 409 or self._clock() > deadline:
+            raise error
+        LOG.info("stack %s is busy: %s", stack, error)
+
     def _delete(self, stack: str) -> None:
-        deadline = self._deadline()
-        self._service.delete(stack)
+        deadline, accepted = self._deadline(), False
+        while not accepted:
+            try:
+                self._service.delete(stack)
+                accepted = True
+            except ClusterError as error:
+                self._only_busy(error, stack, deadline)
+                self._rest(_FIRST_PAUSE)
         page = self._settled(stack, deadline)
         if page is not None:
             raise StepError(_told_by_heat(page))
@@ -374,6 +377,12 @@ class Execution:
         text = json.dumps(body and body.as_request(), sort_keys=True)
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         return f"container-update-{self.record.operation[:8]}-{digest}"
+
+
+def _is_updated(page: Json) -> bool:
+    """A stack that was made with rollback enabled takes back by itself what failed."""
+    status = str(page["stack_status"])
+    return status.endswith("_COMPLETE") and not status.startswith("ROLLBACK")
 
 
 def _told_by_heat(page: Json) -> str:

@@ -32,6 +32,19 @@ class Body:
     environment: Json = field(default_factory=dict)
     """The environment without its parameters."""
 
+    @property
+    def hidden(self) -> frozenset[str]:
+        """The parameters whose values Heat does not tell (``hidden: true``, in the template or in
+        one nested in it): a body that was read has none for them."""
+        names = [name for name in self.files if is_nested(name)]
+        nested = [self.file(name) for name in names if _may_hide(self.files[name])]
+        return frozenset(
+            name
+            for template in (self.template, *nested)
+            for name, schema in (template.get("parameters") or {}).items()
+            if str((schema or {}).get("hidden")).lower() == "true"
+        )
+
     def as_request(self) -> Json:
         """For a create, or for an update that keeps nothing (PUT)."""
         return {
@@ -40,6 +53,16 @@ class Body:
             "files": dict(self.files),
             "environment": self.environment,
         }
+
+    def as_update(self) -> tuple[Json, bool]:
+        """For an update: the request, and whether it is a PATCH. Hidden parameters can only be
+        left as they are, which PUT cannot; what else is not given is cleared, as PUT does."""
+        schemata = set(self.template.get("parameters") or {})
+        left = (self.hidden & schemata) - set(self.parameters)
+        if not left:
+            return self.as_request(), False
+        cleared = sorted(schemata - left - set(self.parameters))
+        return self.as_request() | {"clear_parameters": cleared}, True
 
     def file(self, name: str) -> Json:
         """A nested template. PackageError where it is missing or no template."""
@@ -51,10 +74,10 @@ class Body:
         return parse(self.files[name], name)
 
 
-def parse(text: str | bytes, source: str) -> Json:
+def parse(text: str | bytes, source: str, limits: Limits | None = None) -> Json:
     """A template. PackageError where it is none; dates stay text."""
     raw = text.encode() if isinstance(text, str) else text
-    found = [document.value for document in documents(raw, source, Limits())]
+    found = [document.value for document in documents(raw, source, limits or Limits())]
     if len(found) != 1 or not isinstance(found[0], dict):
         raise PackageError(f"{source}: expected one YAML document with a HEAT template")
     template: Json = found[0]
@@ -64,6 +87,11 @@ def parse(text: str | bytes, source: str) -> Json:
     if "heat_template_version" not in template or not template.get("resources"):
         raise PackageError(f"{source}: expected heat_template_version and resources")
     return template
+
+
+def _may_hide(text: str) -> bool:
+    """Whether it may be a template with hidden parameters: user data can have the same ending."""
+    return "heat_template_version" in text and "hidden" in text
 
 
 def is_nested(kind: object) -> bool:
@@ -231,11 +259,14 @@ def typed(template: Mapping[str, Any], parameters: Mapping[str, Any]) -> Json:
     }
 
 
-def in_force(template: Mapping[str, Any], parameters: Mapping[str, Any]) -> Json:
-    """Every parameter's value: as given, else the template's default."""
-    schemata: Mapping[str, Json] = template.get("parameters") or {}
-    defaults = {name: schema["default"] for name, schema in schemata.items() if "default" in schema}
-    return typed(template, {**defaults, **parameters})
+def in_force(body: Body) -> Json:
+    """Every parameter's value: as given, else the template's default. Hidden ones that are not
+    given are left out: what is in force is not known."""
+    schemata: Mapping[str, Json] = body.template.get("parameters") or {}
+    hidden = body.hidden
+    known = {name: schema for name, schema in schemata.items() if name not in hidden}
+    defaults = {name: schema["default"] for name, schema in known.items() if "default" in schema}
+    return typed(body.template, {**defaults, **body.parameters})
 
 
 def bound(value: Any, parameters: Mapping[str, Any], names: set[str]) -> Any:

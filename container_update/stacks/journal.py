@@ -107,8 +107,8 @@ class Journal:
     # --- reading --------------------------------------------------------------------------------
 
     def read(self) -> Record | None:
-        """The change that is under way; None where there is none."""
-        page = self._page()
+        """The change that is under way; None where there is none, or where it ends just now."""
+        page = self._settle()
         if page is None:
             return None
         return decode(self._service.files(reference(page))[_FILE])
@@ -141,8 +141,9 @@ class Journal:
         self._renewed = self._clock()
 
     def take_over(self) -> None:
-        """Become the holder. UpdateInProgressError: the one that is was heard of lately."""
-        page = self._page()
+        """Become the holder. UpdateInProgressError: the one that is was heard of lately. Nothing
+        happens where the change has ended."""
+        page = self._settle()
         if page is None:
             return
         name, silence = _held(page, self._clock())
@@ -151,8 +152,12 @@ class Journal:
                 f"{name} is changing this instance and was heard of {silence:.0f} s ago: wait for "
                 f"it, or until it has been silent for {self._lease:.0f} s"
             )
-        self._write({"tags": self._tags()})
-        self._check_held()
+        try:
+            self._write({"tags": self._tags()})
+            self._check_held()
+        except LockLostError:
+            if self._page() is not None:  # else the change ended in the meantime
+                raise
 
     def write(self, record: Record) -> Record:
         """Write down how far it is. LockLostError: another host has taken over."""
@@ -178,10 +183,19 @@ class Journal:
 
     def remove(self) -> None:
         """End: the change is finished or undone."""
-        page = self._page()
-        if page is not None:
-            self._service.delete(reference(page))
-            self._settle()
+        deadline = time.monotonic() + _SETTLES_WITHIN
+        while (page := self._settle()) is not None:
+            if time.monotonic() > deadline:
+                raise ClusterError(
+                    f"stack {self._name}, the journal of this change, is {page['stack_status']}: "
+                    "expected it to be deleted; delete it, the change itself has ended"
+                )
+            try:
+                self._service.delete(reference(page))
+            except ClusterError as error:
+                if error.status != 409:  # somebody else is at it
+                    raise
+            self._pause(0.02)
 
     def _check_held(self) -> None:
         page = self._page()

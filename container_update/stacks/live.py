@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from container_update.errors import PlanError
 from container_update.heat import StackService, reference
@@ -36,13 +37,19 @@ def find(service: StackService, name: str) -> Json:
 
 
 def body_of(service: StackService, stack: str) -> Body:
-    """All that makes a stack, as Heat has it."""
+    """All that makes a stack, as Heat has it; hidden parameters, which it masks, are left out."""
     environment = service.environment(stack)
-    return Body(
-        service.template(stack),
-        dict(environment.get("parameters") or {}),
-        service.files(stack),
-        {name: environment[name] for name in _KEPT if environment.get(name)},
+    body = Body(service.template(stack), files=service.files(stack))
+    seen = {
+        section: {name: value for name, value in values.items() if name not in body.hidden}
+        for section in ("parameters", "parameter_defaults")
+        if (values := environment.get(section) or {})
+    }
+    kept = {**environment, **seen}
+    return replace(
+        body,
+        parameters=seen.get("parameters", {}),
+        environment={name: kept[name] for name in _KEPT if kept.get(name)},
     )
 
 

@@ -18,6 +18,7 @@ class Result:
     step: Step
     state: StepState
     message: str = ""
+    seconds: float = 0.0
 
     def __str__(self) -> str:
         ending = f": {self.message}" if self.message else ""

@@ -10,7 +10,7 @@ from container_update.errors import PackageError
 from container_update.stacks import hot
 from container_update.stacks.hot import Body, Place
 from container_update.stacks.members import Member
-from container_update.stacks.wanted import is_same, mixed, nested, server_changes
+from container_update.stacks.wanted import Fate, is_same, mixed, nested, server_changes
 
 
 class Action(enum.Enum):
@@ -18,9 +18,16 @@ class Action(enum.Enum):
 
     CREATE = "create stack"
     UPDATE = "update"
+    """A stack, whose servers stay what they are or are rebuilt or resized in place."""
+    REPLACE = "replace the server"
+    """A stack, by which Heat makes a server anew."""
     COORDINATE_NEW = "coordinate the new VNF"
     COORDINATE_OLD = "coordinate the old VNF"
     DELETE = "delete stack"
+
+
+UPDATES = frozenset({Action.UPDATE, Action.REPLACE})
+"""What is done by an update of a stack."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +46,12 @@ class Step:
     @property
     def title(self) -> str:
         """What it is about, for people."""
-        return str(self.member) if self.member else f"stack {self.stack.partition('/')[0]}"
+        return str(self.member) if self.member else f"stack {self.stack_name}"
+
+    @property
+    def stack_name(self) -> str:
+        """The stack without its id."""
+        return self.stack.partition("/")[0]
 
     def __str__(self) -> str:
         because = f": {'; '.join(self.reasons)}" if self.reasons else ""
@@ -134,9 +146,9 @@ def rolling(live: Live, new: Body, places: Mapping[str, Place], source: str) -> 
 
 def _member_steps(member: Member, before: Body, after: Body, place: Place) -> Iterable[Step]:
     name = member.resource if place.server is None else place.server
-    reasons, keeps_id = server_changes(before, after, name)
-    told = "the server keeps its id" if keeps_id else "the server gets another id"
-    yield Step(Action.UPDATE, member.stack, before, after, member, (*reasons, told))
+    reasons, fate = server_changes(before, after, name)
+    action = Action.REPLACE if fate is Fate.REPLACED else Action.UPDATE
+    yield Step(action, member.stack, before, after, member, (*reasons, fate.value))
     yield Step(Action.COORDINATE_NEW, member.stack, member=member)
 
 
@@ -158,7 +170,7 @@ def _after(  # noqa: PLR0913, PLR0917
 def _grouped_server(new: Body, member: Member, place: Place, now: Body) -> Body:
     """A group whose members are servers without a template of their own: the group's own stack
     has a resource for each."""
-    values = hot.in_force(new.template, new.parameters)
+    values = hot.in_force(new)
     definition = hot.bound(hot.holder(new, place), values, set(values))
     if not hot.is_plain(definition):
         raise PackageError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import enum
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -50,8 +51,9 @@ def wanted(
 def _carried(package: Body, live: Body) -> Json:
     schemata = package.template.get("parameters") or {}
     given = hot.typed(live.template, live.parameters)
+    there = set(given) | (live.hidden & set(live.template.get("parameters") or {}))
     missing = [
-        name for name, schema in schemata.items() if name not in given and "default" not in schema
+        name for name, schema in schemata.items() if name not in there and "default" not in schema
     ]
     if missing:
         raise PackageError(
@@ -105,8 +107,8 @@ def mixed(old: Body, new: Body, names: Iterable[str], source: str) -> Body:
     :raises PackageError: a nested file differs, and resources that are not taken use it too.
     """
     taken = hot.needed(new.template, set(names))
-    old_values = hot.in_force(old.template, old.parameters)
-    new_values = hot.in_force(new.template, new.parameters)
+    old_values = hot.in_force(old)
+    new_values = hot.in_force(new)
     definitions = {
         name: hot.bound(new.template["resources"][name], new_values, set(new_values))
         for name in taken
@@ -121,9 +123,19 @@ def mixed(old: Body, new: Body, names: Iterable[str], source: str) -> Body:
                 f"are not to change use it too ({', '.join(sorted(left))}): give the new file a "
                 "name of its own, or list their VDUs in vdu_params"
             )
+    schemata = old.template.get("parameters") or {}
+    unseen = {
+        name: schema
+        for name, schema in (new.template.get("parameters") or {}).items()
+        if name in new.hidden and name not in schemata
+    }
     return replace(
         old,
-        template={**old.template, "resources": resources},
+        template={
+            **old.template,
+            **({"parameters": {**schemata, **unseen}} if unseen else {}),
+            "resources": resources,
+        },
         parameters={name: old_values[name] for name in old.parameters},
         files=files,
     )
@@ -158,12 +170,14 @@ def nested(place: Place, new: Body, old: Body, live: Body, ids: Mapping[str, str
     """
     assert place.file is not None
     template = new.file(place.file)
-    values = hot.in_force(new.template, new.parameters)
+    values = hot.in_force(new)
     before = _properties_above(old, place)
     parameters = {}
     for name, said in (hot.holder(new, place).get("properties") or {}).items():
         value = _with_ids(hot.bound(said, values, set(values)), ids)
         if not hot.is_plain(value):
+            if before.get(name) == said and name in live.hidden:
+                continue  # nobody tells its value: the update leaves it as it is
             if name not in live.parameters or before.get(name) != said:
                 raise PackageError(
                     f"{place.file}: its property {name} comes from {said}, which is only known "
@@ -198,8 +212,7 @@ def is_same(one: Body, other: Body) -> bool:
     """Whether Heat would have nothing to do: the same template, values and files in use."""
     return (
         one.template == other.template
-        and _as_text(hot.in_force(one.template, one.parameters))
-        == _as_text(hot.in_force(other.template, other.parameters))
+        and _as_text(hot.in_force(one)) == _as_text(hot.in_force(other))
         and {name: one.files[name] for name in _files_of(one.template["resources"], one)}
         == {name: other.files[name] for name in _files_of(other.template["resources"], other)}
     )
@@ -210,16 +223,39 @@ def _as_text(values: Mapping[str, Any]) -> dict[str, str]:
     return {name: str(value) for name, value in values.items()}
 
 
-def server_changes(old: Body, new: Body, name: str) -> tuple[tuple[str, ...], bool]:
+class Fate(enum.Enum):
+    """What Heat does with a server in an update of its stack."""
+
+    REBUILT = "Heat rebuilds the server from the new image, it keeps its id"
+    RESIZED = "Heat resizes the server, it keeps its id"
+    BOTH = "Heat resizes the server and rebuilds it from the new image, it keeps its id"
+    UPDATED = "Heat updates the server in place, it keeps its id"
+    REPLACED = "Heat replaces the server by another one with another id"
+
+
+_IN_PLACE = frozenset(
+    {
+        "admin_pass", "deployment_swift_data", "flavor", "flavor_update_policy", "image",
+        "image_update_policy", "metadata", "name", "networks", "software_config_transport", "tags",
+        "user_data", "user_data_update_policy",
+    }
+)  # fmt: skip
+"""What Heat can update of a server; source: its resource type reference, OS::Nova::Server."""
+
+_POLICIES = ("image", "flavor", "user_data")
+"""Properties with a policy beside them that may have the server replaced all the same."""
+
+
+def server_changes(old: Body, new: Body, name: str) -> tuple[tuple[str, ...], Fate]:
     """What becomes of a server between two bodies of its own stack.
 
-    :returns: the differences as sentences, and whether the server keeps its id. By the
-        specification's note it does so only from image to image: one that boots from a volume,
-        before or after, is another server.
+    :returns: the differences as sentences, and what Heat does. By the specification's note a server
+        keeps its id from image to image; with a volume of another image it is another server.
     """
     before, after = _resolved(old, name), _resolved(new, name)
     reasons = []
-    for changed in sorted({key for key in before | after if before.get(key) != after.get(key)}):
+    differ = {key for key in before | after if before.get(key) != after.get(key)}
+    for changed in sorted(differ):
         simple = all(isinstance(side.get(changed), (str, type(None))) for side in (before, after))
         if simple and changed in ("image", "flavor"):
             reasons.append(f"{changed} {before.get(changed)} -> {after.get(changed)}")
@@ -228,13 +264,26 @@ def server_changes(old: Body, new: Body, name: str) -> tuple[tuple[str, ...], bo
     volumes = _volume_images(old, name), _volume_images(new, name)
     if volumes[0] != volumes[1]:
         reasons.append(f"image of its volumes {_joined(volumes[0])} -> {_joined(volumes[1])}")
-    boots_from_volume = any(_maps_volumes(side) for side in (before, after))
-    return tuple(reasons) or ("the template around the server changes",), not boots_from_volume
+    told = tuple(reasons) or ("the template around the server changes",)
+    return told, _fate(differ, after, another_volume=volumes[0] != volumes[1])
+
+
+def _fate(differ: set[str], after: Mapping[str, Any], *, another_volume: bool) -> Fate:
+    replaced = any(
+        after.get(f"{name}_update_policy", "REPLACE" if name == "user_data" else "") == "REPLACE"
+        for name in differ & set(_POLICIES)
+    )
+    if replaced or another_volume or differ - _IN_PLACE:
+        return Fate.REPLACED
+    if {"image", "flavor"} <= differ:
+        return Fate.BOTH
+    fates = {"image": Fate.REBUILT, "flavor": Fate.RESIZED}
+    return next((fate for name, fate in fates.items() if name in differ), Fate.UPDATED)
 
 
 def _resolved(body: Body, name: str) -> Json:
     definition = body.template["resources"].get(name) or {}
-    values = hot.in_force(body.template, body.parameters)
+    values = hot.in_force(body)
     resolved: Json = hot.bound(definition.get("properties") or {}, values, set(values))
     return resolved
 
@@ -249,7 +298,3 @@ def _volume_images(body: Body, server: str) -> dict[str, str]:
 
 def _joined(images: Mapping[str, str]) -> str:
     return ", ".join(images.values()) or "none"
-
-
-def _maps_volumes(properties: Mapping[str, Any]) -> bool:
-    return any(properties.get(name) for name in ("block_device_mapping", "block_device_mapping_v2"))

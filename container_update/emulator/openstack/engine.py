@@ -71,9 +71,16 @@ class Engine:
     async def update(
         self, stack: Stack, template: Json, given: Json, files: dict[str, str]
     ) -> None:
-        """Make a stack what a template, parameters and files say."""
+        """Make a stack what a template, parameters and files say, or again what it was."""
+        before = stack.template, stack.parameters, stack.files
         stack.template, stack.parameters, stack.files = template, given, files
-        await self.run(stack, "UPDATE", self._converge(stack))
+        try:
+            await self.run(stack, "UPDATE", self._converge(stack))
+        except FailedError:
+            if stack.disable_rollback:
+                raise
+            stack.template, stack.parameters, stack.files = before
+            await self.run(stack, "ROLLBACK", self._converge(stack))
 
     async def delete(self, stack: Stack) -> None:
         """Delete a stack and all that it consists of."""

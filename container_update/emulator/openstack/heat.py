@@ -13,6 +13,7 @@ from container_update.emulator.openstack.refusals import (
     bad_request,
     no_resource,
     no_stack,
+    not_supported,
     stack_busy,
     stack_exists,
     stack_quota,
@@ -20,6 +21,9 @@ from container_update.emulator.openstack.refusals import (
 from container_update.emulator.openstack.stacks import Resource, Stack, attributes
 from container_update.emulator.openstack.troubles import Troubles
 from container_update.model import Json
+
+_CANCELLED = ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS")
+"""The states of stacks whose action can be given up."""
 
 
 class Heat:
@@ -84,6 +88,7 @@ class Heat:
         stack = Stack(name, template, given, files, tags=_tags(body))
         stack.environment = _environment(body)
         stack.timeout_mins = body.get("timeout_mins")
+        stack.disable_rollback = bool(body.get("disable_rollback", True))
         _validate(stack.template, given)
         self.stacks.append(stack)
         self._start(stack, "CREATE", self._engine.create(stack))
@@ -95,6 +100,8 @@ class Heat:
         :param existing: what the body does not say stays as it is (PATCH).
         """
         self._refuse_busy(stack)
+        if stack.action == "DELETE":
+            raise not_supported("Updating a stack when it is deleting")
         if existing and not body.get("template"):
             body = {**body, "template": stack.template}
         template, given, files = _wanted(body)
@@ -119,15 +126,15 @@ class Heat:
 
     def cancel(self, stack: Stack) -> None:
         """Give up the update that is under way; what it was at has failed."""
-        if stack.state != "UPDATE_IN_PROGRESS" or stack.task is None:
-            raise bad_request(f"Cancelling update when stack is {stack.state} is not supported.")
+        if stack.state not in _CANCELLED or stack.task is None:
+            raise not_supported(f"Cancelling update when stack is {stack.state}")
         stack.task.cancel()
         for resource in stack.walk(depth=99):
             if resource.status == "IN_PROGRESS":
                 resource.enter(resource.action, "FAILED", "cancelled")
             if resource.nested is not None and resource.nested.status == "IN_PROGRESS":
                 resource.nested.enter(resource.nested.action, "FAILED", "cancelled")
-        stack.enter("UPDATE", "FAILED", "Stack UPDATE cancelled")
+        stack.enter(stack.action, "FAILED", f"Stack {stack.action} cancelled")
 
     def mark_unhealthy(self, resource: Resource, body: Mapping[str, Any]) -> None:
         """Have a resource made anew with the next update, or not."""
@@ -168,15 +175,12 @@ class Heat:
         """A stack's own page."""
         values = stack.values()
         shown = {name: _text(value) for name, value in values.items()}
-        for name, schema in (stack.template.get("parameters") or {}).items():
-            if schema.get("hidden"):
-                shown[name] = "******"
         return {
             **self.summary(stack),
-            "parameters": shown,
+            "parameters": _masked(shown, stack),
             "outputs": stack.outputs(),
             "timeout_mins": stack.timeout_mins,
-            "disable_rollback": True,
+            "disable_rollback": stack.disable_rollback,
             "capabilities": [],
             "notification_topics": [],
             "template_description": stack.template.get("description", ""),
@@ -184,11 +188,11 @@ class Heat:
         }
 
     def environment(self, stack: Stack) -> Json:
-        """The environment, in it the parameters as they were given."""
+        """The environment, in it the parameters as they were given; hidden ones masked."""
         return {
             **stack.environment,
-            "parameters": stack.parameters,
-            "parameter_defaults": stack.environment.get("parameter_defaults", {}),
+            "parameters": _masked(stack.parameters, stack),
+            "parameter_defaults": _masked(stack.environment.get("parameter_defaults", {}), stack),
             "resource_registry": stack.environment.get("resource_registry", {"resources": {}}),
         }
 
@@ -269,6 +273,11 @@ def _validate(template: Json, given: Json) -> None:
     for name, definition in hot.resources(template).items():
         if not isinstance(definition, dict) or "type" not in definition:
             raise bad_request(f"resources.{name}: Resource has no type")
+
+
+def _masked(values: Mapping[str, Any], stack: Stack) -> Json:
+    hidden = stack.hidden
+    return {name: "******" if name in hidden else value for name, value in values.items()}
 
 
 def _tags(body: Mapping[str, Any]) -> list[str]:

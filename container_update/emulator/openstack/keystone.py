@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from container_update.emulator.openstack.refusals import bad_request, unauthorized
+from container_update.emulator.openstack.refusals import Refusal, bad_request, unauthorized
 from container_update.emulator.openstack.stacks import new_id
 from container_update.model import Json
 
@@ -40,6 +40,19 @@ class Keystone:
         end = self._tokens.get(token or "")
         if end is None or end <= datetime.now(timezone.utc):
             raise unauthorized()
+
+    def validate(self, caller: str | None, subject: str | None) -> Json:
+        """The document of the token *subject*, for whoever has a good token too.
+
+        :raises Refusal: 401 for the caller's token, 404 for the other.
+        """
+        self.check(caller)
+        try:
+            self.check(subject)
+        except Refusal as refusal:
+            raise Refusal(404, "Not Found", "Failed to validate token") from refusal
+        assert subject is not None
+        return {"token": self._document(self._tokens[subject] - self.lifetime)}
 
     def issue(self, body: Mapping[str, Any]) -> tuple[str, Json]:
         """A new token and its document, for a name and a password."""

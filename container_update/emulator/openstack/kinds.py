@@ -1,7 +1,7 @@
 """How Heat's resource types take a change: in place or by another resource of that name.
 
-Source: the "Updates cause replacement" marks of Heat's resource type reference. A type that is not
-in the table takes every change in place.
+Source: Heat's resource type reference, which says of every property whether it can be updated
+without replacement. A type that is in neither table takes every change in place.
 """
 
 from __future__ import annotations
@@ -15,21 +15,25 @@ from container_update.model import Json
 SERVER, PORT, VOLUME = "OS::Nova::Server", "OS::Neutron::Port", "OS::Cinder::Volume"
 GROUP = "OS::Heat::AutoScalingGroup"
 
+_SERVER_UPDATES = frozenset(
+    {
+        "admin_pass", "deployment_swift_data", "flavor", "flavor_update_policy", "image",
+        "image_update_policy", "metadata", "name", "networks", "software_config_transport", "tags",
+        "user_data", "user_data_update_policy",
+    }
+)  # fmt: skip
+"""A server's properties that can be updated; every other one makes it another server."""
+
 _REPLACING: Mapping[str, frozenset[str]] = {
-    SERVER: frozenset(
-        {
-            "availability_zone", "block_device_mapping", "block_device_mapping_v2", "config_drive",
-            "key_name", "reservation_id", "scheduler_hints", "security_groups", "user_data",
-        }
-    ),
     PORT: frozenset({"network", "network_id"}),
     VOLUME: frozenset({"availability_zone", "image", "snapshot_id", "source_volid"}),
     "OS::Nova::ServerGroup": frozenset({"name", "policies"}),
-}  # fmt: skip
+}
 
 _POLICIES = {
     "image": ("image_update_policy", "REBUILD"),
     "flavor": ("flavor_update_policy", "RESIZE"),
+    "user_data": ("user_data_update_policy", "REPLACE"),
 }
 """A server's property: the one that says how it changes, and its default."""
 
@@ -39,9 +43,9 @@ _addresses = itertools.count(10)
 def is_replaced(kind: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
     """Whether the change of properties needs another resource."""
     changed = {name for name in old.keys() | new.keys() if old.get(name) != new.get(name)}
-    if changed & _REPLACING.get(kind, frozenset()):
-        return True
-    return kind == SERVER and any(
+    if kind != SERVER:
+        return bool(changed & _REPLACING.get(kind, frozenset()))
+    return bool(changed - _SERVER_UPDATES) or any(
         new.get(policy, default) == "REPLACE"
         for name, (policy, default) in _POLICIES.items()
         if name in changed

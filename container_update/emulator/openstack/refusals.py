@@ -13,10 +13,14 @@ class Refusal(Exception):  # noqa: N818, it is an answer
     :param status: the HTTP status.
     :param kind: Heat's name for it ('StackExists', 'ActionInProgress', ...).
     :param message: what Heat tells the caller.
+    :param retry_after: the seconds that the answer's header asks to wait.
     """
 
-    def __init__(self, status: int, kind: str, message: str) -> None:
+    def __init__(
+        self, status: int, kind: str, message: str, *, retry_after: int | None = None
+    ) -> None:
         super().__init__(message)
+        self.headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
         self.status = status
         self.kind = kind
         self.message = message
@@ -67,6 +71,11 @@ def stack_busy(name: str, action: str) -> Refusal:
     return Refusal(
         409, "ActionInProgress", f"Stack {name} already has an action ({action}) in progress."
     )
+
+
+def not_supported(feature: str) -> Refusal:
+    """400: Heat does not do this with the stack as it is."""
+    return Refusal(400, "NotSupported", f"{feature} is not supported.")
 
 
 def stack_quota(limit: int) -> Refusal:

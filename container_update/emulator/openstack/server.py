@@ -17,6 +17,7 @@ from container_update.emulator.server import LARGEST_BODY, Middleware, RequestRe
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _TENANT = "/heat-api/v1/{project}"
+_TOKENS = ("Auth", "Subject")
 _STACK = _TENANT + "/stacks/{name}/{id}"
 
 
@@ -57,7 +58,7 @@ class Server:
         except Refusal as refusal:
             is_keystone = request.path.startswith("/identity")
             body = refusal.keystone_body() if is_keystone else refusal.heat_body()
-            response = web.json_response(body, status=refusal.status)
+            response = web.json_response(body, status=refusal.status, headers=refusal.headers)
         except web.HTTPException as error:
             response = web.json_response({"code": error.status}, status=error.status)
         record.status, record.seconds = response.status, time.monotonic() - began
@@ -85,12 +86,18 @@ class Server:
             token, body = self._keystone.issue(await request.json())
             return web.json_response(body, status=201, headers={"X-Subject-Token": token})
 
+        async def validate(request: web.Request) -> web.Response:
+            caller, subject = (request.headers.get(f"X-{kind}-Token") for kind in _TOKENS)
+            body = self._keystone.validate(caller, subject)
+            return web.json_response(body, headers={"X-Subject-Token": subject or ""})
+
         return [
             web.get("/identity", versions),
             web.get("/identity/", versions),
             web.get("/identity/v3", version),
             web.get("/identity/v3/", version),
             web.post("/identity/v3/auth/tokens", issue),
+            web.get("/identity/v3/auth/tokens", validate),
         ]
 
     # --- Heat -----------------------------------------------------------------------------------
@@ -101,7 +108,7 @@ class Server:
             "/template": lambda stack, _: stack.template,
             "/files": lambda stack, _: stack.files,
             "/environment": lambda stack, _: self._heat.environment(stack),
-            "/events": lambda stack, _: {"events": self._heat.events(stack)},
+            "/events": self._events,
             "/outputs": lambda stack, _: {"outputs": stack.outputs()},
             "/resources": self._resources,
             "/resources/{resource}": self._resource,
@@ -141,6 +148,11 @@ class Server:
     def _resources(self, stack: Stack, request: web.Request) -> Any:
         found = stack.walk(int(request.query.get("nested_depth", 0)))
         return {"resources": [self._heat.resource_document(resource) for resource in found]}
+
+    def _events(self, stack: Stack, request: web.Request) -> Any:
+        found, marker = self._heat.events(stack), request.query.get("marker")
+        places = [number for number, event in enumerate(found) if event["id"] == marker]
+        return {"events": found[places[0] + 1 :] if places else found}
 
     def _resource(self, stack: Stack, request: web.Request) -> Any:
         resource = self._heat.resource(stack, request.match_info["resource"])

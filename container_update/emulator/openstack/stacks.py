@@ -71,6 +71,7 @@ class Stack:
     environment: Json = field(default_factory=dict)
     tags: list[str] = field(default_factory=list)
     timeout_mins: int | None = None
+    disable_rollback: bool = True
     id: str = field(default_factory=new_id)
     action: str = "CREATE"
     status: str = "IN_PROGRESS"
@@ -103,6 +104,22 @@ class Stack:
     def state(self) -> str:
         """As ``stack_status`` has it."""
         return f"{self.action}_{self.status}"
+
+    @property
+    def hidden(self) -> set[str]:
+        """The parameters whose values are shown to nobody: hidden in the template or in a nested
+        one."""
+        nested = [
+            hot.parse(text)
+            for name, text in self.files.items()
+            if hot.is_nested(name) and "hidden" in text
+        ]
+        return {
+            name
+            for template in (self.template, *nested)
+            for name, schema in (template.get("parameters") or {}).items()
+            if schema.get("hidden")
+        }
 
     def values(self) -> Json:
         """Every parameter's value, with those that Heat gives by itself."""
@@ -151,4 +168,8 @@ def attributes(resource: Resource) -> Json:
         return {
             output["output_key"]: output["output_value"] for output in resource.nested.outputs()
         }
-    return {"id": resource.physical_id, **resource.properties, **resource.facts}
+    shown = {"id": resource.physical_id, **resource.properties, **resource.facts}
+    if resource.kind == "OS::Nova::Server":  # as Nova has it: empty where it boots from a volume
+        image = resource.properties.get("image")
+        shown["image"] = {"id": image} if image else ""
+    return shown

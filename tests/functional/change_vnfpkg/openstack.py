@@ -26,13 +26,12 @@ from container_update.change_vnfpkg.openstack import OpenStackSite
 from container_update.change_vnfpkg.request import ChangeRequest, UpgradeType
 from container_update.change_vnfpkg.strategy import Order
 from container_update.config import Options
-from container_update.errors import ContainerUpdateError
+from container_update.errors import ContainerUpdateError, NoWayBackError
 from container_update.heat import Heat, reference
 from container_update.journal import name_of
 from container_update.model import Outcome, Plan
 from container_update.stacks import hot, live
 from container_update.stacks.change import StackInstance
-from container_update.stacks.execute import NoWayBackError
 from container_update.stacks.outcome import StackOutcome
 from container_update.stopping import Stop
 from tests.functional.change_vnfpkg.site import INSTANCE, PLAIN, Ask, ContractSite, Release
@@ -259,7 +258,7 @@ class OpenStackContractSite(ContractSite):
                 page = self.heat.resource(stack, entry["resource_name"])
                 assert page is not None
                 id_ = entry["physical_resource_id"]
-                found.append((entry["resource_name"], id_, page["attributes"]["image"]))
+                found.append((entry["resource_name"], id_, page["attributes"]["image"]["id"]))
         return found
 
 

@@ -2,6 +2,8 @@
 
     OS_CLOUD=... CONTAINER_UPDATE_OS_SITE=image1,image2,flavor1,flavor2,network \\
         pytest tests/functional/stacks
+
+The images by their ids, as Nova shows them; doc/source/openstack.rst says what else.
 """
 
 from __future__ import annotations

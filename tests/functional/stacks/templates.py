@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 import yaml
 
 from container_update.model import Json
@@ -52,6 +54,7 @@ def group(inner: Json) -> Json:
 
 
 SIZE: Json = {"type": "number", "default": 2}
+SECRET: dict[str, Json] = {"password": {"type": "string", "hidden": True, "default": "none"}}
 NESTED: Json = {"type": "nested_server.yaml", "properties": passed_on()}
 
 
@@ -59,15 +62,20 @@ def hot(shape: str) -> dict[str, str]:
     """The files of a BaseHOT: path to text.
 
     'server' at the top, 'nested' in a file, 'group' of nested files, 'group of servers' without;
-    each with ' with volume' behind it boots from a volume.
+    each with ' with volume' behind it boots from a volume, with ' with secret' it is given one by a
+    hidden parameter.
     """
-    volume = shape.endswith(" with volume")
-    kind = shape.removesuffix(" with volume")
-    nested = template(server(volume=volume))
+    kind, _, more = shape.partition(" with ")
+    volume, hidden = more == "volume", SECRET if more == "secret" else {}
+    resources, inner = server(volume=volume), copy.deepcopy(NESTED)
+    if hidden:
+        resources["VDU1"]["properties"]["metadata"] = {"secret": {"get_param": "password"}}
+        inner["properties"]["password"] = {"get_param": "password"}
+    nested = template(resources, **hidden)
     tops = {
-        "server": template(server(volume=volume)),
-        "nested": template({"VDU1": NESTED}),
-        "group": template({"VDU1_group": group(NESTED)}, size=SIZE),
+        "server": template(resources, **hidden),
+        "nested": template({"VDU1": inner}, **hidden),
+        "group": template({"VDU1_group": group(inner)}, size=SIZE, **hidden),
         "group of servers": template({"VDU1": group(_alone())}, size=SIZE),
     }
     files = {"BaseHOT/simple/top.yaml": yaml.safe_dump(tops[kind])}

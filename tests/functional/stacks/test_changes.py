@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from container_update.stacks.change import BLUE_GREEN, ROLLING, plan_change
-from container_update.stacks.execute import Coordination
+from container_update.stacks.coordination import Coordination
 from container_update.stacks.plan import Action
+from container_update.stacks.wanted import Fate
 from tests.functional.stacks.vnf import NEW_VNFD, Vnf
 
 SHAPES = ["server", "nested", "group", "group of servers"]
@@ -62,8 +63,9 @@ def test_a_server_that_boots_from_a_volume_before_or_after_gets_another_id(
     assert outcome.records is not None
     assert outcome.records.replaced.keys() == set(before)
     assert set(outcome.records.replaced.values()) == set(after)
-    told = [step for step in outcome.plan.steps if step.action is Action.UPDATE and step.member]
-    assert all("the server gets another id" in step.reasons for step in told)
+    told = [step for step in outcome.plan.steps if step.action is Action.REPLACE]
+    assert len(told) == len(before)
+    assert all(Fate.REPLACED.value in step.reasons for step in told)
 
 
 @pytest.mark.parametrize("shape", [*SHAPES, "group with volume"])
@@ -128,7 +130,7 @@ def test_a_plan_writes_nothing_and_tells_what_would_become_of_each_server(vnf: V
     plan = plan_change(vnf.request(new), vnf.heat)
     first = plan.steps[0]
     change = f"image {vnf.site.images[0]} -> {vnf.site.images[1]}"
-    assert first.reasons == (change, "the server keeps its id")
+    assert first.reasons == (change, Fate.REBUILT.value)
     assert vnf.page() == before
 
 

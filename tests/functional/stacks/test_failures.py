@@ -18,13 +18,15 @@ from container_update.errors import (
     ClusterError,
     ContainerUpdateError,
     LockLostError,
+    NoWayBackError,
     PackageError,
     PlanError,
     UpdateInProgressError,
 )
 from container_update.heat import Heat
+from container_update.journal import name_of
 from container_update.stacks.change import BLUE_GREEN, ROLLING, change
-from container_update.stacks.execute import Coordination, NoWayBackError
+from container_update.stacks.coordination import Coordination
 from container_update.stacks.journal import Phase, now
 from container_update.stacks.outcome import StackChangeFailedError, StackUndoIncompleteError
 from container_update.stopping import Stop
@@ -64,6 +66,20 @@ def test_a_server_that_cannot_be_made_is_told_in_heats_words_and_all_is_put_back
     assert len(vnf.servers()) == 2
     assert vnf.body() == before
     assert vnf.stacks() == [vnf.stack]
+
+
+def test_a_stack_that_heat_rolls_back_by_itself_is_a_failure_and_not_a_success(
+    cloud: EmbeddedOpenStack, vnf: Vnf
+) -> None:
+    vnf.instantiate("server")
+    before = vnf.body()
+    cloud.call(lambda heat: setattr(heat.find(vnf.stack), "disable_rollback", False))
+    cloud.troubles.list.append(Trouble(where=is_new))
+    with pytest.raises(StackChangeFailedError, match="ROLLBACK_COMPLETE") as caught:
+        vnf.change(vnf.package("server", "image-2"))
+    assert "Everything was put back" in str(caught.value)
+    assert set(vnf.servers().values()) == {"image-1"}
+    assert vnf.body() == before
 
 
 @BOTH
@@ -337,6 +353,19 @@ def test_a_change_that_runs_keeps_another_out(vnf: Vnf) -> None:
     for ask in (lambda: vnf.change(new), lambda: vnf.instance().recover(back=True)):
         with pytest.raises(UpdateInProgressError, match="was heard of"):
             ask()
+
+
+def test_a_journal_that_is_just_being_deleted_is_of_a_change_that_has_ended(
+    cloud: EmbeddedOpenStack, vnf: Vnf
+) -> None:
+    vnf.instantiate("server")
+    new = vnf.package("server", "image-2")
+    with pytest.raises(KilledError):
+        change(vnf.request(new), DyingHeat(vnf.heat, 2, after=False), vnf.options)  # type: ignore[arg-type]
+    cloud.troubles.seconds = 0.2
+    vnf.heat.delete(name_of(vnf.instance_id))
+    assert vnf.instance(clock=in_an_hour).recover(back=True) is None
+    assert vnf.stacks() == [vnf.stack]
 
 
 def test_a_run_that_was_taken_over_stops_where_it_is(vnf: Vnf) -> None:

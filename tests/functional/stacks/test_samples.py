@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 import json
 import shutil
-import socket
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,79 +13,25 @@ from typing import Any
 import pytest
 
 from container_update.cli import main
-from container_update.emulator.openstack import EmbeddedOpenStack
+from container_update.emulator.openstack import EmbeddedOpenStack, Trouble
 from container_update.heat import Heat, reference
 from container_update.stacks import hot, live
 from tests.functional.stacks.vnf import until
 
-paramiko = pytest.importorskip("paramiko")
+paramiko = pytest.importorskip("paramiko")  # before what imports it
+
+from container_update.emulator.openstack.balancer import Balancer  # noqa: E402
 
 SAMPLES = Path(__file__).parents[3] / "samples"
 SCRIPTS = SAMPLES / "coordination"
 STACK = "vnf-sample"
-DONE, NOTHING_TO_DO, CHANGES_PENDING, FAILED = 0, 2, 3, 7
-PASSWORD = "sesame-7"
-
-
-class Balancer(paramiko.ServerInterface):  # type: ignore[misc]
-    """A host that one user may log into, to run one program."""
-
-    def __init__(self) -> None:
-        self.key = paramiko.ECDSAKey.generate()
-        self.commands: list[str] = []
-        self.status = 0
-        self._socket = socket.create_server(("127.0.0.1", 0))
-        self.port = self._socket.getsockname()[1]
-
-    def serve(self) -> None:
-        """Take connections until the socket is closed."""
-        while True:
-            try:
-                connection, _ = self._socket.accept()
-            except OSError:
-                return
-            transport = paramiko.Transport(connection)
-            transport.add_server_key(self.key)
-            transport.start_server(server=self)
-
-    def stop(self) -> None:
-        self._socket.shutdown(socket.SHUT_RDWR)
-        self._socket.close()
-
-    def check_auth_password(self, username: str, password: str) -> int:
-        known = (username, password) == ("ubuntu", PASSWORD)
-        return int(paramiko.AUTH_SUCCESSFUL if known else paramiko.AUTH_FAILED)
-
-    def get_allowed_auths(self, username: str) -> str:
-        return "password"
-
-    def check_channel_request(self, kind: str, chanid: int) -> int:
-        return int(paramiko.OPEN_SUCCEEDED)
-
-    def check_channel_exec_request(self, channel: Any, command: bytes) -> bool:
-        self.commands.append(command.decode())
-
-        def answer() -> None:
-            channel.send(b"set\n")
-            channel.send_exit_status(self.status)
-            channel.close()
-
-        threading.Thread(target=answer, daemon=True).start()
-        return True
-
-    def known_hosts(self) -> str:
-        """Its line of a known_hosts file."""
-        return f"[127.0.0.1]:{self.port} {self.key.get_name()} {self.key.get_base64()}\n"
+DONE, NOTHING_TO_DO, CHANGES_PENDING, FAILED, UNDO_INCOMPLETE, NO_WAY_BACK = 0, 2, 3, 7, 8, 12
 
 
 @pytest.fixture
 def balancer() -> Iterator[Balancer]:
-    running = Balancer()
-    thread = threading.Thread(target=running.serve, daemon=True)
-    thread.start()
-    yield running
-    running.stop()
-    thread.join(10)
+    with Balancer() as running:
+        yield running
 
 
 @contextmanager
@@ -149,10 +93,7 @@ def with_balancer(folder: Path, balancer: Balancer, **changed: Any) -> None:
     path = folder / "request.json"
     request = json.loads(path.read_text())
     request["additionalParams"]["external_lb_param"] = {
-        "ip_address": "127.0.0.1",
-        "port": balancer.port,
-        "username": "ubuntu",
-        "password": PASSWORD,
+        **balancer.login(),
         **changed,
     }
     path.write_text(json.dumps(request))
@@ -175,7 +116,7 @@ def test_blue_green_tells_the_load_balancer_of_the_new_servers(
     assert (name, vdu_id) == ("set-backends", "VDU1")
     assert sorted(given) == sorted(addresses(heat, page["stack_name"]))
     assert "the load balancer sends its traffic to" in told
-    assert PASSWORD not in told
+    assert balancer.password not in told
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
@@ -282,3 +223,41 @@ def test_a_change_that_was_left_is_shown_and_rolled_back_with_the_requests_scrip
         assert run(cloud, folder, "--rollback")[0] == NOTHING_TO_DO
         out = io.StringIO()
         assert main(["status", "--os-cloud", "embedded", "--stack", STACK], out) == NOTHING_TO_DO
+
+
+@pytest.mark.parametrize(
+    ("scenario", "image", "told"),
+    [
+        ("openstack-blue-green", "front-2.0", "the load balancer sends its traffic to"),
+        ("openstack-rolling", "front-2.0", "Heat resizes the server and rebuilds it"),
+    ],
+)
+def test_the_demo_plays_the_sample_and_shows_the_servers_before_and_after(
+    scenario: str, image: str, told: str
+) -> None:
+    out = io.StringIO()
+    assert main(["demo", "--scenario", scenario], out) == DONE
+    before, change, after = out.getvalue().split("The ")[1:]
+    assert before.count("front-1.0  m1.small") == 2
+    assert told in change
+    assert after.count(f"{image}  m1.medium") == 2
+    assert after.count("stack vnf-sample") == 1
+
+
+def test_once_the_old_stack_is_being_deleted_a_rollback_is_refused_and_the_command_finishes_it(
+    cloud: EmbeddedOpenStack,
+    heat: Heat,
+    tmp_path: Path,
+    balancer: Balancer,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with sample("06-openstack-blue-green", tmp_path, heat) as folder:
+        with_balancer(folder, balancer)
+        cloud.troubles.list.append(Trouble("the volume is in use", action="DELETE", times=1))
+        assert run(cloud, folder)[0] == UNDO_INCOMPLETE
+        assert run(cloud, folder, "--rollback")[0] == NO_WAY_BACK
+        told = capsys.readouterr().err
+        assert "run the same command without --rollback, which finishes it" in told
+        assert run(cloud, folder)[0] == DONE
+    (page,) = heat.stacks()
+    assert page["stack_name"] != STACK

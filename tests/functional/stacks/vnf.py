@@ -117,8 +117,8 @@ class Vnf:
                 stack = resource["links"][1]["href"].partition("/stacks/")[2]
                 page = self.heat.resource(stack, resource["resource_name"])
                 assert page is not None
-                image = page["attributes"].get("image") or "from a volume"
-                found[resource["physical_resource_id"]] = image
+                image = page["attributes"].get("image") or {"id": "from a volume"}
+                found[resource["physical_resource_id"]] = image["id"]
         return found
 
     def ids(self, kind: str) -> set[str]:

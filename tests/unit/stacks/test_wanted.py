@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 import yaml
 
+from container_update.emulator.openstack import kinds
 from container_update.errors import PackageError
 from container_update.stacks import basehot, hot
 from container_update.stacks.hot import Body, Place
-from container_update.stacks.wanted import Software, mixed, nested, server_changes, wanted
+from container_update.stacks.wanted import Fate, Software, mixed, nested, server_changes, wanted
 from tests.functional.stacks import templates
 
 PLACES = {
@@ -176,23 +177,54 @@ def test_an_attribute_that_is_new_cannot_be_told() -> None:
         nested(PLACES["nested"], with_property(ATTRIBUTE), with_property("x"), Body({}), {})
 
 
-KEEPS = [
-    ("server", "server", True, ("image old -> new",)),
-    ("server", "server with volume", False, None),
-    ("server with volume", "server", False, None),
-    ("server with volume", "server with volume", False, ("image of its volumes old -> new",)),
+FATES = [
+    ("server", "server", Fate.REBUILT, ("image old -> new",)),
+    ("server", "server with volume", Fate.REPLACED, None),
+    ("server with volume", "server", Fate.REPLACED, None),
+    (
+        "server with volume",
+        "server with volume",
+        Fate.REPLACED,
+        ("image of its volumes old -> new",),
+    ),
 ]
 
 
-@pytest.mark.parametrize(("old", "new", "keeps", "reasons"), KEEPS)
+@pytest.mark.parametrize(("old", "new", "expected", "reasons"), FATES)
 def test_a_server_keeps_its_id_from_image_to_image_only(
-    old: str, new: str, keeps: bool, reasons: tuple[str, ...] | None
+    old: str, new: str, expected: Fate, reasons: tuple[str, ...] | None
 ) -> None:
     before = replace(body(old), parameters=LIVE)
     after = replace(body(new), parameters={**LIVE, "image": "new"})
-    told, keeps_id = server_changes(before, after, "VDU1")
-    assert keeps_id is keeps
+    told, fate = server_changes(before, after, "VDU1")
+    assert fate is expected
     assert reasons in (None, told)
+
+
+CHANGES: list[tuple[dict[str, Any], dict[str, Any], Fate]] = [
+    ({"image": "a"}, {"image": "b"}, Fate.REBUILT),
+    ({"flavor": "a"}, {"flavor": "b"}, Fate.RESIZED),
+    ({"image": "a", "flavor": "a"}, {"image": "b", "flavor": "b"}, Fate.BOTH),
+    ({"image": "a"}, {"image": "b", "image_update_policy": "REPLACE"}, Fate.REPLACED),
+    ({"flavor": "a"}, {"flavor": "b", "flavor_update_policy": "REPLACE"}, Fate.REPLACED),
+    ({"metadata": {}}, {"metadata": {"a": "b"}}, Fate.UPDATED),
+    ({"user_data": "a"}, {"user_data": "b"}, Fate.REPLACED),
+    ({"user_data": "a"}, {"user_data": "b", "user_data_update_policy": "IGNORE"}, Fate.UPDATED),
+    ({}, {"key_name": "mine"}, Fate.REPLACED),
+    ({"scheduler_hints": {"group": "a"}}, {"scheduler_hints": {"group": "b"}}, Fate.REPLACED),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "expected"), CHANGES)
+def test_heats_resource_type_reference_says_what_becomes_of_a_server(
+    old: dict[str, Any], new: dict[str, Any], expected: Fate
+) -> None:
+    def having(properties: dict[str, Any]) -> Body:
+        resources = {"VDU1": {"type": hot.SERVER, "properties": properties}}
+        return Body({"heat_template_version": "2015-04-30", "resources": resources})
+
+    assert server_changes(having(old), having(new), "VDU1")[1] is expected
+    assert kinds.is_replaced(kinds.SERVER, old, new) is (expected is Fate.REPLACED)
 
 
 # --- packages -------------------------------------------------------------------------------------

@@ -1,0 +1,323 @@
+"""The specification's "attributes in the TackerDB to be updated", for each of the four strategies.
+
+A row says what becomes of an attribute's values; besides, those that name a resource have to name
+what is live after the change, and exactly that.
+"""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from container_update.change_vnfpkg.change import change_vnfpkg
+from container_update.change_vnfpkg.records import Records
+from container_update.change_vnfpkg.request import ChangeRequest, UpgradeType
+from container_update.change_vnfpkg.strategy import Order
+from container_update.config import Options
+from container_update.instantiate import instantiate
+from tests.functional.change_vnfpkg.conftest import kubernetes_site
+from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite, Shape
+from tests.functional.change_vnfpkg.site import INSTANCE, V1, V2, Ask, Release
+from tests.functional.conftest import REAL, until
+
+# --- the table ------------------------------------------------------------------------------------
+
+NEW, SAME, GONE = "all are other ones", "all stay", "there are none any more"
+
+VNFD = "VnfInstance.vnfdId"
+METADATA = "VnfInstance.metadata"
+STACK = "VnfInstance.instantiatedVnfInfo.instance_id"
+VNFC = "VnfInstance.instantiatedVnfInfo.vnfcResourceInfo"
+VNFC_ID, VNFC_METADATA = f"{VNFC}.id", f"{VNFC}.metadata"
+COMPUTE = f"{VNFC}.computeResource.resourceId"
+NETWORK = "VnfInstance.instantiatedVnfInfo.vnfVirtualLinkResourceInfo.networkResource.resourceId"
+STORAGE = "VnfInstance.instantiatedVnfInfo.virtualStorageResourceInfo.storageResource.resourceId"
+NAME = "VnfResource.resourceName"
+
+KUBERNETES_BLUE_GREEN = {
+    VNFD: NEW, COMPUTE: NEW, NETWORK: NEW, STORAGE: NEW, NAME: NEW,
+    METADATA: SAME, VNFC_ID: SAME, VNFC_METADATA: SAME,
+}  # fmt: skip
+KUBERNETES_ROLLING = {
+    VNFD: NEW, VNFC_ID: NEW, COMPUTE: NEW, VNFC_METADATA: NEW,
+    METADATA: SAME, NETWORK: SAME, STORAGE: SAME, NAME: SAME,
+}  # fmt: skip
+OPENSTACK_BLUE_GREEN = {
+    VNFD: NEW, COMPUTE: NEW, NETWORK: NEW, STORAGE: NEW, STACK: NEW,
+    METADATA: SAME, VNFC_ID: SAME, VNFC_METADATA: SAME,
+}  # fmt: skip
+OPENSTACK_ROLLING = {
+    VNFD: NEW, COMPUTE: NEW, STORAGE: NEW,
+    METADATA: SAME, NETWORK: SAME, STACK: SAME, VNFC_ID: SAME, VNFC_METADATA: SAME,
+}  # fmt: skip
+
+IMAGE, VOLUME = "group", "group with volume"
+KUBERNETES = {
+    "Blue-Green": (UpgradeType.BLUE_GREEN, False, KUBERNETES_BLUE_GREEN),
+    "Blue-Green, def-files in the request": (
+        UpgradeType.BLUE_GREEN, True, KUBERNETES_BLUE_GREEN | {METADATA: NEW},
+    ),
+    "rolling": (UpgradeType.ROLLING, False, KUBERNETES_ROLLING),
+    "rolling, def-files in the request": (
+        UpgradeType.ROLLING, True, KUBERNETES_ROLLING | {METADATA: NEW},
+    ),
+}  # fmt: skip
+OPENSTACK = {
+    "Blue-Green": (UpgradeType.BLUE_GREEN, VOLUME, VOLUME, OPENSTACK_BLUE_GREEN),
+    "Blue-Green, image to image": (
+        UpgradeType.BLUE_GREEN, IMAGE, IMAGE, OPENSTACK_BLUE_GREEN | {STORAGE: SAME},
+    ),
+    "rolling, image to image": (
+        UpgradeType.ROLLING, IMAGE, IMAGE, OPENSTACK_ROLLING | {COMPUTE: SAME, STORAGE: SAME},
+    ),
+    "rolling, image to volume": (UpgradeType.ROLLING, IMAGE, VOLUME, OPENSTACK_ROLLING),
+    "rolling, volume to image": (
+        UpgradeType.ROLLING, VOLUME, IMAGE, OPENSTACK_ROLLING | {STORAGE: GONE},
+    ),
+    "rolling, volume to volume": (UpgradeType.ROLLING, VOLUME, VOLUME, OPENSTACK_ROLLING),
+}  # fmt: skip
+
+Values = dict[str, set[str]]
+
+
+class Play(ABC):
+    """A VNF whose records are looked at."""
+
+    @abstractmethod
+    def live(self) -> Values:
+        """Each attribute that names resources, with the names of those that there are."""
+
+    @abstractmethod
+    def change(self) -> Records:
+        """Change the package."""
+
+    @property
+    @abstractmethod
+    def metadata(self) -> dict[str, Any]:
+        """The instance's."""
+
+
+_HANDLES = {
+    COMPUTE: ("vnfcResourceInfo", "computeResource"),
+    NETWORK: ("vnfVirtualLinkResourceInfo", "networkResource"),
+    STORAGE: ("virtualStorageResourceInfo", "storageResource"),
+}
+
+
+def record(play: Play) -> dict[str, Any]:
+    """The VnfInstance as a VNFM has it."""
+    live = play.live()
+    info: dict[str, Any] = {}
+    for attribute, (name, handle) in _HANDLES.items():
+        info[name] = [
+            {"id": f"id-of-{value}", handle: {"resourceId": value}} for value in live[attribute]
+        ]
+    for vnfc in info["vnfcResourceInfo"]:
+        vnfc |= {"vduId": "VDU1", "metadata": {"name": vnfc["computeResource"]["resourceId"]}}
+    if STACK in live:
+        (info["instance_id"],) = live[STACK]
+    return {
+        "id": INSTANCE, "vnfdId": "vnfd-v1", "metadata": play.metadata,
+        "instantiatedVnfInfo": info,
+    }  # fmt: skip
+
+
+def values(instance: dict[str, Any]) -> Values:
+    """Each attribute of a record."""
+    info = instance["instantiatedVnfInfo"]
+    found = {VNFD: {instance["vnfdId"]}, METADATA: {json.dumps(instance["metadata"])}}
+    for attribute, (name, handle) in _HANDLES.items():
+        found[attribute] = {entry[handle]["resourceId"] for entry in info[name]}
+    found[VNFC_ID] = {entry["id"] for entry in info["vnfcResourceInfo"]}
+    found[VNFC_METADATA] = {
+        json.dumps(entry["metadata"], sort_keys=True) for entry in info["vnfcResourceInfo"]
+    }
+    if "instance_id" in info:
+        found[STACK] = {info["instance_id"]}
+    return found
+
+
+def became(before: set[str], after: set[str]) -> str:
+    """In the table's words."""
+    if before == after:
+        return SAME
+    if not after:
+        return GONE
+    return f"some stay: {before & after}" if before & after else NEW
+
+
+def check(play: Play, table: dict[str, str]) -> None:
+    """Change the package and compare."""
+    instance, names = record(play), play.live().get(NAME, set())
+    records = play.change()
+    before, changed = values(instance), records.applied(instance)
+    after = values(changed)
+    if names:
+        before[NAME] = names
+        after[NAME] = {records.resource_names.get(name, name) for name in names}
+    assert {name: became(before[name], after[name]) for name in before} == table
+    live = play.live()
+    assert {name: after[name] for name in live} == live
+    storages = {entry["id"] for entry in changed["instantiatedVnfInfo"][_HANDLES[STORAGE][0]]}
+    for vnfc in changed["instantiatedVnfInfo"]["vnfcResourceInfo"]:
+        assert set(vnfc.get("storageResourceIds") or ()) <= storages
+
+
+# --- Kubernetes -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Renamed(Shape):
+    """VDU1 alone; in Blue-Green its Service and its claim are others in each version."""
+
+    renames: bool = True
+
+    def files(self, release: Release) -> dict[str, str]:
+        version = release.version if self.renames else "v0"
+        deployment = yaml.safe_load(self.deployment("VDU1", release))
+        claim = {"claimName": f"data-{version}"}
+        deployment["spec"]["template"]["spec"]["volumes"] = [
+            {"name": "data", "persistentVolumeClaim": claim}
+        ]
+        service = yaml.safe_load(self.service_text(release))
+        service["metadata"]["name"] = f"web-{version}"
+        volume = {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": {"name": claim["claimName"]},
+            "spec": {
+                "accessModes": ["ReadWriteOnce"],
+                "resources": {"requests": {"storage": "1Mi"}},
+            },
+        }
+        bodies = {"web": deployment, "service": service, "claim": volume}
+        return {f"{name}.yaml": yaml.safe_dump(body) for name, body in bodies.items()}
+
+
+@dataclass
+class KubernetesPlay(Play):
+    """In a namespace of the cluster."""
+
+    site: KubernetesContractSite
+    names_def_files: bool
+
+    def begin(self) -> None:
+        """Instantiate the old package."""
+        site = self.site
+        site.old = site.package(replace(V1, vdus=("VDU1",)))
+        instantiate(
+            site.old, site.admin, namespace=site.namespace, instance_id=INSTANCE,
+            options=site.options,
+        )  # fmt: skip
+        until(lambda: len(site.pods("VDU1")) == site.shape.replicas)
+
+    def live(self) -> Values:
+        def names(group: str, kind: str) -> set[str]:
+            return {body["metadata"]["name"] for body in self.site.objects(group, kind)}
+
+        return {
+            COMPUTE: self.site.instances("VDU1"),
+            NETWORK: names("", "Service"),
+            STORAGE: self.claims(),
+            NAME: names("apps", "Deployment"),
+        }
+
+    def claims(self) -> set[str]:
+        """Those that the live pods use: one with data in it is not deleted with its VNF."""
+        volumes = [volume for pod in self.site.pods("VDU1") for volume in pod["spec"]["volumes"]]
+        claims = [volume.get("persistentVolumeClaim") or {} for volume in volumes]
+        return {claim["claimName"] for claim in claims if claim}
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        return {"lcm-kubernetes-def-files": ["Files/old.yaml"]}
+
+    def change(self) -> Records:
+        files = [f"Files/{name}.yaml" for name in ("web", "service", "claim")]
+        params = {"lcm-kubernetes-def-files": files} if self.names_def_files else {}
+        return self.site.change(replace(V2, vdus=("VDU1",)), Ask(params)).records
+
+
+@pytest.mark.parametrize("case", KUBERNETES)
+def test_the_attributes_of_a_cnf_follow_its_pods_and_objects(
+    case: str, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    kind, names_def_files, table = KUBERNETES[case]
+    with kubernetes_site(kind, request, tmp_path) as site:
+        assert isinstance(site, KubernetesContractSite)
+        blue_green = kind is UpgradeType.BLUE_GREEN
+        site.shape = Renamed(versioned_names=blue_green, renames=blue_green)
+        play = KubernetesPlay(site, names_def_files)
+        play.begin()
+        check(play, table)
+
+
+# --- OpenStack ------------------------------------------------------------------------------------
+
+
+@dataclass
+class OpenStackPlay(Play):
+    """In a stack of the embedded cloud."""
+
+    vnf: Any
+    kind: UpgradeType
+    shapes: tuple[str, str]
+
+    def live(self) -> Values:
+        ids = self.vnf.ids
+        return {
+            COMPUTE: ids("OS::Nova::Server"),
+            NETWORK: ids("OS::Neutron::Port"),
+            STORAGE: ids("OS::Cinder::Volume"),
+            STACK: {self.vnf.page()["id"]},
+        }
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        return {"kept": "yes"}
+
+    def change(self) -> Records:
+        from container_update.change_vnfpkg.openstack import OpenStackSite  # noqa: PLC0415
+
+        vnf = self.vnf
+        params = {"upgrade_type": self.kind.value, "vdu_params": [{"vdu_id": "VDU1"}]}
+        order = Order(
+            ChangeRequest.of({"vnfdId": "vnfd-new", "additionalParams": params}),
+            vnf.old,
+            vnf.package(self.shapes[1], "image-2"),
+            vnf.instance_id,
+            vnf.options,
+        )
+        site = OpenStackSite(vnf.heat, vnf.page()["stack_name"])
+        return change_vnfpkg(order, site).records
+
+
+@contextmanager
+def openstack_play(kind: UpgradeType, shapes: tuple[str, str], folder: Path) -> Iterator[Play]:
+    """With the old package's VNF."""
+    pytest.importorskip("openstack", reason="the extra openstack is not installed")
+    from container_update.emulator.openstack import EmbeddedOpenStack  # noqa: PLC0415
+    from container_update.heat import connect  # noqa: PLC0415
+    from tests.functional.stacks.vnf import Site, Vnf  # noqa: PLC0415
+
+    with EmbeddedOpenStack() as cloud, connect(auth=cloud.auth()) as heat:
+        cloud.troubles.seconds = 0.001
+        vnf = Vnf(heat, folder, Site(), Options(timeout=30))
+        vnf.instantiate(shapes[0])
+        yield OpenStackPlay(vnf, kind, shapes)
+
+
+@pytest.mark.skipif(bool(REAL), reason="needs no cluster")
+@pytest.mark.parametrize("case", OPENSTACK)
+def test_the_attributes_of_a_vnf_in_a_stack_follow_its_resources(case: str, tmp_path: Path) -> None:
+    kind, old, new, table = OPENSTACK[case]
+    with openstack_play(kind, (old, new), tmp_path) as play:
+        check(play, table)

@@ -1,0 +1,377 @@
+"""Every single fault at every single request of a change of stacks, and what must hold then.
+
+Each point has a cloud of its own, so that many are played at once. What the coordination scripts
+tell is written down by a stand-in for the load balancer, and has to fit the servers in the end.
+"""
+
+from __future__ import annotations
+
+import collections
+import logging
+import multiprocessing
+import os
+import re
+import signal
+import tempfile
+import threading
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from container_update.config import Options
+from container_update.emulator import faults
+from container_update.emulator.faults import Effect, Encounter, Fault, Faults
+from container_update.emulator.openstack import EmbeddedOpenStack, Troubles
+from container_update.emulator.openstack.refusals import Refusal
+from container_update.emulator.openstack.server import refuse
+from container_update.errors import ContainerUpdateError, NoWayBackError
+from container_update.heat import connect
+from container_update.stacks.change import BLUE_GREEN, ROLLING, StackRequest, change
+from container_update.stacks.journal import now
+from container_update.stacks.outcome import StackUndoIncompleteError
+from tests.functional.stacks.told import Balancer
+from tests.functional.stacks.vnf import Site, Vnf
+
+COMPLETE = bool(os.environ.get("CONTAINER_UPDATE_COMPLETE_MATRIX"))
+"""Play every point; otherwise a fixed part of them."""
+
+SAMPLED_STEP = 25
+AT_ONCE = 4
+"""How many points one process plays at the same time."""
+_PLAYS = 4
+_ANSWER_SECONDS = 0.002
+"""How long the cloud takes for a resource: now and then a stack is seen IN_PROGRESS."""
+
+OPTIONS = Options(timeout=20, undo_timeout=20, retry_seconds=10, lease_seconds=30)
+WAYS = tuple(f"{kind} {end}" for kind in (BLUE_GREEN, ROLLING) for end in ("done", "undone"))
+"""A change that goes well, and one whose last script fails, so that it goes back."""
+
+
+def refused(status: int, kind: str, *, retry_after: int | None = None) -> Effect:
+    """Answered so, without effect."""
+    return refuse(Refusal(status, kind, "injected", retry_after=retry_after))
+
+
+async def answered_504_after(encounter: Encounter) -> web.StreamResponse:
+    """A proxy loses patience with a request that takes effect."""
+    await encounter.handler(encounter.request)
+    raise Refusal(504, "GatewayTimeout", "injected")
+
+
+TROUBLE: dict[str, Effect] = {
+    "dropped before it takes effect": faults.drop_before,
+    "dropped after it took effect": faults.drop_after,
+    "delayed": faults.delay(0.1),
+    "answered 409": refused(409, "ActionInProgress"),
+    "answered 429 with Retry-After": refused(429, "TooManyRequests", retry_after=1),
+    "answered 500": refused(500, "InternalServerError"),
+    "answered 503": refused(503, "ServiceUnavailable"),
+    "answered 504 after it took effect": answered_504_after,
+    "cloud away for a while": faults.away(0.4),
+}
+EXPIRED = "token expired"
+KILLED = {
+    f"killed {when}, then {then}": (when, then)
+    for when in ("before", "after")
+    for then in ("resume", "rollback")
+}
+FAULTS = (*TROUBLE, EXPIRED, *KILLED)
+
+
+@dataclass(frozen=True)
+class Request:
+    """One request of a change, found again in every run."""
+
+    method: str
+    path: str
+    """A pattern: a question mark for each letter that is another one in another run."""
+    nth: int
+    """Of its kind, from 1."""
+
+    @property
+    def is_begin(self) -> bool:
+        """Nobody knows yet whether there is a cloud, and one that never answered is not waited
+        for."""
+        is_first = self.nth == 1 and self.path.endswith("/stacks/container-update-1")
+        return "/identity" in self.path or is_first
+
+    def __str__(self) -> str:
+        return f"{self.method} {self.path} (no. {self.nth})"
+
+
+@dataclass(frozen=True)
+class Point:
+    """A fault at a request."""
+
+    way: str
+    fault: str
+    request: Request
+
+    @property
+    def is_good(self) -> bool:
+        """The change has to succeed whatever happens to this request."""
+        transient = self.fault != "answered 409" and not self.request.is_begin
+        return transient and self.way.endswith(" done")
+
+    def __str__(self) -> str:
+        return f"{self.way}: {self.request} {self.fault}"
+
+
+# --- the requests -------------------------------------------------------------------------------
+
+_RANDOM = re.compile(
+    r"(?<=\.)[0-9a-f]{8}(?=[-/]|$)"  # what Blue-Green puts behind the name
+    r"|[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+    r"|(?<=/)[0-9a-f]{32}(?=/)"  # the project
+    r"|(?<=-)[a-z2-7]{12}(?=[-/]|$)"  # a group's member, a nested stack
+)
+
+
+def record(way: str) -> list[Request]:
+    """The requests of a change without faults, in order."""
+    with Lab.running(Point(way, "", Request("", "", 0))) as lab:
+        before = len(lab.cloud.requests)
+        lab.run()
+        seen: collections.Counter[tuple[str, str]] = collections.Counter()
+        found = []
+        for request in lab.cloud.requests[before:]:
+            kind = request.method, _RANDOM.sub(lambda match: "?" * len(match[0]), request.path)
+            seen[kind] += 1
+            found.append(Request(*kind, seen[kind]))
+    return found
+
+
+def points(way: str, requests: Sequence[Request]) -> dict[str, list[Point]]:
+    """The points of a way by fault: all, or a fixed part of them. Heat refuses only what writes
+    because a stack is busy."""
+    found = {}
+    for number, fault in enumerate(FAULTS):
+        chosen = [
+            request for request in requests if fault != "answered 409" or request.method != "GET"
+        ]
+        step = 1 if COMPLETE else SAMPLED_STEP
+        found[fault] = [Point(way, fault, request) for request in chosen[number % step :: step]]
+    return found
+
+
+# --- one point ----------------------------------------------------------------------------------
+
+
+class MissedError(Exception):
+    """The request did not come about: how often a stack is read until it is done takes its chance.
+    One that writes always comes."""
+
+
+@dataclass
+class Lab:
+    """A cloud with the VNF of one point."""
+
+    point: Point
+    cloud: EmbeddedOpenStack
+    vnf: Vnf
+    request: StackRequest
+    balancer: Balancer
+    before: Any = field(default=None)
+
+    @classmethod
+    @contextmanager
+    def running(cls, point: Point) -> Iterator[Lab]:
+        """With the old package's VNF."""
+        logging.getLogger().addHandler(logging.NullHandler())
+        with (
+            tempfile.TemporaryDirectory(prefix="container-update-lab-") as folder,
+            EmbeddedOpenStack(troubles=Troubles(seconds=_ANSWER_SECONDS)) as cloud,
+            connect(auth=cloud.auth(), options=OPTIONS) as heat,
+        ):
+            vnf = Vnf(heat, Path(folder), Site(), OPTIONS, instance_id="1")
+            vnf.instantiate("group")
+            request = vnf.request(vnf.package("group", "image-2"), point.way.partition(" ")[0])
+            request = replace(request, stack="vnf-1")
+            balancer = Balancer(str(Path(folder, "told")), point.way.endswith(" undone"))
+            yield cls(point, cloud, vnf, request, balancer, (vnf.body(), vnf.servers()))
+
+    def run(self) -> bool:
+        """Change the package; whether it succeeded."""
+        return _change(self.cloud.auth(), self.request, self.balancer)
+
+    # --- the faults -----------------------------------------------------------------------------
+
+    def problems(self) -> list[str]:
+        """What contradicts the promise."""
+        found = self._killed() if self.point.fault in KILLED else self._in_trouble()
+        return [*found, *self._again()]
+
+    @contextmanager
+    def _fault(self, effect: Effect) -> Iterator[None]:
+        request = self.point.request
+        script = Faults(Fault(effect, request.method, request.path, nth=request.nth))
+        self.cloud.middlewares.append(script)
+        try:
+            yield
+        finally:
+            self.cloud.middlewares.remove(script)
+        if not script.happened:
+            raise MissedError("the request never came")
+
+    async def _expired(self, encounter: Encounter) -> web.StreamResponse:
+        self.cloud.keystone.expire_tokens()
+        return await encounter.handler(encounter.request)
+
+    def _in_trouble(self) -> Iterator[str]:
+        effect = TROUBLE.get(self.point.fault, self._expired)
+        succeeded = False
+        with self._fault(effect):
+            try:
+                succeeded = self.run()
+            except StackUndoIncompleteError as error:
+                yield f"not undone: {error}"
+        if not succeeded and self.point.is_good:
+            yield "it failed a good change"
+        yield from self._state(is_new=succeeded)
+
+    def _killed(self) -> Iterator[str]:
+        when, then = KILLED[self.point.fault]
+        victim = Victim(self)
+        effect = {"before": faults.call_before, "after": faults.call_after}[when](victim.kill)
+        with self._fault(effect):
+            victim.run()
+        if victim.end != -signal.SIGKILL:
+            yield f"it was not killed: it ended with {victim.end}"
+        is_new: bool | None = then == "resume" and not self.balancer.fails
+        instance = self.vnf.instance(coordinate=self.balancer, clock=in_an_hour)
+        try:
+            outcome = instance.recover(back=then == "rollback")
+            is_new = is_new if outcome else None
+        except NoWayBackError:
+            instance.recover()
+            is_new = True
+        except StackUndoIncompleteError as error:
+            yield f"{then}: {error}"
+        except ContainerUpdateError as error:
+            if is_new:
+                yield f"{then} failed: {error}"
+            is_new = False
+        yield from self._state(is_new=is_new)
+
+    def _again(self) -> Iterator[str]:
+        """The good change, once more, ends with the new state."""
+        if "vnf-1" not in self.vnf.stacks():
+            return  # Blue-Green has done it
+        _change(self.cloud.auth(), self.request, replace(self.balancer, fails=False))
+        yield from (f"run again: {text}" for text in self._state(is_new=True))
+
+    # --- the promise ----------------------------------------------------------------------------
+
+    def _state(self, *, is_new: bool | None) -> list[str]:
+        """Differences from the new or the old state; None: from the one that it is nearer to."""
+        stacks = self.vnf.stacks()
+        if len(stacks) != 1:
+            return [f"expected one stack, found {stacks}"]
+        if is_new is None:
+            return min(self._differences(True), self._differences(False), key=len)
+        return self._differences(is_new)
+
+    def _differences(self, is_new: bool) -> list[str]:
+        page, body, servers = self.vnf.page(), self.vnf.body(), self.vnf.servers()
+        old_body, old_servers = self.before
+        image = "image-2" if is_new else "image-1"
+        found = {
+            f"stack is {page['stack_status']}": page["stack_status"].endswith("_COMPLETE"),
+            f"servers are {servers}": list(servers.values()) == [image] * 2,
+            f"parameters are {body.parameters}": body.parameters["image"] == image,
+        }
+        in_place = self.request.upgrade_type == ROLLING
+        if not is_new:
+            found["the old templates and parameters are others"] = body == old_body
+        if in_place or not is_new:
+            found[f"other servers: {servers}"] = set(servers) == set(old_servers)
+        traffic = self.balancer.traffic()
+        if in_place:
+            expected = {"new"} if is_new else {"old"}
+            right = {role for role, _ in traffic.values()} <= expected
+            right = right and (len(traffic) == 2 or not is_new)
+        else:
+            _, at = traffic.get("", ("old", "vnf-1"))
+            right = at == page["stack_name"]
+        found[f"traffic goes to {traffic}"] = right
+        return [text for text, holds in found.items() if not holds]
+
+
+def in_an_hour() -> datetime:
+    """The clock of the host that takes over."""
+    return now() + timedelta(hours=1)
+
+
+def _change(auth: dict[str, str], request: StackRequest, balancer: Balancer) -> bool:
+    with connect(auth=auth, options=OPTIONS) as heat:
+        try:
+            change(request, heat, OPTIONS, coordinate=balancer)
+        except StackUndoIncompleteError:
+            raise
+        except ContainerUpdateError:
+            return False
+    return True
+
+
+_ONE_AT_A_TIME = threading.Lock()
+"""Starting a process asks for the end of the others too, and an end can be asked for only once."""
+
+
+class Victim:
+    """A change in a process of its own, to be killed."""
+
+    def __init__(self, lab: Lab) -> None:
+        context = multiprocessing.get_context("forkserver")
+        context.set_forkserver_preload([__name__])
+        self._go, there = context.Pipe()
+        arguments = (there, lab.cloud.auth(), lab.request, lab.balancer)
+        self._process = context.Process(target=_live, args=arguments)
+        with _ONE_AT_A_TIME:
+            self._process.start()
+
+    def run(self) -> None:
+        """Let it run until it ends, one way or the other."""
+        self._go.send("go")
+        wait([self._process.sentinel], 60)
+
+    @property
+    def end(self) -> int | None:
+        """Its exit status, None while it lives."""
+        with _ONE_AT_A_TIME:
+            return self._process.exitcode
+
+    def kill(self) -> None:
+        """kill -9."""
+        assert self._process.pid is not None
+        os.kill(self._process.pid, signal.SIGKILL)
+
+
+def _live(go: Connection, auth: dict[str, str], request: StackRequest, balancer: Balancer) -> None:
+    logging.getLogger().addHandler(logging.NullHandler())
+    go.recv()
+    _change(auth, request, balancer)
+
+
+def play(points: Sequence[Point]) -> list[list[str]]:
+    """The problems of each point."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        return list(pool.map(_play, points))
+
+
+def _play(point: Point) -> list[str]:
+    for _ in range(_PLAYS):
+        try:
+            with Lab.running(point) as lab:
+                return [f"{point}: {text}" for text in lab.problems()]
+        except MissedError as error:
+            missed = error
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is the point's result
+            return [f"{point}: {type(error).__name__}: {error}"]
+    return [] if point.request.method == "GET" else [f"{point}: {missed}"]

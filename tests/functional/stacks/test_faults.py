@@ -1,0 +1,56 @@
+"""Never half a change: every single fault at every request to Keystone and Heat."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+
+import pytest
+
+from tests.functional.stacks import matrix
+from tests.functional.stacks.conftest import REAL
+from tests.functional.stacks.matrix import FAULTS, WAYS, Point, Request
+
+pytestmark = pytest.mark.skipif(bool(REAL), reason="faults are injected into the embedded cloud")
+
+PROCESSES = 2
+
+Play = Callable[[list[Point]], str]
+
+
+@pytest.fixture(scope="module")
+def pool() -> Iterator[ProcessPoolExecutor]:
+    """Processes that play points."""
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(PROCESSES, mp_context=context) as workers:
+        yield workers
+
+
+@pytest.fixture(scope="module")
+def requests(pool: ProcessPoolExecutor) -> dict[str, list[Request]]:
+    """The requests of each way that a change can go."""
+    return dict(zip(WAYS, pool.map(matrix.record, WAYS), strict=True))
+
+
+@pytest.fixture
+def problems(pool: ProcessPoolExecutor) -> Play:
+    """Plays points and tells what contradicts the promise."""
+
+    def play(points: list[Point]) -> str:
+        shares = [points[start::PROCESSES] for start in range(PROCESSES)]
+        played = pool.map(matrix.play, shares)
+        return "\n".join(text for share in played for found in share for text in found)
+
+    return play
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("way", WAYS)
+def test_the_promise_holds_wherever_a_fault_hits_a_change(
+    way: str, fault: str, requests: dict[str, list[Request]], problems: Play
+) -> None:
+    assert len(requests[way]) > 50
+    points = matrix.points(way, requests[way])[fault]
+    assert points
+    assert not problems(points)

@@ -1,0 +1,81 @@
+"""Hidden parameters of a stack: Heat masks them, so that they can only be left as they are."""
+
+from __future__ import annotations
+
+import io
+import logging
+from typing import Any
+
+import pytest
+
+from container_update.emulator.openstack import EmbeddedOpenStack, Trouble
+from container_update.errors import PlanError
+from container_update.stacks.change import BLUE_GREEN, plan_change
+from container_update.stacks.coordination import Coordination
+from container_update.stacks.outcome import StackChangeFailedError
+from tests.functional.stacks.vnf import Vnf
+
+PASSWORD = "open-sesame-11"
+SHAPES = pytest.mark.parametrize("shape", ["server", "nested", "group"])
+
+
+def told(cloud: EmbeddedOpenStack) -> set[str]:
+    """What the servers were really given."""
+    return cloud.call(
+        lambda heat: {server.properties["metadata"]["secret"] for server in heat.servers()}
+    )
+
+
+@SHAPES
+def test_a_rolling_update_leaves_a_hidden_parameter_as_it_is(
+    cloud: EmbeddedOpenStack, vnf: Vnf, shape: str
+) -> None:
+    vnf.instantiate(f"{shape} with secret", password=PASSWORD)
+    before = vnf.servers()
+    vnf.change(vnf.package(f"{shape} with secret", "image-2"))
+    assert vnf.servers() == dict.fromkeys(before, "image-2")
+    assert told(cloud) == {PASSWORD}
+
+
+@SHAPES
+def test_it_is_as_it_was_after_a_change_that_was_undone(
+    cloud: EmbeddedOpenStack, vnf: Vnf, shape: str
+) -> None:
+    vnf.instantiate(f"{shape} with secret", password=PASSWORD)
+    last = 2 if shape == "group" else 1
+    cloud.troubles.list.append(
+        Trouble(where=lambda properties: properties.get("image") == "image-2", nth=last)
+    )
+    with pytest.raises(StackChangeFailedError, match="Everything was put back"):
+        vnf.change(vnf.package(f"{shape} with secret", "image-2"))
+    assert set(vnf.servers().values()) == {"image-1"}
+    assert told(cloud) == {PASSWORD}
+
+
+def test_blue_green_is_refused_because_nobody_tells_the_value(vnf: Vnf) -> None:
+    vnf.instantiate("group with secret", password=PASSWORD)
+    with pytest.raises(PlanError, match=r"hidden parameters \(password\).*use RollingUpdate"):
+        vnf.change(vnf.package("group with secret", vnf.site.images[1]), BLUE_GREEN)
+    assert vnf.stacks() == [vnf.stack]
+
+
+def test_its_value_is_in_no_plan_no_journal_and_no_log(
+    cloud: EmbeddedOpenStack, vnf: Vnf, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    vnf.instantiate("group with secret", password=PASSWORD)
+    new = vnf.package("group with secret", "image-2")
+    shown = io.StringIO()
+    shown.write(repr(plan_change(vnf.request(new), vnf.heat)))
+
+    def script(what: Coordination, /) -> None:
+        record = vnf.instance().status()
+        assert record is not None
+        shown.write(f"{record}{record!r}{what!r}")
+
+    outcome: Any = vnf.change(new, coordinate=script)
+    shown.write(f"{outcome}{outcome!r}")
+    assert "image-2" in shown.getvalue()
+    assert PASSWORD not in shown.getvalue()
+    ours = [record for record in caplog.records if record.name.startswith("container_update")]
+    assert not [record for record in ours if PASSWORD in record.getMessage()]
