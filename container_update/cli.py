@@ -19,7 +19,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
-from container_update import change_command, formats, report, stack_command
+from container_update import change_command, formats, report, serve_command, stack_command
 from container_update.config import Options
 from container_update.errors import ContainerUpdateError, PackageError
 from container_update.model import Plan, StepResult, UpdateRequest
@@ -114,7 +114,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     command.add_argument("--guide", choices=("v1", "v2"), default="v1", help="which user guide")
     command.add_argument(
-        "--scenario", choices=("modify", "blue-green", "rolling"), default="modify",
+        "--scenario", default="modify",
+        choices=("modify", "blue-green", "rolling", "openstack-blue-green", "openstack-rolling"),
         help="the user guide's update, or a change of the VNF package",
     )  # fmt: skip
     command.set_defaults(run=_demo)
@@ -126,7 +127,17 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--kubeconfig", type=Path, default=Path("kubeconfig"), help="the file to write"
     )
+    command.add_argument(
+        "--openstack", action="store_true", help="an OpenStack's Keystone and Heat instead"
+    )
+    command.add_argument(
+        "--clouds-yaml", type=Path, default=Path("clouds.yaml"), help="then the file to write"
+    )
     command.set_defaults(run=_emulate)
+    text = "run a small VNFM: SOL003 over REST, for those who have no Tacker at hand"
+    command = commands.add_parser("serve", help=text, description=text, parents=[verbose])
+    serve_command.add_arguments(command)
+    command.set_defaults(run=serve_command.run)
     return parser
 
 
@@ -350,9 +361,12 @@ def _csar_bundle(parsed: argparse.Namespace, out: TextIO) -> int:
 def _demo(parsed: argparse.Namespace, out: TextIO) -> int:
     from container_update.change_demo import demo_change  # noqa: PLC0415
     from container_update.demo import demo  # noqa: PLC0415
+    from container_update.stack_demo import SCENARIOS, demo_stack  # noqa: PLC0415
 
     if parsed.scenario == "modify":
         demo(parsed.guide, out)
+    elif parsed.scenario in SCENARIOS:
+        demo_stack(parsed.scenario, out)
     else:
         demo_change(parsed.scenario, out)
     return DONE
@@ -364,6 +378,11 @@ def _emulate(parsed: argparse.Namespace, out: TextIO) -> int:
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
+    if parsed.openstack:
+        from container_update.stack_demo import emulate  # noqa: PLC0415, an extra
+
+        emulate(parsed.clouds_yaml, parsed.port, out, stop)
+        return DONE
     with embedded_cluster(port=parsed.port, nodes=parsed.nodes) as embedded:
         path = embedded.write_kubeconfig(parsed.kubeconfig)
         out.write(f"Kubernetes API on {embedded.url}\nkubectl --kubeconfig {path} get pods\n")

@@ -6,11 +6,12 @@ For the demo, the tests and small sites; Tacker instantiates by itself.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from container_update import csar, edits, manifests, readiness
 from container_update.config import Options
-from container_update.errors import PlanError
+from container_update.errors import ClusterError, PlanError
 from container_update.informer import Informer
 from container_update.model import INSTANCE_LABEL, Cluster, Json, Manifest, ObjectKey
 from container_update.plan import collections
@@ -24,32 +25,79 @@ def instantiate(  # noqa: PLR0913
     *,
     def_files: Sequence[str] = (),
     namespace: str = "default",
+    one_namespace: bool = False,
     instance_id: str | None = None,
     options: Options = Options(),  # noqa: B008
+    created: Callable[[ObjectKey], object] = lambda _: None,
 ) -> tuple[Manifest, ...]:
     """Create every object of the def-files, in their order, and wait for the workloads.
 
+    What an earlier try of the same instance created stays as it is.
+
     :param package: a folder, a CSAR zip, or an unpacked package.
     :param def_files: paths in it; empty: every manifest it lists.
+    :param one_namespace: all objects go to *namespace*, whatever their manifests say.
     :param instance_id: becomes the label that Tacker puts on what it creates.
+    :param created: told each object when it is there.
     :returns: the manifests created.
     :raises PackageError: the package is wrong.
     :raises ClusterError: an object could not be created, there is one already for example.
     :raises PlanError: a workload did not get ready.
     """
+    described = described_by(
+        package, def_files, namespace, one_namespace=one_namespace, options=options
+    )
+    for manifest in described:
+        _create(manifest, cluster, instance_id)
+        created(manifest.key)
+    _wait(cluster, [manifest.key for manifest in described if manifest.key.is_workload], options)
+    return described
+
+
+def described_by(
+    package: str,
+    def_files: Sequence[str],
+    namespace: str,
+    *,
+    one_namespace: bool,
+    options: Options,
+) -> tuple[Manifest, ...]:
+    """Every object of the def-files, in their order, under the identity it has in the cluster.
+
+    :raises PackageError: the package is wrong.
+    """
     with csar.open_package(package, settings=csar.Settings.of(options)) as opened:
-        created = [
+        found = [
             manifest
             for path in def_files or opened.manifest_files()
             for manifest in manifests.parse(
                 opened.read(path), path, namespace, limits=opened.settings.yaml
             )
         ]
+    if not one_namespace:
+        return tuple(found)
+    return tuple(
+        replace(manifest, key=replace(manifest.key, namespace=namespace))
+        if manifest.key.namespace
+        else manifest
+        for manifest in found
+    )
+
+
+def _create(manifest: Manifest, cluster: Cluster, instance_id: str | None) -> None:
     labels = {INSTANCE_LABEL: instance_id} if instance_id else {}
-    for manifest in created:
+    try:
         cluster.create(edits.new_object(manifest.body, manifest.key.namespace, labels))
-    _wait(cluster, [manifest.key for manifest in created if manifest.key.is_workload], options)
-    return tuple(created)
+    except ClusterError as error:
+        live = cluster.get(manifest.key) if error.status == 409 and instance_id else None
+        if live is None or instance_of(live) != instance_id:
+            raise
+
+
+def instance_of(live: Json) -> str | None:
+    """The VNF instance whose label an object bears."""
+    found = (live["metadata"].get("labels") or {}).get(INSTANCE_LABEL)
+    return str(found) if found else None
 
 
 def _wait(cluster: Cluster, keys: Sequence[ObjectKey], options: Options) -> None:

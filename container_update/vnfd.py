@@ -30,6 +30,7 @@ _COMPUTE_FLAVOUR = (
     "properties", "requested_additional_capability_name",
 )  # fmt: skip
 """Where SOL001 has them in a node template."""
+_PRODUCT = ("provider", "product_name", "software_version", "descriptor_version")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
@@ -63,6 +64,9 @@ class Flavour:
     """VDU to the name of its flavour in OpenStack (``requested_additional_capability_name``)."""
     scripts: Mapping[str, InterfaceScript] = field(default_factory=dict)
     """Operation to what runs at it."""
+    product: Mapping[str, str] = field(default_factory=dict)
+    """The VNF's ``provider``, ``product_name``, ``software_version`` and ``descriptor_version``, as
+    far as the VNFD has them."""
 
 
 def flavours(
@@ -214,16 +218,23 @@ def _flavour(path: str, topology: Any) -> Flavour:
     mappings = topology.substitution_mappings
     mapped = (mappings.properties if mappings else None) or {}
     vnf = [node for node in topology.nodetemplates if node.is_derived_from("tosca.nodes.nfv.VNF")]
-    named = (node.get_property_value("descriptor_id") for node in vnf)
+    product = {name: _first(vnf, mapped, name) for name in ("descriptor_id", *_PRODUCT)}
     return Flavour(
         id=_text(mapped.get("flavour_id")),
-        vnfd_id=_text(mapped.get("descriptor_id")) or _text(next(named, "")),
+        vnfd_id=product.pop("descriptor_id"),
         path=path,
         vdus=dict(_vdus(path, topology.nodetemplates)),
         images=dict(_named(topology.nodetemplates, _IMAGE)),
         compute_flavours=dict(_named(topology.nodetemplates, _COMPUTE_FLAVOUR)),
         scripts={script.operation: script for node in vnf for script in _scripts(node)},
+        product={name: value for name, value in product.items() if value},
     )
+
+
+def _first(vnf: list[Any], mapped: Mapping[str, Any], name: str) -> str:
+    """A property of the VNF: of the substitution mappings, else of its node."""
+    values = (node.get_property_value(name) for node in vnf)
+    return _text(mapped.get(name)) or _text(next(values, ""))
 
 
 def _text(value: object) -> str:

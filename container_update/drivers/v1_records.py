@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from container_update.drivers.v1_host import Host, host_of
 from container_update.errors import PackageError
 
 if TYPE_CHECKING:
@@ -44,17 +45,15 @@ def modify_information_end(
     """
     if old_vnf_package_path is None:
         return
-    from tacker.vnflcm import utils  # noqa: PLC0415 (only there inside Tacker)
-
-    new_path = utils.get_vnf_package_path(context, vnf_instance.vnfd_id)
+    host = host_of(context)
+    new_path = host.package_path(vnf_instance.vnfd_id)
     if new_path == old_vnf_package_path and not configmap_secret_paths:
         return
     request = request_of(
         vnf_instance, old_vnf_package_path, new_path, tuple(configmap_secret_paths or ())
     )
-    vim = utils.get_vim(context, vnf_instance.vim_connection_info)
-    outcome = _update(request, vim["access_info"])
-    write_records(vnf_instance, outcome)
+    outcome = host.update(request, vnf_instance)
+    write_records(vnf_instance, outcome, host)
     vnf_instance.save()
 
 
@@ -96,29 +95,13 @@ def request_of(
     )
 
 
-def _update(request: UpdateRequest, access: Mapping[str, Any]) -> Outcome:
-    """Run the update against the VIM's cluster, with the options of Tacker's configuration."""
-    from oslo_config import cfg  # noqa: PLC0415 (with Tacker's own values in it)
-
-    from container_update.config import Options  # noqa: PLC0415 (not for idle operations)
-    from container_update.drivers import vim  # noqa: PLC0415
-    from container_update.update import update  # noqa: PLC0415 (heavy)
-
-    options = Options.from_conf(cfg.CONF)
-    cluster = vim.connect(access["auth_url"], access, access.get("ssl_ca_cert"), options)
-    try:
-        return update(request, cluster, options)
-    finally:
-        cluster.close()
-
-
-def write_records(vnf_instance: Any, outcome: Outcome) -> None:
+def write_records(vnf_instance: Any, outcome: Outcome, host: Host) -> None:
     """Set the instance's def-files and one VNFC record for each live pod; nothing is saved yet."""
     info = vnf_instance.instantiated_vnf_info
     info.additional_params = {**info.additional_params, DEF_FILES: list(outcome.plan.def_files)}
     old = list(info.vnfc_resource_info)
     info.vnfc_resource_info = [
-        _record(kept, vnfc, old, outcome.plan.manifests)
+        _record(kept, vnfc, old, outcome.plan.manifests, host)
         for kept, vnfc in assign(old, outcome.vnfcs)
     ]
 
@@ -143,22 +126,20 @@ def assign(records: Sequence[Any], vnfcs: Iterable[Vnfc]) -> Iterator[tuple[Any 
         yield kept, vnfc
 
 
-def _record(kept: Any | None, vnfc: Vnfc, old: Sequence[Any], manifests: Iterable[Manifest]) -> Any:
+def _record(
+    kept: Any | None,
+    vnfc: Vnfc,
+    old: Sequence[Any],
+    manifests: Iterable[Manifest],
+    host: Host,
+) -> Any:
     """The record of a pod: the kept one with its new resourceId, or a new one."""
     if kept is not None:
         kept.compute_resource.resource_id = vnfc.pod_name
         return kept
-    from tacker import objects  # noqa: PLC0415 (only there inside Tacker)
-
     siblings = (record.metadata for record in old if record.vdu_id == vnfc.vdu_id)
-    return objects.VnfcResourceInfo(
-        id=str(uuid.uuid4()),
-        vdu_id=vnfc.vdu_id,
-        compute_resource=objects.ResourceHandle(
-            resource_id=vnfc.pod_name, vim_level_resource_type=vnfc.workload_kind
-        ),
-        metadata=dict(next(siblings, None) or metadata_of(vnfc, manifests)),
-    )
+    metadata = dict(next(siblings, None) or metadata_of(vnfc, manifests))
+    return host.vnfc_record(str(uuid.uuid4()), vnfc, metadata)
 
 
 def metadata_of(vnfc: Vnfc, manifests: Iterable[Manifest]) -> dict[str, str]:

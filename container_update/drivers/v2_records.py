@@ -11,7 +11,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 
 from container_update.config import Options
-from container_update.drivers import v2_memory, vim
+from container_update.drivers import v2_memory, v2_progress, vim
 from container_update.errors import ContainerUpdateError, PackageError
 from container_update.model import Cluster, Json, Manifest, Outcome, UpdateRequest, Vnfc
 from container_update.workload import containers, pod_spec
@@ -35,11 +35,13 @@ def update_instance(script: Json, output: Json) -> None:
     instance = script["vnf_instance"]
     metadata = script["request"].get("metadata") or {}
     config_paths = tuple(metadata.get("configmap_secret_paths") or ())
+    progress = v2_progress.from_environment()
     try:
         request = request_of(instance, script["tmp_csar_dir"], script["new_csar_dir"], config_paths)
         with cluster_of(instance) as (cluster, options):
-            outcome = update(request, cluster, options)
+            outcome = update(request, cluster, options, progress=progress)
     except ContainerUpdateError as error:
+        v2_progress.tell_end(progress, error)
         v2_memory.remember(output, v2_memory.after_failure(error))
         raise
     v2_memory.remember(output, v2_memory.after_update(outcome.plan))

@@ -148,7 +148,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
         seen.vims.append(arguments)
         return SimpleNamespace(close=close, delete=seen.deleted.append)
 
-    def update(request: Any, cluster: Any, options: Any) -> Outcome:
+    def update(request: Any, cluster: Any, options: Any, **_: Any) -> Outcome:
         seen.requests.append(request)
         seen.before(request)
         if seen.error:

@@ -1,0 +1,54 @@
+"""What an update tells while it runs, written to a file that a VNFM may read meanwhile.
+
+The environment variable names the file; Tacker sets none. A line of JSON for each event: the plan's
+has ``brought``, what a rollback has to know (see :mod:`container_update.drivers.v2_memory`).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from pathlib import Path
+
+from container_update import told
+from container_update.drivers import v2_memory
+from container_update.errors import ContainerUpdateError, UpdateFailedError
+from container_update.model import Json, Plan, Progress, StepResult
+
+PROGRESS_VARIABLE = "CONTAINER_UPDATE_PROGRESS"
+"""An environment variable: the file to append to."""
+
+
+def as_line(event: Plan | StepResult) -> Json:
+    """An event as a value: the steps that it is about; of a plan also what it brings."""
+    if isinstance(event, Plan):
+        return {"steps": told.lines(event), "brought": v2_memory.brought(event)}
+    return {"steps": told.lines(event)}
+
+
+def from_environment() -> Progress:
+    """Tells the file that the environment names; nobody where it names none."""
+    path = os.environ.get(PROGRESS_VARIABLE)
+    return Appender(Path(path)) if path else lambda _: None
+
+
+def tell_end(progress: Progress, error: ContainerUpdateError) -> None:
+    """What became of the steps of an update that failed: most are undone by now."""
+    if isinstance(error, UpdateFailedError):
+        for result in error.outcome.results:
+            progress(result)
+
+
+class Appender:
+    """Appends events to a file; a plan is on the disk before anything of it is done."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._lock = threading.Lock()
+
+    def __call__(self, event: Plan | StepResult) -> None:
+        """Append the event's line."""
+        line = json.dumps(as_line(event)) + "\n"
+        with self._lock, self._path.open("a", encoding="utf-8") as file:
+            file.write(line)

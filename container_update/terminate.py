@@ -1,0 +1,82 @@
+"""Delete what was created for a VNF instance, and wait until it is gone.
+
+What a VNFM does at the end: for the service and small sites; Tacker terminates by itself.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+
+from container_update.config import Options
+from container_update.errors import PlanError
+from container_update.informer import Informer
+from container_update.instantiate import instance_of
+from container_update.model import Cluster, Collection, ObjectKey
+from container_update.plan import collections
+from container_update.readiness import DONE, Readiness, State
+from container_update.waiting import NotReadyError, Waiter
+
+
+def terminate(
+    keys: Sequence[ObjectKey],
+    cluster: Cluster,
+    instance_id: str,
+    options: Options = Options(),  # noqa: B008
+) -> tuple[ObjectKey, ...]:
+    """Delete every object that bears the instance's label, last created first.
+
+    :param keys: the objects that were created, in that order: they say which kinds and namespaces
+        are looked through, so that what an update added or renamed is found too.
+    :returns: what was deleted.
+    :raises ClusterError: the API server cannot be asked.
+    :raises PlanError: something was not gone in time.
+    """
+    followed = collections(keys) | {Collection.of(key) for key in keys}
+    deadline = time.monotonic() + options.timeout
+    with Informer(cluster, watch_seconds=options.watch_seconds) as informer:
+        informer.list(followed)
+        order = {key: number for number, key in enumerate(keys)}
+        doomed = sorted(
+            (key for key, live in informer.live.items() if instance_of(live) == instance_id),
+            key=lambda key: order.get(key, len(keys)),
+            reverse=True,
+        )
+        pods = _pods_of(doomed, informer)
+        for key in doomed:
+            cluster.delete(key, uid=informer.live[key]["metadata"]["uid"])
+        informer.watch(followed)
+        _wait([*doomed, *pods], informer, deadline, followed, options)
+        return tuple(doomed)
+
+
+def _pods_of(doomed: Iterable[ObjectKey], informer: Informer) -> list[ObjectKey]:
+    """The pods that go with their workloads."""
+    pods = []
+    for key in doomed:
+        if key.is_workload and key.kind != "Pod":
+            pods += [ObjectKey.of(pod) for pod in informer.pods_of(informer.live[key])]
+    return pods
+
+
+def _wait(
+    keys: Sequence[ObjectKey],
+    informer: Informer,
+    deadline: float,
+    followed: Iterable[Collection],
+    options: Options,
+) -> None:
+    uids = {key: live["metadata"]["uid"] for key in keys if (live := informer.get(key))}
+    waiter = Waiter(informer, options.grace_period)
+
+    def gone(key: ObjectKey) -> Readiness:
+        live = informer.get(key)
+        if live is None or live["metadata"]["uid"] != uids.get(key):
+            return DONE
+        return Readiness(State.PROGRESSING, f"{key} is there still")
+
+    for key in keys:
+        try:
+            waiter.until_done(lambda key=key: gone(key), deadline, followed)  # type: ignore[misc]
+        except NotReadyError as error:
+            raise PlanError(f"{key}: not gone after its deletion: {error}") from error

@@ -1,0 +1,1 @@
+"""The REST API: a module for each resource. It reads requests, asks, and shows; nothing else."""

@@ -1,0 +1,205 @@
+"""``/vnflcm/{v1,v2}/vnf_instances``: VNF instances and what may be asked of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Depends, Request, Response
+from sqlalchemy import select
+
+from container_update.change_vnfpkg.request import ChangeRequest
+from container_update.errors import PackageError
+from container_update.model import Json
+from container_update.vnfm import instances, operations, packages, shown, vims
+from container_update.vnfm.api import models
+from container_update.vnfm.api.parts import accepted, known_id, listed, refusals, version_of
+from container_update.vnfm.core import Core
+from container_update.vnfm.problems import ProblemError
+from container_update.vnfm.selectors import Attributes
+from container_update.vnfm.tables import Instance
+from container_update.vnfm.workers import Workers
+
+_ATTRIBUTES = Attributes(
+    required=frozenset(
+        {"id", "vnfdId", "vnfProvider", "vnfProductName", "vnfSoftwareVersion", "vnfdVersion",
+         "instantiationState", "_links"}
+    ),
+    hidden=("vnfConfigurableProperties", "vimConnectionInfo", "instantiatedVnfInfo", "metadata",
+            "extensions"),
+)  # fmt: skip
+
+
+def router(core: Core, workers: Workers, api: str) -> APIRouter:
+    """The resource of one of the two APIs."""
+    routes = APIRouter(
+        prefix=f"/vnflcm/{api}/vnf_instances",
+        tags=[f"VNF instances ({api})"],
+        dependencies=[Depends(version_of(api))],
+    )
+    _add_resource(routes, core, api)
+    starter = _Starter(core, workers, api)
+    (_add_v1 if api == "v1" else _add_v2)(routes, starter)
+    _add_terminate(routes, starter)
+    return routes
+
+
+def _add_resource(routes: APIRouter, core: Core, api: str) -> None:
+    @routes.post("", status_code=201, responses=refusals(409, 413))
+    def create(body: models.CreateVnf, response: Response) -> Json:
+        """Create a VNF instance of an onboarded package."""
+        with core.database.writing() as session:
+            created = instances.create(core, session, api, body.as_sent())
+            answer = shown.instance(created, None, core.settings.base_url)
+        response.headers["Location"] = answer["_links"]["self"]["href"]
+        return answer
+
+    @routes.get("", responses=refusals())
+    def list_all(request: Request, response: Response) -> list[Json]:
+        """The VNF instances of this API."""
+        every = select(Instance).where(Instance.api == api)
+        with core.database.reading() as session:
+            return listed(
+                every.order_by(Instance.created, Instance.id),
+                lambda query: [_shown(core, row) for row in session.scalars(query)],
+                request,
+                response,
+                attributes=_ATTRIBUTES,
+                page_size=core.settings.page_size,
+            )
+
+    @routes.get("/{instance_id}", responses=refusals(404))
+    def show(instance_id: str) -> Json:
+        """A VNF instance."""
+        with core.database.reading() as session:
+            return _shown(core, instances.get(session, api, _id(instance_id)))
+
+    @routes.delete("/{instance_id}", status_code=204, responses=refusals(404, 409))
+    def delete(instance_id: str) -> None:
+        """Delete a VNF instance that is not instantiated."""
+        with core.database.writing() as session:
+            found = instances.get(session, api, _id(instance_id), lock=True)
+            instances.delete(core, session, found)
+
+
+def _id(text: str) -> str:
+    return known_id(text, "VNF instance")
+
+
+def _shown(core: Core, row: Instance) -> Json:
+    return shown.instance(row, instances.vims_of(core, row), core.settings.base_url)
+
+
+class _Starter:
+    """Starts lifecycle operations."""
+
+    def __init__(self, core: Core, workers: Workers, api: str) -> None:
+        self.core = core
+        self.workers = workers
+        self.api = api
+
+    def start(
+        self,
+        instance_id: str,
+        operation: str,
+        request: Json,
+        *,
+        instantiated: bool | None,
+        vnfd_id: str | None = None,
+    ) -> Response:
+        """Write the operation down, queue it, answer 202.
+
+        :param instantiated: what the instance has to be; None: either.
+        :param vnfd_id: the package that it leads to.
+        """
+        core = self.core
+        with core.database.writing() as session:
+            instance = instances.get(session, self.api, _id(instance_id), lock=True)
+            if instantiated is not None and instance.instantiated is not instantiated:
+                expected = "INSTANTIATED" if instantiated else "NOT_INSTANTIATED"
+                raise ProblemError(
+                    409, f"VNF instance {instance.id}: {operation} needs one that is {expected}"
+                )
+            if request.get("vimConnectionInfo") and operation == "MODIFY_INFO":
+                _refuse_vims(instance)
+            if vnfd_id is not None:
+                packages.of_vnfd(session, vnfd_id)
+            if operation == "INSTANTIATE":
+                self._refuse_unknown_vim(session, request)
+            begun = operations.begin(
+                core, session, instance, operation, request=request, vnfd_id=vnfd_id
+            )
+        self.workers.operation(begun.id)
+        root = f"{core.settings.base_url}/vnflcm/{self.api}"
+        return accepted(f"{root}/vnf_lcm_op_occs/{begun.id}", self.api)
+
+    def modify(self, instance_id: str, body: models.ModifyVnf) -> Response:
+        """Start a modification, to another package or of the record alone."""
+        sent = body.as_sent()
+        return self.start(
+            instance_id, "MODIFY_INFO", sent, instantiated=None, vnfd_id=sent.get("vnfdId")
+        )
+
+    def _refuse_unknown_vim(self, session: Any, request: Json) -> None:
+        try:
+            vims.connection(self.core, session, request.get("vimConnectionInfo"))
+        except PackageError as error:
+            raise ProblemError(422, str(error)) from error
+
+
+def _refuse_vims(instance: Instance) -> None:
+    if not instance.instantiated:
+        raise ProblemError(
+            409,
+            f"VNF instance {instance.id}: vimConnectionInfo can be modified once it is "
+            "INSTANTIATED: leave it out, or name the VIM when instantiating",
+        )
+
+
+_ANSWERS: dict[str, Any] = {
+    "status_code": 202,
+    "response_class": Response,
+    "responses": refusals(404, 409, 413),
+}
+
+
+def _add_v1(routes: APIRouter, starter: _Starter) -> None:
+    @routes.post("/{instance_id}/instantiate", **_ANSWERS)
+    def instantiate(instance_id: str, body: models.InstantiateVnfV1) -> Response:
+        """Instantiate a VNF instance."""
+        return starter.start(instance_id, "INSTANTIATE", body.as_sent(), instantiated=False)
+
+    @routes.patch("/{instance_id}", **_ANSWERS)
+    def modify(instance_id: str, body: models.ModifyVnfV1) -> Response:
+        """Modify a VNF instance; with a vnfdId it may be moved to another package."""
+        return starter.modify(instance_id, body)
+
+
+def _add_v2(routes: APIRouter, starter: _Starter) -> None:
+    @routes.post("/{instance_id}/instantiate", **_ANSWERS)
+    def instantiate(instance_id: str, body: models.InstantiateVnfV2) -> Response:
+        """Instantiate a VNF instance."""
+        return starter.start(instance_id, "INSTANTIATE", body.as_sent(), instantiated=False)
+
+    @routes.patch("/{instance_id}", **_ANSWERS)
+    def modify(instance_id: str, body: models.ModifyVnfV2) -> Response:
+        """Modify a VNF instance; with a vnfdId it may be moved to another package."""
+        return starter.modify(instance_id, body)
+
+    @routes.post("/{instance_id}/change_vnfpkg", **_ANSWERS)
+    def change_vnfpkg(instance_id: str, body: models.ChangeVnfPkg) -> Response:
+        """Change the package of a VNF instance: Blue-Green or rolling."""
+        sent = body.as_sent()
+        try:
+            ChangeRequest.of(sent)
+        except PackageError as error:
+            raise ProblemError(422, str(error)) from error
+        return starter.start(
+            instance_id, "CHANGE_VNFPKG", sent, instantiated=True, vnfd_id=body.vnfdId
+        )
+
+
+def _add_terminate(routes: APIRouter, starter: _Starter) -> None:
+    @routes.post("/{instance_id}/terminate", **_ANSWERS)
+    def terminate(instance_id: str, body: models.TerminateVnf) -> Response:
+        """Terminate a VNF instance."""
+        return starter.start(instance_id, "TERMINATE", body.as_sent(), instantiated=True)

@@ -1,0 +1,200 @@
+"""The bodies of requests (SOL003 and SOL005), as far as they are supported.
+
+An attribute that is not here is refused: to leave it out without a word would be worse.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from container_update.model import Json
+
+Text = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]+$")]
+Prose = Annotated[str, Field(max_length=4096, pattern=r"^[^\x00]*$")]
+Map = dict[str, Any]
+
+
+class Body(BaseModel):
+    """The body of a request."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _can_be_written(cls, value: Any) -> Any:
+        """JSON allows half a character and Python's reader numbers like NaN: neither can be
+        answered again."""
+        try:
+            json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+        except (UnicodeEncodeError, TypeError) as error:
+            raise ValueError("expected text that can be written in UTF-8") from error
+        return value
+
+    def as_sent(self) -> Json:
+        """The attributes that the client gave, and those alone."""
+        return self.model_dump(exclude_unset=True)
+
+
+class VimConnection(Body):
+    """VimConnectionInfo (SOL003, 4.4.1.6)."""
+
+    id: Text | None = None
+    vimId: Text | None = None  # noqa: N815 (SOL003's word)
+    vimType: Text | None = None  # noqa: N815
+    interfaceInfo: Map = {}  # noqa: N815
+    accessInfo: Map = Field(default={}, repr=False)  # noqa: N815
+    extra: Map = {}
+
+
+class CreateVnf(Body):
+    """CreateVnfRequest (SOL003, 5.5.2.3)."""
+
+    vnfdId: Text  # noqa: N815
+    vnfInstanceName: Text | None = None  # noqa: N815
+    vnfInstanceDescription: Prose | None = None  # noqa: N815
+    metadata: Map | None = None
+
+
+class KubernetesParams(BaseModel):
+    """additionalParams of an instantiation: what Tacker reads of them; others are kept."""
+
+    model_config = ConfigDict(extra="allow")
+
+    def_files: list[Text] = Field(default=[], alias="lcm-kubernetes-def-files")
+    namespace: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")] = "default"
+
+
+class InstantiateVnf(Body):
+    """InstantiateVnfRequest (SOL003, 5.5.2.4)."""
+
+    flavourId: Text  # noqa: N815
+    instantiationLevelId: Text | None = None  # noqa: N815
+    localizationLanguage: Text | None = None  # noqa: N815
+    additionalParams: KubernetesParams = KubernetesParams()  # noqa: N815
+    extensions: Map | None = None
+    vnfConfigurableProperties: Map | None = None  # noqa: N815
+
+    def as_sent(self) -> Json:
+        """See Body."""
+        return self.model_dump(exclude_unset=True, by_alias=True)
+
+
+class InstantiateVnfV1(InstantiateVnf):
+    """The same, in v1: VIMs as a list."""
+
+    vimConnectionInfo: list[VimConnection] = []  # noqa: N815
+
+
+class InstantiateVnfV2(InstantiateVnf):
+    """The same, in v2: VIMs as a map."""
+
+    vimConnectionInfo: dict[Text, VimConnection] = {}  # noqa: N815
+
+
+class TerminateVnf(Body):
+    """TerminateVnfRequest (SOL003, 5.5.2.8)."""
+
+    terminationType: Literal["GRACEFUL", "FORCEFUL"]  # noqa: N815
+    gracefulTerminationTimeout: Annotated[int, Field(ge=0)] | None = None  # noqa: N815
+    additionalParams: Map | None = None  # noqa: N815
+
+
+class VnfcModification(Body):
+    """VnfcInfoModifications (SOL003, 5.5.3.24)."""
+
+    id: Text
+    vnfcConfigurableProperties: Map  # noqa: N815
+
+
+class ModifyVnf(Body):
+    """VnfInfoModificationRequest (SOL003, 5.5.2.12)."""
+
+    vnfInstanceName: Text | None = None  # noqa: N815
+    vnfInstanceDescription: Prose | None = None  # noqa: N815
+    vnfdId: Text | None = None  # noqa: N815
+    vnfConfigurableProperties: Map | None = None  # noqa: N815
+    metadata: Map | None = None
+    extensions: Map | None = None
+    vnfcInfoModifications: list[VnfcModification] | None = None  # noqa: N815
+
+
+class ModifyVnfV1(ModifyVnf):
+    """The same, in v1."""
+
+    vimConnectionInfo: list[VimConnection] | None = None  # noqa: N815
+
+
+class ModifyVnfV2(ModifyVnf):
+    """The same, in v2."""
+
+    vimConnectionInfo: dict[Text, VimConnection | None] | None = None  # noqa: N815
+
+
+class ChangeVnfPkg(Body):
+    """ChangeCurrentVnfPkgRequest (SOL003, 5.5.2.11a); its parameters are judged by the change."""
+
+    vnfdId: Text  # noqa: N815
+    additionalParams: Map  # noqa: N815
+    extensions: Map | None = None
+    vnfConfigurableProperties: Map | None = None  # noqa: N815
+    vimConnectionInfo: dict[Text, VimConnection] | None = None  # noqa: N815
+
+
+class CreatePackage(Body):
+    """CreateVnfPkgInfoRequest (SOL005, 9.5.2.2)."""
+
+    userDefinedData: Map = {}  # noqa: N815
+
+
+class ModifyPackage(Body):
+    """VnfPkgInfoModifications (SOL005, 9.5.2.3)."""
+
+    operationalState: Literal["ENABLED", "DISABLED"] | None = None  # noqa: N815
+    userDefinedData: Map | None = None  # noqa: N815
+
+
+class VimAttributes(Body):
+    """A VIM of Tacker's legacy API."""
+
+    name: Text | None = None
+    description: Prose | None = None
+    tenant_id: Text | None = None
+    auth_url: Text | None = None
+    auth_cred: Map = Field(default={}, repr=False)
+    vim_project: Map | None = None
+    is_default: bool | None = None
+    placement_attr: Map | None = None
+    extra: Map | None = None
+
+
+class NewVimAttributes(VimAttributes):
+    """A VIM that is to be registered: what has to be there."""
+
+    name: Text
+    auth_url: Text
+    type: Literal["kubernetes"]
+    is_default: bool = False
+
+
+class NewVim(Body):
+    """A request to register a VIM."""
+
+    vim: NewVimAttributes
+
+
+class ChangedVim(Body):
+    """A request to change a VIM."""
+
+    vim: VimAttributes
+
+
+class NewSubscription(Body):
+    """LccnSubscriptionRequest (SOL003, 5.5.2.15)."""
+
+    callbackUri: Annotated[str, Field(min_length=1, max_length=2048)]  # noqa: N815
+    filter: Map | None = None
+    authentication: Map | None = Field(default=None, repr=False)
+    verbosity: Literal["FULL", "SHORT"] | None = None

@@ -1,0 +1,83 @@
+"""``/vnflcm/{v1,v2}/subscriptions``: who is notified of lifecycle changes."""
+
+from __future__ import annotations
+
+import uuid
+
+from fastapi import APIRouter, Depends, Request, Response
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from container_update.model import Json
+from container_update.vnfm import callbacks, shown, subscription_filters
+from container_update.vnfm.api import models
+from container_update.vnfm.api.parts import known_id, listed, refusals, version_of
+from container_update.vnfm.core import Core
+from container_update.vnfm.database import now
+from container_update.vnfm.problems import ProblemError
+from container_update.vnfm.selectors import Attributes
+from container_update.vnfm.tables import Subscription
+
+
+def router(core: Core, api: str) -> APIRouter:
+    """The resource of one of the two APIs."""
+    routes = APIRouter(
+        prefix=f"/vnflcm/{api}/subscriptions",
+        tags=[f"Subscriptions ({api})"],
+        dependencies=[Depends(version_of(api))],
+    )
+    base_url = core.settings.base_url
+
+    @routes.post("", status_code=201, responses=refusals(413))
+    def create(body: models.NewSubscription, response: Response) -> Json:
+        """Subscribe to notifications; the callback URI is asked whether it answers."""
+        subscription_filters.check(body.filter)
+        callbacks.check_callback(core.settings, body.callbackUri, body.authentication)
+        created = Subscription(
+            id=str(uuid.uuid4()),
+            created=now(),
+            api=api,
+            callback_uri=body.callbackUri,
+            filter=body.filter,
+            sealed=core.vault.seal(body.authentication) if body.authentication else None,
+        )
+        with core.database.writing() as session:
+            session.add(created)
+        answer = shown.subscription(created, base_url)
+        response.headers["Location"] = answer["_links"]["self"]["href"]
+        return answer
+
+    @routes.get("", responses=refusals())
+    def list_all(request: Request, response: Response) -> list[Json]:
+        """The subscriptions of this API."""
+        every = select(Subscription).where(Subscription.api == api)
+        with core.database.reading() as session:
+            return listed(
+                every.order_by(Subscription.created, Subscription.id),
+                lambda query: [shown.subscription(row, base_url) for row in session.scalars(query)],
+                request,
+                response,
+                attributes=Attributes(),
+                page_size=core.settings.page_size,
+            )
+
+    @routes.get("/{subscription_id}", responses=refusals(404))
+    def show(subscription_id: str) -> Json:
+        """A subscription."""
+        with core.database.reading() as session:
+            return shown.subscription(_get(session, api, subscription_id), base_url)
+
+    @routes.delete("/{subscription_id}", status_code=204, responses=refusals(404))
+    def delete(subscription_id: str) -> None:
+        """End a subscription; what is not delivered yet is dropped."""
+        with core.database.writing() as session:
+            session.delete(_get(session, api, subscription_id))
+
+    return routes
+
+
+def _get(session: Session, api: str, subscription_id: str) -> Subscription:
+    found = session.get(Subscription, known_id(subscription_id, "subscription"))
+    if found is None or found.api != api:
+        raise ProblemError(404, f"subscription {subscription_id}: there is none with this id")
+    return found

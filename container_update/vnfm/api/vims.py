@@ -1,0 +1,73 @@
+"""``/v1.0/vims``: registered VIMs, as far as ``openstack vim`` needs them (Tacker's legacy API)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fastapi import APIRouter, Request
+from sqlalchemy import select
+
+from container_update.model import Json
+from container_update.vnfm import shown, vims
+from container_update.vnfm.api import models
+from container_update.vnfm.api.parts import known_id, refusals
+from container_update.vnfm.core import Core
+from container_update.vnfm.tables import Vim
+
+
+def router(core: Core) -> APIRouter:
+    """The resource; the client ends its paths with ``.json``."""
+    routes = APIRouter(prefix="/v1.0", tags=["VIMs"])
+    _add_list(routes, core)
+    _add_one(routes, core)
+    return routes
+
+
+def _add_list(routes: APIRouter, core: Core) -> None:
+    @routes.post("/vims.json", status_code=201, responses=refusals(409, 413))
+    @routes.post("/vims", status_code=201, responses=refusals(409, 413))
+    def register(body: models.NewVim) -> dict[str, Json]:
+        """Register a VIM."""
+        with core.database.writing() as session:
+            created = vims.register(core, session, body.vim.model_dump(exclude_none=True))
+            return {"vim": shown.vim(created)}
+
+    @routes.get("/vims.json", responses=refusals())
+    @routes.get("/vims", responses=refusals())
+    def list_all(request: Request) -> dict[str, list[Json]]:
+        """The registered VIMs; ``id`` and ``name`` in the query find one."""
+        with core.database.reading() as session:
+            rows = session.scalars(select(Vim).order_by(Vim.created, Vim.id)).all()
+            bodies = [shown.vim(row) for row in rows]
+        wanted = {k: v for k, v in request.query_params.items() if k in ("id", "name")}
+        return {"vims": [body for body in bodies if _has(body, wanted)]}
+
+
+def _has(body: Json, wanted: dict[str, Any]) -> bool:
+    return all(body[name] == value for name, value in wanted.items())
+
+
+def _add_one(routes: APIRouter, core: Core) -> None:
+    @routes.get("/vims/{vim_id}", responses=refusals(404))
+    def show(vim_id: str) -> dict[str, Json]:
+        """A registered VIM, without its credentials."""
+        with core.database.reading() as session:
+            return {"vim": shown.vim(vims.get(session, _id(vim_id)))}
+
+    @routes.put("/vims/{vim_id}", responses=refusals(404, 409, 413))
+    def change(vim_id: str, body: models.ChangedVim) -> dict[str, Json]:
+        """Change a registered VIM."""
+        with core.database.writing() as session:
+            found = vims.get(session, _id(vim_id))
+            vims.change(core, session, found, body.vim.as_sent())
+            return {"vim": shown.vim(found)}
+
+    @routes.delete("/vims/{vim_id}", status_code=204, responses=refusals(404))
+    def delete(vim_id: str) -> None:
+        """Forget a VIM; instances that name it cannot be reached any more."""
+        with core.database.writing() as session:
+            session.delete(vims.get(session, _id(vim_id)))
+
+
+def _id(text: str) -> str:
+    return known_id(text.removesuffix(".json"), "VIM")

@@ -1,0 +1,102 @@
+"""The database: an engine, sessions that read or write, and its upgrade at the start.
+
+SQLite: a transaction that writes takes the write lock when it begins (a reader that becomes a
+writer would be refused without waiting), readers do not wait (WAL), and a commit is on the disk
+when it returns (synchronous=FULL): what a client was told is not lost.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+from alembic import command
+from alembic.config import Config
+from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
+from sqlalchemy.exc import ArgumentError
+from sqlalchemy.orm import Session
+
+from container_update.errors import ContainerUpdateError
+
+_BUSY_SECONDS = 30
+_POOL: dict[str, Any] = {"pool_size": 20, "max_overflow": 40, "hide_parameters": True}
+"""Parameters stay out of errors and logs: they are what users sent."""
+
+_UPGRADE_LOCK = 7_241_003
+"""A number of our own for PostgreSQL's advisory lock around an upgrade."""
+
+
+def now() -> datetime:
+    """The time, as the tables keep it: UTC, without a time zone."""
+    return datetime.now(timezone.utc).replace(tzinfo=None)
+
+
+class Database:
+    """A database, by its URL: ``sqlite:///...`` or ``postgresql://...``.
+
+    :raises ContainerUpdateError: the URL is of neither kind.
+    """
+
+    def __init__(self, url: str) -> None:
+        try:
+            self.url = make_url(url)
+        except ArgumentError as error:
+            raise ContainerUpdateError(f"[vnfm] database_url: {error}") from error
+        backend = self.url.get_backend_name()
+        if backend not in ("sqlite", "postgresql"):
+            raise ContainerUpdateError(
+                f"[vnfm] database_url: expected sqlite or postgresql, found {backend}"
+            )
+        self.is_sqlite = backend == "sqlite"
+        if not self.is_sqlite:  # psycopg 3
+            self.url = self.url.set(drivername="postgresql+psycopg")
+        self.engine = self._engine()
+        self._writer = self.engine.execution_options(writes=True)
+
+    def _engine(self) -> Engine:
+        if not self.is_sqlite:
+            return create_engine(self.url, pool_pre_ping=True, **_POOL)
+        engine = create_engine(self.url, connect_args={"timeout": _BUSY_SECONDS}, **_POOL)
+        event.listen(engine, "connect", _prepare)
+        event.listen(engine, "begin", _begin)
+        return engine
+
+    def upgrade(self) -> None:
+        """Bring the tables up to date; several services may do so at once."""
+        config = Config()
+        config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+        with self._writer.begin() as connection:
+            if not self.is_sqlite:
+                connection.execute(text(f"SELECT pg_advisory_xact_lock({_UPGRADE_LOCK})"))
+            config.attributes["connection"] = connection
+            command.upgrade(config, "head")
+
+    @contextmanager
+    def reading(self) -> Iterator[Session]:
+        """A session that only reads."""
+        with Session(self.engine) as session:
+            yield session
+
+    @contextmanager
+    def writing(self) -> Iterator[Session]:
+        """A session that is committed at the end of the block, or rolled back where it raises."""
+        with Session(self._writer, expire_on_commit=False) as session, session.begin():
+            yield session
+
+    def close(self) -> None:
+        """Give the connections back."""
+        self.engine.dispose()
+
+
+def _prepare(connection: Any, _: object) -> None:
+    connection.isolation_level = None  # transactions are begun by _begin alone
+    for pragma in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _begin(connection: Connection) -> None:
+    writes = connection.get_execution_options().get("writes")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

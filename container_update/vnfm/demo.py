@@ -1,0 +1,231 @@
+"""``container-update serve --demo``: the service with a cluster and packages to try it with.
+
+All of it lies in a folder that goes when the demo ends: the embedded cluster is registered as the
+default VIM, the packages of the samples are onboarded, and the requests lie ready as files.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any
+
+import yaml
+
+from container_update import csar_build
+from container_update.cluster import connect
+from container_update.demo import embedded_cluster, find_samples
+from container_update.errors import ContainerUpdateError
+from container_update.model import Json
+from container_update.vnfm import packages, vims
+from container_update.vnfm.core import Core
+
+if TYPE_CHECKING:
+    from container_update.emulator import EmbeddedCluster
+
+_GUIDE = "01-user-guide"
+_DRIVER = "mgmt-container-update"
+_EVENTS: Mapping[str, tuple[str, ...]] = {
+    "v1": ("modify_information_start", "modify_information_end"),
+    "v2": (
+        "modify_information_start",
+        "modify_information_end",
+        "modify_information_rollback_start",
+        "modify_information_rollback_end",
+    ),
+}
+"""What the guides' packages call the Mgmt Driver for, by API."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A VNF instance that can be made, and then updated."""
+
+    name: str
+    """Of the instance, its namespace and its files."""
+    variable: str
+    """That keeps the instance's id in the shell."""
+    api: str
+    sample: str
+    flavour: str
+    verb: str
+    """``update`` or ``change-vnfpkg``."""
+
+    @property
+    def is_guide(self) -> bool:
+        """It is one of the user guides'."""
+        return self.sample.startswith(_GUIDE)
+
+
+SCENES = (
+    Scene("guide-v1", "V1", "v1", f"{_GUIDE}/v1", "simple", "update"),
+    Scene("guide-v2", "V2", "v2", f"{_GUIDE}/v2", "simple", "update"),
+    Scene("blue-green", "BLUE", "v2", "04-blue-green", "simple", "change-vnfpkg"),
+    Scene("rolling", "ROLL", "v2", "05-rolling-update", "simple", "change-vnfpkg"),
+)
+
+
+@dataclass(frozen=True)
+class Stage:
+    """Where the demo plays."""
+
+    folder: Path
+    cluster: EmbeddedCluster
+
+    @property
+    def state_dir(self) -> str:
+        """The service's ``state_dir``."""
+        return str(self.folder / "state")
+
+    def prepare(self, core: Core) -> str:
+        """Register the cluster, onboard the packages, write the requests.
+
+        :returns: what to type, for a shell.
+        :raises ContainerUpdateError: something does not fit.
+        """
+        self._register(core)
+        kubeconfig = self.cluster.write_kubeconfig(self.folder / "kubeconfig")
+        with connect(str(kubeconfig)) as cluster:
+            for scene in SCENES:
+                metadata = {"name": scene.name}
+                cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+        vnfds = {scene.name: self._onboard_both(core, scene) for scene in SCENES}
+        for scene in SCENES:
+            self._write_requests(scene)
+        return self._commands(core, vnfds)
+
+    def _register(self, core: Core) -> None:
+        access = {"bearer_token": self.cluster.token, "ssl_ca_cert": self.cluster.ca_text}
+        body = {
+            "name": "demo",
+            "type": "kubernetes",
+            "auth_url": self.cluster.url,
+            "auth_cred": access,
+            "vim_project": {"name": "default"},
+            "is_default": True,
+        }
+        with core.database.writing() as session:
+            vims.register(core, session, body)
+
+    # --- packages -------------------------------------------------------------------------------
+
+    def _onboard_both(self, core: Core, scene: Scene) -> str:
+        """Onboard the package before and the one after; the VNFD's id of the first."""
+        before, _ = (_onboard(core, self._built(scene, side)) for side in ("before", "after"))
+        return before
+
+    def _built(self, scene: Scene, side: str) -> Path:
+        folder = self.folder / "packages" / scene.name / side
+        shutil.copytree(find_samples() / scene.sample / side, folder)
+        if scene.is_guide:
+            _name_driver(folder / "Definitions", scene.api)
+        api = scene.api if scene.is_guide else None
+        return csar_build.build(folder, folder.with_suffix(".zip"), api=api)
+
+    # --- requests -------------------------------------------------------------------------------
+
+    def _write_requests(self, scene: Scene) -> None:
+        sample = find_samples() / scene.sample
+        params: Json = {"namespace": scene.name}
+        if scene.is_guide:
+            given = json.loads((sample / "instance_kubernetes.json").read_text())
+            params = {**given["additionalParams"], **params}
+        else:
+            files = (sample / "before" / "Files" / "kubernetes").glob("*.yaml")
+            names = sorted(f"Files/kubernetes/{file.name}" for file in files)
+            params["lcm-kubernetes-def-files"] = names
+        instantiate = {"flavourId": scene.flavour, "additionalParams": params}
+        self._write(f"{scene.name}-instantiate.json", instantiate)
+        request = "sample_param_file.json" if scene.is_guide else "request.json"
+        self._write(f"{scene.name}-{scene.verb}.json", json.loads((sample / request).read_text()))
+
+    def _write(self, name: str, body: Any) -> None:
+        text = json.dumps(body, indent=2) + "\n"
+        (self.folder / name).write_text(text, encoding="utf-8")
+
+    # --- what to type ---------------------------------------------------------------------------
+
+    def _commands(self, core: Core, vnfds: Mapping[str, str]) -> str:
+        settings = core.settings
+        lines = [
+            "# once: pip install python-openstackclient python-tackerclient",
+            f"cd {self.folder}",
+            f"export OS_AUTH_TYPE=admin_token OS_ENDPOINT={settings.base_url}",
+            f"export OS_TOKEN=$(cut -d ' ' -f 2 {settings.token_path})",
+            "",
+            "# what there is",
+            "openstack vim list",
+            "openstack vnf package list",
+        ]
+        for scene in SCENES:
+            version = "" if scene.api == "v1" else " --os-tacker-api-version 2"
+            when = f"when `openstack vnflcm op list{version}` says COMPLETED, the next"
+            instance, option = f"${scene.variable}", "--I " if scene.verb == "update" else ""
+            lines += [
+                "",
+                f"# {scene.name}: {when}",
+                f"{scene.variable}=$(openstack vnflcm create {vnfds[scene.name]} "
+                f"--name {scene.name}{version} -f value -c ID)",
+                f"openstack vnflcm instantiate {instance} {scene.name}-instantiate.json{version}",
+                f"openstack vnflcm {scene.verb} {instance} "
+                f"{option}{scene.name}-{scene.verb}.json{version}",
+            ]
+            if scene.is_guide:
+                lines.append(f"openstack vnflcm show {instance}{version}")
+        return "\n".join(lines) + "\n"
+
+
+@contextmanager
+def stage() -> Iterator[Stage]:
+    """A folder and a cluster, for as long as the block lasts.
+
+    :raises ContainerUpdateError: the extra for the embedded cluster is not installed.
+    """
+    with TemporaryDirectory(prefix="container-update-demo-") as name, embedded_cluster() as cluster:
+        yield Stage(Path(name), cluster)
+
+
+def _onboard(core: Core, zipped: Path) -> str:
+    """Read a package in; its VNFD's id."""
+    with core.database.writing() as session:
+        package_id = packages.create(session, {}).id
+    part = packages.begin_upload(core, package_id)
+    shutil.copyfile(zipped, part)
+    packages.end_upload(core, package_id)
+    packages.onboard(core, package_id)
+    with core.database.reading() as session:
+        found = packages.get(session, package_id)
+    if found.vnfd_id is None:
+        why = found.body.get("onboardingFailureDetails", {}).get("detail")
+        raise ContainerUpdateError(f"the package {zipped} cannot be read in: {why}")
+    return found.vnfd_id
+
+
+def _name_driver(definitions: Path, api: str) -> None:
+    """Have a guide's package name our Mgmt Driver, which it comes without."""
+    script = csar_build.DRIVERS[api][1]
+    artifact = {
+        "description": "Moves the VNF to another package",
+        "type": "tosca.artifacts.Implementation.Python",
+        "file": script if api == "v1" else f"../{script}",  # as Tacker reads it
+    }
+    events = {event: {"implementation": _DRIVER} for event in _EVENTS[api]}
+    with _edited(definitions / "types.yaml") as types:
+        known = types["interface_types"]["tosca.interfaces.nfv.Vnflcm"]
+        known.update({event: {} for event in events})
+    with _edited(definitions / "df_simple.yaml") as flavour:
+        vnf = flavour["topology_template"]["node_templates"]["VNF"]
+        vnf |= {"interfaces": {"Vnflcm": events}, "artifacts": {_DRIVER: artifact}}
+
+
+@contextmanager
+def _edited(file: Path) -> Iterator[Any]:
+    """What a YAML file says, to be changed in the block."""
+    content = yaml.safe_load(file.read_text(encoding="utf-8"))
+    yield content
+    file.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")

@@ -1,0 +1,54 @@
+"""Whether the service lives and can work: ``/healthz`` and ``/readyz``.
+
+Both answer without a token and tell nothing but names of parts.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+
+from fastapi import APIRouter
+from sqlalchemy import text
+from sqlalchemy.exc import SQLAlchemyError
+
+from container_update.vnfm.database import Database
+from container_update.vnfm.problems import ProblemError
+
+Check = Callable[[], bool]
+"""Whether a part of the service can do its work."""
+
+LOG = logging.getLogger(__name__)
+
+
+def answers(database: Database) -> bool:
+    """Whether the database answers."""
+    try:
+        with database.reading() as session:
+            return bool(session.scalar(text("SELECT 1")))
+    except SQLAlchemyError as error:
+        LOG.warning("the database does not answer: %s", type(error).__name__)
+        return False
+
+
+def router(checks: Mapping[str, Check]) -> APIRouter:
+    """The two resources.
+
+    :param checks: the name of each part to its check.
+    """
+    routes = APIRouter(tags=["Operation of the service"])
+
+    @routes.get("/healthz")
+    def healthz() -> dict[str, str]:
+        """The process answers."""
+        return {"status": "ok"}
+
+    @routes.get("/readyz", responses={503: {"description": "A part cannot work; it is named."}})
+    def readyz() -> dict[str, str]:
+        """Every part can do its work."""
+        unfit = [name for name, check in checks.items() if not check()]
+        if unfit:
+            raise ProblemError(503, f"not ready: {', '.join(unfit)}", headers={"Retry-After": "5"})
+        return {"status": "ready"}
+
+    return routes

@@ -1,0 +1,46 @@
+"""Mgmt Drivers: what the VNFD of a package names for the start and the end of an operation.
+
+They are loaded as Tacker loads them: in the v1 API from the entry points, in the v2 API as scripts
+of the package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Protocol
+
+from container_update import csar
+from container_update.vnfd import InterfaceScript
+from container_update.vnfm.lcm.v1_drivers import V1Drivers
+from container_update.vnfm.lcm.v2_scripts import V2Scripts
+from container_update.vnfm.lcm.work import Record, Work
+
+
+class Drivers(Protocol):
+    """The Mgmt Drivers of one package, at work for one operation."""
+
+    def call(self, event: str, record: Record, new: Path | None = None) -> Record:
+        """Run what is mapped to an event: ``modify_information_end``; nothing, where nothing is.
+
+        :param new: the folder of the package that a modification leads to.
+        :returns: the record as the driver leaves it.
+        :raises ContainerUpdateError: the driver failed, or cannot be loaded.
+        """
+
+
+def of_package(work: Work, vnfd_id: str, flavour_id: str | None) -> Drivers:
+    """The drivers that a package's VNFD names."""
+    folder = work.package(vnfd_id)
+    scripts = _scripts(work, folder, flavour_id)
+    if work.api == "v1":
+        return V1Drivers(work, folder, scripts)
+    return V2Scripts(work, folder, scripts)
+
+
+def _scripts(work: Work, folder: Path, flavour_id: str | None) -> Mapping[str, InterfaceScript]:
+    settings = csar.Settings.of(work.core.options)
+    with csar.open_package(str(folder), settings=settings) as package:
+        known = {flavour.id for flavour in package.flavours}
+        chosen = flavour_id if flavour_id in known else None
+        return package.interface_scripts(chosen)

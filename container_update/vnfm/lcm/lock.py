@@ -1,0 +1,31 @@
+"""Before an operation is tried again: wait until nobody else works at the instance in the cluster.
+
+A service that was killed leaves its lock, which expires; a script that outlived it ends first.
+"""
+
+from __future__ import annotations
+
+import time
+
+from container_update.errors import UpdateInProgressError
+from container_update.lock import utc_now
+from container_update.recovery import Instance
+from container_update.vnfm.lcm.work import Work
+
+_PAUSE = 0.5
+
+
+def wait_for(work: Work, instance: Instance) -> None:
+    """Return once the instance's lock is free or expired.
+
+    :raises UpdateInProgressError: it is held for longer than an update may take.
+    """
+    options = work.core.options
+    deadline = time.monotonic() + options.timeout + options.lease_seconds
+    while True:
+        holder = instance.status().holder
+        if holder is None or holder.is_expired(utc_now()):
+            return
+        if time.monotonic() > deadline or work.core.ending.is_set():
+            raise UpdateInProgressError(holder.sentence())
+        work.core.ending.wait(_PAUSE)

@@ -1,0 +1,133 @@
+"""MODIFY_INFO: the record is changed as the request says; a Mgmt Driver may move the VNF to the new
+package on the way.
+
+The drivers are those of the old package. The record that they see at the end names the new one; it
+is kept only when they have succeeded, so that a failure leaves the old record with the old VNF.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from container_update.drivers import v2_memory
+from container_update.drivers.v2_rollback import delete_all, write_stand_in
+from container_update.errors import PackageError
+from container_update.model import Json, UpdateRequest
+from container_update.update import update
+from container_update.vnfm import instances, packages
+from container_update.vnfm.lcm import drivers, records
+from container_update.vnfm.lcm.work import Record, Work, merged
+
+_MERGED = ("metadata", "extensions", "vnfConfigurableProperties")
+_PLAIN = ("vnfInstanceName", "vnfInstanceDescription")
+
+
+def do_modify(work: Work) -> Record:
+    """Change the record, and with a Mgmt Driver what runs."""
+    before, request = work.record, work.request
+    if not before.instantiated:
+        return _modified(work, before)
+    chosen = drivers.of_package(work, before.vnfd_id, before.flavour_id)
+    started = chosen.call("modify_information_start", before)
+    changed = _modified(work, started)
+    new = work.package(changed.vnfd_id) if request.get("vnfdId") else None
+    return chosen.call("modify_information_end", changed, new)
+
+
+def undo_modify(work: Work) -> Record:
+    """Bring the cluster to what the old package says, where a driver had begun to move it."""
+    before = work.record
+    if not before.instantiated or not work.request.get("vnfdId"):
+        return before
+    chosen = drivers.of_package(work, before.vnfd_id, before.flavour_id)
+    record = chosen.call("modify_information_rollback_start", before)
+    if work.api == "v1" and v2_memory.OURS in work.kept:
+        record = _put_back(work)
+    return chosen.call("modify_information_rollback_end", record)
+
+
+def _modified(work: Work, record: Record) -> Record:
+    request, body = work.request, dict(record.body)
+    body |= {name: request[name] for name in _PLAIN if name in request}
+    body |= {
+        name: merged(body.get(name), request[name])
+        for name in _MERGED
+        if request.get(name) is not None
+    }
+    vnfd_id = request.get("vnfdId") or record.vnfd_id
+    if vnfd_id != record.vnfd_id:
+        with work.core.database.reading() as session:
+            package = packages.of_vnfd(session, vnfd_id)
+            body |= instances.product_of(package)
+            if work.api == "v1":
+                body["vnfPkgId"] = package.id
+    _modify_vnfcs(body, request)
+    vims = joined_vims(record.vims, request.get("vimConnectionInfo"))
+    return replace(record, vnfd_id=vnfd_id, body=body, vims=vims)
+
+
+def _modify_vnfcs(body: Json, request: Mapping[str, Any]) -> None:
+    """vnfcInfoModifications: properties of single VNFCs."""
+    wanted = {
+        entry.get("id"): entry.get("vnfcConfigurableProperties")
+        for entry in request.get("vnfcInfoModifications") or ()
+    }
+    info = body.get("instantiatedVnfInfo") or {}
+    if not wanted or not info:
+        return
+    entries = [
+        {
+            **entry,
+            "vnfcConfigurableProperties": merged(
+                entry.get("vnfcConfigurableProperties"), wanted[entry["id"]]
+            ),
+        }
+        if entry["id"] in wanted
+        else entry
+        for entry in info.get("vnfcInfo") or ()
+    ]
+    body["instantiatedVnfInfo"] = {**info, "vnfcInfo": entries}
+
+
+def joined_vims(recorded: Any, given: Any) -> Any:
+    """vimConnectionInfo with a request's laid over it: by name in v2, by id in v1."""
+    if not given:
+        return recorded
+    if isinstance(given, Mapping):
+        return merged(recorded, given)
+    by_id = {entry.get("id"): entry for entry in recorded or ()}
+    for entry in given:
+        by_id[entry.get("id")] = merged(by_id.get(entry.get("id")), entry)
+    return list(by_id.values())
+
+
+def _put_back(work: Work) -> Record:
+    """An update back to the old package.
+
+    The new one is not needed: it is the old one with the images that the update brought, as far as
+    an update can tell. Configuration is compared with what is live.
+    """
+    record, ours = work.record, work.kept.get(v2_memory.OURS) or {}
+    old = str(work.package(record.vnfd_id))
+    if not record.def_files:
+        raise PackageError(f"VNF instance {work.instance_id}: it has no def-files to go back to")
+    request = UpdateRequest(
+        old=old,
+        new=old,
+        def_files=record.def_files,
+        namespace=record.namespace,
+        one_namespace=True,
+        instance_id=work.instance_id,
+    )
+    with work.cluster() as cluster, tempfile.TemporaryDirectory() as folder:
+        images = v2_memory.images(ours)
+        if images:
+            write_stand_in(Path(folder), request, images)
+            request = replace(request, old=folder)
+        outcome = update(request, cluster, work.core.options, work.stop, work.steps)
+        delete_all(cluster, v2_memory.created(ours))
+    return records.with_vnfcs(work, record, outcome.vnfcs, outcome.plan.manifests, record.def_files)

@@ -1,0 +1,174 @@
+"""Carries out an operation occurrence, from its row to its end: the file to read first.
+
+STARTING -> PROCESSING -> what the operation does -> the instance's record and COMPLETED, in one
+transaction; or FAILED_TEMP with the cause. A rollback likewise, from ROLLING_BACK.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from container_update.drivers import v2_progress
+from container_update.errors import ContainerUpdateError
+from container_update.execute import WHAT_NEXT
+from container_update.model import Json
+from container_update.stopping import Stop
+from container_update.vnfm import instances, operations
+from container_update.vnfm.core import Core
+from container_update.vnfm.lcm import lock, records
+from container_update.vnfm.lcm.change import do_change, undo_change
+from container_update.vnfm.lcm.instantiation import (
+    do_instantiate,
+    do_terminate,
+    undo_instantiate,
+)
+from container_update.vnfm.lcm.modification import do_modify, undo_modify
+from container_update.vnfm.lcm.steps import Follower, Steps
+from container_update.vnfm.lcm.v2_scripts import told_to
+from container_update.vnfm.lcm.work import Record, Work
+from container_update.vnfm.problems import Problem, ProblemError
+from container_update.vnfm.states import RUNNING, State
+from container_update.vnfm.tables import Instance, Operation
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What an operation does."""
+
+    do: Callable[[Work], Record]
+    """Do it; called again where it failed or was cut short."""
+    undo: Callable[[Work], Record] | None
+    """Put back what a try left; None where that is not possible."""
+
+
+TASKS: Mapping[str, Task] = {
+    "INSTANTIATE": Task(do_instantiate, undo_instantiate),
+    "TERMINATE": Task(do_terminate, None),
+    "MODIFY_INFO": Task(do_modify, undo_modify),
+    "CHANGE_VNFPKG": Task(do_change, undo_change),
+}
+"""LcmOperationType to what it does."""
+
+
+def perform(core: Core, operation_id: str, stop: Stop) -> None:
+    """Carry an occurrence out, as far as its state says, and write down what became of it.
+
+    :param stop: asked when the service is to end.
+    """
+    begun = _begun(core, operation_id, stop)
+    if begun is None:
+        return
+    work, operation, state = begun
+    task = TASKS[operation]
+    try:
+        if work.again and work.record.instantiated:
+            with work.cluster() as cluster:
+                lock.wait_for(work, work.journalled(cluster, work.record.namespace))
+        if state is State.PROCESSING:
+            _end(work, state, State.COMPLETED, task.do(work))
+        else:
+            assert task.undo is not None, f"{operation} is never rolled back"
+            _end(work, state, State.ROLLED_BACK, task.undo(work))
+    except Exception as error:  # noqa: BLE001 (whatever it is, the occurrence has to say so)
+        _fail(work, state, error)
+
+
+def _begun(core: Core, operation_id: str, stop: Stop) -> tuple[Work, str, State] | None:
+    """What the work needs, which operation it is, and whether it goes on or back; None where it is
+    not this service's."""
+    _read_leftovers(core, operation_id)
+    with core.database.writing() as session:
+        operation = session.get_one(Operation, operation_id)
+        if operation.owner != core.member.id or operation.state not in _AT_WORK:
+            return None
+        again = operation.state != State.STARTING.value
+        if not again:
+            operations.enter(core, session, operation_id, State.STARTING, State.PROCESSING)
+        instance = session.get_one(Instance, operation.instance_id)
+        record = Record(
+            vnfd_id=instance.vnfd_id,
+            instantiated=instance.instantiated,
+            body=instance.body,
+            vims=instances.vims_of(core, instance),
+        )
+        state = State(operation.state)
+        remember = state is State.PROCESSING
+        work = Work(
+            core=core,
+            operation_id=operation_id,
+            instance_id=operation.instance_id,
+            api=operation.api,
+            request=core.vault.open(operation.sealed),
+            record=record,
+            stop=stop,
+            steps=Steps(core.database, operation_id, remember=remember),
+            kept=dict(operation.kept or {}),
+            again=again,
+        )
+        return work, operation.operation, state
+
+
+_AT_WORK = frozenset(state.value for state in RUNNING)
+
+
+def _read_leftovers(core: Core, operation_id: str) -> None:
+    """What a script told that outlived its service."""
+    progress = told_to(core, operation_id)
+    if progress.exists():
+        Follower(progress, Steps(core.database, operation_id, remember=True)).catch_up()
+        progress.unlink(missing_ok=True)
+
+
+def _end(work: Work, was: State, state: State, after: Record) -> None:
+    changes = records.affected(work.record, after)
+    values: dict[str, Any] = {"error": None, "changes": changes, "owner": None}
+    with work.core.database.writing() as session:
+        if operations.enter(work.core, session, work.operation_id, was, state, **values):
+            _record(work, session, after)
+            LOG.info("VNF instance %s: %s", work.instance_id, state.value)
+        else:
+            LOG.warning("VNF instance %s: the operation was taken over meanwhile: its end is not "
+                        "recorded", work.instance_id)  # fmt: skip
+
+
+def _record(work: Work, session: Session, after: Record) -> None:
+    instance = session.get_one(Instance, work.instance_id)
+    instance.vnfd_id = after.vnfd_id
+    instance.instantiated = after.instantiated
+    instance.body = after.body
+    instance.sealed = work.core.vault.seal(after.vims) if after.vims else None
+
+
+def _fail(work: Work, was: State, error: Exception) -> None:
+    problem = _problem_of(error)
+    if isinstance(error, ContainerUpdateError):
+        v2_progress.tell_end(work.steps, error)
+    trace = None if _is_told(error) else error
+    LOG.error("VNF instance %s: %s", work.instance_id, problem["detail"], exc_info=trace)
+    with work.core.database.writing() as session:
+        before = session.get_one(Operation, work.operation_id).kept or {}
+        values = {"error": problem, "kept": {**before, **work.kept}, "owner": None}
+        operations.enter(work.core, session, work.operation_id, was, State.FAILED_TEMP, **values)
+
+
+def _is_told(error: Exception) -> bool:
+    """It was raised on purpose, and its text is for the operator."""
+    return isinstance(error, (ContainerUpdateError, ProblemError))
+
+
+def _problem_of(error: Exception) -> Json:
+    """The ProblemDetails of a failure; of one that nobody foresaw only its kind: its text might
+    quote a manifest, and with it a Secret."""
+    if isinstance(error, ProblemError):
+        return error.problem.as_dict()
+    text = f"{type(error).__name__} was not expected: the service's log says where"
+    told = str(error).replace(WHAT_NEXT, "retry the operation, or roll it back")
+    detail = told if isinstance(error, ContainerUpdateError) else text
+    return Problem(500, detail, title="The operation failed").as_dict()

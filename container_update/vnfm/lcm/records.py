@@ -1,0 +1,147 @@
+"""What a VNFM records of an instantiated VNF: instantiatedVnfInfo, as Tacker's two APIs have it.
+
+The lists of VNFCs are made by the same code that the Mgmt Drivers use, so that an update finds what
+it expects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from container_update import aliases, csar, inventory
+from container_update.drivers import v1_records, v2_records
+from container_update.informer import Informer
+from container_update.instantiate import described_by
+from container_update.model import Cluster, Json, Manifest, Outcome, Plan, Vnfc
+from container_update.plan import collections
+from container_update.vnfm.lcm import v1_objects
+from container_update.vnfm.lcm.v1_drivers import Host
+from container_update.vnfm.lcm.work import DEF_FILES, Record, Work
+
+
+def instantiated(
+    work: Work,
+    manifests: Sequence[Manifest],
+    cluster: Cluster,
+    namespace: str,
+) -> Record:
+    """The record of an instance that was just made from *manifests*."""
+    request = work.request
+    params = dict(request.get("additionalParams") or {})
+    folder = str(work.package(work.record.vnfd_id))
+    vdus = vdus_of(work, folder, request.get("flavourId"))
+    with Informer(cluster) as informer:
+        informer.list(collections([manifest.key for manifest in manifests]))
+        vnfcs = inventory.vnfcs(vdus, manifests, informer.live)
+    info: Json = {"flavourId": request.get("flavourId"), "vnfState": "STARTED", "extCpInfo": []}
+    body = dict(work.record.body)
+    if work.api == "v1":
+        info |= {"additionalParams": params, "vnfcResourceInfo": []}
+        body["metadata"] = {**(body.get("metadata") or {}), "namespace": namespace}
+    else:
+        info["metadata"] = {
+            "namespace": namespace,
+            "tenant": namespace,
+            DEF_FILES: list(params.get(DEF_FILES) or ()),
+            "vdu_reses": vdu_reses(vdus, manifests),
+        }
+    record = replace(work.record, instantiated=True, body={**body, "instantiatedVnfInfo": info})
+    def_files = tuple(params.get(DEF_FILES) or _listed(work, folder))
+    return with_vnfcs(work, record, vnfcs, manifests, def_files)
+
+
+def with_vnfcs(
+    work: Work,
+    record: Record,
+    vnfcs: Sequence[Vnfc],
+    manifests: Sequence[Manifest],
+    def_files: Sequence[str],
+) -> Record:
+    """The record with one VNFC for each of these pods, and these def-files."""
+    plan = Plan(record.namespace, work.instance_id, (), def_files=tuple(def_files),
+                manifests=tuple(manifests))  # fmt: skip
+    outcome = Outcome(plan, vnfcs=tuple(vnfcs))
+    if work.api == "v2":
+        body = v2_records.with_records({"id": work.instance_id, **record.body}, outcome)
+        body.pop("id")
+        return replace(record, body=body)
+    instance = v1_objects.instance(work.instance_id, record, {})
+    v1_records.write_records(instance, outcome, Host(work))
+    return replace(record, body=v1_objects.body(instance, record.body))
+
+
+def with_live_pods(work: Work, record: Record, cluster: Cluster) -> Record:
+    """The record with the pods that run now: an undo may have made new ones."""
+    folder = str(work.package(record.vnfd_id))
+    described = described_by(
+        folder,
+        record.def_files,
+        record.namespace,
+        one_namespace=True,
+        options=work.core.options,
+    )
+    keys = [manifest.key for manifest in described]
+    with Informer(cluster) as informer:
+        informer.list(collections(keys))
+        called = aliases.stand_ins(informer.live)
+        manifests = [aliases.as_called(manifest, called) for manifest in described]
+        vdus = vdus_of(work, folder, record.flavour_id)
+        vnfcs = inventory.vnfcs(vdus, manifests, informer.live)
+    return with_vnfcs(work, record, vnfcs, manifests, record.def_files)
+
+
+def vdus_of(work: Work, folder: str, flavour_id: str | None) -> Mapping[str, str]:
+    """VDU id to the name of its workload, of a flavour where the VNFD has it, else of all."""
+    settings = csar.Settings.of(work.core.options)
+    with csar.open_package(folder, settings=settings) as package:
+        known = {flavour.id for flavour in package.flavours}
+        return package.vdus(flavour_id if flavour_id in known else None)
+
+
+def _listed(work: Work, folder: str) -> Sequence[str]:
+    settings = csar.Settings.of(work.core.options)
+    with csar.open_package(folder, settings=settings) as package:
+        return package.manifest_files()
+
+
+def vdu_reses(vdus: Mapping[str, str], manifests: Sequence[Manifest]) -> dict[str, Any]:
+    """VDU to the manifest of its workload, as it was deployed."""
+    return {
+        vdu: manifest.body
+        for vdu, name in vdus.items()
+        for manifest in manifests
+        if manifest.key.is_workload and manifest.body["metadata"]["name"] == name
+    }
+
+
+def affected(before: Record, after: Record, *, changed: str = "MODIFIED") -> Json | None:
+    """resourceChanges: the VNFCs that came, went, or got another pod; None where none did."""
+    old, new = (_by_pod(record) for record in (before, after))
+    kept_ids = {entry["id"] for entry in new.values()} & {entry["id"] for entry in old.values()}
+    entries = [
+        _affected(entry, changed if entry["id"] in kept_ids else "ADDED")
+        for pod, entry in new.items()
+        if pod not in old
+    ]
+    entries += [
+        _affected(entry, "REMOVED")
+        for pod, entry in old.items()
+        if pod not in new and entry["id"] not in kept_ids
+    ]
+    return {"affectedVnfcs": entries} if entries else None
+
+
+def _by_pod(record: Record) -> dict[str, Json]:
+    entries = record.info.get("vnfcResourceInfo") or ()
+    return {str(entry["computeResource"].get("resourceId")): entry for entry in entries}
+
+
+def _affected(entry: Json, how: str) -> Json:
+    return {
+        "id": entry["id"],
+        "vduId": entry["vduId"],
+        "changeType": how,
+        "computeResource": entry["computeResource"],
+    }

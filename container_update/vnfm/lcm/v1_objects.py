@@ -1,0 +1,125 @@
+"""A VNF instance as Mgmt Drivers of the v1 API know it: objects with attributes in snake_case.
+
+The attributes are those that Tacker's objects have and drivers use; what a driver changes is read
+back into the record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import SimpleNamespace
+from typing import Any
+
+from container_update.model import Json, Vnfc
+from container_update.vnfm.lcm.work import Record
+
+
+def instance(instance_id: str, record: Record, connection: Json) -> SimpleNamespace:
+    """The VnfInstance of a record.
+
+    :param connection: its VIM, with credentials.
+    """
+    info = record.info
+    state = "INSTANTIATED" if record.instantiated else "NOT_INSTANTIATED"
+    return SimpleNamespace(
+        id=instance_id,
+        vnfd_id=record.vnfd_id,
+        instantiation_state=state,
+        vnf_instance_name=record.body.get("vnfInstanceName"),
+        vnf_instance_description=record.body.get("vnfInstanceDescription"),
+        vnf_metadata=dict(record.body.get("metadata") or {}),
+        vim_connection_info=[_vim(connection)],
+        instantiated_vnf_info=_info(info) if info else None,
+        save=_nothing,
+    )
+
+
+def _nothing() -> None:
+    """The record is kept when the operation ends, not sooner."""
+
+
+def _vim(connection: Json) -> SimpleNamespace:
+    interface = connection.get("interfaceInfo") or {}
+    access = {**(connection.get("accessInfo") or {}), "auth_url": interface.get("endpoint", "")}
+    if interface.get("ssl_ca_cert"):
+        access["ssl_ca_cert"] = interface["ssl_ca_cert"]
+    return SimpleNamespace(
+        id=connection.get("id"),
+        vim_id=connection.get("vimId"),
+        vim_type=connection.get("vimType"),
+        interface_info=interface,
+        access_info=access,
+    )
+
+
+def _info(info: Json) -> SimpleNamespace:
+    return SimpleNamespace(
+        flavour_id=info.get("flavourId"),
+        vnf_state=info.get("vnfState"),
+        additional_params=dict(info.get("additionalParams") or {}),
+        vnfc_resource_info=[_vnfc(entry) for entry in info.get("vnfcResourceInfo") or ()],
+    )
+
+
+def _vnfc(entry: Json) -> SimpleNamespace:
+    compute = entry.get("computeResource") or {}
+    return SimpleNamespace(
+        id=entry["id"],
+        vdu_id=entry["vduId"],
+        compute_resource=SimpleNamespace(
+            resource_id=compute.get("resourceId"),
+            vim_level_resource_type=compute.get("vimLevelResourceType"),
+        ),
+        metadata=dict(entry.get("metadata") or {}),
+    )
+
+
+def vnfc_record(vnfc_id: str, vnfc: Vnfc, metadata: Mapping[str, str]) -> SimpleNamespace:
+    """A new VnfcResourceInfo."""
+    return SimpleNamespace(
+        id=vnfc_id,
+        vdu_id=vnfc.vdu_id,
+        compute_resource=SimpleNamespace(
+            resource_id=vnfc.pod_name, vim_level_resource_type=vnfc.workload_kind
+        ),
+        metadata=dict(metadata),
+    )
+
+
+def body(changed: SimpleNamespace, before: Json) -> Json:
+    """The record's body, with what a driver changed of the objects."""
+    after = dict(before)
+    if changed.vnf_metadata or "metadata" in before:
+        after["metadata"] = dict(changed.vnf_metadata or {})
+    info = changed.instantiated_vnf_info
+    if info is None:
+        return after
+    after["instantiatedVnfInfo"] = {
+        **(before.get("instantiatedVnfInfo") or {}),
+        "additionalParams": dict(info.additional_params or {}),
+        "vnfcResourceInfo": [_entry(record) for record in info.vnfc_resource_info],
+    }
+    return after
+
+
+def _entry(record: Any) -> Json:
+    compute = record.compute_resource
+    return {
+        "id": record.id,
+        "vduId": record.vdu_id,
+        "computeResource": {
+            "resourceId": compute.resource_id,
+            "vimLevelResourceType": compute.vim_level_resource_type,
+        },
+        "storageResourceIds": [],
+        "metadata": dict(record.metadata or {}),
+    }
+
+
+def request(values: Json) -> SimpleNamespace:
+    """A request of the API: its attributes in snake_case."""
+    return SimpleNamespace(**{_snake(name): value for name, value in values.items()})
+
+
+def _snake(name: str) -> str:
+    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)

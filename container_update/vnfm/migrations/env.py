@@ -1,0 +1,12 @@
+"""Alembic's environment: the connection comes from ``Database.upgrade``."""
+
+from alembic import context
+
+from container_update.vnfm.tables import Base
+
+context.configure(
+    connection=context.config.attributes["connection"],
+    target_metadata=Base.metadata,
+    transaction_per_migration=False,
+)
+context.run_migrations()

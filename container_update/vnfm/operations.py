@@ -1,0 +1,207 @@
+"""Operation occurrences: how one begins, goes from state to state, and is taken over from a service
+that died. What one does is in :mod:`container_update.vnfm.lcm`.
+
+An occurrence is written before its request is answered, and only then given to a worker: what was
+acknowledged is in the database, whatever becomes of this process.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import CursorResult, select, update
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from container_update.model import Json
+from container_update.vnfm import credentials, outbox
+from container_update.vnfm.core import Core
+from container_update.vnfm.database import now
+from container_update.vnfm.problems import Problem, ProblemError
+from container_update.vnfm.states import RUNNING, TRANSITIONS, UNSETTLED, Request, State, after
+from container_update.vnfm.tables import Instance, Operation
+
+
+def begin(  # noqa: PLR0913
+    core: Core,
+    session: Session,
+    instance: Instance,
+    operation: str,
+    *,
+    request: Json,
+    vnfd_id: str | None = None,
+) -> Operation:
+    """Write down that an operation is to be done; the caller commits, then queues it.
+
+    :param vnfd_id: the package that it leads to, where it leads to another.
+    :raises ProblemError: 409: the instance has an operation that is not settled.
+    """
+    moment, instance_id = now(), instance.id
+    begun = Operation(
+        id=str(uuid.uuid4()),
+        api=instance.api,
+        instance_id=instance.id,
+        vnfd_id=vnfd_id,
+        operation=operation,
+        state=State.STARTING.value,
+        started=moment,
+        entered=moment,
+        owner=core.member.id,
+        params=credentials.without(request),
+        sealed=core.vault.seal(request),
+    )
+    session.add(begun)
+    try:
+        session.flush()
+    except IntegrityError as error:
+        raise ProblemError(
+            409,
+            f"VNF instance {instance_id}: another operation is not settled: wait until it ends, "
+            "or retry, roll back or fail it where it is FAILED_TEMP",
+        ) from error
+    _tell(core, session, begun)
+    return begun
+
+
+def enter(
+    core: Core, session: Session, operation_id: str, was: State, state: State, **values: Any
+) -> bool:
+    """Bring an occurrence of this service's own from a state into another, with what else changes.
+
+    :returns: False where it is not in that state, or not this service's any more: another one took
+        it over.
+    """
+    assert state in TRANSITIONS[was], f"{was} -> {state}"
+    mine = (
+        Operation.id == operation_id,
+        Operation.state == was.value,
+        Operation.owner == core.member.id,
+    )
+    if not _change(session, mine, state, values):
+        return False
+    operation = session.get_one(Operation, operation_id, populate_existing=True)
+    _tell(core, session, operation)
+    return True
+
+
+def ask(core: Core, session: Session, operation: Operation, request: Request) -> None:
+    """Do what a client asks of an occurrence: the state it leads to is entered.
+
+    :raises ProblemError: 409: it is not allowed in its state.
+    """
+    was = State(operation.state)
+    state = after(was, request)
+    unchanged = (Operation.id == operation.id, Operation.state == was.value)
+    values = {"owner": core.member.id}
+    if state is None or not _change(session, unchanged, state, values):
+        raise ProblemError(
+            409,
+            f"operation {operation.id}: {request.value} is possible in FAILED_TEMP, and it is "
+            f"{operation.state}",
+        )
+    session.refresh(operation)
+    _tell(core, session, operation)
+
+
+def _tell(core: Core, session: Session, operation: Operation) -> None:
+    """Whoever wants to know: subscribers, and the metrics."""
+    outbox.tell_state(session, operation, core.settings.base_url)
+    seconds = (operation.entered - operation.started).total_seconds()
+    core.metrics.entered(operation.operation, operation.state, seconds)
+
+
+def _change(
+    session: Session, conditions: Sequence[Any], state: State, values: Mapping[str, Any]
+) -> bool:
+    """Compare and set: False where somebody else was first."""
+    result = session.execute(
+        update(Operation)
+        .where(*conditions)
+        .values(state=state.value, entered=now(), **values)
+        .execution_options(synchronize_session=False)
+    )
+    assert isinstance(result, CursorResult)
+    return bool(result.rowcount == 1)
+
+
+def unsettled(session: Session, instance_id: str) -> Operation | None:
+    """The instance's operation that is not settled."""
+    wanted = [state.value for state in UNSETTLED]
+    found: Operation | None = session.scalar(
+        select(Operation).where(Operation.instance_id == instance_id, Operation.state.in_(wanted))
+    )
+    return found
+
+
+# --- services that died -------------------------------------------------------------------------
+
+_DIED = Problem(
+    500,
+    "the service that worked at it ended before it did; what it wrote to the VIM is journalled "
+    "there: retry goes on with it, rollback undoes it",
+    title="The service was stopped",
+)
+
+
+def take_over(core: Core) -> list[str]:
+    """Settle what services left behind that are dead.
+
+    :returns: the occurrences that nobody had begun: they are this service's now, to be queued.
+    """
+    running = [state.value for state in RUNNING]
+    with core.database.reading() as session:
+        owners = session.scalars(
+            select(Operation.owner)
+            .where(Operation.state.in_(running), Operation.owner != core.member.id)
+            .distinct()
+        ).all()
+    taken: list[str] = []
+    for owner in owners:
+        with core.member.dead(str(owner)) as dead:
+            if dead:
+                taken += _settle(core, str(owner))
+    return taken
+
+
+def _settle(core: Core, owner: str, *conditions: Any) -> list[str]:
+    """What nobody had begun is this service's now; what was cut short is FAILED_TEMP."""
+    running = [state.value for state in RUNNING]
+    begin: list[str] = []
+    with core.database.writing() as session:
+        left = session.scalars(
+            select(Operation).where(
+                Operation.owner == owner, Operation.state.in_(running), *conditions
+            )
+        )
+        for operation in left.all():
+            if operation.state == State.STARTING.value:
+                operation.owner = core.member.id
+                begin.append(operation.id)
+                continue
+            operation.state, operation.entered = State.FAILED_TEMP.value, now()
+            operation.error, operation.owner = _DIED.as_dict(), None
+            _tell(core, session, operation)
+    return begin
+
+
+def forgotten(core: Core, at_work: Collection[str], before: datetime) -> list[str]:
+    """Settle what this service itself should work at and does not, for whatever reason.
+
+    :param at_work: the occurrences that it does work at.
+    :param before: only what has been in its state since then.
+    :returns: those that nobody had begun, to be queued.
+    """
+    running = [state.value for state in RUNNING]
+    with core.database.reading() as session:
+        own = session.scalars(
+            select(Operation.id).where(
+                Operation.owner == core.member.id,
+                Operation.state.in_(running),
+                Operation.entered < before,
+                Operation.id.not_in(at_work),
+            )
+        ).all()
+    return _settle(core, core.member.id, Operation.id.in_(own)) if own else []

@@ -1,0 +1,85 @@
+"""Notifications are written down in the transaction of what they are about, one for each
+subscription that wants them; :mod:`container_update.vnfm.notifications` delivers them.
+
+Source: ETSI GS NFV-SOL 003, 5.5.2.17 to 5.5.2.19.
+"""
+
+from __future__ import annotations
+
+import uuid
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from container_update.model import Json
+from container_update.vnfm import subscription_filters
+from container_update.vnfm.database import now
+from container_update.vnfm.shown import timestamp
+from container_update.vnfm.states import State
+from container_update.vnfm.tables import Instance, Notification, Operation, Subscription
+
+CREATED = "VnfIdentifierCreationNotification"
+DELETED = "VnfIdentifierDeletionNotification"
+_OCCURRENCE = "VnfLcmOperationOccurrenceNotification"
+
+_RESULTS = frozenset({State.COMPLETED, State.FAILED_TEMP, State.FAILED, State.ROLLED_BACK})
+
+
+def tell_state(session: Session, operation: Operation, base_url: str) -> None:
+    """An occurrence came into its state."""
+    root = f"{base_url}/vnflcm/{operation.api}"
+    body: Json = {
+        "notificationType": _OCCURRENCE,
+        "notificationStatus": "RESULT" if State(operation.state) in _RESULTS else "START",
+        "operationState": operation.state,
+        "vnfInstanceId": operation.instance_id,
+        "operation": operation.operation,
+        "isAutomaticInvocation": False,
+        "vnfLcmOpOccId": operation.id,
+        **(operation.changes or {}),
+        "_links": {
+            "vnfInstance": {"href": f"{root}/vnf_instances/{operation.instance_id}"},
+            "vnfLcmOpOcc": {"href": f"{root}/vnf_lcm_op_occs/{operation.id}"},
+        },
+    }
+    if operation.error is not None:
+        body["error"] = operation.error
+    instance = session.get(Instance, operation.instance_id)
+    _write(session, operation.api, body, root, instance)
+
+
+def tell_instance(session: Session, instance: Instance, kind: str, base_url: str) -> None:
+    """An instance was created, or deleted."""
+    root = f"{base_url}/vnflcm/{instance.api}"
+    body: Json = {
+        "notificationType": kind,
+        "vnfInstanceId": instance.id,
+        "_links": {"vnfInstance": {"href": f"{root}/vnf_instances/{instance.id}"}},
+    }
+    _write(session, instance.api, body, root, instance)
+
+
+def _write(session: Session, api: str, body: Json, root: str, instance: Instance | None) -> None:
+    moment = now()
+    about = {} if instance is None else {"id": instance.id, "vnfdId": instance.vnfd_id}
+    about |= {} if instance is None else instance.body
+    wanted = session.scalars(select(Subscription).where(Subscription.api == api))
+    for subscription in wanted.all():
+        if not subscription_filters.matches(subscription.filter, body, about):
+            continue
+        link = {"href": f"{root}/subscriptions/{subscription.id}"}
+        session.add(
+            Notification(
+                subscription_id=subscription.id,
+                body={
+                    "id": str(uuid.uuid4()),
+                    **body,
+                    "subscriptionId": subscription.id,
+                    "timeStamp": timestamp(moment),
+                    "_links": {**body["_links"], "subscription": link},
+                },
+                created=moment,
+                attempts=0,
+                next_attempt=moment,
+            )
+        )

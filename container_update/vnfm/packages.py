@@ -1,0 +1,292 @@
+"""VNF packages: from an uploaded zip to a folder that the operations work from (SOL005, clause 9).
+
+Each package has a folder of its own: ``content.zip`` as it was uploaded, ``csar`` unpacked. A part
+that is not complete has a name with ``.part`` and counts for nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import os
+import shutil
+import uuid
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import CursorResult, select, update
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.orm import Session
+
+from container_update import archive, csar
+from container_update.errors import ContainerUpdateError, PackageError
+from container_update.model import Json
+from container_update.vnfm.core import Core
+from container_update.vnfm.database import now
+from container_update.vnfm.problems import Problem, ProblemError
+from container_update.vnfm.states import UNSETTLED
+from container_update.vnfm.tables import Instance, Operation, Package
+
+LOG = logging.getLogger(__name__)
+
+CREATED, UPLOADING, PROCESSING = "CREATED", "UPLOADING", "PROCESSING"
+ONBOARDED, ERROR = "ONBOARDED", "ERROR"
+ENABLED, DISABLED = "ENABLED", "DISABLED"
+_CHUNK = 1024 * 1024
+
+
+def folder(core: Core, package_id: str) -> Path:
+    """Where a package is."""
+    return core.settings.packages / package_id
+
+
+def content(core: Core, package_id: str) -> Path:
+    """The zip as it was uploaded."""
+    return folder(core, package_id) / "content.zip"
+
+
+def unpacked(core: Core, package_id: str) -> Path:
+    """What is in it."""
+    return folder(core, package_id) / "csar"
+
+
+def get(session: Session, package_id: str) -> Package:
+    """A package, or ProblemError 404."""
+    found = session.get(Package, package_id)
+    if found is None:
+        raise ProblemError(404, f"VNF package {package_id}: there is none with this id")
+    return found
+
+
+def of_vnfd(session: Session, vnfd_id: str) -> Package:
+    """The package with a VNFD that instances may be made of or moved to, or ProblemError 422."""
+    found = session.scalar(select(Package).where(Package.vnfd_id == vnfd_id))
+    if found is None or found.onboarding_state != ONBOARDED:
+        raise ProblemError(
+            422, f"vnfdId: no onboarded package has the VNFD {vnfd_id}: upload it first"
+        )
+    if found.operational_state != ENABLED:
+        raise ProblemError(
+            422, f"vnfdId: package {found.id} of the VNFD {vnfd_id} is disabled: enable it first"
+        )
+    return found
+
+
+def in_use(session: Session, package: Package) -> bool:
+    """An instance was made of it, or an operation leads to it."""
+    if package.vnfd_id is None:
+        return False
+    wanted = [state.value for state in UNSETTLED]
+    instances = select(Instance.id).where(Instance.vnfd_id == package.vnfd_id)
+    operations = select(Operation.id).where(
+        Operation.vnfd_id == package.vnfd_id, Operation.state.in_(wanted)
+    )
+    return any(session.scalar(query.limit(1)) is not None for query in (instances, operations))
+
+
+def create(session: Session, user_data: Mapping[str, Any]) -> Package:
+    """A new package, without content."""
+    created = Package(
+        id=str(uuid.uuid4()),
+        created=now(),
+        onboarding_state=CREATED,
+        operational_state=DISABLED,
+        user_data=dict(user_data),
+        body={},
+    )
+    session.add(created)
+    return created
+
+
+def modify(package: Package, wanted: Json) -> Json:
+    """Enable or disable a package, or change its user data; what changed, as SOL005 has it.
+
+    :raises ProblemError: 409: it is in that state already, or not onboarded.
+    """
+    state = wanted.get("operationalState")
+    if state is not None:
+        if package.onboarding_state != ONBOARDED:
+            raise ProblemError(409, f"package {package.id} is {package.onboarding_state}")
+        if package.operational_state == state:
+            raise ProblemError(409, f"package {package.id} is {state} already")
+        package.operational_state = state
+    if wanted.get("userDefinedData") is not None:
+        package.user_data = {**package.user_data, **wanted["userDefinedData"]}
+    return wanted
+
+
+def delete(core: Core, session: Session, package: Package) -> None:
+    """Delete a package that nobody uses.
+
+    :raises ProblemError: 409: it is enabled, in use, or being read in.
+    """
+    if package.onboarding_state in (UPLOADING, PROCESSING):
+        raise ProblemError(409, f"package {package.id} is {package.onboarding_state}: wait")
+    if package.operational_state != DISABLED:
+        raise ProblemError(409, f"package {package.id} is ENABLED: disable it first")
+    used = ProblemError(409, f"package {package.id} is in use: delete its VNF instances first")
+    if in_use(session, package):
+        raise used
+    session.delete(package)
+    try:
+        session.flush()
+    except IntegrityError as error:  # an instance came meanwhile
+        raise used from error
+    shutil.rmtree(folder(core, package.id), ignore_errors=True)
+
+
+# --- the content --------------------------------------------------------------------------------
+
+
+def begin_upload(core: Core, package_id: str) -> Path:
+    """The file that the content is to be written to.
+
+    :raises ProblemError: 404, or 409: it has content already.
+    """
+    with core.database.writing() as session:
+        package = get(session, package_id)
+        if not _move(session, package_id, (CREATED, ERROR), UPLOADING, owner=core.member.id):
+            raise ProblemError(
+                409, f"package {package_id}: its content was uploaded already, make a new package"
+            )
+        session.refresh(package)
+    part = folder(core, package_id) / "content.part"
+    part.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return part
+
+
+def end_upload(core: Core, package_id: str) -> None:
+    """All of the content is written: it is on the disk, and to be read in."""
+    part = folder(core, package_id) / "content.part"
+    with part.open("rb") as file:
+        os.fsync(file.fileno())
+    part.rename(content(core, package_id))
+    with core.database.writing() as session:
+        _move(session, package_id, (UPLOADING,), PROCESSING)
+
+
+def give_up_upload(core: Core, package_id: str) -> None:
+    """The content did not come: as if nobody had tried."""
+    (folder(core, package_id) / "content.part").unlink(missing_ok=True)
+    with core.database.writing() as session:
+        _move(session, package_id, (UPLOADING,), CREATED, owner=None)
+
+
+def onboard(core: Core, package_id: str) -> None:
+    """Read an uploaded package in; where it is wrong it becomes ERROR and says why."""
+    try:
+        vnfd_id, body = _read(core, package_id)
+        _unpack(core, package_id)
+        with core.database.writing() as session:
+            _move(
+                session, package_id, (PROCESSING,), ONBOARDED,
+                operational_state=ENABLED, vnfd_id=vnfd_id, body=body, owner=None,
+            )  # fmt: skip
+    except IntegrityError:
+        _fail(core, package_id, 409, f"there is a package with the VNFD {vnfd_id} already")
+    except ContainerUpdateError as error:
+        _fail(core, package_id, 422, str(error).replace(str(content(core, package_id)), "it"))
+    except Exception:
+        LOG.exception("package %s could not be read in", package_id)
+        _fail(core, package_id, 500, "the service failed to read it in; its log says why")
+
+
+def _fail(core: Core, package_id: str, status: int, detail: str) -> None:
+    details = Problem(status, detail, title="The package could not be read in").as_dict()
+    with core.database.writing() as session:
+        body = {"onboardingFailureDetails": details}
+        _move(session, package_id, (PROCESSING,), ERROR, body=body, owner=None)
+
+
+def _read(core: Core, package_id: str) -> tuple[str, Json]:
+    """The VNFD's id, and the attributes of VnfPkgInfo that come from the package."""
+    path = content(core, package_id)
+    with csar.open_package(str(path), settings=csar.Settings.of(core.options)) as package:
+        package.verify()
+        if not package.vnfd_id:
+            raise PackageError("a VNFD with a descriptor_id was expected, and found none")
+        product = package.flavours[0].product
+        return package.vnfd_id, {
+            "vnfdId": package.vnfd_id,
+            "vnfProvider": product.get("provider", ""),
+            "vnfProductName": product.get("product_name", ""),
+            "vnfSoftwareVersion": product.get("software_version", ""),
+            "vnfdVersion": product.get("descriptor_version", ""),
+            "checksum": {"algorithm": "SHA-512", "hash": _digest(path)},
+            "softwareImages": [],
+            "additionalArtifacts": [
+                {
+                    "artifactPath": artifact.path,
+                    "checksum": {"algorithm": artifact.algorithm, "hash": artifact.hash},
+                    "metadata": {},
+                }
+                for artifact in package.artifacts
+            ],
+        }
+
+
+def _digest(path: Path) -> str:
+    digest = hashlib.sha512()
+    with path.open("rb") as file:
+        while piece := file.read(_CHUNK):
+            digest.update(piece)
+    return digest.hexdigest()
+
+
+def _unpack(core: Core, package_id: str) -> None:
+    """Write out every file: only the archive's own, checked paths, private to the service."""
+    part = folder(core, package_id) / "csar.part"
+    shutil.rmtree(part, ignore_errors=True)
+    limits = csar.Settings.of(core.options).limits
+    files = archive.open_archive(str(content(core, package_id)), limits)
+    try:
+        for name in files.names():
+            target = part / name
+            target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with files.open(name) as source, target.open("xb") as file:
+                shutil.copyfileobj(source, file, _CHUNK)
+    finally:
+        files.close()
+    shutil.rmtree(unpacked(core, package_id), ignore_errors=True)
+    part.rename(unpacked(core, package_id))
+
+
+def _move(
+    session: Session, package_id: str, before: tuple[str, ...], after: str, **values: Any
+) -> bool:
+    """Compare and set: False where it is not in one of the states it should be in."""
+    result = session.execute(
+        update(Package)
+        .where(Package.id == package_id, Package.onboarding_state.in_(before))
+        .values(onboarding_state=after, **values)
+        .execution_options(synchronize_session=False)
+    )
+    assert isinstance(result, CursorResult)
+    return bool(result.rowcount == 1)
+
+
+def take_over(core: Core) -> list[str]:
+    """The packages that dead services left half read in; they are this service's now.
+
+    An upload that died with its service is given up.
+    """
+    with core.database.reading() as session:
+        left = session.execute(
+            select(Package.id, Package.owner, Package.onboarding_state).where(
+                Package.onboarding_state.in_((UPLOADING, PROCESSING)),
+                Package.owner != core.member.id,
+            )
+        ).all()
+    taken = []
+    for package_id, owner, state in left:
+        with core.member.dead(str(owner)) as dead:
+            if not dead:
+                continue
+            if state == UPLOADING:
+                give_up_upload(core, package_id)
+                continue
+            with core.database.writing() as session:
+                if _move(session, package_id, (PROCESSING,), PROCESSING, owner=core.member.id):
+                    taken.append(package_id)
+    return taken

@@ -1,0 +1,125 @@
+"""The service, put together. Start here.
+
+    request -> api/ -> a row in the database, 202 -> workers -> lcm/perform -> the VIM -> the record
+
+``core`` is what every part works with, ``states`` and ``tables`` say what is kept, ``operations``
+how an occurrence begins and goes on, ``lcm/`` what it does.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import fields
+from importlib.metadata import version
+
+from fastapi import APIRouter, Depends, FastAPI
+from fastapi.concurrency import run_in_threadpool
+
+from container_update.config import GROUP, Options
+from container_update.vnfm import answers, health, limits, members, metrics, page
+from container_update.vnfm.api import instances, operations, packages, subscriptions, versions, vims
+from container_update.vnfm.core import Core
+from container_update.vnfm.database import Database
+from container_update.vnfm.notifications import Notifier
+from container_update.vnfm.settings import Settings
+from container_update.vnfm.tokens import authenticator
+from container_update.vnfm.vault import Vault
+from container_update.vnfm.workers import Workers
+
+LOG = logging.getLogger(__name__)
+
+
+class Service:
+    """A VNFM: its means, its threads and its REST API.
+
+    :raises ContainerUpdateError: its settings, keys or database cannot be used.
+    """
+
+    def __init__(self, settings: Settings, options: Options) -> None:
+        self.settings = settings
+        settings.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        _write_options(settings, options)
+        self.database = Database(settings.database)
+        self.database.upgrade()
+        self.vault = Vault(settings.key_path)
+        self.core = Core(
+            settings=settings,
+            options=options,
+            database=self.database,
+            vault=self.vault,
+            member=members.join(self.database, settings.folder / "members"),
+        )
+        self.workers = Workers(self.core)
+        self.notifier = Notifier(settings, self.database, self.vault, self.core.metrics.notified)
+        self.app = self._app()
+
+    def start(self) -> None:
+        """Begin to work; the API answers once this has returned."""
+        self.workers.start()
+        self.notifier.start()
+
+    def stop(self) -> None:
+        """End; what runs is given its time, and nothing that was accepted is lost."""
+        self.workers.stop()
+        self.notifier.stop()
+        self.core.member.leave()
+        self.database.close()
+
+    def _app(self) -> FastAPI:
+        app = FastAPI(
+            title="container-update VNFM",
+            version=version("container-update"),
+            summary="The parts of SOL003 and SOL005 that an update needs",
+            docs_url=None,
+            redoc_url=None,
+            lifespan=self._lifespan,
+        )
+        known = [Depends(authenticator(self.settings))]
+        for router in self._routers():
+            app.include_router(router, dependencies=known)
+        app.include_router(health.router(self._checks()))
+        page.install(app)
+        answers.install(app)
+        limits.install(app, self.settings)
+        metrics.install(app, self.core.metrics)
+        return app
+
+    def _checks(self) -> Mapping[str, health.Check]:
+        """What has to be the case for the service to be ready."""
+        return {
+            "database": lambda: health.answers(self.database),
+            "workers": lambda: self.workers.is_alive,
+            "notifier": lambda: self.notifier.is_alive,
+            "lock": self.core.member.holds,
+        }
+
+    def _routers(self) -> Iterator[APIRouter]:
+        """Every resource that a token is needed for."""
+        core, workers = self.core, self.workers
+        yield packages.router(core, workers)
+        yield versions.router()
+        for api in ("v1", "v2"):
+            yield instances.router(core, workers, api)
+            yield operations.router(core, workers, api)
+            yield subscriptions.router(core, api)
+        yield vims.router(core)
+        now = metrics.Now(core.database, workers, core.settings.workers)
+        yield metrics.router(core.metrics, now)
+
+    @asynccontextmanager
+    async def _lifespan(self, _: FastAPI) -> AsyncIterator[None]:
+        await run_in_threadpool(self.start)
+        yield
+        await run_in_threadpool(self.stop)
+
+
+def _write_options(settings: Settings, options: Options) -> None:
+    """How updates behave, for the scripts of packages, which read it from a file."""
+    lines = [f"[{GROUP}]"]
+    for option in fields(Options):
+        value = getattr(options, option.name)
+        text = ",".join(value) if isinstance(value, tuple) else value
+        lines.append(f"{option.name} = {text}")
+    (settings.folder / "options.conf").write_text("\n".join(lines) + "\n", encoding="utf-8")

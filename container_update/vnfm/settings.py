@@ -1,0 +1,166 @@
+"""The settings of the service, as a value and as oslo.config options, group ``[vnfm]``."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+GROUP = "vnfm"
+"""The section of the configuration file."""
+
+_MIB = 1024 * 1024
+
+
+def _option(default: float | int | bool | str | tuple[str, ...], text: str) -> Any:
+    return field(default=default, metadata={"help": text})
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the service behaves. Times are in seconds."""
+
+    host: str = _option("127.0.0.1", "The address to listen on.")
+    port: int = _option(9890, "The port to listen on; 0: a free one.")
+    state_dir: str = _option(
+        "vnfm-state",
+        "The folder of the packages, the keys and, by default, the database. Services that share a "
+        "database share this folder too.",
+    )
+    database_url: str = _option(
+        "", "postgresql://USER@HOST/NAME. Empty: an SQLite file in state_dir."
+    )
+    endpoint: str = _option(
+        "", "The URL that clients know the service by, for links. Empty: from host and port."
+    )
+    workers: int = _option(8, "How many lifecycle operations run at the same time.")
+    request_bytes: int = _option(1 * _MIB, "How big the body of a request may be.")
+    upload_bytes: int = _option(1024 * _MIB, "How big an uploaded package may be.")
+    page_size: int = _option(100, "How many entries one page of a list holds.")
+    drain_seconds: float = _option(
+        30.0, "How long running operations may still take when the service is told to stop."
+    )
+    lock_seconds: float = _option(
+        10.0, "How often a service looks whether another one of the same database died."
+    )
+    auth: str = _option(
+        "token_file", "Who may use the API: token_file, keystone, or none (only on loopback)."
+    )
+    token_file: str = _option(
+        "", "The file with one token a line. Empty: tokens in state_dir, made at the first start."
+    )
+    keystone_url: str = _option("", "Keystone's URL, with its version: http://HOST:5000/v3.")
+    keystone_roles: tuple[str, ...] = _option(
+        ("admin",), "The roles that may use the API; one of them is enough."
+    )
+    keystone_username: str = _option("", "The user that asks Keystone about tokens.")
+    keystone_password: str = field(
+        default="", repr=False, metadata={"help": "That user's password.", "secret": True}
+    )
+    keystone_project: str = _option("service", "That user's project.")
+    keystone_user_domain: str = _option("Default", "The domain of the user.")
+    keystone_project_domain: str = _option("Default", "The domain of the project.")
+    keystone_cacert: str = _option("", "The file with the authority of Keystone's certificate.")
+    tls_cert: str = _option("", "The certificate to serve HTTPS with, and its chain. Empty: HTTP.")
+    tls_key: str = _option("", "The certificate's private key.")
+    key_file: str = _option(
+        "", "The key that credentials are encrypted with. Empty: vault.key in state_dir."
+    )
+    callback_seconds: float = _option(10.0, "How long one notification may take.")
+    callback_attempts: int = _option(8, "How often a notification is tried.")
+    callback_hosts: tuple[str, ...] = _option(
+        (),
+        "Hosts that notifications may go to, loopback ones too. None: every host that is neither "
+        "loopback nor link-local.",
+    )
+
+    def __post_init__(self) -> None:
+        for option in fields(self):
+            value = getattr(self, option.name)
+            if isinstance(value, (int, float)) and value < 0:
+                raise ValueError(f"[{GROUP}] {option.name}: expected at least 0, found {value}")
+        if self.auth not in ("token_file", "keystone", "none"):
+            raise ValueError(f"[{GROUP}] auth: expected token_file, keystone or none: {self.auth}")
+        if self.auth == "none" and not is_loopback(self.host):
+            raise ValueError(
+                f"[{GROUP}] auth: none is only for a loopback address, and host is {self.host}: "
+                "choose token_file or keystone"
+            )
+        if bool(self.tls_cert) != bool(self.tls_key):
+            raise ValueError(f"[{GROUP}] tls_cert and tls_key: expected both or neither")
+        if not self.workers or not self.page_size:
+            raise ValueError(f"[{GROUP}] workers and page_size: expected at least 1")
+
+    @property
+    def folder(self) -> Path:
+        """``state_dir`` as a path."""
+        return Path(self.state_dir).expanduser().absolute()
+
+    @property
+    def database(self) -> str:
+        """The database's URL."""
+        return self.database_url or f"sqlite:///{self.folder / 'vnfm.sqlite'}"
+
+    @property
+    def packages(self) -> Path:
+        """Where the packages are."""
+        return self.folder / "packages"
+
+    @property
+    def key_path(self) -> Path:
+        """The key that credentials are encrypted with."""
+        return Path(self.key_file).expanduser() if self.key_file else self.folder / "vault.key"
+
+    @property
+    def token_path(self) -> Path:
+        """The file with the tokens."""
+        return Path(self.token_file).expanduser() if self.token_file else self.folder / "tokens"
+
+    @property
+    def base_url(self) -> str:
+        """What links begin with."""
+        scheme = "https" if self.tls_cert else "http"
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return self.endpoint.rstrip("/") or f"{scheme}://{host}:{self.port}"
+
+    @classmethod
+    def from_conf(cls, conf: Any, **given: Any) -> Settings:
+        """The settings of an ``oslo_config.cfg.ConfigOpts``; *given* ones win.
+
+        :raises ValueError: a setting makes no sense.
+        """
+        conf.register_opts(_oslo_options(), group=GROUP)
+        values = {option.name: conf[GROUP][option.name] for option in fields(cls)}
+        values = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
+        return cls(**{**values, **given})
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches what listens there."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _oslo_options() -> list[Any]:
+    from oslo_config import cfg  # noqa: PLC0415
+
+    kinds = {bool: cfg.BoolOpt, int: cfg.IntOpt, float: cfg.FloatOpt, str: cfg.StrOpt}
+    options = []
+    for option in fields(Settings):
+        default: Any = option.default
+        text = option.metadata["help"]
+        if isinstance(default, tuple):
+            options.append(cfg.ListOpt(option.name, default=list(default), help=text))
+        else:
+            secret = bool(option.metadata.get("secret"))
+            kind: Any = kinds[type(default)]
+            options.append(kind(option.name, default=default, help=text, secret=secret))
+    return options
+
+
+def list_opts() -> list[tuple[str, list[Any]]]:
+    """For oslo-config-generator: the group and its options."""
+    return [(GROUP, _oslo_options())]

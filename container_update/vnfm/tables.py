@@ -1,0 +1,159 @@
+"""What the service keeps: the tables, as mapped classes.
+
+What is queried is a column; the rest of a resource is its JSON, in SOL003's own words. Credentials
+are only in the columns named ``sealed``, encrypted.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import JSON, ForeignKey, Index, String, Text, text
+from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
+
+from container_update.vnfm.states import UNSETTLED
+
+ONE_AT_A_TIME = "one_unsettled_operation"
+"""The index that keeps a second operation of an instance out: the insert is the lock."""
+
+_UNSETTLED = text("state IN ({})".format(", ".join(sorted(f"'{s.value}'" for s in UNSETTLED))))
+
+
+class Base(DeclarativeBase):
+    """The tables of this service."""
+
+    type_annotation_map = {dict[str, Any]: JSON, list[Any]: JSON}  # noqa: RUF012
+
+
+class Package(Base):
+    """A VNF package (SOL005, 9.5.2.5)."""
+
+    __tablename__ = "packages"
+
+    id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    created: Mapped[datetime]
+    onboarding_state: Mapped[str] = mapped_column(String(16))
+    operational_state: Mapped[str] = mapped_column(String(16))
+    vnfd_id: Mapped[str | None] = mapped_column(String(255), unique=True)
+    owner: Mapped[str | None] = mapped_column(String(36))
+    """The service that reads it in."""
+    user_data: Mapped[dict[str, Any]]
+    body: Mapped[dict[str, Any]]
+    """What the package itself says, once it is read."""
+
+
+class Instance(Base):
+    """A VNF instance (SOL003, 5.5.2.2)."""
+
+    __tablename__ = "instances"
+
+    id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    created: Mapped[datetime]
+    api: Mapped[str] = mapped_column(String(2))
+    """'v1' or 'v2': each sees its own, as in Tacker."""
+    vnfd_id: Mapped[str] = mapped_column(String(255), ForeignKey("packages.vnfd_id"), index=True)
+    instantiated: Mapped[bool]
+    body: Mapped[dict[str, Any]]
+    sealed: Mapped[str | None] = mapped_column(Text)
+    """vimConnectionInfo."""
+
+
+class Operation(Base):
+    """A lifecycle operation occurrence (SOL003, 5.5.2.13)."""
+
+    __tablename__ = "operations"
+    __table_args__ = (
+        Index(
+            ONE_AT_A_TIME,
+            "instance_id",
+            unique=True,
+            sqlite_where=_UNSETTLED,
+            postgresql_where=_UNSETTLED,
+        ),
+    )
+
+    id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    api: Mapped[str] = mapped_column(String(2))
+    instance_id: Mapped[str] = mapped_column(String(36), index=True)
+    vnfd_id: Mapped[str | None] = mapped_column(String(255))
+    """The package that the operation leads to, where it leads to another."""
+    operation: Mapped[str] = mapped_column(String(32))
+    state: Mapped[str] = mapped_column(String(16), index=True)
+    started: Mapped[datetime]
+    entered: Mapped[datetime]
+    """When it came into its state."""
+    owner: Mapped[str | None] = mapped_column(String(36))
+    """The service that works at it."""
+    params: Mapped[dict[str, Any]]
+    """The request as it is shown: without credentials."""
+    sealed: Mapped[str] = mapped_column(Text)
+    """The request as it came."""
+    kept: Mapped[dict[str, Any] | None]
+    """user_script_err_handling_data: what a Mgmt Driver left for a retry or a rollback."""
+    changes: Mapped[dict[str, Any] | None]
+    """resourceChanges."""
+    error: Mapped[dict[str, Any] | None]
+    """ProblemDetails."""
+
+
+class Step(Base):
+    """What became of one object while an operation runs."""
+
+    __tablename__ = "steps"
+
+    operation_id: Mapped[str] = mapped_column(
+        String(36), ForeignKey("operations.id", ondelete="CASCADE"), primary_key=True
+    )
+    number: Mapped[int] = mapped_column(primary_key=True)
+    object: Mapped[str] = mapped_column(Text)
+    action: Mapped[str] = mapped_column(String(64))
+    state: Mapped[str] = mapped_column(String(32))
+    reasons: Mapped[list[Any]]
+    message: Mapped[str] = mapped_column(Text)
+    seconds: Mapped[float]
+
+
+class Vim(Base):
+    """A registered VIM."""
+
+    __tablename__ = "vims"
+
+    id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    created: Mapped[datetime]
+    name: Mapped[str] = mapped_column(String(255), unique=True)
+    is_default: Mapped[bool]
+    body: Mapped[dict[str, Any]]
+    sealed: Mapped[str] = mapped_column(Text)
+    """auth_cred."""
+
+
+class Subscription(Base):
+    """A subscription to notifications about lifecycle changes (SOL003, 5.5.2.16)."""
+
+    __tablename__ = "subscriptions"
+
+    id: Mapped[str] = mapped_column(String(36), primary_key=True)
+    created: Mapped[datetime]
+    api: Mapped[str] = mapped_column(String(2))
+    callback_uri: Mapped[str] = mapped_column(Text)
+    filter: Mapped[dict[str, Any] | None]
+    sealed: Mapped[str | None] = mapped_column(Text)
+    """authentication."""
+
+
+class Notification(Base):
+    """A notification that is to be delivered; or was, or was given up."""
+
+    __tablename__ = "outbox"
+
+    id: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
+    subscription_id: Mapped[str] = mapped_column(
+        String(36), ForeignKey("subscriptions.id", ondelete="CASCADE"), index=True
+    )
+    body: Mapped[dict[str, Any]]
+    created: Mapped[datetime]
+    attempts: Mapped[int]
+    next_attempt: Mapped[datetime] = mapped_column(index=True)
+    delivered: Mapped[datetime | None]
+    given_up: Mapped[datetime | None]

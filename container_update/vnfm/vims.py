@@ -1,0 +1,138 @@
+"""VIMs: the registered ones, and what an instance says about its own, as one kind of connection.
+
+A connection is a VimConnectionInfo of the v2 API: ``vimId, vimType, interfaceInfo {endpoint,
+ssl_ca_cert}, accessInfo {bearer_token | username, password | oidc_token_url, ...}``.
+"""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+
+from container_update.drivers import vim as drivers_vim
+from container_update.errors import PackageError
+from container_update.model import Cluster, Json
+from container_update.vnfm.core import Core
+from container_update.vnfm.database import now
+from container_update.vnfm.problems import ProblemError
+from container_update.vnfm.tables import Vim
+
+
+def get(session: Session, vim_id: str) -> Vim:
+    """A registered VIM, or ProblemError 404."""
+    found = session.get(Vim, vim_id)
+    if found is None:
+        raise ProblemError(404, f"VIM {vim_id}: there is none with this id")
+    return found
+
+
+def register(core: Core, session: Session, body: Json) -> Vim:
+    """Register a VIM.
+
+    :param body: name, auth_url, auth_cred, and whatever else is shown as it came.
+    :raises ProblemError: 409: there is one of that name.
+    """
+    shown = {key: value for key, value in body.items() if key not in ("auth_cred", "name")}
+    created = Vim(
+        id=str(uuid.uuid4()),
+        created=now(),
+        name=body["name"],
+        is_default=bool(shown.pop("is_default", False)),
+        body=shown,
+        sealed=core.vault.seal(body.get("auth_cred") or {}),
+    )
+    _refuse_same_name(session, created)
+    _only_default(session, created)
+    session.add(created)
+    return created
+
+
+def change(core: Core, session: Session, vim: Vim, body: Json) -> None:
+    """Lay other attributes over a VIM's.
+
+    :raises ProblemError: 409: there is another of that name.
+    """
+    if body.get("auth_cred"):
+        access = {**core.vault.open(vim.sealed), **body["auth_cred"]}
+        vim.sealed = core.vault.seal(access)
+    vim.name = body.get("name") or vim.name
+    if body.get("is_default") is not None:
+        vim.is_default = bool(body["is_default"])
+    own = ("auth_cred", "name", "is_default", "type")
+    vim.body = {**vim.body, **{key: value for key, value in body.items() if key not in own}}
+    _refuse_same_name(session, vim)
+    _only_default(session, vim)
+
+
+def _refuse_same_name(session: Session, vim: Vim) -> None:
+    with session.no_autoflush:
+        same = select(Vim.id).where(Vim.name == vim.name, Vim.id != vim.id)
+        if session.scalar(same) is not None:
+            raise ProblemError(409, f"VIM {vim.name}: there is one of this name already")
+
+
+def _only_default(session: Session, vim: Vim) -> None:
+    if vim.is_default:
+        session.execute(update(Vim).where(Vim.id != vim.id).values(is_default=False))
+
+
+# --- connections --------------------------------------------------------------------------------
+
+
+def connection(core: Core, session: Session, given: Any) -> Json:
+    """Where an instance runs: the Kubernetes entry of its vimConnectionInfo, complete.
+
+    :param given: a list (v1) or a map (v2); none: the default VIM.
+    :raises PackageError: it leads to no Kubernetes VIM.
+    """
+    entries = list(given.values()) if isinstance(given, dict) else list(given or ())
+    if not entries:
+        return _default(core, session)
+    chosen = drivers_vim.kubernetes_vim({str(n): entry for n, entry in enumerate(entries)})
+    if chosen.get("accessInfo") or chosen.get("interfaceInfo"):
+        return dict(chosen)
+    registered = session.get(Vim, chosen.get("vimId") or "")
+    if registered is None:
+        raise PackageError(
+            f"vimConnectionInfo: the VIM {chosen.get('vimId')} is not registered: register it, or "
+            "give its interfaceInfo and accessInfo"
+        )
+    return _registered(core, registered)
+
+
+def _default(core: Core, session: Session) -> Json:
+    found = session.scalar(select(Vim).where(Vim.is_default))
+    if found is None:
+        raise PackageError(
+            "vimConnectionInfo: expected one, or a registered default VIM, and found neither"
+        )
+    return _registered(core, found)
+
+
+def _registered(core: Core, vim: Vim) -> Json:
+    access = dict(core.vault.open(vim.sealed))
+    interface = {"endpoint": vim.body.get("auth_url", "")}
+    authority = access.pop("ssl_ca_cert", None)
+    if authority:
+        interface["ssl_ca_cert"] = authority
+    kind = vim.body.get("type", "kubernetes")
+    if kind not in drivers_vim.KUBERNETES_TYPES:
+        raise PackageError(f"VIM {vim.name}: expected one of type kubernetes, found {kind}")
+    return {"vimId": vim.id, "vimType": kind, "interfaceInfo": interface, "accessInfo": access}
+
+
+def cluster(core: Core, connection: Json) -> Cluster:
+    """The cluster that a connection leads to; the caller closes it.
+
+    :raises ClusterError: what it says is incomplete or refused.
+    """
+    interface = connection.get("interfaceInfo") or {}
+    return drivers_vim.connect(
+        interface.get("endpoint", ""),
+        connection.get("accessInfo") or {},
+        interface.get("ssl_ca_cert"),
+        core.options,
+    )

@@ -1,0 +1,132 @@
+"""The threads that carry operations out and read packages in: as many as the settings say.
+
+What they have to do is in the database; this only hands it out. Now and then a look at the database
+finds what a dead service left behind, and what of the own has no thread.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import timedelta
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from container_update.stopping import Stop
+from container_update.vnfm import logs, operations, packages
+from container_update.vnfm.core import Core
+from container_update.vnfm.database import now
+from container_update.vnfm.lcm.perform import perform
+
+LOG = logging.getLogger(__name__)
+
+_FORGOTTEN = timedelta(seconds=60)
+"""After how long an operation of this service's own that no thread has is settled."""
+
+_LEAVE_SECONDS = 30.0
+"""How long it may take to leave an update as it is, so that a retry can go on with it."""
+
+
+class Workers:
+    """The service's threads."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._pool = ThreadPoolExecutor(core.settings.workers, thread_name_prefix="worker")
+        self._lock = threading.Lock()
+        self._stops: dict[str, Stop] = {}
+        """The operations and packages that are queued or at work."""
+        self._idle = threading.Condition(self._lock)
+        self._watch = threading.Thread(target=self._look_for_ever, name="members", daemon=True)
+
+    def start(self) -> None:
+        """Take over what dead services left, and go on looking."""
+        self.look()
+        self._watch.start()
+
+    @property
+    def busy(self) -> int:
+        """How many operations and packages are queued or at work."""
+        with self._lock:
+            return len(self._stops)
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether operations are begun and looked after."""
+        return self._watch.is_alive() and not self._core.ending.is_set()
+
+    # --- handing out ----------------------------------------------------------------------------
+
+    def operation(self, operation_id: str) -> None:
+        """Have an occurrence carried out; it is in the database already."""
+        self._submit(operation_id, lambda stop: perform(self._core, operation_id, stop))
+
+    def package(self, package_id: str) -> None:
+        """Have an uploaded package read in."""
+        self._submit(package_id, lambda _: packages.onboard(self._core, package_id))
+
+    def _submit(self, key: str, work: Callable[[Stop], None]) -> None:
+        with self._lock:
+            if key in self._stops or self._core.ending.is_set():
+                return
+            stop = self._stops[key] = Stop()
+            future = self._pool.submit(self._run, key, work, stop)
+        future.add_done_callback(lambda done: self._done(key, done))
+
+    def _run(self, key: str, work: Callable[[Stop], None], stop: Stop) -> None:
+        with logs.about(key):
+            work(stop)
+
+    def _done(self, key: str, future: Future[None]) -> None:
+        with self._lock:
+            self._stops.pop(key, None)
+            self._idle.notify_all()
+        if not future.cancelled() and (error := future.exception()) is not None:
+            LOG.error("%s came to no recorded end", key, exc_info=error)
+
+    # --- looking --------------------------------------------------------------------------------
+
+    def look(self) -> None:
+        """Settle or begin what dead services left, and what of the own has no thread."""
+        self._core.member.keep()
+        for operation_id in operations.take_over(self._core):
+            self.operation(operation_id)
+        for package_id in packages.take_over(self._core):
+            self.package(package_id)
+        with self._lock:
+            at_work = set(self._stops)
+        for operation_id in operations.forgotten(self._core, at_work, now() - _FORGOTTEN):
+            self.operation(operation_id)
+
+    def _look_for_ever(self) -> None:
+        while not self._core.ending.wait(self._core.settings.lock_seconds):
+            try:
+                self.look()
+            except (SQLAlchemyError, OSError) as error:
+                LOG.warning("the database cannot be asked: %s", type(error).__name__)
+
+    # --- the end --------------------------------------------------------------------------------
+
+    def stop(self) -> None:
+        """End: what runs may finish, then is told to leave things for a retry; what is only queued
+        stays in the database for the next service."""
+        self._core.ending.set()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        if not self._wait(self._core.settings.drain_seconds):
+            with self._lock:
+                stops = list(self._stops.values())
+            for stop in stops:
+                stop.request("because the service ends", leave=True)
+            self._wait(_LEAVE_SECONDS)
+        if self._watch.is_alive():
+            self._watch.join(timeout=_LEAVE_SECONDS)
+
+    def _wait(self, seconds: float) -> bool:
+        deadline = time.monotonic() + seconds
+        with self._idle:
+            while self._stops and (left := deadline - time.monotonic()) > 0:
+                self._idle.wait(left)
+            return not self._stops

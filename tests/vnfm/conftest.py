@@ -1,0 +1,91 @@
+"""The service's surroundings: a cluster, packages, databases."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+import psycopg
+import pytest
+import tackerclient
+
+from container_update.emulator import EmbeddedCluster
+from tests.tacker.conftest import Kubectl
+from tests.vnfm import postgres
+
+SAMPLES = Path(__file__).resolve().parents[2] / "samples"
+Build = Callable[..., Mapping[str, Path]]
+
+
+@pytest.fixture
+def cluster() -> Iterator[EmbeddedCluster]:
+    """An empty cluster."""
+    with EmbeddedCluster() as running:
+        yield running
+
+
+@pytest.fixture
+def kubectl(cluster: EmbeddedCluster, tmp_path: Path) -> Kubectl:
+    """A look at the test's cluster."""
+    return Kubectl(cluster.write_kubeconfig(tmp_path / "kubeconfig"))
+
+
+@pytest.fixture(scope="session")
+def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
+    """Builds the user guides' packages of an API, with the guide's VNFD ids or with others."""
+    spec = importlib.util.spec_from_file_location("packages", SAMPLES / "tacker_packages.py")
+    assert spec is not None
+    assert spec.loader is not None
+    builder = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(builder)
+    tests = Path(tackerclient.__file__).parent / "tests"
+    (types,) = tests.glob("**/sample_vnf_package/Definitions")
+
+    def build(api: str, vnfd_ids: Mapping[str, str] | None = None) -> Mapping[str, Path]:
+        packages: Mapping[str, Path]
+        packages = builder.build(api, types, tmp_path_factory.mktemp(api), vnfd_ids)
+        return packages
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def zipped(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Mapping[str, Path]]:
+    """The packages of another sample, before and after, as zips."""
+
+    def zipped(sample: str) -> Mapping[str, Path]:
+        folder = tmp_path_factory.mktemp(sample)
+        return {
+            side: Path(shutil.make_archive(str(folder / side), "zip", SAMPLES / sample / side))
+            for side in ("before", "after")
+        }
+
+    return zipped
+
+
+@pytest.fixture(scope="session")
+def postgresql_server() -> Iterator[str]:
+    """The URL of a PostgreSQL that runs; skips where Debian's package is not installed."""
+    binaries = postgres.find()
+    if binaries is None:
+        pytest.skip("no PostgreSQL: apt-get install postgresql")
+    with postgres.running(binaries) as url:
+        yield url
+
+
+@pytest.fixture
+def postgresql(postgresql_server: str) -> str:
+    """The URL of an empty database in it."""
+    name = f"test_{uuid.uuid4().hex}"
+    with psycopg.connect(f"{postgresql_server}/postgres", autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    return f"{postgresql_server}/{name}"
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database(request: pytest.FixtureRequest) -> str:
+    """The URL of each kind of database, one after the other; '' for SQLite in a folder."""
+    return "" if request.param == "sqlite" else str(request.getfixturevalue("postgresql"))

@@ -1,0 +1,94 @@
+"""Many instances of a small VNF, each in a namespace of its own, and what has to hold for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from container_update.cluster import KubernetesCluster
+from container_update.emulator import EmbeddedCluster
+from container_update.model import Collection, ObjectKey
+from tests.vnfm import vnfs
+from tests.vnfm.client import Client
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """The instances, by their paths, and the VNFDs of the two versions of their package."""
+
+    versions: dict[str, str]
+    """VNFD id to version."""
+    paths: tuple[str, ...]
+    namespaces: dict[str, str]
+    """Path to namespace."""
+
+    def other(self, vnfd_id: str) -> str:
+        """The VNFD of the other version."""
+        (found,) = set(self.versions) - {vnfd_id}
+        return found
+
+
+def launch(
+    client: Client,
+    cluster: EmbeddedCluster,
+    kubernetes: KubernetesCluster,
+    folder: Path,
+    count: int,
+) -> Fleet:
+    """Onboard both versions, create and instantiate the instances, all at once."""
+    versions = {}
+    for version in ("1.0", "2.0"):
+        package, vnfd_id = vnfs.package(folder, version, vnfs.ours(client.api))
+        assert client.onboard(package) == vnfd_id
+        versions[vnfd_id] = version
+    (old, _) = versions
+    namespaces, begun = {}, []
+    for number in range(count):
+        path, namespace = client.create(old), f"{client.api}-{number}"
+        kubernetes.create(
+            {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
+        )
+        request = vnfs.instantiation(client.vims(cluster), namespace)
+        begun.append(client.begin("POST", f"{path}/instantiate", request))
+        namespaces[path] = namespace
+    for operation in begun:
+        found = client.settled(operation)
+        assert found["operationState"] == "COMPLETED", found["error"]
+    return Fleet(versions, tuple(namespaces), namespaces)
+
+
+def check(
+    client: Client, fleet: Fleet, kubernetes: KubernetesCluster, paths: Sequence[str] = ()
+) -> dict[str, str]:
+    """Records and cluster agree, of every instance; path to the version that it has."""
+    found = {}
+    for path in paths or fleet.paths:
+        record = client.call("GET", path)
+        version, namespace = fleet.versions[record["vnfdId"]], fleet.namespaces[path]
+        front = _get(kubernetes, "apps", "Deployment", namespace, "front")
+        settings = _get(kubernetes, "", "ConfigMap", namespace, "settings")
+        image = front["spec"]["template"]["spec"]["containers"][0]["image"]
+        assert image.endswith(f":{version}"), f"{path}: {image}, and the record says {version}"
+        assert settings["data"] == {"level": version}, path
+        pods = kubernetes.list(Collection("", "Pod", namespace)).items
+        names = {
+            pod["metadata"]["name"] for pod in pods if not pod["metadata"].get("deletionTimestamp")
+        }
+        assert _recorded(record) == names, path
+        found[path] = version
+    return found
+
+
+def _get(kubernetes: KubernetesCluster, group: str, kind: str, *place: str) -> Any:
+    live = kubernetes.get(ObjectKey(group, kind, *place))
+    assert live is not None, f"{kind} {place}"
+    return live
+
+
+def _recorded(record: dict[str, Any]) -> set[str]:
+    return {
+        each["computeResource"]["resourceId"]
+        for each in record["instantiatedVnfInfo"]["vnfcResourceInfo"]
+    }

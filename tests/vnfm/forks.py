@@ -1,0 +1,131 @@
+"""Processes that start at once: forked from one that has imported what they need.
+
+The service and the ``openstack`` client take seconds to import their libraries, and these tests
+start them a hundred times. A fork is a process like any other: it runs the program's own main
+function, and can be killed.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import importlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import traceback
+from pathlib import Path
+from typing import Any
+
+
+class Forks:
+    """Programs whose modules are imported already.
+
+    :param modules: what is imported before the first one starts.
+    """
+
+    def __init__(self, *modules: str) -> None:
+        self._parent = subprocess.Popen(
+            [sys.executable, __file__, *modules],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        atexit.register(self.close)
+
+    def start(self, main: str, arguments: list[str], cwd: Path, out: Path, err: Path) -> int:
+        """Run ``module:function`` with arguments; its process id."""
+        return int(
+            self._ask(main=main, arguments=arguments, cwd=str(cwd), out=str(out), err=str(err))
+        )
+
+    def run(self, main: str, arguments: list[str], cwd: Path) -> subprocess.CompletedProcess[bytes]:
+        """Run it to its end."""
+        with tempfile.TemporaryDirectory() as folder:
+            out, err = Path(folder, "out"), Path(folder, "err")
+            status = self.wait(self.start(main, arguments, cwd, out, err))
+            return subprocess.CompletedProcess(
+                arguments, status, out.read_bytes(), err.read_bytes()
+            )
+
+    def wait(self, process: int) -> int:
+        """Wait for the end of a process; its exit status, negative for the signal that ended it."""
+        return int(self._ask(wait=process))
+
+    def has_ended(self, process: int) -> bool:
+        """Whether it has; its exit status is gone then."""
+        return bool(self._ask(ended=process))
+
+    def close(self) -> None:
+        """No more of them."""
+        self._parent.kill()
+        self._parent.wait()
+
+    def _ask(self, **command: Any) -> Any:
+        assert self._parent.stdin is not None
+        assert self._parent.stdout is not None
+        self._parent.stdin.write(json.dumps(command) + "\n")
+        self._parent.stdin.flush()
+        return json.loads(self._parent.stdout.readline())
+
+
+@functools.cache
+def services() -> Forks:
+    """For ``container-update serve``."""
+    return Forks("container_update.cli", "container_update.serve_command",
+                 "container_update.vnfm.service", "uvicorn.protocols.http.auto",
+                 "container_update.update", "toscaparser.topology_template")  # fmt: skip
+
+
+@functools.cache
+def clients() -> Forks:
+    """For ``openstack``."""
+    return Forks("openstackclient.shell", "tackerclient.osc.plugin", "tackerclient.v1_0.client")
+
+
+# --- in the parent of the forks -----------------------------------------------------------------
+
+
+def _answer(command: dict[str, Any]) -> Any:
+    if "main" in command:
+        process = os.fork()
+        if process == 0:
+            _become(**command)
+        return process
+    if "wait" in command:
+        return os.waitstatus_to_exitcode(os.waitpid(command["wait"], 0)[1])
+    return os.waitpid(command["ended"], os.WNOHANG)[0] != 0
+
+
+def _become(main: str, arguments: list[str], cwd: str, out: str, err: str) -> None:
+    """Be the program, in this process, from now on."""
+    status = 70
+    try:
+        os.setsid()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        os.chdir(cwd)
+        for path, descriptor in ((os.devnull, 0), (out, 1), (err, 2)):
+            flags = os.O_RDONLY if descriptor == 0 else os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+            os.dup2(os.open(path, flags, 0o600), descriptor)
+        sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115
+        module, _, function = main.partition(":")
+        sys.argv = [function, *arguments]
+        status = getattr(importlib.import_module(module), function)(arguments) or 0
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException:  # noqa: BLE001, whatever it is: told in the program's own log
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+if __name__ == "__main__":
+    for name in sys.argv[1:]:
+        importlib.import_module(name)
+    for line in sys.stdin:
+        print(json.dumps(_answer(json.loads(line))), flush=True)

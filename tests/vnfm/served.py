@@ -1,0 +1,108 @@
+"""The service as a process of its own, as its users start it, and the ``openstack`` client."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.vnfm import forks
+from tests.vnfm.waiting import until
+
+CONFIGURATION = """
+[vnfm]
+auth = none
+lock_seconds = 1
+drain_seconds = 5
+[container_update]
+lease_seconds = 3
+drain_seconds = 0
+"""
+
+
+@dataclass
+class Served:
+    """A service on a port of its own; as far as the tests of Tacker ask, a Tacker."""
+
+    folder: Path
+    database: str
+    """Its URL; '' for SQLite in the folder."""
+    url: str = ""
+    process: int = 0
+    """Its process id."""
+    starts: int = 0
+
+    # --- what tests.tacker.operator.Operator asks of a Tacker -------------------------------------
+
+    @property
+    def lab(self) -> Served:
+        """Where the programs are."""
+        return self
+
+    def binary(self, name: str) -> str:
+        """A program, as :meth:`run` knows it."""
+        return name
+
+    def run(self, program: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+        """Run the client to its end."""
+        assert program == "openstack"
+        return forks.clients().run("openstackclient.shell:main", list(arguments), self.folder)
+
+    # --- the process ------------------------------------------------------------------------------
+
+    def start(self) -> None:
+        """Start it, at the address that it had before where it was started before."""
+        self.folder.mkdir(exist_ok=True)
+        conf = self.folder / "vnfm.conf"
+        conf.write_text(CONFIGURATION)
+        port = self.url.rpartition(":")[2] or "0"
+        database = ["--database-url", self.database] if self.database else []
+        self.starts += 1
+        out, log = (self.folder / f"{name}-{self.starts}" for name in ("out", "log"))
+        arguments = ["serve", "--config-file", str(conf), "--port", port,
+                     "--state-dir", str(self.folder / "state"), *database]  # fmt: skip
+        self.process = forks.services().start(
+            "container_update.cli:main", arguments, self.folder, out, log
+        )
+
+        def answers() -> bool:
+            assert not forks.services().has_ended(self.process), log.read_text()
+            return log.exists() and "startup complete" in log.read_text()
+
+        until(answers, "the service answers")
+        (self.url,) = re.findall(r"http://\S+", out.read_text())
+
+    def kill(self) -> None:
+        """End it as a power failure would."""
+        self._end(signal.SIGKILL)
+
+    def stop(self) -> int:
+        """Tell it to end; its exit status."""
+        return self._end(signal.SIGTERM)
+
+    def _end(self, number: int) -> int:
+        os.kill(self.process, number)
+        status = forks.services().wait(self.process)
+        self.process = 0
+        return status
+
+    def log(self) -> str:
+        """What it has logged, in all its lives."""
+        return "".join(path.read_text() for path in sorted(self.folder.glob("log-*")))
+
+
+@contextlib.contextmanager
+def served(folder: Path, database: str = "") -> Iterator[Served]:
+    """A service that runs until the end of the block."""
+    service = Served(folder, database)
+    try:
+        service.start()
+        yield service
+    finally:
+        if service.process:
+            service.kill()

@@ -1,0 +1,118 @@
+"""The demo's service, cluster and packages, in the test's process, and what a test does there."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import requests
+import uvicorn
+
+from container_update.config import Options
+from container_update.vnfm import demo
+from container_update.vnfm.demo import Scene, Stage
+from container_update.vnfm.service import Service
+from container_update.vnfm.settings import Settings
+from container_update.vnfm.tokens import read_tokens
+from tests.vnfm.waiting import until
+
+SETTLED = frozenset({"COMPLETED", "FAILED", "FAILED_TEMP", "ROLLED_BACK"})
+SCENES = {scene.name: scene for scene in demo.SCENES}
+
+
+@dataclass
+class Site:
+    """A service that runs, and its client."""
+
+    stage: Stage
+    service: Service
+    url: str
+    token: str
+    commands: str
+    """What the demo prints."""
+    client: requests.Session = field(default_factory=requests.Session)
+
+    def __post_init__(self) -> None:
+        self.client.headers.update({"X-Auth-Token": self.token, "Version": "2.0.0"})
+        self.client.trust_env = False
+
+    def call(self, method: str, path: str, body: Any = None) -> requests.Response:
+        """Ask; the answer, which is no refusal."""
+        url = path if path.startswith("http") else self.url + path
+        answer = self.client.request(method, url, json=body, timeout=30)
+        assert answer.ok, answer.text
+        return answer
+
+    def request(self, scene: Scene, step: str) -> Any:
+        """One of the demo's request files."""
+        return json.loads((self.stage.folder / f"{scene.name}-{step}.json").read_text())
+
+    def create(self, scene: Scene, name: str, description: str = "") -> str:
+        """Make an instance of a scene's old package; its path."""
+        vnfd = next(
+            package["vnfdId"]
+            for package in self.call("GET", "/vnfpkgm/v1/vnf_packages").json()
+            if f" {package['vnfdId']} --name {scene.name} " in self.commands
+        )
+        path = f"/vnflcm/{scene.api}/vnf_instances"
+        body = {
+            "vnfdId": vnfd,
+            "vnfInstanceName": name,
+            "vnfInstanceDescription": description,
+        }
+        return f"{path}/{self.call('POST', path, body).json()['id']}"
+
+    def instantiated(self, scene: Scene, name: str) -> str:
+        """Make an instance and instantiate it; its path."""
+        path = self.create(scene, name)
+        begun = self.call("POST", f"{path}/instantiate", self.request(scene, "instantiate"))
+        ended = self.settled(begun)
+        assert ended["operationState"] == "COMPLETED", ended
+        return path
+
+    def settled(self, begun: requests.Response) -> Any:
+        """The occurrence that an answer leads to, when it goes on no more."""
+
+        def look() -> Any:
+            found = self.call("GET", begun.headers["Location"]).json()
+            return found if found["operationState"] in SETTLED else None
+
+        return until(look, "the operation to settle", 60)
+
+    def remove(self, path: str) -> None:
+        """Terminate and delete an instance."""
+        begun = self.call("POST", f"{path}/terminate", {"terminationType": "FORCEFUL"})
+        ended = self.settled(begun)
+        assert ended["operationState"] == "COMPLETED", ended
+        self.call("DELETE", path)
+
+
+@contextmanager
+def running(**changed: Any) -> Iterator[Site]:
+    """A site that runs in threads of this process."""
+    options = Options(drain_seconds=0.1, grace_period=2, timeout=60, undo_timeout=60)
+    with demo.stage() as stage, socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        port = sock.getsockname()[1]
+        given = {"host": "127.0.0.1", "port": port, "callback_hosts": ("127.0.0.1",), **changed}
+        settings = Settings(state_dir=stage.state_dir, **given)
+        service = Service(settings, options)
+        commands = stage.prepare(service.core)
+        config = uvicorn.Config(service.app, log_config=None, access_log=False)
+        server = uvicorn.Server(config)
+        thread = threading.Thread(target=server.run, args=([sock],), name="uvicorn")
+        thread.start()
+        token = "" if settings.auth == "none" else read_tokens(settings.token_path)["admin"]
+        site = Site(stage, service, settings.base_url, token, commands)
+        try:
+            until(lambda: server.started or not thread.is_alive(), "the service to answer")
+            yield site
+        finally:
+            site.client.close()
+            server.should_exit = True
+            thread.join()

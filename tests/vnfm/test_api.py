@@ -1,0 +1,304 @@
+"""The REST API: what it answers, what it refuses, what it never shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from container_update.config import Options
+from container_update.emulator import EmbeddedCluster
+from container_update.emulator.faults import Fault, Faults, answer
+from container_update.vnfm.service import Service
+from container_update.vnfm.settings import Settings
+from tests.vnfm import vnfs
+from tests.vnfm.client import Client
+
+URL = "http://127.0.0.1:9890"
+UNKNOWN = "00000000-0000-0000-0000-000000000000"
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Service:
+    settings = Settings(state_dir=str(tmp_path / "state"), auth="none", page_size=3)
+    return Service(settings, Options(lease_seconds=3, timeout=30, grace_period=1))
+
+
+@pytest.fixture
+def http(service: Service) -> Iterator[TestClient]:
+    with TestClient(service.app, base_url=URL) as http:
+        yield http
+
+
+@pytest.fixture
+def v1(http: TestClient) -> Client:
+    return Client(http, "v1")
+
+
+@pytest.fixture(params=["v1", "v2"])
+def client(request: pytest.FixtureRequest, http: TestClient) -> Client:
+    return Client(http, str(request.param))
+
+
+@pytest.fixture
+def vnfd_id(client: Client, tmp_path: Path) -> str:
+    package, _ = vnfs.package(tmp_path, "1.0", vnfs.ours(client.api))
+    return client.onboard(package)
+
+
+# --- refusals -----------------------------------------------------------------------------------
+
+V2 = {"Version": "2.0.0"}
+REFUSALS: dict[str, tuple[int, str, str, Any, dict[str, str]]] = {
+    "no such instance": (404, "GET", f"/vnflcm/v1/vnf_instances/{UNKNOWN}", None, {}),
+    "no such operation": (404, "GET", f"/vnflcm/v1/vnf_lcm_op_occs/{UNKNOWN}", None, {}),
+    "an id that is none": (404, "GET", "/vnflcm/v1/vnf_instances/%00", None, {}),
+    "no such package": (404, "GET", f"/vnfpkgm/v1/vnf_packages/{UNKNOWN}", None, {}),
+    "no such VIM": (404, "GET", f"/v1.0/vims/{UNKNOWN}.json", None, {}),
+    "no such subscription": (404, "GET", f"/vnflcm/v1/subscriptions/{UNKNOWN}", None, {}),
+    "no such path": (404, "GET", "/vnflcm/v3/vnf_instances", None, {}),
+    "v2 without a version": (400, "GET", "/vnflcm/v2/vnf_instances", None, {}),
+    "v2 of an unknown version": (
+        406, "GET", "/vnflcm/v2/vnf_instances", None, {"Version": "9.0.0"},
+    ),
+    "a filter that is none": (400, "GET", "/vnflcm/v1/vnf_instances?filter=x", None, {}),
+    "a page that is none": (
+        400, "GET", "/vnflcm/v1/vnf_instances?nextpage_opaque_marker=x", None, {},
+    ),
+    "an unknown VNFD": (422, "POST", "/vnflcm/v1/vnf_instances", {"vnfdId": "x"}, {}),
+    "a missing attribute": (422, "POST", "/vnflcm/v1/vnf_instances", {}, {}),
+    "an unknown attribute": (
+        422, "POST", "/vnflcm/v2/vnf_instances", {"vnfdId": "x", "colour": "green"}, V2,
+    ),
+    "half a character": (
+        422, "POST", "/vnflcm/v1/vnf_instances", {"vnfdId": "x", "metadata": {"a": "\ud800"}}, {},
+    ),
+    "a VIM of another kind": (
+        422, "POST", "/v1.0/vims.json",
+        {"vim": {"name": "n", "auth_url": "http://x", "type": "openstack"}}, {},
+    ),
+    "a method that is none": (405, "PUT", "/vnflcm/v1/vnf_instances", None, {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_a_refusal_is_told_as_problem_details(name: str, http: TestClient) -> None:
+    status, method, path, body, headers = REFUSALS[name]
+    if name == "half a character":
+        text = '{"vnfdId": "x", "metadata": {"a": "\\ud800"}}'
+        headers = {"Content-Type": "application/json"}
+        answer = http.request(method, path, content=text, headers=headers)
+    else:
+        answer = http.request(method, path, json=body, headers=headers)
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    problem = answer.json()
+    assert problem["status"] == status
+    assert problem["detail"]
+
+
+# --- packages -----------------------------------------------------------------------------------
+
+
+def test_a_package_goes_through_its_states(v1: Client, tmp_path: Path) -> None:
+    path, vnfd_id = vnfs.package(tmp_path, "1.0", vnfs.ours("v1"))
+    created = v1.call("POST", "/vnfpkgm/v1/vnf_packages", {"userDefinedData": {"a": "b"}}, 201)
+    assert (created["onboardingState"], created["operationalState"]) == ("CREATED", "DISABLED")
+    v1.call("DELETE", created["_links"]["self"]["href"], status=204)
+
+    package = v1.read_in(v1.upload(path))
+    self = package["_links"]["self"]["href"]
+    assert package["vnfdId"] == vnfd_id
+    assert package["vnfProductName"] == "Small VNF"
+    assert package["vnfSoftwareVersion"] == "1.0"
+    states = ("onboardingState", "operationalState", "usageState")
+    assert [package[name] for name in states] == ["ONBOARDED", "ENABLED", "NOT_IN_USE"]
+    artifacts = {each["artifactPath"] for each in package["additionalArtifacts"]}
+    assert "Files/kubernetes/front.yaml" in artifacts
+    content = v1.send("GET", package["_links"]["packageContent"]["href"])
+    assert content.content == path.read_bytes()
+
+    instance = v1.create(vnfd_id)
+    assert v1.call("GET", self)["usageState"] == "IN_USE"
+    v1.call("DELETE", self, status=409)
+    v1.call("PATCH", self, {"operationalState": "DISABLED"})
+    v1.call("DELETE", self, status=409)
+    v1.call("POST", "/vnflcm/v1/vnf_instances", {"vnfdId": vnfd_id}, 422)
+    v1.call("DELETE", instance, status=204)
+    v1.call("DELETE", self, status=204)
+    v1.call("GET", self, status=404)
+
+
+def test_a_second_package_with_the_same_vnfd_is_refused(v1: Client, tmp_path: Path) -> None:
+    path, _ = vnfs.package(tmp_path, "1.0", vnfs.ours("v1"))
+    v1.onboard(path)
+    again = v1.read_in(v1.upload(path))
+    assert again["onboardingState"] == "ERROR"
+    assert again["onboardingFailureDetails"]["status"] == 409
+
+
+def test_a_package_that_is_wrong_says_why_and_can_be_uploaded_again(
+    v1: Client, tmp_path: Path, service: Service
+) -> None:
+    wrong = tmp_path / "wrong.zip"
+    wrong.write_bytes(b"no zip")
+    package = v1.read_in(v1.upload(wrong))
+    assert package["onboardingState"] == "ERROR"
+    details = package["onboardingFailureDetails"]
+    assert details["status"] == 422
+    assert str(service.settings.folder) not in details["detail"]
+
+    right, vnfd_id = vnfs.package(tmp_path, "1.0", vnfs.ours("v1"))
+    path = package["_links"]["packageContent"]["href"]
+    headers = {"Content-Type": "application/zip"}
+    sent = v1.http.request("PUT", path, content=right.read_bytes(), headers=headers)
+    assert sent.status_code == 202
+    assert v1.read_in(package["id"])["vnfdId"] == vnfd_id
+
+
+# --- instances ----------------------------------------------------------------------------------
+
+
+def test_each_api_sees_only_its_own_instances(client: Client, vnfd_id: str) -> None:
+    path = client.create(vnfd_id)
+    other = path.replace(client.api, {"v1": "v2", "v2": "v1"}[client.api])
+    assert client.call("GET", path)["vnfdId"] == vnfd_id
+    client.call("GET", other, status=404)
+    assert client.call("GET", other.rpartition("/")[0]) == []
+
+
+def test_a_long_list_comes_in_pages(client: Client, vnfd_id: str) -> None:
+    paths = [client.create(vnfd_id) for _ in range(7)]
+    root, found, pages = paths[0].rpartition("/")[0], [], 0
+    answer = client.send("GET", root)
+    while True:
+        pages += 1
+        found += [each["_links"]["self"]["href"].removeprefix(URL) for each in answer.json()]
+        if "next" not in answer.links:
+            break
+        answer = client.http.request("GET", answer.links["next"]["url"], headers=V2)
+    assert found == paths
+    assert pages == 3
+
+
+def test_an_instance_that_is_not_instantiated_is_only_modified_in_its_record(
+    client: Client, vnfd_id: str
+) -> None:
+    path = client.create(vnfd_id)
+    request = {"vnfInstanceName": "other", "metadata": {"a": "b"}}
+    client.do("PATCH", path, request)
+    found = client.call("GET", path)
+    assert (found["vnfInstanceName"], found["metadata"]) == ("other", {"a": "b"})
+    client.call("POST", f"{path}/terminate", {"terminationType": "FORCEFUL"}, 409)
+    if client.api == "v2":
+        change = {"vnfdId": vnfd_id, "additionalParams": {"upgrade_type": "RollingUpdate"}}
+        client.call("POST", f"{path}/change_vnfpkg", change, 409)
+    client.call("DELETE", path, status=204)
+
+
+def test_credentials_of_a_vim_are_kept_but_never_shown(
+    client: Client, vnfd_id: str, cluster: EmbeddedCluster, service: Service
+) -> None:
+    path = client.create(vnfd_id)
+    operation = client.do("POST", f"{path}/instantiate", vnfs.instantiation(client.vims(cluster)))
+    shown = [client.send("GET", each).text for each in (path, operation["_links"]["self"]["href"])]
+    assert all(cluster.token not in text for text in shown)
+    assert "vimConnectionInfo" in shown[0]
+    database = b"".join(each.read_bytes() for each in service.settings.folder.glob("*.sqlite*"))
+    assert cluster.token.encode() not in database
+    assert b"PRIVATE" not in database
+    client.do("POST", f"{path}/terminate", {"terminationType": "GRACEFUL"})
+
+
+def test_a_vim_is_registered_found_changed_and_forgotten(
+    v1: Client, cluster: EmbeddedCluster
+) -> None:
+    access = {"bearer_token": cluster.token, "ssl_ca_cert": cluster.ca_text}
+    vim = {"type": "kubernetes", "name": "one", "auth_url": cluster.url, "auth_cred": access,
+           "vim_project": {"name": "default"}, "is_default": True}  # fmt: skip
+    one = v1.call("POST", "/v1.0/vims.json", {"vim": vim}, 201)["vim"]
+    v1.call("POST", "/v1.0/vims", {"vim": vim}, 409)
+    two = v1.call("POST", "/v1.0/vims", {"vim": {**vim, "name": "two"}}, 201)["vim"]
+    listed = {each["name"]: each["is_default"] for each in v1.call("GET", "/v1.0/vims")["vims"]}
+    assert listed == {"one": False, "two": True}
+    by_name = v1.http.request("GET", "/v1.0/vims.json?name=one&fields=id").json()["vims"]
+    assert [each["id"] for each in by_name] == [one["id"]]
+    path = f"/v1.0/vims/{two['id']}.json"
+    changed = v1.call("PUT", path, {"vim": {"name": "three", "auth_cred": {"bearer_token": "x"}}})
+    assert changed["vim"]["name"] == "three"
+    assert cluster.token not in v1.send("GET", "/v1.0/vims").text
+    v1.call("DELETE", path, status=204)
+    v1.call("GET", path, status=404)
+
+
+def broken(cluster: EmbeddedCluster, *images: str) -> None:
+    """These images, and no others, cannot be pulled from now on."""
+    cluster.behaviour.bad_images = list(images)
+
+
+# --- operations ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def running(client: Client, vnfd_id: str, cluster: EmbeddedCluster) -> str:
+    """The path of an instance that is instantiated."""
+    path = client.create(vnfd_id)
+    client.do("POST", f"{path}/instantiate", vnfs.instantiation(client.vims(cluster)))
+    return path
+
+
+def test_an_update_that_fails_can_be_retried_rolled_back_or_failed(
+    client: Client, running: str, cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    before = client.call("GET", running)
+    new, new_vnfd = vnfs.package(tmp_path, "2.0", vnfs.ours(client.api))
+    client.onboard(new)
+    broken(cluster, "*/web:2.0")
+
+    operation = client.do("PATCH", running, vnfs.modification(new_vnfd), "FAILED_TEMP")
+    self = operation["_links"]["self"]["href"]
+    assert "Deployment default/front" in operation["error"]["detail"]
+    assert client.call("GET", running) == before, "the record still names the old package"
+    steps = client.call("GET", f"{self}/progress")["steps"]
+    assert {step["state"] for step in steps} == {"undone"}
+    assert all(step["reasons"] for step in steps)
+    client.call("PATCH", running, {"vnfInstanceName": "other"}, 409)
+    client.call("DELETE", running, status=409)
+    client.call("POST", f"{self}/cancel", {"cancelMode": "GRACEFUL"}, 409)
+
+    client.do("POST", f"{self}/retry", state="FAILED_TEMP")
+    client.do("POST", f"{self}/rollback", state="ROLLED_BACK")
+    client.call("POST", f"{self}/retry", status=409)
+    assert client.call("GET", running) == before
+
+    again = client.do("PATCH", running, vnfs.modification(new_vnfd), "FAILED_TEMP")
+    failed = client.call("POST", f"{again['_links']['self']['href']}/fail")
+    assert failed["operationState"] == "FAILED"
+    client.do("PATCH", running, {"vnfInstanceName": "other"})
+
+
+def test_an_instantiation_that_fails_is_rolled_back_to_nothing(
+    client: Client, vnfd_id: str, cluster: EmbeddedCluster
+) -> None:
+    broken(cluster, "*/web:1.0")
+    path = client.create(vnfd_id)
+    request = vnfs.instantiation(client.vims(cluster))
+    operation = client.do("POST", f"{path}/instantiate", request, "FAILED_TEMP")
+    client.do("POST", f"{operation['_links']['self']['href']}/rollback", state="ROLLED_BACK")
+    assert client.call("GET", path)["instantiationState"] == "NOT_INSTANTIATED"
+    broken(cluster)
+    client.do("POST", f"{path}/instantiate", request)
+
+
+def test_a_termination_cannot_be_rolled_back(
+    client: Client, running: str, cluster: EmbeddedCluster
+) -> None:
+    cluster.middlewares.append(Faults(Fault(answer(403), "DELETE", times=100)))
+    request = {"terminationType": "GRACEFUL"}
+    operation = client.do("POST", f"{running}/terminate", request, "FAILED_TEMP")
+    self = operation["_links"]["self"]["href"]
+    client.call("POST", f"{self}/rollback", status=409)
+    assert client.call("POST", f"{self}/fail")["operationState"] == "FAILED"

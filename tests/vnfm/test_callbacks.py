@@ -1,0 +1,220 @@
+"""Which callbacks are asked, and how; which are refused."""
+
+from __future__ import annotations
+
+import base64
+import socket
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from container_update.vnfm import targets
+from container_update.vnfm.callbacks import check_callback
+from container_update.vnfm.problems import ProblemError
+from container_update.vnfm.settings import Settings
+from tests.vnfm.consumer import Consumer
+
+HERE = Settings(callback_hosts=("127.0.0.1",), callback_seconds=5.0)
+SECRET = "hunter2-\u00fc:"
+
+
+@pytest.fixture
+def consumer() -> Iterator[Consumer]:
+    with Consumer() as listening:
+        yield listening
+
+
+def basic(user: str = "nfvo", password: str = SECRET) -> dict[str, Any]:
+    return {"authType": ["BASIC"], "paramsBasic": {"userName": user, "password": password}}
+
+
+def oauth(endpoint: str) -> dict[str, Any]:
+    params = {"clientId": "a b", "clientPassword": SECRET, "tokenEndpoint": endpoint}
+    return {"authType": ["OAUTH2_CLIENT_CREDENTIALS"], "paramsOauth2ClientCredentials": params}
+
+
+def sent_user(header: str) -> str:
+    return base64.b64decode(header.removeprefix("Basic ")).decode()
+
+
+def test_the_callback_is_asked_with_a_get(consumer: Consumer) -> None:
+    check_callback(HERE, f"{consumer.url}/path?query=1", None)
+    assert [(each.method, each.path) for each in consumer.asked] == [("GET", "/path?query=1")]
+    assert "Authorization" not in consumer.asked[0].headers
+
+
+def test_user_and_password_are_sent_along(consumer: Consumer) -> None:
+    check_callback(HERE, consumer.url, basic())
+    assert sent_user(consumer.asked[0].headers["Authorization"]) == f"nfvo:{SECRET}"
+
+
+def test_a_token_is_fetched_and_sent_along(consumer: Consumer) -> None:
+    consumer.tokens.append("a-token")
+    check_callback(HERE, consumer.url, oauth(f"{consumer.url}/token"))
+    fetched, asked = consumer.asked
+    assert (fetched.method, fetched.path) == ("POST", "/token")
+    assert fetched.text == "grant_type=client_credentials"
+    assert sent_user(fetched.headers["Authorization"]) == "a%20b:hunter2-%C3%BC%3A"
+    assert asked.headers["Authorization"] == "Bearer a-token"
+
+
+@pytest.mark.parametrize("status", [200, 202, 302, 400, 401, 404, 500, 503])
+def test_anything_but_204_is_refused_and_no_redirect_followed(
+    consumer: Consumer, status: int
+) -> None:
+    consumer.statuses.append(status)
+    with pytest.raises(ProblemError, match=f"found {status}") as caught:
+        check_callback(HERE, consumer.url, basic())
+    assert caught.value.problem.status == 422
+    assert len(consumer.asked) == 1
+    assert "hunter2" not in str(caught.value)
+
+
+def test_a_callback_that_does_not_answer_is_refused(consumer: Consumer) -> None:
+    consumer.silent.set()
+    settings = Settings(callback_hosts=("127.0.0.1",), callback_seconds=0.2)
+    with pytest.raises(ProblemError, match=r"no answer within 0\.2 seconds"):
+        check_callback(settings, consumer.url, None)
+
+
+def test_a_callback_where_nobody_listens_is_refused() -> None:
+    with socket.socket() as unheard:
+        unheard.bind(("127.0.0.1", 0))
+        with pytest.raises(ProblemError, match="not reached") as caught:
+            check_callback(HERE, f"http://127.0.0.1:{unheard.getsockname()[1]}/", None)
+    assert caught.value.problem.status == 422
+
+
+@pytest.mark.parametrize(
+    "token", ['{"access_token": 1, "expires_in": "x"}', "[]", "{}", "<html>", '"text"']
+)
+def test_a_token_endpoint_that_gives_no_token_is_refused(
+    consumer: Consumer, token: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    consumer.tokens.append("x")
+    monkeypatch.setattr("tests.vnfm.consumer.json.dumps", lambda _: token)
+    with pytest.raises(ProblemError, match="gave out no token"):
+        check_callback(HERE, consumer.url, oauth(f"{consumer.url}/token"))
+
+
+# --- what is never asked ------------------------------------------------------------------------
+
+OFF_LIMITS = [
+    "127.0.0.1",
+    "127.8.8.8",
+    "169.254.169.254",
+    "0.0.0.0",
+    "224.0.0.1",
+    "255.255.255.255",
+    "[::1]",
+    "[::]",
+    "[fe80::1]",
+    "[fe80::1%25eth0]",
+    "[ff02::1]",
+    "[::ffff:127.0.0.1]",
+    "[::ffff:169.254.169.254]",
+    "[64:ff9b::7f00:1]",
+    "[2002:7f00:1::]",
+]
+NO_CALLBACKS = [
+    "",
+    "callback",
+    "/path",
+    "ftp://nfvo/",
+    "file:///etc/passwd",
+    "http://",
+    "http:///path",
+    "http://user:password@nfvo/",
+    "http://nfvo/#fragment",
+    "http://nfvo:port/",
+    "http://[nfvo/",
+    "http://nfvo/ path",
+    "http://nfvo/\r\nHost: x",
+    "http://nfv\u00f6/",
+    "http://nfvo/" + "x" * 3000,
+]
+
+
+@pytest.mark.parametrize("host", OFF_LIMITS)
+def test_addresses_of_this_host_and_its_link_are_off_limits(host: str) -> None:
+    for scheme in ("http", "https"):
+        with pytest.raises(ProblemError, match="off limits") as caught:
+            check_callback(Settings(), f"{scheme}://{host}/", None)
+        assert caught.value.problem.status == 422
+
+
+@pytest.mark.parametrize("name", ["localhost", "127.1", "2130706433", "0x7f.1", "LOCALHOST"])
+def test_so_they_are_under_another_name(name: str) -> None:
+    with pytest.raises(ProblemError, match=r"off limits|not a canonical"):
+        check_callback(Settings(), f"http://{name}:9/", None)
+
+
+def test_a_name_with_one_address_off_limits_is_not_asked(
+    consumer: Consumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    port = int(consumer.url.rpartition(":")[2])
+    entries = [
+        (socket.AF_INET, socket.SOCK_STREAM, 6, "", (address, port))
+        for address in ("10.0.0.1", "127.0.0.1")
+    ]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: entries)
+    with pytest.raises(ProblemError, match="off limits"):
+        check_callback(Settings(), f"http://nfvo:{port}/", None)
+    assert consumer.asked == []
+
+
+def test_only_the_configured_hosts_are_asked() -> None:
+    settings = Settings(callback_hosts=("nfvo", "127.0.0.1"))
+    assert targets.uri_problem("http://nfvo:8000/x", settings.callback_hosts) == ""
+    assert targets.uri_problem("http://127.0.0.1/x", settings.callback_hosts) == ""
+    with pytest.raises(ProblemError, match="other is none of the hosts"):
+        check_callback(settings, "http://other/", None)
+
+
+@pytest.mark.parametrize(
+    "address", ["10.0.0.1", "192.168.1.1", "192.0.32.8", "2606:2800::1", "64:ff9b::a00:1"]
+)
+def test_private_and_public_addresses_are_allowed(address: str) -> None:
+    assert targets.address_problem(address) == ""
+
+
+@pytest.mark.parametrize("uri", NO_CALLBACKS, ids=lambda uri: ascii(uri)[:40])
+def test_what_is_no_callback_is_refused(uri: str) -> None:
+    with pytest.raises(ProblemError, match="expected") as caught:
+        check_callback(Settings(), uri, None)
+    assert caught.value.problem.status == 422
+    assert "password" not in str(caught.value)
+
+
+def test_a_token_endpoint_is_judged_like_a_callback(consumer: Consumer) -> None:
+    with pytest.raises(ProblemError, match="is none of the hosts"):
+        check_callback(HERE, consumer.url, oauth("http://169.254.169.254/token"))
+    assert consumer.asked == []
+
+
+@pytest.mark.parametrize(
+    ("authentication", "status"),
+    [
+        ("x", 400),
+        ({}, 400),
+        ({"authType": []}, 400),
+        ({"authType": "BASIC"}, 400),
+        ({"authType": [1]}, 400),
+        ({"authType": ["BASIC"]}, 400),
+        ({"authType": ["BASIC"], "paramsBasic": {"userName": "a", "password": 7}}, 400),
+        ({"authType": ["BASIC"], "paramsBasic": []}, 400),
+        ({"authType": ["OAUTH2_CLIENT_CREDENTIALS"], **basic()["paramsBasic"]}, 400),
+        ({"authType": ["TLS_CERT"]}, 422),
+        ({"authType": ["BASIC", "OAUTH2_CLIENT_CERT"], **{"paramsBasic": {}}}, 400),
+        ({**basic(), "authType": ["BASIC", "OAUTH2_CLIENT_CERT"]}, 422),
+    ],
+)
+def test_credentials_that_cannot_be_sent_are_refused(
+    consumer: Consumer, authentication: Any, status: int
+) -> None:
+    with pytest.raises(ProblemError, match="authentication: ") as caught:
+        check_callback(HERE, consumer.url, authentication)
+    assert caught.value.problem.status == status
+    assert "hunter2" not in str(caught.value)
+    assert consumer.asked == []

@@ -1,0 +1,35 @@
+"""What is shown of a request, and what is hidden."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from container_update.vnfm.credentials import HIDDEN, without
+
+CASES: dict[str, tuple[Any, Any]] = {
+    "access to a VIM": (
+        {"vimConnectionInfo": {"vim1": {"vimId": "x", "accessInfo": {"bearer_token": "t"}}}},
+        {"vimConnectionInfo": {"vim1": {"vimId": "x", "accessInfo": {"bearer_token": HIDDEN}}}},
+    ),
+    "every value below accessInfo": (
+        {"accessInfo": {"username": "u", "more": [{"deep": 1}]}},
+        {"accessInfo": {"username": HIDDEN, "more": [{"deep": HIDDEN}]}},
+    ),
+    "a VNFC's password": (
+        {"vdu_params": [{"new_vnfc_param": {"username": "u", "password": "p"}}]},
+        {"vdu_params": [{"new_vnfc_param": {"username": "u", "password": HIDDEN}}]},
+    ),
+    "a path with the word secret in its name stays": (
+        {"metadata": {"configmap_secret_paths": ["Files/secret.yaml"]}},
+        {"metadata": {"configmap_secret_paths": ["Files/secret.yaml"]}},
+    ),
+    "what is not there stays so": ({"password": None}, {"password": None}),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_credentials_are_hidden_and_nothing_else(name: str) -> None:
+    given, expected = CASES[name]
+    assert without(given) == expected

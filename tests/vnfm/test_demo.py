@@ -1,0 +1,117 @@
+"""``container-update serve --demo``: what it prints can be typed as it stands."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import requests
+
+from container_update import cli
+from tests.vnfm.waiting import until
+
+SCRIPTS = Path(sys.executable).parent
+RUNNING = "(in,operationState,STARTING,PROCESSING,ROLLING_BACK)"
+
+
+class Demo:
+    """The demo as a process of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.out, self.log = folder / "out", folder / "log"
+        with self.out.open("wb") as out, self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [SCRIPTS / "container-update", "serve", "--demo", "--port", "0"],
+                stdin=subprocess.DEVNULL, stdout=out, stderr=log, cwd=folder,
+                env={**os.environ, "TMPDIR": str(folder)},
+            )  # fmt: skip
+
+    def ready(self) -> str:
+        """What it printed, once it answers; with a request's answer from nobody else's port."""
+
+        def answers() -> bool:
+            assert self.process.poll() is None, self.log.read_text()
+            return "startup complete" in self.log.read_text()
+
+        until(answers, "the demo to answer", 60)
+        return self.out.read_text()
+
+    def stop(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(60)
+
+
+@pytest.fixture
+def demo(tmp_path: Path) -> Iterator[Demo]:
+    running = Demo(tmp_path)
+    yield running
+    running.process.kill()
+    running.process.wait()
+
+
+def settled(url: str, token: str) -> bool:
+    """Whether nothing runs."""
+    headers = {"X-Auth-Token": token, "Version": "2.0.0"}
+    paths = [f"{url}/vnflcm/{api}/vnf_lcm_op_occs?filter={RUNNING}" for api in ("v1", "v2")]
+    return all(requests.get(path, headers=headers, timeout=30).json() == [] for path in paths)
+
+
+def states(url: str, token: str) -> list[tuple[str, str]]:
+    headers = {"X-Auth-Token": token, "Version": "2.0.0"}
+    return [
+        (found["operation"], found["operationState"])
+        for api in ("v1", "v2")
+        for found in requests.get(
+            f"{url}/vnflcm/{api}/vnf_lcm_op_occs", headers=headers, timeout=30
+        ).json()
+    ]
+
+
+def test_every_command_that_the_demo_prints_runs(demo: Demo, tmp_path: Path) -> None:
+    """In one shell, each when what the one before began has come to its end."""
+    bash = shutil.which("bash") or pytest.skip("no bash to type into")
+    printed = demo.ready()
+    *commands, told = [line for line in printed.splitlines() if line and line[0] != "#"]
+    url = told.removeprefix("VNFM on ")
+    (token_file,) = re.findall(r"-f 2 (\S+)\)", printed)
+    token = Path(token_file).read_text().split()[1]
+    assert token not in printed
+    assert token not in demo.log.read_text()
+    with subprocess.Popen(
+        [bash, "-e"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True, env={**os.environ, "PATH": f"{SCRIPTS}{os.pathsep}{os.environ['PATH']}"},
+    ) as shell:  # fmt: skip
+        assert shell.stdin is not None
+        assert shell.stdout is not None
+        said = []
+        for command in commands:
+            shell.stdin.write(f"{command}\necho end of command\n")
+            shell.stdin.flush()
+            for line in shell.stdout:
+                if line == "end of command\n":
+                    break
+                said.append(line)
+            else:
+                pytest.fail(f"{command}: {''.join(said[-20:])}")
+            until(lambda: settled(url, token), command, 60)
+    assert sum("openstack" in command for command in commands) == 16
+    changes = {"MODIFY_INFO": 2, "CHANGE_VNFPKG": 2, "INSTANTIATE": 4}
+    expected = [(kind, "COMPLETED") for kind, times in changes.items() for _ in range(times)]
+    assert sorted(states(url, token)) == sorted(expected)
+    assert demo.stop() == 0
+    assert list(tmp_path.glob("container-update-demo-*")) == []
+
+
+def test_the_demo_has_no_place_for_another_state(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = cli.main(["serve", "--demo", "--state-dir", str(tmp_path)])
+    assert status != 0
+    assert "--demo" in capsys.readouterr().err

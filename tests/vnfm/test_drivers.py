@@ -1,0 +1,196 @@
+"""Mgmt Drivers other than the project's own: found and run as Tacker does it."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pickle
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fastapi.testclient import TestClient
+from stevedore import ExtensionManager
+
+from container_update.config import Options
+from container_update.emulator import EmbeddedCluster
+from container_update.vnfm.lcm import v1_drivers, v2_scripts
+from container_update.vnfm.service import Service
+from container_update.vnfm.settings import Settings
+from tests.vnfm import vnfs
+from tests.vnfm.client import Client
+
+POINTS = ("start", "end")
+OPERATIONS = ("instantiate", "modify_information", "terminate")
+EVENTS = [f"{operation}_{point}" for operation in OPERATIONS for point in POINTS]
+
+SCRIPT = """
+import json, pickle, sys
+
+script = pickle.load(sys.stdin.buffer)
+with open({told!r}, "a") as file:
+    names = ("operation", "request", "user_script_err_handling_data")
+    told = {{name: script[name] for name in names}}
+    told |= {{"new_csar_dir": "new_csar_dir" in script}}
+    file.write(json.dumps(told) + "\\n")
+instance = script["vnf_instance"]
+answer = {{"user_script_err_handling_data": {{"last": script["operation"]}}}}
+if script["operation"] == "modify_information_end":
+    if not script["user_script_err_handling_data"].get("rolled"):
+        instance["metadata"]["touched"] = "by the script"
+if script["operation"] in {fails!r}:
+    sys.stdout.buffer.write(pickle.dumps(answer))
+    sys.exit("cannot do it")
+sys.stdout.buffer.write(pickle.dumps({{**answer, "vnf_instance": instance}}))
+"""
+
+DRIVER = """
+from tacker.vnfm.mgmt_drivers.vnflcm_abstract_driver import VnflcmMgmtAbstractDriver
+
+
+class Recorder(VnflcmMgmtAbstractDriver):
+    calls = []
+
+    def get_type(self):
+        return "mgmt-recorder"
+
+    def __getattr__(self, name):
+        if not name.endswith(("_start", "_end")):
+            raise AttributeError(name)
+
+        def record(context, vnf_instance, **kwargs):
+            self.calls.append((name, sorted(kwargs)))
+            if name == "modify_information_end":
+                vnf_instance.vnf_metadata["touched"] = "by the driver"
+                vnf_instance.save()
+
+        return record
+"""
+
+
+@pytest.fixture
+def http(tmp_path: Path) -> Iterator[TestClient]:
+    settings = Settings(state_dir=str(tmp_path / "state"), auth="none")
+    service = Service(settings, Options(lease_seconds=3))
+    with TestClient(service.app, base_url="http://127.0.0.1:9890") as http:
+        yield http
+
+
+def life(client: Client, cluster: EmbeddedCluster, folder: Path, driver: vnfs.Driver) -> str:
+    """Instantiate an instance of a package with the driver, and modify it; its path."""
+    package, vnfd_id = vnfs.package(folder, "1.0", driver)
+    client.onboard(package)
+    path = client.create(vnfd_id)
+    client.do("POST", f"{path}/instantiate", vnfs.instantiation(client.vims(cluster)))
+    return path
+
+
+def script(told: Path, fails: tuple[str, ...] = ()) -> vnfs.Driver:
+    text = SCRIPT.format(told=str(told), fails=fails)
+    events = (*EVENTS, "modify_information_rollback_start", "modify_information_rollback_end")
+    return vnfs.Driver("mgmt-other", "../Scripts/other.py", text.encode(), events)
+
+
+def test_a_script_of_another_is_run_at_every_operation(
+    http: TestClient, cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    client, told = Client(http, "v2"), tmp_path / "told"
+    path = life(client, cluster, tmp_path, script(told))
+    new, vnfd_id = vnfs.package(tmp_path, "2.0", script(told))
+    client.onboard(new)
+    client.do("PATCH", path, {"vnfdId": vnfd_id, "metadata": {"a": "b"}})
+    instance = client.call("GET", path)
+    assert instance["vnfdId"] == vnfd_id
+    assert instance["metadata"] == {"a": "b", "touched": "by the script"}
+    client.do("POST", f"{path}/terminate", {"terminationType": "GRACEFUL"})
+    runs = [json.loads(line) for line in told.read_text().splitlines()]
+    assert [run["operation"] for run in runs] == EVENTS
+    assert [run["new_csar_dir"] for run in runs] == [e == "modify_information_end" for e in EVENTS]
+
+
+def test_what_a_failed_script_left_is_given_back_at_the_rollback(
+    http: TestClient, cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    client, told = Client(http, "v2"), tmp_path / "told"
+    path = life(client, cluster, tmp_path, script(told, fails=("modify_information_end",)))
+    before = client.call("GET", path)
+    request = {"metadata": {"a": "b"}, "vnfdId": before["vnfdId"]}
+    operation = client.do("PATCH", path, request, "FAILED_TEMP")
+    assert "cannot do it" in operation["error"]["detail"]
+    client.do("POST", f"{operation['_links']['self']['href']}/rollback", state="ROLLED_BACK")
+    runs = [json.loads(line) for line in told.read_text().splitlines()]
+    start = next(r for r in runs if r["operation"] == "modify_information_rollback_start")
+    assert start["user_script_err_handling_data"] == {"last": "modify_information_end"}
+    assert not start["new_csar_dir"]
+    assert client.call("GET", path)["vnfdId"] == before["vnfdId"]
+
+
+@pytest.fixture
+def recorder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[type]:
+    """An installed distribution with a v1 Mgmt Driver."""
+    site = tmp_path / "site"
+    info = site / "recorder-1.dist-info"
+    info.mkdir(parents=True)
+    (site / "recorder.py").write_text(DRIVER)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: recorder\nVersion: 1\n")
+    (info / "entry_points.txt").write_text(
+        "[tacker.tacker.mgmt.drivers]\nmgmt-recorder = recorder:Recorder\n"
+    )
+    monkeypatch.syspath_prepend(site)
+    monkeypatch.setattr(ExtensionManager, "ENTRY_POINT_CACHE", {})
+    importlib.invalidate_caches()
+    yield type(v1_drivers.load("mgmt-recorder"))
+    sys.modules.pop("recorder", None)
+
+
+def test_a_driver_of_another_is_called_at_every_operation(
+    http: TestClient, cluster: EmbeddedCluster, recorder: type, tmp_path: Path
+) -> None:
+    client = Client(http, "v1")
+    driver = vnfs.Driver("mgmt-recorder", "Scripts/recorder.py", DRIVER.encode(), tuple(EVENTS))
+    path = life(client, cluster, tmp_path, driver)
+    client.do("PATCH", path, {"metadata": {"a": "b"}})
+    assert client.call("GET", path)["metadata"]["touched"] == "by the driver"
+    client.do("POST", f"{path}/terminate", {"terminationType": "GRACEFUL"})
+    calls = dict(recorder.calls)  # type: ignore[attr-defined]
+    assert list(calls) == EVENTS
+    assert calls["modify_information_end"] == [
+        "configmap_secret_paths", "modify_vnf_request", "old_vnf_package_path",
+    ]  # fmt: skip
+
+
+@pytest.mark.usefixtures("recorder")
+def test_a_driver_whose_file_is_not_the_packages_copy_is_refused(
+    http: TestClient, cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    client = Client(http, "v1")
+    other = vnfs.Driver(
+        "mgmt-recorder", "Scripts/recorder.py", b"# another", ("modify_information_end",)
+    )
+    path = life(client, cluster, tmp_path, other)
+    operation = client.do("PATCH", path, {"metadata": {"a": "b"}}, "FAILED_TEMP")
+    assert "is not the file of the driver mgmt-recorder" in operation["error"]["detail"]
+
+
+def test_a_driver_that_is_not_installed_is_named(
+    http: TestClient, cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    client = Client(http, "v1")
+    absent = vnfs.Driver("mgmt-absent", "Scripts/absent.py", b"", ("modify_information_start",))
+    path = life(client, cluster, tmp_path, absent)
+    operation = client.do("PATCH", path, {"metadata": {"a": "b"}}, "FAILED_TEMP")
+    assert "mgmt-absent: nothing of this name is installed" in operation["error"]["detail"]
+
+
+class Anything:
+    """Not a plain value."""
+
+
+def test_the_answer_of_a_script_may_hold_plain_values_only() -> None:
+    assert v2_scripts._unpickled(pickle.dumps({"a": [1, "b", None, True]})) == {
+        "a": [1, "b", None, True]
+    }
+    assert v2_scripts._unpickled(b"") == {}
+    with pytest.raises(v2_scripts.ScriptError, match=r"test_drivers\.Anything"):
+        v2_scripts._unpickled(pickle.dumps({"a": Anything()}))

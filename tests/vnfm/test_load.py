@@ -1,0 +1,143 @@
+"""Many instances at once, services that are killed, and two services on one database."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import pytest
+
+from container_update.cluster import KubernetesCluster, connect
+from container_update.emulator import EmbeddedCluster
+from tests.vnfm import fleet, vnfs
+from tests.vnfm.client import SETTLED, Client
+from tests.vnfm.served import Served, served
+
+try:
+    import httpx2 as httpx
+except ImportError:  # Python 3.10
+    import httpx  # type: ignore[no-redef]
+
+INSTANCES, WORKERS = 50, 8
+KILLS, KILLED_INSTANCES = 20, {"v1": 5, "v2": 1}
+SEED = 20261121
+
+
+@pytest.fixture
+def kubernetes(cluster: EmbeddedCluster, tmp_path: Path) -> Iterator[KubernetesCluster]:
+    """The test's cluster, seen by its API."""
+    with connect(str(cluster.write_kubeconfig(tmp_path / "kubeconfig"))) as connected:
+        yield connected
+
+
+def client_of(service: Served, api: str) -> Client:
+    return Client(httpx.Client(base_url=service.url, timeout=60), api)
+
+
+def modify(client: Client, instances: fleet.Fleet, path: str) -> str:
+    """Begin to move an instance to the other version; the operation's path."""
+    now = client.call("GET", path)["vnfdId"]
+    return client.begin("PATCH", path, vnfs.modification(instances.other(now)))
+
+
+def test_fifty_instances_updated_at_once_end_right(
+    cluster: EmbeddedCluster, kubernetes: KubernetesCluster, tmp_path: Path
+) -> None:
+    with served(tmp_path) as service:
+        client = client_of(service, "v1")
+        instances = fleet.launch(client, cluster, kubernetes, tmp_path, INSTANCES)
+
+        operations = [modify(client, instances, path) for path in instances.paths]
+
+        at_work = _running(client)
+        for operation in operations:
+            assert client.settled(operation)["operationState"] == "COMPLETED"
+        assert at_work <= WORKERS
+        versions = fleet.check(client, instances, kubernetes)
+        assert list(versions.values()) == ["2.0"] * INSTANCES
+
+
+def _running(client: Client) -> int:
+    listed = client.call("GET", f"/vnflcm/{client.api}/vnf_lcm_op_occs")
+    return sum(each["operationState"] == "PROCESSING" for each in listed)
+
+
+def test_what_was_acknowledged_survives_kills_of_the_service(
+    cluster: EmbeddedCluster, kubernetes: KubernetesCluster, tmp_path: Path
+) -> None:
+    chance = random.Random(SEED)
+    with served(tmp_path) as service:
+        clients = {api: client_of(service, api) for api in KILLED_INSTANCES}
+        fleets = {
+            api: fleet.launch(client, cluster, kubernetes, tmp_path, KILLED_INSTANCES[api])
+            for api, client in clients.items()
+        }
+        accepted: dict[str, list[str]] = {api: [] for api in clients}
+        for _ in range(KILLS):
+            for api, client in clients.items():
+                _settle(client, chance, wait=False)
+                accepted[api] += _begin_where_possible(client, fleets[api])
+            Event().wait(chance.uniform(0, 1.5))
+            service.kill()
+            service.start()
+        for api, client in clients.items():
+            _settle(client, chance, wait=True)
+            states = [client.call("GET", path)["operationState"] for path in accepted[api]]
+            assert set(states) <= {"COMPLETED", "ROLLED_BACK"}
+            assert states, "kills met a load"
+            fleet.check(client, fleets[api], kubernetes)
+        assert "was cut short" in service.log() or "going on with" in service.log()
+
+
+def _begin_where_possible(client: Client, instances: fleet.Fleet) -> list[str]:
+    """Begin to move every instance that has no unsettled operation; the operations accepted."""
+    begun = []
+    for path in instances.paths:
+        now = client.call("GET", path)["vnfdId"]
+        answer = client.send("PATCH", path, vnfs.modification(instances.other(now)))
+        assert answer.status_code in (202, 409), answer.text
+        if answer.status_code == 202:
+            begun.append(answer.headers["Location"])
+    return begun
+
+
+def _settle(client: Client, chance: random.Random, *, wait: bool) -> None:
+    """Retry or roll back what failed, until (with *wait*) nothing is left to settle."""
+    root = f"/vnflcm/{client.api}/vnf_lcm_op_occs"
+    while True:
+        found = client.call("GET", root)
+        failed = [each for each in found if each["operationState"] == "FAILED_TEMP"]
+        for each in failed:
+            how = chance.choice(("retry", "rollback"))
+            client.begin("POST", f"{root}/{each['id']}/{how}")
+        unsettled = [each for each in found if each["operationState"] not in SETTLED]
+        if not wait or not (failed or unsettled):
+            return
+        for each in unsettled:
+            client.settled(f"{root}/{each['id']}")
+
+
+def test_two_services_on_one_database_do_one_operation_of_an_instance(
+    postgresql: str, cluster: EmbeddedCluster, kubernetes: KubernetesCluster, tmp_path: Path
+) -> None:
+    first_at, second_at = tmp_path / "first", tmp_path / "second"
+    with served(first_at, postgresql) as first, served(second_at, postgresql) as second:
+        pair: list[Any] = [client_of(service, "v1") for service in (first, second)]
+        instances = fleet.launch(pair[0], cluster, kubernetes, tmp_path, 4)
+
+        for _ in range(3):
+            for path in instances.paths:
+                now = pair[0].call("GET", path)["vnfdId"]
+                request = vnfs.modification(instances.other(now))
+                answers = [each.send("PATCH", path, request) for each in pair]
+                assert sorted(answer.status_code for answer in answers) == [202, 409]
+            _settle(pair[0], random.Random(SEED), wait=True)
+
+        second.kill()
+        operations = [modify(pair[0], instances, path) for path in instances.paths]
+        for operation in operations:
+            assert pair[0].settled(operation)["operationState"] == "COMPLETED"
+        fleet.check(pair[0], instances, kubernetes)

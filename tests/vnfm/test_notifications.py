@@ -1,0 +1,290 @@
+"""What becomes of the notifications in the outbox."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import delete, select
+
+from container_update.vnfm import notifications
+from container_update.vnfm.database import Database, now
+from container_update.vnfm.notifications import Notifier
+from container_update.vnfm.settings import Settings
+from container_update.vnfm.tables import Notification, Subscription
+from container_update.vnfm.vault import Vault
+from tests.vnfm.consumer import Consumer
+from tests.vnfm.waiting import until
+
+SECRET = "hunter2"
+BASIC = {"authType": ["BASIC"], "paramsBasic": {"userName": "nfvo", "password": SECRET}}
+
+
+@pytest.fixture
+def consumer() -> Iterator[Consumer]:
+    with Consumer() as listening:
+        yield listening
+
+
+@pytest.fixture(autouse=True)
+def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notifications, "pause", lambda _: 0.02)
+
+
+class Post:
+    """An outbox and what delivers it."""
+
+    def __init__(self, folder: Path, database: str) -> None:
+        self.settings = Settings(
+            state_dir=str(folder),
+            database_url=database,
+            callback_hosts=("127.0.0.1",),
+            callback_seconds=5.0,
+            callback_attempts=3,
+        )
+        self.vault = Vault(self.settings.key_path)
+        self.database = Database(self.settings.database)
+        self.database.upgrade()
+        self.counted: list[str] = []
+        self.running: list[Notifier] = []
+
+    def subscribe(self, name: str, uri: str, authentication: Any = None) -> None:
+        sealed = self.vault.seal(authentication) if authentication else None
+        with self.database.writing() as session:
+            session.add(
+                Subscription(
+                    id=name, created=now(), api="v2", callback_uri=uri, filter=None, sealed=sealed
+                )
+            )
+
+    def post(self, name: str, *numbers: int, age: float = 0.0) -> None:
+        moment = now() - timedelta(seconds=age)
+        with self.database.writing() as session:
+            for number in numbers:
+                body = {"id": str(number), "operationState": "COMPLETED"}
+                session.add(
+                    Notification(
+                        subscription_id=name,
+                        body=body,
+                        created=moment,
+                        attempts=0,
+                        next_attempt=moment,
+                    )
+                )
+
+    def begin(self, count: Callable[[str], object] | None = None) -> Notifier:
+        notifier = Notifier(self.settings, self.database, self.vault, count or self.counted.append)
+        self.running.append(notifier)
+        notifier.start()
+        return notifier
+
+    def rows(self) -> list[Notification]:
+        with self.database.reading() as session:
+            return list(session.scalars(select(Notification).order_by(Notification.id)))
+
+    def settled(self) -> bool:
+        return all(row.delivered or row.given_up for row in self.rows())
+
+    def close(self) -> None:
+        for notifier in self.running:
+            notifier.stop()
+        with self.database.writing() as session:
+            session.execute(delete(Subscription))
+        self.database.close()
+
+
+@pytest.fixture
+def post(tmp_path: Path, database: str) -> Iterator[Post]:
+    office = Post(tmp_path, database)
+    yield office
+    office.close()
+
+
+def got(consumer: Consumer, path: str = "/") -> list[str]:
+    return [asked.body["id"] for asked in consumer.posted(path)]
+
+
+def test_what_waits_is_delivered_in_order_with_the_credentials(
+    post: Post, consumer: Consumer
+) -> None:
+    post.subscribe("one", f"{consumer.url}/", BASIC)
+    post.post("one", *range(20))
+    post.begin()
+    until(post.settled, "all to be delivered")
+    assert got(consumer) == [str(number) for number in range(20)]
+    assert {asked.headers["Authorization"] for asked in consumer.asked} == {
+        "Basic bmZ2bzpodW50ZXIy"
+    }
+    assert {asked.headers["Content-Type"] for asked in consumer.asked} == {"application/json"}
+    assert post.counted == ["delivered"] * 20
+
+
+def test_what_comes_later_is_delivered_when_it_is_told(
+    post: Post, consumer: Consumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notifications, "LOOK_SECONDS", 3600.0)
+    post.subscribe("one", f"{consumer.url}/")
+    notifier = post.begin()
+    for number in range(3):
+        post.post("one", number)
+        notifier.wake()
+        until(post.settled, f"number {number}")
+    assert got(consumer) == ["0", "1", "2"]
+
+
+def test_what_comes_later_is_delivered_also_when_nobody_tells(
+    post: Post, consumer: Consumer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(notifications, "LOOK_SECONDS", 0.02)
+    post.subscribe("one", f"{consumer.url}/")
+    post.begin()
+    post.post("one", 1)
+    until(lambda: got(consumer) == ["1"], "the notification")
+
+
+def test_a_failure_is_tried_again_and_nothing_overtakes_it(post: Post, consumer: Consumer) -> None:
+    consumer.statuses.extend([503, 500, 204])
+    post.subscribe("one", f"{consumer.url}/")
+    post.post("one", 1, 2)
+    post.begin()
+    until(post.settled, "both to be delivered")
+    assert got(consumer) == ["1", "1", "1", "2"]
+    assert post.counted == ["failed", "failed", "delivered", "delivered"]
+    assert [row.attempts for row in post.rows()] == [3, 1]
+
+
+def test_it_is_given_up_after_so_many_attempts_and_that_is_said(
+    post: Post, consumer: Consumer, caplog: pytest.LogCaptureFixture
+) -> None:
+    consumer.statuses.extend([400] * 3)
+    post.subscribe("one", f"{consumer.url}/?key={SECRET}", BASIC)
+    post.post("one", 1, 2)
+    with caplog.at_level(logging.WARNING):
+        post.begin()
+        until(post.settled, "the first to be given up, the second delivered")
+    first, second = post.rows()
+    assert (first.attempts, bool(first.given_up), bool(first.delivered)) == (3, True, False)
+    assert second.delivered
+    assert post.counted == ["failed", "failed", "given_up", "delivered"]
+    told = [r.message for r in caplog.records if r.levelno == logging.ERROR]
+    assert told == [
+        f"notification 1 (COMPLETED) to {consumer.url}, attempt 3: answered 400; it is given up"
+    ]
+    assert SECRET not in caplog.text
+
+
+def test_what_waited_too_long_behind_others_gets_one_attempt(
+    post: Post, consumer: Consumer
+) -> None:
+    consumer.statuses.extend([500] * 2)
+    post.subscribe("one", f"{consumer.url}/")
+    post.post("one", 1, 2, age=3600)
+    post.begin()
+    until(post.settled, "both to be given up")
+    assert got(consumer) == ["1", "2"]
+    assert post.counted == ["given_up"] * 2
+
+
+def test_a_consumer_that_is_silent_does_not_keep_others_waiting(
+    post: Post, consumer: Consumer
+) -> None:
+    with Consumer() as silent:
+        silent.silent.set()
+        post.subscribe("silent", f"{silent.url}/")
+        post.subscribe("one", f"{consumer.url}/")
+        post.post("silent", *range(5))
+        post.post("one", *range(5))
+        post.begin()
+        until(lambda: post.counted == ["delivered"] * 5, "the other consumer's")
+        assert len(got(consumer)) == 5
+        assert len(silent.asked) == 1
+
+
+def test_what_a_process_left_is_delivered_by_the_next(post: Post, consumer: Consumer) -> None:
+    post.subscribe("one", f"{consumer.url}/")
+    post.post("one", 1, 2)
+    with post.database.writing() as session:  # it died while it delivered the first
+        first = session.scalars(select(Notification).order_by(Notification.id)).first()
+        assert first
+        first.attempts, first.next_attempt = 1, now() + timedelta(seconds=0.3)
+    post.begin()
+    until(post.settled, "both to be delivered")
+    assert got(consumer) == ["1", "2"]
+
+
+def test_two_services_deliver_each_once(post: Post, consumer: Consumer) -> None:
+    for name in ("one", "two", "three"):
+        post.subscribe(name, f"{consumer.url}/{name}")
+        post.post(name, *range(10))
+    post.begin()
+    post.begin()
+    until(post.settled, "all to be delivered")
+    for name in ("one", "two", "three"):
+        assert got(consumer, f"/{name}") == [str(number) for number in range(10)]
+
+
+def test_an_expired_token_is_renewed(post: Post, consumer: Consumer) -> None:
+    params = {
+        "clientId": "vnfm",
+        "clientPassword": SECRET,
+        "tokenEndpoint": f"{consumer.url}/token",
+    }
+    authentication = {
+        "authType": ["OAUTH2_CLIENT_CREDENTIALS"],
+        "paramsOauth2ClientCredentials": params,
+    }
+    consumer.tokens.extend(["first", "second"])
+    consumer.statuses.extend([204, 401, 204])
+    post.subscribe("one", f"{consumer.url}/", authentication)
+    post.post("one", 1, 2)
+    post.begin()
+    until(post.settled, "both to be delivered")
+    assert [asked.headers["Authorization"] for asked in consumer.posted()] == [
+        "Bearer first",
+        "Bearer first",
+        "Bearer second",
+    ]
+
+
+def test_credentials_that_cannot_be_opened_are_a_failure(post: Post, consumer: Consumer) -> None:
+    post.subscribe("one", f"{consumer.url}/", BASIC)
+    post.post("one", 1)
+    post.settings.key_path.unlink()
+    post.vault = Vault(post.settings.key_path)
+    post.begin()
+    until(post.settled, "it to be given up")
+    assert post.counted == ["failed", "failed", "given_up"]
+    assert consumer.asked == []
+
+
+def test_what_became_of_a_notification_is_forgotten_after_a_day(post: Post) -> None:
+    post.subscribe("one", "http://127.0.0.1:9/")
+    post.post("one", 1, 2, 3)
+    with post.database.writing() as session:
+        rows = session.scalars(select(Notification).order_by(Notification.id)).all()
+        rows[0].delivered = rows[1].given_up = now() - timedelta(days=2)
+        rows[2].delivered = now()
+    post.begin()
+    until(lambda: len(post.rows()) == 1, "the old ones to go")
+    assert post.rows()[0].body["id"] == "3"
+
+
+def test_it_goes_on_after_the_database_was_away(
+    post: Post,
+    consumer: Consumer,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(notifications, "LOOK_SECONDS", 0.02)
+    post.subscribe("one", f"{consumer.url}/")
+    notifier = post.begin()
+    monkeypatch.setattr(notifier, "_database", Database("sqlite:////nonexistent/vnfm.sqlite"))
+    until(lambda: "the outbox cannot be read" in caplog.text, "it to notice")
+    post.post("one", 1)
+    monkeypatch.setattr(notifier, "_database", post.database)
+    until(post.settled, "it to be delivered")
+    assert got(consumer) == ["1"]

@@ -1,0 +1,166 @@
+"""Operations that are cut short at the worst moments, and services that are told to end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from container_update.cluster import KubernetesCluster, connect
+from container_update.config import Options
+from container_update.emulator import EmbeddedCluster
+from container_update.vnfm.lcm import perform
+from container_update.vnfm.service import Service
+from container_update.vnfm.settings import Settings
+from tests.tacker.conftest import Kubectl
+from tests.vnfm import fleet, vnfs
+from tests.vnfm.client import Client
+from tests.vnfm.conftest import SAMPLES
+from tests.vnfm.served import served
+from tests.vnfm.test_load import client_of, modify
+
+OPTIONS = Options(lease_seconds=3, timeout=30, grace_period=1, drain_seconds=0)
+
+
+@pytest.fixture
+def http(tmp_path: Path) -> Iterator[TestClient]:
+    service = Service(Settings(state_dir=str(tmp_path / "state"), auth="none"), OPTIONS)
+    with TestClient(service.app, base_url="http://127.0.0.1:9890") as http:
+        yield http
+
+
+@pytest.fixture
+def kubernetes(cluster: EmbeddedCluster, tmp_path: Path) -> Iterator[KubernetesCluster]:
+    with connect(str(cluster.write_kubeconfig(tmp_path / "admin"))) as connected:
+        yield connected
+
+
+@pytest.mark.parametrize("way", ["retry", "rollback"])
+@pytest.mark.parametrize("api", ["v1", "v2"])
+def test_an_update_that_was_done_and_not_recorded_is_settled_either_way(
+    api: str,
+    way: str,
+    http: TestClient,
+    cluster: EmbeddedCluster,
+    kubernetes: KubernetesCluster,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    client = Client(http, api)
+    instances = fleet.launch(client, cluster, kubernetes, tmp_path, 1)
+    (path,) = instances.paths
+    with monkeypatch.context() as patch:
+        patch.setattr(perform, "_record", _no_database)
+        operation = client.settled(modify(client, instances, path))
+    assert operation["operationState"] == "FAILED_TEMP"
+    assert "no database" not in json.dumps(operation), "only what is foreseen is told"
+    with pytest.raises(AssertionError):
+        fleet.check(client, instances, kubernetes)
+
+    state = {"retry": "COMPLETED", "rollback": "ROLLED_BACK"}[way]
+    client.do("POST", f"{operation['_links']['self']['href']}/{way}", state=state)
+
+    version = {"retry": "2.0", "rollback": "1.0"}[way]
+    assert fleet.check(client, instances, kubernetes) == {path: version}
+
+
+def _no_database(*_: object) -> None:
+    raise OSError("no database")
+
+
+CHANGES = {
+    "04-blue-green": ("page.yaml", "deployment.yaml", "service.yaml"),
+    "05-rolling-update": ("settings.yaml", "worker.yaml", "store.yaml", "legacy.yaml"),
+}
+
+
+@pytest.fixture(params=CHANGES)
+def sample(
+    request: pytest.FixtureRequest,
+    http: TestClient,
+    cluster: EmbeddedCluster,
+    zipped: Callable[[str], Mapping[str, Path]],
+) -> tuple[str, str, dict[str, Any]]:
+    """A running VNF of a sample: its name, its path, and the request to change it."""
+    client, name = Client(http, "v2"), str(request.param)
+    old, _ = (client.onboard(path) for path in zipped(name).values())
+    path = client.create(old)
+    instantiation = vnfs.instantiation(client.vims(cluster))
+    instantiation["additionalParams"]["lcm-kubernetes-def-files"] = [
+        f"Files/kubernetes/{file}" for file in CHANGES[name]
+    ]
+    client.do("POST", f"{path}/instantiate", instantiation)
+    change = json.loads((SAMPLES / name / "request.json").read_text())
+    return name, path, change
+
+
+def test_a_change_of_the_package_that_fails_is_rolled_back(
+    sample: tuple[str, str, dict[str, Any]],
+    http: TestClient,
+    cluster: EmbeddedCluster,
+    kubectl: Kubectl,
+) -> None:
+    _, path, change = sample
+    client = Client(http, "v2")
+    record = client.call("GET", path)
+    cluster.behaviour.bad_images = ["*"]
+    operation = client.do("POST", f"{path}/change_vnfpkg", change, "FAILED_TEMP")
+    assert "retry the operation, or roll it back" in operation["error"]["detail"]
+    cluster.behaviour.bad_images = []
+    self = operation["_links"]["self"]["href"]
+    client.do("POST", f"{self}/rollback", state="ROLLED_BACK")
+    after = client.call("GET", path)
+    assert after["vnfdId"] == record["vnfdId"]
+    assert recorded(after) == set(kubectl.pods())
+    assert len(recorded(after)) == len(recorded(record))
+
+    client.do("POST", f"{path}/change_vnfpkg", change)
+    assert client.call("GET", path)["vnfdId"] == change["vnfdId"]
+
+
+def test_a_change_that_was_done_and_not_recorded_can_only_be_retried(
+    sample: tuple[str, str, dict[str, Any]],
+    http: TestClient,
+    kubectl: Kubectl,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _, path, change = sample
+    client = Client(http, "v2")
+    with monkeypatch.context() as patch:
+        patch.setattr(perform, "_record", _no_database)
+        operation = client.do("POST", f"{path}/change_vnfpkg", change, "FAILED_TEMP")
+    self = operation["_links"]["self"]["href"]
+    refused = client.do("POST", f"{self}/rollback", state="FAILED_TEMP")
+    assert "retry writes it" in refused["error"]["detail"]
+    client.do("POST", f"{self}/retry")
+    record = client.call("GET", path)
+    assert record["vnfdId"] == change["vnfdId"]
+    assert recorded(record) == set(kubectl.pods())
+
+
+def recorded(record: dict[str, Any]) -> set[str]:
+    """The pods that an instance's record names."""
+    return {
+        each["computeResource"]["resourceId"]
+        for each in record["instantiatedVnfInfo"]["vnfcResourceInfo"]
+    }
+
+
+def test_a_service_that_is_told_to_end_loses_nothing(
+    cluster: EmbeddedCluster, kubernetes: KubernetesCluster, tmp_path: Path
+) -> None:
+    with served(tmp_path) as service:
+        client = client_of(service, "v1")
+        instances = fleet.launch(client, cluster, kubernetes, tmp_path, 12)
+        operations = [modify(client, instances, path) for path in instances.paths]
+        assert service.stop() == 0
+        service.start()
+        for operation in operations:
+            found = client.settled(operation)
+            if found["operationState"] == "FAILED_TEMP":
+                client.do("POST", f"{operation}/retry")
+        assert set(fleet.check(client, instances, kubernetes).values()) == {"2.0"}

@@ -1,0 +1,79 @@
+"""Which attributes a list's entries are answered with."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+
+from container_update.vnfm.problems import ProblemError
+from container_update.vnfm.selectors import Attributes, select
+
+BODY = {
+    "id": "1",
+    "state": "ON",
+    "links": [{"href": "x", "rel": "self"}, {"href": "y"}],
+    "info": {"pods": ["a"], "size": 2, "deep": {"k": 1, "l": 2}},
+}
+ATTRIBUTES = Attributes(required=frozenset({"id"}), hidden=("info/deep", "links"))
+
+SHOWS = {
+    "nothing asked for": ({}, {"id": "1", "state": "ON", "info": {"pods": ["a"], "size": 2}}),
+    "exclude_default": (
+        {"exclude_default": ""},
+        {"id": "1", "state": "ON", "info": {"pods": ["a"], "size": 2}},
+    ),
+    "all_fields": ({"all_fields": ""}, BODY),
+    "fields": ({"fields": "state"}, {"id": "1", "state": "ON"}),
+    "nested fields": ({"fields": "info/deep/k"}, {"id": "1", "info": {"deep": {"k": 1}}}),
+    "fields of an array's entries": (
+        {"fields": "links/href"},
+        {"id": "1", "links": [{"href": "x"}, {"href": "y"}]},
+    ),
+    "a field and one below it": ({"fields": "info,info/size"}, {"id": "1", "info": BODY["info"]}),
+    "absent fields": ({"fields": "absent,info/absent"}, {"id": "1", "info": {}}),
+    "below a scalar": ({"fields": "state/x"}, {"id": "1", "state": "ON"}),
+    "fields and exclude_default": (
+        {"fields": "info/deep", "exclude_default": ""},
+        {"id": "1", "state": "ON", "info": BODY["info"]},
+    ),
+    "exclude_fields": (
+        {"exclude_fields": "links,info/deep/k"},
+        {"id": "1", "state": "ON", "info": {"pods": ["a"], "size": 2, "deep": {"l": 2}}},
+    ),
+    "exclude what is required": ({"exclude_fields": "id,links,info"}, {"id": "1", "state": "ON"}),
+    "exclude from entries": (
+        {"exclude_fields": "links/rel,info"},
+        {"id": "1", "state": "ON", "links": [{"href": "x"}, {"href": "y"}]},
+    ),
+}
+
+REFUSED = [
+    {"all_fields": "", "fields": "id"},
+    {"fields": "id", "exclude_fields": "state"},
+    {"exclude_fields": "id", "exclude_default": ""},
+    {"fields": ""},
+    {"fields": "a,,b"},
+    {"exclude_fields": "a~9"},
+    {"fields": ",".join(["a"] * 65)},
+    {"filter": "(eq,a)"},
+]
+
+
+@pytest.mark.parametrize(("query", "shown"), SHOWS.values(), ids=SHOWS)
+def test_an_entry_is_shown_as(query: dict[str, str], shown: object) -> None:
+    before = copy.deepcopy(BODY)
+    assert select([BODY], {"unrelated": "x", **query}, ATTRIBUTES) == [shown]
+    assert before == BODY
+
+
+@pytest.mark.parametrize("query", REFUSED, ids=str)
+def test_the_query_is_refused(query: dict[str, str]) -> None:
+    with pytest.raises(ProblemError) as caught:
+        select([BODY], query, ATTRIBUTES)
+    assert caught.value.problem.status == 400
+
+
+def test_filters_look_at_attributes_that_are_not_shown() -> None:
+    assert select([BODY], {"filter": "(eq,info/deep/k,1)"}, ATTRIBUTES) != []
+    assert select([BODY], {"filter": "(eq,info/deep/k,2)"}, ATTRIBUTES) == []

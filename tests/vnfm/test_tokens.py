@@ -1,0 +1,222 @@
+"""Whose requests are answered: token files, Keystone, nobody's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fastapi import Depends, FastAPI
+from fastapi.testclient import TestClient
+from keystoneauth1.identity.v3 import Password
+from keystoneauth1.session import Session
+
+from container_update.emulator.openstack import EmbeddedOpenStack
+from container_update.errors import ContainerUpdateError
+from container_update.vnfm import answers
+from container_update.vnfm.settings import Settings
+from container_update.vnfm.tokens import Principal, authenticator, read_tokens
+
+ONE, OTHER = "one-" + "1" * 20, "other-" + "2" * 20
+
+
+def service(settings: Settings) -> TestClient:
+    """A service with one resource: the principal's name."""
+    app = FastAPI()
+    answers.install(app)
+    authenticate = authenticator(settings)
+
+    @app.get("/name")
+    def name(principal: Principal = Depends(authenticate)) -> str:  # noqa: B008, FastAPI's way
+        return principal.name
+
+    return TestClient(app, raise_server_exceptions=False)
+
+
+def token_file(folder: Path, text: str) -> Settings:
+    path = folder / "tokens"
+    path.write_text(text)
+    path.chmod(0o600)
+    return Settings(token_file=str(path))
+
+
+@pytest.fixture
+def named(tmp_path: Path) -> TestClient:
+    return service(token_file(tmp_path, f"# who\nann {ONE}\n\n{OTHER}  # a script\n"))
+
+
+@pytest.mark.parametrize(
+    ("headers", "name"),
+    [
+        ({"X-Auth-Token": ONE}, "ann"),
+        ({"X-Auth-Token": OTHER}, "line 4"),
+        ({"Authorization": f"Bearer {ONE}"}, "ann"),
+        ({"X-Auth-Token": ONE, "Authorization": "Bearer x"}, "ann"),
+    ],
+    ids=["X-Auth-Token", "without a name", "Bearer", "both"],
+)
+def test_a_good_token_is_answered(named: TestClient, headers: dict[str, str], name: str) -> None:
+    answer = named.get("/name", headers=headers)
+    assert (answer.status_code, answer.json()) == (200, name)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        {"X-Auth-Token": ""},
+        {"X-Auth-Token": ONE[:-1]},
+        {"X-Auth-Token": ONE + "1"},
+        {"X-Auth-Token": "ann"},
+        {"X-Auth-Token": "x" * 9000},
+        {"X-Auth-Token": b"\xff\xfe"},
+        {"Authorization": f"Basic {ONE}"},
+        {"Authorization": "Bearer x"},
+    ],
+    ids=lambda headers: str(headers)[:40],
+)
+def test_any_other_request_is_refused(named: TestClient, headers: dict[str, str]) -> None:
+    answer = named.get("/name", headers=headers)
+    assert answer.status_code == 401
+    assert answer.headers["content-type"] == answers.MEDIA_TYPE
+    assert answer.headers["www-authenticate"] == "Bearer"
+    assert "expected a good token" in answer.json()["detail"]
+    assert ONE[:-1] not in answer.text
+
+
+def test_the_first_start_makes_a_token(tmp_path: Path) -> None:
+    settings = Settings(state_dir=str(tmp_path / "state"))
+    client = service(settings)
+    tokens = read_tokens(settings.token_path)
+    assert list(tokens) == ["admin"]
+    assert len(tokens["admin"]) > 40
+    assert settings.token_path.stat().st_mode & 0o777 == 0o600
+    assert client.get("/name", headers={"X-Auth-Token": tokens["admin"]}).json() == "admin"
+    assert service(settings).get("/name", headers={"X-Auth-Token": tokens["admin"]}).is_success
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "found none"),
+        ("# nothing\n", "found none"),
+        ("ann short\n", "tokens:1: expected NAME TOKEN"),
+        (f"a b {ONE}\n", "tokens:1: expected NAME TOKEN"),
+        (f"ann {ONE}\nann {OTHER}\n", "tokens:2: the name ann is there twice"),
+    ],
+)
+def test_a_wrong_token_file_is_refused_and_not_told(tmp_path: Path, text: str, why: str) -> None:
+    with pytest.raises(ContainerUpdateError, match=re.escape(why)) as caught:
+        service(token_file(tmp_path, text))
+    assert ONE not in str(caught.value)
+
+
+def test_a_token_file_that_others_may_read_is_refused(tmp_path: Path) -> None:
+    settings = token_file(tmp_path, ONE)
+    settings.token_path.chmod(0o644)
+    with pytest.raises(ContainerUpdateError, match="chmod 600"):
+        service(settings)
+
+
+def test_without_authentication_anybody_is_answered_but_only_on_loopback() -> None:
+    assert service(Settings(auth="none")).get("/name").json() == "anybody"
+    with pytest.raises(ValueError, match="none is only for a loopback address"):
+        Settings(auth="none", host="192.0.2.1")
+
+
+# --- Keystone -----------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def cloud() -> Iterator[EmbeddedOpenStack]:
+    with EmbeddedOpenStack() as embedded:
+        yield embedded
+
+
+def by_keystone(cloud: EmbeddedOpenStack, **changed: object) -> TestClient:
+    auth = cloud.auth()
+    given = {
+        "keystone_url": auth["auth_url"] + "/v3",
+        "keystone_username": auth["username"],
+        "keystone_password": auth["password"],
+        "keystone_project": auth["project_name"],
+        "keystone_roles": ("member", "admin"),
+        **changed,
+    }
+    return service(Settings(auth="keystone", **given))
+
+
+def user_token(cloud: EmbeddedOpenStack) -> dict[str, str]:
+    token = Session(Password(**cloud.auth())).get_token()
+    assert token
+    return {"X-Auth-Token": token}
+
+
+def asked(cloud: EmbeddedOpenStack) -> int:
+    """How often Keystone was asked about a token."""
+    path = "/identity/v3/auth/tokens"
+    return sum(r.method == "GET" and r.path == path for r in cloud.requests)
+
+
+def test_a_token_of_keystone_is_answered_and_asked_about_once(cloud: EmbeddedOpenStack) -> None:
+    client, headers = by_keystone(cloud), user_token(cloud)
+    assert [client.get("/name", headers=headers).json() for _ in range(3)] == ["operator"] * 3
+    assert asked(cloud) == 1
+
+
+def test_a_token_that_keystone_does_not_know_is_refused_and_asked_about_once(
+    cloud: EmbeddedOpenStack,
+) -> None:
+    client, headers = by_keystone(cloud), {"X-Auth-Token": "nobody-has-this-one"}
+    assert [client.get("/name", headers=headers).status_code for _ in range(3)] == [401] * 3
+    assert asked(cloud) == 1
+
+
+def test_a_token_is_not_good_beyond_its_end_though_it_is_remembered(
+    cloud: EmbeddedOpenStack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, headers = by_keystone(cloud), user_token(cloud)
+    assert client.get("/name", headers=headers).is_success
+    end = cloud.keystone.lifetime.total_seconds()
+    from container_update.vnfm import keystone  # noqa: PLC0415
+
+    began = keystone.time.time()
+    monkeypatch.setattr(keystone, "time", type("later", (), {"time": lambda: began + end}))
+    assert client.get("/name", headers=headers).status_code == 401
+    assert asked(cloud) == 1
+
+
+def test_a_token_without_a_wanted_role_is_forbidden(cloud: EmbeddedOpenStack) -> None:
+    answer = by_keystone(cloud, keystone_roles=("admin", "nfv")).get(
+        "/name", headers=user_token(cloud)
+    )
+    assert answer.status_code == 403
+    assert answer.json()["detail"] == "expected one of the roles admin, nfv"
+
+
+def test_the_own_token_is_renewed_where_keystone_does_not_take_it_any_more(
+    cloud: EmbeddedOpenStack,
+) -> None:
+    client = by_keystone(cloud)
+    assert client.get("/name", headers=user_token(cloud)).is_success
+    cloud.keystone.expire_tokens()
+    assert client.get("/name", headers=user_token(cloud)).is_success
+
+
+def test_keystone_that_does_not_answer_is_not_the_callers_fault(cloud: EmbeddedOpenStack) -> None:
+    client, headers = by_keystone(cloud), user_token(cloud)
+    wrong = by_keystone(cloud, keystone_password="wrong")
+    assert wrong.get("/name", headers=headers).status_code == 503
+    cloud.stop()
+    answer = client.get("/name", headers=headers)
+    assert answer.status_code == 503
+    assert answer.headers["retry-after"] == "5"
+
+
+@pytest.mark.parametrize("missing", ["keystone_url", "keystone_username", "keystone_password"])
+def test_settings_that_do_not_reach_keystone_are_refused(
+    cloud: EmbeddedOpenStack, missing: str
+) -> None:
+    with pytest.raises(ContainerUpdateError, match=rf"\[vnfm\] {missing}"):
+        by_keystone(cloud, **{missing: ""})

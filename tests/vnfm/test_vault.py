@@ -1,0 +1,84 @@
+"""What is sealed, and the file with the keys."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+
+import pytest
+from cryptography.fernet import Fernet
+
+from container_update.errors import ContainerUpdateError
+from container_update.vnfm.private_file import private_text
+from container_update.vnfm.vault import Vault, VaultError
+
+VALUE = {"cluster": {"accessInfo": {"bearer_token": "s3cret", "many": [1, None, True]}}}
+
+
+def write(path: Path, *keys: str) -> Path:
+    path.write_text("\n".join(keys) + "\n")
+    path.chmod(0o600)
+    return path
+
+
+def test_what_was_sealed_opens_also_after_a_restart(tmp_path: Path) -> None:
+    path = tmp_path / "state" / "vault.key"
+    sealed = Vault(path).seal(VALUE)
+    assert "s3cret" not in sealed
+    assert Vault(path).open(sealed) == VALUE
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert [file.name for file in path.parent.iterdir()] == ["vault.key"]
+
+
+def test_the_same_value_is_never_sealed_the_same_way(tmp_path: Path) -> None:
+    vault = Vault(tmp_path / "key")
+    assert vault.seal(VALUE) != vault.seal(VALUE)
+
+
+def test_a_new_key_on_top_seals_and_the_old_one_still_opens(tmp_path: Path) -> None:
+    old, new = Fernet.generate_key().decode(), Fernet.generate_key().decode()
+    sealed = Vault(write(tmp_path / "key", old)).seal(VALUE)
+    both = Vault(write(tmp_path / "key", new, old))
+    renewed = both.renew(sealed)
+    only_new = Vault(write(tmp_path / "key", new))
+    assert both.open(sealed) == only_new.open(renewed) == VALUE
+    with pytest.raises(VaultError, match="none of its keys opens"):
+        only_new.open(sealed)
+
+
+@pytest.mark.parametrize("sealed", ["", "gAAAAA", "not base64 !", "\u00e4"])
+def test_what_was_never_sealed_does_not_open(tmp_path: Path, sealed: str) -> None:
+    with pytest.raises(VaultError):
+        Vault(tmp_path / "key").open(sealed)
+
+
+@pytest.mark.parametrize("text", ["", "hunter2-is-no-key", "\u00e4"], ids=["none", "other", "utf8"])
+def test_a_file_without_keys_is_refused_and_not_told(tmp_path: Path, text: str) -> None:
+    with pytest.raises(ContainerUpdateError) as caught:
+        Vault(write(tmp_path / "key", text))
+    assert "hunter2" not in str(caught.value)
+    assert str(tmp_path / "key") in str(caught.value)
+
+
+@pytest.mark.parametrize("mode", [0o640, 0o604, 0o660, 0o601])
+def test_a_file_that_others_have_rights_on_is_refused(tmp_path: Path, mode: int) -> None:
+    path = write(tmp_path / "key", Fernet.generate_key().decode())
+    path.chmod(mode)
+    with pytest.raises(ContainerUpdateError, match="chmod 600"):
+        Vault(path)
+
+
+def test_two_that_start_at_once_have_the_same_file(tmp_path: Path) -> None:
+    barrier, texts = threading.Barrier(8), []
+
+    def start(number: int) -> None:
+        barrier.wait(10)
+        texts.append(private_text(tmp_path / "file", f"text {number}"))
+
+    threads = [threading.Thread(target=start, args=(n,)) for n in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert len(texts) == 8
+    assert len(set(texts)) == 1

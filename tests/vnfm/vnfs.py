@@ -1,0 +1,161 @@
+"""Small VNFs for tests of many: a Deployment that uses a ConfigMap, and its update."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+import zipfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from container_update.csar_build import driver_file
+
+VNFD = """
+tosca_definitions_version: tosca_simple_yaml_1_2
+interface_types:
+  tosca.interfaces.nfv.Vnflcm:
+    derived_from: tosca.interfaces.Root
+{declared}
+node_types:
+  tosca.nodes.nfv.VNF:
+    derived_from: tosca.nodes.Root
+    interfaces:
+      Vnflcm: {{type: tosca.interfaces.nfv.Vnflcm}}
+    properties:
+      descriptor_id: {{type: string}}
+      provider: {{type: string}}
+      product_name: {{type: string}}
+      software_version: {{type: string}}
+      descriptor_version: {{type: string}}
+  tosca.nodes.nfv.Vdu.Compute:
+    derived_from: tosca.nodes.Root
+    properties:
+      name: {{type: string}}
+topology_template:
+  node_templates:
+    VNF:
+      type: tosca.nodes.nfv.VNF
+      properties:
+        descriptor_id: {vnfd_id}
+        provider: Company
+        product_name: Small VNF
+        software_version: "{version}"
+        descriptor_version: "1.0"
+      interfaces:
+        Vnflcm:
+{operations}
+      artifacts:
+        {driver}:
+          description: The driver
+          type: tosca.artifacts.Implementation.Python
+          file: {file}
+    VDU1:
+      type: tosca.nodes.nfv.Vdu.Compute
+      properties:
+        name: front
+"""
+CONFIG = """
+apiVersion: v1
+kind: ConfigMap
+metadata: {{name: settings}}
+data: {{level: "{version}"}}
+"""
+DEPLOYMENT = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {{name: front}}
+spec:
+  replicas: 2
+  selector: {{matchLabels: {{app: front}}}}
+  template:
+    metadata: {{labels: {{app: front}}}}
+    spec:
+      terminationGracePeriodSeconds: 0
+      containers:
+      - name: web
+        image: registry.example/web:{version}
+        env:
+        - name: LEVEL
+          valueFrom: {{configMapKeyRef: {{name: settings, key: level}}}}
+"""
+DEF_FILES = ["Files/kubernetes/settings.yaml", "Files/kubernetes/front.yaml"]
+MODIFICATION = (
+    "modify_information_start",
+    "modify_information_end",
+    "modify_information_rollback_start",
+    "modify_information_rollback_end",
+)
+OURS = "mgmt-container-update"
+
+
+@dataclass(frozen=True)
+class Driver:
+    """The Mgmt Driver that a package names."""
+
+    name: str
+    file: str
+    """As the VNFD has it."""
+    content: bytes
+    """Of the file."""
+    operations: tuple[str, ...] = MODIFICATION
+
+
+def ours(api: str) -> Driver:
+    """The project's own driver for one of the two APIs."""
+    path = {"v1": "Scripts/container_update_mgmt.py",
+            "v2": "../Scripts/container_update_mgmt_v2.py"}[api]  # fmt: skip
+    return Driver(OURS, path, driver_file(api).read_bytes())
+
+
+def package(folder: Path, version: str, driver: Driver) -> tuple[Path, str]:
+    """Write a package of a version; its path, and the id of its VNFD."""
+    vnfd_id = str(uuid.uuid4())
+    operations = "\n".join(
+        f"          {name}: {{implementation: {driver.name}}}" for name in driver.operations
+    )
+    texts = {
+        "Definitions/vnfd.yaml": VNFD.format(
+            vnfd_id=vnfd_id, version=version, operations=operations,
+            driver=driver.name, file=driver.file,
+            declared="\n".join(f"    {name}: {{}}" for name in driver.operations),
+        ),
+        "Files/kubernetes/settings.yaml": CONFIG.format(version=version),
+        "Files/kubernetes/front.yaml": DEPLOYMENT.format(version=version),
+    }  # fmt: skip
+    files = {name: text.encode() for name, text in texts.items()}
+    files[driver.file.removeprefix("../")] = driver.content
+    files["TOSCA-Metadata/TOSCA.meta"] = _metadata(files)
+    path = folder / f"{version}.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return path, vnfd_id
+
+
+def _metadata(files: dict[str, bytes]) -> bytes:
+    head = "TOSCA-Meta-File-Version: 1.0\nCSAR-Version: 1.1\nCreated-By: test\n"
+    blocks = [
+        f"Name: {name}\nContent-Type: application/x\nAlgorithm: SHA-256\n"
+        f"Hash: {hashlib.sha256(content).hexdigest()}\n"
+        for name, content in files.items()
+        if not name.startswith("Definitions/")
+    ]
+    return "\n".join([head + "Entry-Definitions: Definitions/vnfd.yaml\n", *blocks]).encode()
+
+
+def instantiation(vims: Any, namespace: str = "default") -> dict[str, Any]:
+    """An InstantiateVnfRequest."""
+    return {
+        "flavourId": "simple",
+        "additionalParams": {"lcm-kubernetes-def-files": DEF_FILES, "namespace": namespace},
+        "vimConnectionInfo": vims,
+    }
+
+
+def modification(vnfd_id: str) -> dict[str, Any]:
+    """A modify request, to another package."""
+    return {
+        "vnfdId": vnfd_id,
+        "metadata": {"configmap_secret_paths": ["Files/kubernetes/settings.yaml"]},
+    }
