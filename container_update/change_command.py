@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 from container_update import formats, report, report_html
 from container_update.config import Options
 from container_update.errors import PackageError
-from container_update.model import Outcome, Plan, StepResult
+from container_update.model import Outcome
 from container_update.stopping import Stop
 
 if TYPE_CHECKING:
@@ -84,16 +84,12 @@ def run(
         out.write(formats.PLAN[parsed.output](plan) + "\n")
         return NOTHING_TO_DO if plan.is_empty else CHANGES_PENDING
 
-    def show(event: Plan | StepResult) -> None:
-        text = report.plan_text(event) if isinstance(event, Plan) else report.result_text(event)
-        out.write(text + "\n")
-        out.flush()
-
+    progress = formats.progress(out) if as_text else (lambda _: None)
     scripts = coordination_of(order, site, stop)
     if parsed.rollback:
         return _roll_back(order, site, scripts, out)
     try:
-        changed = change_vnfpkg(order, site, stop, show if as_text else (lambda _: None), scripts)
+        changed = change_vnfpkg(order, site, stop, progress, scripts)
     finally:
         if as_text:
             _show_scripts(scripts, out)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 from container_update import change_command, formats, report, serve_command, stack_command
 from container_update.config import Options
 from container_update.errors import ContainerUpdateError, PackageError
-from container_update.model import Plan, StepResult, UpdateRequest
+from container_update.model import UpdateRequest
 from container_update.stopping import Stop
 
 if TYPE_CHECKING:
@@ -262,16 +262,9 @@ def _plan(parsed: argparse.Namespace, out: TextIO) -> int:
 def _apply(parsed: argparse.Namespace, out: TextIO) -> int:
     from container_update.update import update  # noqa: PLC0415
 
-    def show(event: Plan | StepResult) -> None:
-        if isinstance(event, Plan):
-            out.write(f"{report.plan_text(event)}\n")
-        else:
-            out.write(f"{report.result_text(event)}\n")
-        out.flush()
-
     as_text = parsed.output == formats.TEXT
     with _connected(parsed) as cluster, _stopped_by_signals(parsed.leave_on_signal) as stop:
-        progress = show if as_text else (lambda _: None)
+        progress = formats.progress(out) if as_text else (lambda _: None)
         outcome = update(_request(parsed), cluster, _options(parsed), stop, progress)
     if not as_text:
         out.write(formats.OUTCOME[parsed.output](outcome) + "\n")

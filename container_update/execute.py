@@ -8,10 +8,10 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import NoReturn
 
+from container_update import threads
 from container_update.config import Options
 from container_update.errors import (
     ClusterError,
@@ -172,7 +172,7 @@ class Execution:
     # --- the steps ------------------------------------------------------------------------------
 
     def _run_all(self, steps: Sequence[Step]) -> None:
-        with ThreadPoolExecutor(max_workers=self.options.workers) as pool:
+        with threads.pool(self.options.workers) as pool:
             try:
                 list(pool.map(self._run, steps))
             except BaseException:
@@ -185,6 +185,7 @@ class Execution:
         began = self.clock()
         state, message = StepState.DONE, ""
         self._results[step.place] = StepResult(step, StepState.FAILED, "interrupted")
+        self.progress(step)
         try:
             self._carry_out(step, began + self.options.timeout)
         except _STEP_ERRORS as error:

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, TextIO
 
 from container_update import report, report_html
 from container_update.errors import ContainerUpdateError, UpdateFailedError
+from container_update.model import Event, Plan, Progress, StepResult
 
 TEXT, JSON, HTML = "text", "json", "html"
 FORMATS = (TEXT, JSON, HTML)
 
 PLAN = {TEXT: report.plan_text, JSON: report.plan_json, HTML: report_html.plan_html}
 OUTCOME = {TEXT: report.outcome_text, JSON: report.outcome_json, HTML: report_html.outcome_html}
+
+
+def progress(out: TextIO) -> Progress:
+    """Shows the plan, and each step when it has ended."""
+
+    def show(event: Event) -> None:
+        if isinstance(event, Plan):
+            out.write(f"{report.plan_text(event)}\n")
+        elif isinstance(event, StepResult):
+            out.write(f"{report.result_text(event)}\n")
+        out.flush()
+
+    return show
 
 
 def error(found: ContainerUpdateError, style: str) -> str:

@@ -11,10 +11,9 @@ import logging
 import threading
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from types import MappingProxyType
 
-from container_update import inventory
+from container_update import inventory, threads
 from container_update.errors import ClusterError
 from container_update.model import Cluster, Collection, Json, Listing, ObjectKey, WatchEvent
 
@@ -87,7 +86,7 @@ class Informer:
         wanted = sorted(collections)
         if not wanted:
             return
-        with ThreadPoolExecutor(max_workers=min(8, len(wanted))) as pool:
+        with threads.pool(min(8, len(wanted))) as pool:
             for collection, listing in zip(
                 wanted, pool.map(self._cluster.list, wanted), strict=True
             ):
@@ -104,9 +103,7 @@ class Informer:
         for collection in sorted(set(collections) - self._watched):
             self._watched.add(collection)
             name = f"watch {collection}"
-            threading.Thread(
-                target=self._follow, args=(collection,), name=name, daemon=True
-            ).start()
+            threads.daemon(self._follow, collection, name=name).start()
 
     def stop(self) -> None:
         """End the watches. Their threads go when their connections answer."""

@@ -13,6 +13,7 @@ from datetime import datetime, timedelta, timezone
 from types import TracebackType
 from typing import Any
 
+from container_update import threads
 from container_update.errors import ClusterError, UpdateInProgressError
 from container_update.journal import name_of
 from container_update.model import Cluster, Json, ObjectKey
@@ -60,7 +61,7 @@ class Lock:
 
     def __enter__(self) -> Lock:
         self._acquire()
-        self._renewing = threading.Thread(target=self._renew_for_ever, name="lease", daemon=True)
+        self._renewing = threads.daemon(self._renew_for_ever, name="lease")
         self._renewing.start()
         return self
 

@@ -337,8 +337,11 @@ class Outcome:
     seconds: float = 0.0
 
 
-Progress = Callable[["Plan | StepResult"], object]
-"""Told the plan when it is made, and each step's result when it ends; from several threads."""
+Event = Plan | Step | StepResult
+"""A plan that was made, a step that begins, a step that ended."""
+
+Progress = Callable[[Event], object]
+"""Told what happens when it does; from several threads."""
 
 
 # --- the cluster, as the pure part sees it ------------------------------------------------------

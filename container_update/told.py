@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
-from container_update.model import Json, Plan, StepResult, StepState
+from container_update.model import Event, Json, Plan, Step, StepState
 
-PLANNED = "planned"
-"""The state of a step that was not begun; the others are those of :class:`StepState`."""
+PLANNED, RUNNING = "planned", "running"
+"""States of a step that has not ended; the others are those of :class:`StepState`."""
 
 
-def lines(event: Plan | StepResult) -> list[Json]:
+def lines(event: Event) -> list[Json]:
     """One value for each step that the event is about.
 
-    A plan has all of them, ``planned``, with their reasons; a result has one, without reasons.
+    A plan has all of them, ``planned``, with their reasons; a step that begins or ended has one,
+    without reasons.
     """
     if isinstance(event, Plan):
-        return [
-            {
-                "object": str(step.key),
-                "action": step.action.value,
-                "state": PLANNED,
-                "reasons": [str(reason) for reason in step.reasons],
-                "message": "",
-                "seconds": 0.0,
-            }
-            for step in event.steps
-        ]
+        reasons = ([str(reason) for reason in step.reasons] for step in event.steps)
+        lines = zip(event.steps, reasons, strict=True)
+        return [{**_line(step, PLANNED), "reasons": told} for step, told in lines]
+    if isinstance(event, Step):
+        return [_line(event, RUNNING)]
     state = PLANNED if event.state is StepState.NOT_STARTED else event.state.value
-    return [
-        {
-            "object": str(event.step.key),
-            "action": event.step.action.value,
-            "state": state,
-            "message": event.message,
-            "seconds": round(event.seconds, 3),
-        }
-    ]
+    return [_line(event.step, state, event.message, event.seconds)]
+
+
+def _line(step: Step, state: str, message: str = "", seconds: float = 0.0) -> Json:
+    return {
+        "object": str(step.key),
+        "action": step.action.value,
+        "state": state,
+        "message": message,
+        "seconds": round(seconds, 3),
+    }

@@ -8,10 +8,9 @@ from __future__ import annotations
 import enum
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from container_update import diff, edits, readiness
+from container_update import diff, edits, readiness, threads
 from container_update.errors import ClusterError
 from container_update.model import Action, Json, ObjectKey, Step, StepResult, StepState
 from container_update.readiness import Baseline, Readiness
@@ -59,7 +58,7 @@ class Undo:
             waiting = [step for step in workloads if step.digest is not None]
             workloads = [step for step in workloads if step.digest is None]
             results += [StepResult(step, StepState.UNDO_FAILED, _WAITING) for step in waiting]
-        with ThreadPoolExecutor(max_workers=self.workers) as pool:
+        with threads.pool(self.workers) as pool:
             results += pool.map(lambda step: self._undo(step, deadline), workloads)
         return tuple(results)
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from container_update import edits, readiness
+from container_update import edits, readiness, threads
 from container_update.model import Action, Json, Stage, Step, StepResult, StepState
 from container_update.objects import Objects
 from container_update.undo import Undo, Undone
@@ -45,7 +44,7 @@ class ChangeUndo(Undo):
             free = [step for step in round_ if step.place not in refused]
             if any(map(_is_new_workload, free)) and any(map(_took_traffic_back, results)):
                 self._drain()
-            with ThreadPoolExecutor(max_workers=self.workers) as pool:
+            with threads.pool(self.workers) as pool:
                 results += pool.map(lambda step: self._undo(step, deadline), free)
         return tuple(results)
 

@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 ONE_PROCESS = ("tests/tacker/",)
 """Folders whose tests share something that takes long to start."""
+
+LONG = (
+    "tests/tacker/",
+    "tests/functional/change_vnfpkg/test_contract.py",
+    "tests/functional/test_faults.py",
+    "tests/functional/change_vnfpkg/test_faults.py",
+    "tests/functional/stacks/test_faults.py",
+    "tests/vnfm/test_load.py",
+    "tests/vnfm/test_guides.py",
+    "tests/vnfm/test_demo.py",
+    "tests/vnfm/test_recovery.py",
+    "tests/unit/test_hostile.py",
+    "tests/functional/test_promise.py",
+    "tests/project/",
+)
+"""What takes longest is begun first, so that no process is left with it at the end."""
 
 
 class ByFile(LoadScopeScheduling):  # type: ignore[misc]
@@ -20,3 +38,18 @@ class ByFile(LoadScopeScheduling):  # type: ignore[misc]
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByFile:
     """Instead of what ``--dist`` names."""
     return ByFile(config, log)
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """``-n auto``: one more than there are cores, since tests wait a good part of their time."""
+    return (os.cpu_count() or 1) + 1
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """In the order of LONG, then as they were found."""
+    items.sort(key=lambda item: _place(item.nodeid))
+
+
+def _place(nodeid: str) -> int:
+    places = (place for place, name in enumerate(LONG) if nodeid.startswith(name))
+    return next(places, len(LONG))

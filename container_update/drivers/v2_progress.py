@@ -14,13 +14,13 @@ from pathlib import Path
 from container_update import told
 from container_update.drivers import v2_memory
 from container_update.errors import ContainerUpdateError, UpdateFailedError
-from container_update.model import Json, Plan, Progress, StepResult
+from container_update.model import Event, Json, Plan, Progress
 
 PROGRESS_VARIABLE = "CONTAINER_UPDATE_PROGRESS"
 """An environment variable: the file to append to."""
 
 
-def as_line(event: Plan | StepResult) -> Json:
+def as_line(event: Event) -> Json:
     """An event as a value: the steps that it is about; of a plan also what it brings."""
     if isinstance(event, Plan):
         return {"steps": told.lines(event), "brought": v2_memory.brought(event)}
@@ -47,7 +47,7 @@ class Appender:
         self._path = path
         self._lock = threading.Lock()
 
-    def __call__(self, event: Plan | StepResult) -> None:
+    def __call__(self, event: Event) -> None:
         """Append the event's line."""
         line = json.dumps(as_line(event)) + "\n"
         with self._lock, self._path.open("a", encoding="utf-8") as file:

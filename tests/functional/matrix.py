@@ -41,7 +41,7 @@ WAYS = ("done", "undone")
 
 COMPLETE = bool(os.environ.get("CONTAINER_UPDATE_COMPLETE_MATRIX"))
 """Play every point; otherwise a fixed part of them, in which every request has several faults."""
-PARTS = {"update": (2, 4), "Blue-Green": (12, 6), "RollingUpdate": (12, 6)}
+PARTS = {"update": (4, 8), "Blue-Green": (12, 6), "RollingUpdate": (12, 6)}
 """Every how many-th point is played of each way."""
 
 _PLAYS = 5

@@ -73,9 +73,10 @@ class Kubectl:
         self._cluster = connect(str(kubeconfig))
 
     def pods(self) -> dict[str, dict[str, Any]]:
-        """Name to Pod."""
+        """Name to Pod; those that are on their way out do not count."""
         listing = self._cluster.list(Collection("", "Pod", "default"))
-        return {pod["metadata"]["name"]: pod for pod in listing.items}
+        stay = (pod for pod in listing.items if not pod["metadata"].get("deletionTimestamp"))
+        return {pod["metadata"]["name"]: pod for pod in stay}
 
     def data(self, kind: str, name: str) -> dict[str, str]:
         """The data of a ConfigMap or Secret."""

@@ -111,7 +111,7 @@ def test_an_update_is_seen_from_its_beginning_to_its_end(
         config = running.locator(".steps > li").filter(has_text="ConfigMap").first
         visit.see(config, "done in")
         deployment = running.locator(".steps > li").filter(has_text="Deployment").first
-        visit.see(deployment, "planned")
+        visit.see(deployment, "running")
         visit.see(deployment, "which changed")
         bar = running.get_by_role("progressbar")
         assert 0 < bar.evaluate("bar => bar.value") < bar.evaluate("bar => bar.max")
@@ -128,7 +128,7 @@ def test_an_update_is_seen_from_its_beginning_to_its_end(
     visit.see(ended, "COMPLETED")
     ended.locator("summary").click()
     visit.see(ended.locator(".steps > li").filter(has_text="Deployment").first, "done in")
-    assert ended.get_by_text("planned").count() == 0
+    assert ended.get_by_text("planned").count() == ended.get_by_text("running").count() == 0
     instance = visit.card("Instances", f"{name}-after")
     instance.locator("summary").click()
     visit.see(instance, request["vnfdId"])

@@ -55,7 +55,8 @@ def test_subscribers_are_told_what_they_want_to_know(here: Site, consumer: Consu
     assert changed["operationState"] == "COMPLETED", changed
     here.remove(path)
 
-    until(lambda: len(consumer.posted("/all")) >= 11, "every notification")
+    none_waits = "container_update_notifications_waiting 0.0"
+    until(lambda: none_waits in here.call("GET", "/metrics").text, "every notification")
     told = [asked.body for asked in consumer.posted("/all")]
     assert [each["notificationType"] for each in (told[0], told[-1])] == [
         "VnfIdentifierCreationNotification",

@@ -17,7 +17,7 @@ from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session
 
 from container_update.drivers import v2_memory, v2_progress
-from container_update.model import Json, Plan, StepResult
+from container_update.model import Event, Json
 from container_update.vnfm.database import Database
 from container_update.vnfm.tables import Operation, Step
 
@@ -36,7 +36,7 @@ class Steps:
         self._remember = remember
         self._lock = threading.Lock()
 
-    def __call__(self, event: Plan | StepResult) -> None:
+    def __call__(self, event: Event) -> None:
         """Write an event down."""
         self.take(v2_progress.as_line(event))
 

@@ -17,7 +17,7 @@ from container_update.errors import (
     UpdateInProgressError,
     UpdateInterruptedError,
 )
-from container_update.model import Plan
+from container_update.model import Plan, StepResult
 from container_update.stopping import Stop
 from tests.functional.change_vnfpkg.site import (
     BROKEN,
@@ -150,7 +150,8 @@ def test_progress_tells_the_plan_and_then_every_step(site: ContractSite) -> None
     told: list[Any] = []
     outcome = site.change(V2, Ask(progress=told.append)).outcome
     assert isinstance(told[0], Plan)
-    assert {result.step.place for result in told[1:]} == {
+    ended = [event for event in told if isinstance(event, StepResult)]
+    assert {result.step.place for result in ended} == {
         result.step.place for result in outcome.results
     }
 
@@ -308,7 +309,7 @@ def test_told_to_stop_it_puts_everything_back(site: ContractSite) -> None:
     slow = "import time; time.sleep(30)"
 
     def begin(event: object) -> None:
-        if not isinstance(event, Plan):
+        if isinstance(event, StepResult):
             stop.request("by a test")
 
     with pytest.raises(UpdateInterruptedError):

@@ -18,7 +18,7 @@ from container_update.errors import (
     UpdateFailedError,
     UpdateInterruptedError,
 )
-from container_update.model import Plan, Stage, UpdateRequest
+from container_update.model import Plan, Stage, StepResult, UpdateRequest
 from container_update.stopping import Stop
 from container_update.update import update
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
@@ -264,7 +264,7 @@ def test_told_to_stop_when_only_the_scripts_are_left_it_is_not_taken_for_done(si
     def look(event: Any) -> None:
         if isinstance(event, Plan):
             left.update(step.place for step in event.steps if step.stage is Stage.WORKLOADS)
-        elif event.step.place in left:
+        elif isinstance(event, StepResult) and event.step.place in left:
             left.remove(event.step.place)
             if not left:
                 stop.request("by a test")

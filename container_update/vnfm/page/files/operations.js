@@ -19,6 +19,7 @@ const HOW = {
 };
 const MARKS = {
   planned: ["\u25cb", ""],
+  running: ["\u25d4", "busy"],
   done: ["\u2713", "good"],
   failed: ["\u2717", "bad"],
   undone: ["\u21b6", ""],
@@ -71,7 +72,7 @@ function updateRunning(card, operation, instances) {
     ? `failed ${moment(operation.stateEnteredTime)}` : duration(lasts)}`;
   head(card, title(operation, instances), remark, state, HOW[state]);
   const steps = operation.steps ?? [];
-  const settled = steps.filter((step) => step.state !== "planned").length;
+  const settled = steps.filter((step) => !["planned", "running"].includes(step.state)).length;
   const bar = card.querySelector("progress");
   bar.hidden = !steps.length;
   bar.max = steps.length || 1;

@@ -1,0 +1,29 @@
+"""Threads that know on whose behalf they run."""
+
+from __future__ import annotations
+
+import contextvars
+
+from container_update import threads
+
+WHOSE: contextvars.ContextVar[str] = contextvars.ContextVar("whose", default="nobody's")
+
+
+def test_every_thread_of_a_pool_knows_whose_it_is() -> None:
+    token = WHOSE.set("ours")
+    pool = threads.pool(3)
+    WHOSE.reset(token)
+    with pool:
+        assert set(pool.map(lambda _: WHOSE.get(), range(20))) == {"ours"}
+    assert WHOSE.get() == "nobody's"
+
+
+def test_a_daemon_thread_knows_whose_it_is() -> None:
+    heard: list[str] = []
+    token = WHOSE.set("ours")
+    thread = threads.daemon(lambda word: heard.append(f"{word} {WHOSE.get()}"), "is", name="t")
+    WHOSE.reset(token)
+    thread.start()
+    thread.join(timeout=10)
+    assert heard == ["is ours"]
+    assert (thread.name, thread.daemon) == ("t", True)
