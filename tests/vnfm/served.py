@@ -16,7 +16,7 @@ from tests.vnfm.waiting import until
 
 CONFIGURATION = """
 [vnfm]
-auth = none
+{vnfm}
 lock_seconds = 1
 drain_seconds = 5
 [container_update]
@@ -32,6 +32,8 @@ class Served:
     folder: Path
     database: str
     """Its URL; '' for SQLite in the folder."""
+    vnfm: str = "auth = none"
+    """Settings of its section [vnfm]."""
     url: str = ""
     process: int = 0
     """Its process id."""
@@ -59,7 +61,7 @@ class Served:
         """Start it, at the address that it had before where it was started before."""
         self.folder.mkdir(exist_ok=True)
         conf = self.folder / "vnfm.conf"
-        conf.write_text(CONFIGURATION)
+        conf.write_text(CONFIGURATION.format(vnfm=self.vnfm))
         port = self.url.rpartition(":")[2] or "0"
         database = ["--database-url", self.database] if self.database else []
         self.starts += 1
@@ -75,7 +77,7 @@ class Served:
             return log.exists() and "startup complete" in log.read_text()
 
         until(answers, "the service answers")
-        (self.url,) = re.findall(r"http://\S+", out.read_text())
+        (self.url,) = re.findall(r"https?://\S+", out.read_text())
 
     def kill(self) -> None:
         """End it as a power failure would."""

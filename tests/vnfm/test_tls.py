@@ -1,0 +1,79 @@
+"""HTTPS by configuration, with a token of the file that the first start made."""
+
+from __future__ import annotations
+
+import http.client
+import ssl
+from collections.abc import Iterator
+
+import pytest
+import trustme
+
+from container_update.vnfm.settings import Settings
+from tests.vnfm.served import Served
+
+SETTINGS = "auth = token_file\ntls_cert = {folder}/cert.pem\ntls_key = {folder}/key.pem"
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+@pytest.fixture(scope="module")
+def service(authority: trustme.CA, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A service that serves HTTPS."""
+    folder = tmp_path_factory.mktemp("tls")
+    issued = authority.issue_cert("127.0.0.1")
+    issued.private_key_pem.write_to_path(folder / "key.pem")
+    for blob in issued.cert_chain_pems:
+        blob.write_to_path(folder / "cert.pem", append=True)
+    made = Served(folder, "", SETTINGS.format(folder=folder))
+    made.start()
+    yield made
+    made.kill()
+
+
+def status(service: Served, context: ssl.SSLContext | None, token: str = "") -> int:
+    """What a list of packages is answered with; without a context over HTTP."""
+    address = service.url.partition("://")[2]
+    kind = http.client.HTTPSConnection if context else http.client.HTTPConnection
+    more = {"context": context} if context else {}
+    connection = kind(address, timeout=20, **more)
+    headers = {"X-Auth-Token": token} if token else {}
+    try:
+        connection.request("GET", "/vnfpkgm/v1/vnf_packages", headers=headers)
+        return connection.getresponse().status
+    finally:
+        connection.close()
+
+
+@pytest.fixture
+def trusting(authority: trustme.CA) -> ssl.SSLContext:
+    context = ssl.create_default_context()
+    authority.configure_trust(context)
+    return context
+
+
+def test_https_is_served_to_who_has_a_token(service: Served, trusting: ssl.SSLContext) -> None:
+    assert service.url.startswith("https://127.0.0.1:")
+    tokens = (service.folder / "state" / "tokens").read_text().split("\n")
+    (token,) = (line.split()[-1] for line in tokens if line.strip() and not line.startswith("#"))
+    assert status(service, trusting) == 401
+    assert status(service, trusting, "wrong") == 401
+    assert status(service, trusting, token) == 200
+
+
+def test_who_does_not_know_the_authority_does_not_connect(service: Served) -> None:
+    with pytest.raises(ssl.SSLCertVerificationError):
+        status(service, ssl.create_default_context())
+
+
+def test_plain_http_is_not_answered(service: Served) -> None:
+    with pytest.raises((http.client.HTTPException, OSError)):
+        status(service, None)
+
+
+def test_a_certificate_without_its_key_is_refused() -> None:
+    with pytest.raises(ValueError, match="expected both or neither"):
+        Settings(tls_cert="cert.pem")
