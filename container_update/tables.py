@@ -54,11 +54,18 @@ def _pod_row(body: Json, now: datetime) -> Row:
     return (
         body["metadata"]["name"],
         f"{ready}/{len(body['spec']['containers'])}",
-        str(status.get("phase", "Pending")),
+        _condition(body),
         str(restarts),
         _age(body, now),
         _images(body),
     )
+
+
+def _condition(body: Json) -> str:
+    """The phase, or that the pod is on its way out, as kubectl has it."""
+    if body["metadata"].get("deletionTimestamp"):
+        return "Terminating"
+    return str((body.get("status") or {}).get("phase", "Pending"))
 
 
 def workloads(objects: Sequence[Json], now: datetime) -> str:

@@ -72,6 +72,12 @@ def test_pods_have_the_columns_that_people_know() -> None:
     ]
 
 
+def test_a_pod_on_its_way_out_says_so() -> None:
+    body = running_pod()
+    body["metadata"]["deletionTimestamp"] = "2026-01-09T00:00:00Z"
+    assert rows(tables.pods([body], NOW))[1][2] == "Terminating"
+
+
 def test_a_pod_without_a_status_is_pending() -> None:
     body = live(build.workload("Pod", TWO, "p"))
     assert rows(tables.pods([body], NOW))[1] == [
