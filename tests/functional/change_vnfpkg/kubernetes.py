@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 import textwrap
-import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,6 +27,7 @@ from container_update.model import Collection, Json, ObjectKey, Outcome, Plan
 from container_update.readiness import is_deleting, is_finished
 from container_update.recovery import Instance
 from container_update.retry import RetryingCluster
+from tests.functional.change_vnfpkg.dying import Died, Dying
 from tests.functional.change_vnfpkg.site import INSTANCE, PLAIN, Ask, ContractSite, Release
 
 NAMES = {"VDU1": "web", "VDU2": "worker"}
@@ -188,7 +188,7 @@ class KubernetesContractSite(ContractSite):
 
     def cut_short(self, release: Release, ask: Ask, number: int) -> bool:
         order, site = self.order(release, ask)
-        dying: Any = _Dying(self.cluster, number)
+        dying: Any = Dying(self.cluster, number, ("create", "replace", "delete"))
         with contextlib.suppress(ContainerUpdateError, Died):
             change_vnfpkg(order, replace(site, cluster=dying), ask.stop, ask.progress)
         for lease in self.objects("coordination.k8s.io", "Lease"):
@@ -300,41 +300,6 @@ class KubernetesContractSite(ContractSite):
         from tests.functional.conftest import until  # noqa: PLC0415
 
         until(condition)
-
-
-class Died(BaseException):
-    """No request is answered any more."""
-
-
-class _Dying:
-    """A cluster for one run, which after a number of requests that write reaches it no more."""
-
-    def __init__(self, cluster: KubernetesCluster, number: int) -> None:
-        self._cluster = cluster
-        self._left = number
-        self._counting = threading.Lock()
-
-    @property
-    def is_dead(self) -> bool:
-        """That number was reached."""
-        return self._left <= 0
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._cluster, name)
-        if not callable(found):
-            return found
-
-        def call(*args: Any, **more: Any) -> Any:
-            with self._counting:
-                if self.is_dead:
-                    raise Died
-                answer = found(*args, **more)
-                self._left -= name in ("create", "replace", "delete")
-            if self.is_dead:
-                raise Died
-            return answer
-
-        return call
 
 
 __all__ = ["KubernetesContractSite", "Shape"]

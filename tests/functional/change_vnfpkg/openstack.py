@@ -34,6 +34,7 @@ from container_update.stacks import hot, live
 from container_update.stacks.change import StackInstance
 from container_update.stacks.outcome import StackOutcome
 from container_update.stopping import Stop
+from tests.functional.change_vnfpkg.dying import Died, Dying
 from tests.functional.change_vnfpkg.site import INSTANCE, PLAIN, Ask, ContractSite, Release
 from tests.functional.stacks import templates
 from tests.functional.stacks.vnf import until
@@ -165,7 +166,7 @@ class OpenStackContractSite(ContractSite):
 
     def cut_short(self, release: Release, ask: Ask, number: int) -> bool:
         order, site = self.order(release, ask)
-        dying: Any = _Dying(self.heat, number)
+        dying: Any = Dying(self.heat, number, ("create", "update", "delete"))
         with contextlib.suppress(ContainerUpdateError, Died):
             change_vnfpkg(order, replace(site, service=dying), ask.stop, ask.progress)
         journal = name_of(INSTANCE)
@@ -260,36 +261,3 @@ class OpenStackContractSite(ContractSite):
                 id_ = entry["physical_resource_id"]
                 found.append((entry["resource_name"], id_, page["attributes"]["image"]["id"]))
         return found
-
-
-class Died(BaseException):
-    """No request is answered any more."""
-
-
-class _Dying:
-    """Heat for one run, which after a number of requests that write reaches it no more."""
-
-    def __init__(self, heat: Heat, number: int) -> None:
-        self._heat = heat
-        self._left = number
-
-    @property
-    def is_dead(self) -> bool:
-        """That number was reached."""
-        return self._left <= 0
-
-    def __getattr__(self, name: str) -> Any:
-        found = getattr(self._heat, name)
-        if not callable(found):
-            return found
-
-        def call(*args: Any, **more: Any) -> Any:
-            if self.is_dead:
-                raise Died
-            answer = found(*args, **more)
-            self._left -= name in ("create", "update", "delete")
-            if self.is_dead:
-                raise Died
-            return answer
-
-        return call

@@ -76,9 +76,17 @@ def test_the_demo_plays_a_sample_and_shows_where_the_traffic_goes(scenario: str,
     assert re.search(told, after, re.MULTILINE), after
 
 
-def test_the_sample_script_and_its_copy_in_a_package_are_the_same() -> None:
-    copy = SAMPLES / "04-blue-green/after/Scripts/update_service.py"
-    assert copy.read_text() == (SAMPLES / "coordination/update_service.py").read_text()
+@pytest.mark.parametrize(
+    ("sample", "script"),
+    [
+        ("04-blue-green", "update_service.py"),
+        ("06-openstack-blue-green", "configure_balancer.py"),
+        ("07-openstack-rolling", "check_vnfc.py"),
+    ],
+)
+def test_a_sample_script_and_its_copy_in_a_package_are_the_same(sample: str, script: str) -> None:
+    copy = SAMPLES / sample / "after/Scripts" / script
+    assert copy.read_text() == (SAMPLES / "coordination" / script).read_text()
 
 
 def test_the_sample_scripts_say_what_they_did(
