@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -76,8 +76,8 @@ class Post:
                     )
                 )
 
-    def begin(self, count: Callable[[str], object] | None = None) -> Notifier:
-        notifier = Notifier(self.settings, self.database, self.vault, count or self.counted.append)
+    def begin(self) -> Notifier:
+        notifier = Notifier(self.settings, self.database, self.vault, self.counted.append)
         self.running.append(notifier)
         notifier.start()
         return notifier
@@ -87,7 +87,10 @@ class Post:
             return list(session.scalars(select(Notification).order_by(Notification.id)))
 
     def settled(self) -> bool:
-        return all(row.delivered or row.given_up for row in self.rows())
+        """Nothing waits any more, and the last end has been counted, which comes after it."""
+        rows = self.rows()
+        ends = [result for result in self.counted if result != "failed"]
+        return all(row.delivered or row.given_up for row in rows) and len(ends) == len(rows)
 
     def close(self) -> None:
         for notifier in self.running:
