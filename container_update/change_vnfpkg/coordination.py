@@ -1,45 +1,33 @@
-"""Runs the package's coordination scripts: a process each, with a time limit, inheriting nothing.
+"""Runs the package's coordination scripts: when, for which VDU, with what, and for how long.
 
-A script is somebody else's code. It gets a folder of its own with a copy of the package, an
-environment of a few harmless variables, and on standard input a pickled dict, as Tacker's v2 API
-gives it. It is started by our interpreter, without a shell, in a process group that ends with it.
-Exit status 0 is success; what it prints is shown in the report, passwords struck out.
+A script is somebody else's code: it gets a folder of its own with a copy of the package, and a dict
+as Tacker's v2 API gives it. Exit status 0 is success; what it prints is shown in the report,
+passwords struck out.
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
-import pickle
 import shutil
-import signal
-import subprocess
-import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 from urllib.parse import quote
 
 from container_update import archive, csar
-from container_update.change_vnfpkg import coordination_runner
 from container_update.change_vnfpkg.request import ScriptName, VduParams, secrets_in
+from container_update.change_vnfpkg.script_process import Script
 from container_update.change_vnfpkg.strategy import Order, Strategy, Target
 from container_update.errors import ContainerUpdateError
 from container_update.stopping import Stop
 
 NEW, OLD = "new", "old"
 
-_ENVIRONMENT = ("LANG", "LC_ALL", "LC_CTYPE", "PATH", "SSL_CERT_DIR", "SSL_CERT_FILE", "TZ")
-"""All that a script inherits of our environment."""
-
 _BIGGEST_COPY = 16 * 1024 * 1024
 """Bytes of a file of the package that a script gets a copy of; container images are bigger."""
 
-_KEPT_OUTPUT = 8 * 1024
 _POLL = 0.05
 _STRUCK_OUT = "***"
 
@@ -142,11 +130,10 @@ class Coordination:
         self, script: ScriptName, which: str, target: Target
     ) -> ScriptReport:
         with tempfile.TemporaryDirectory(prefix="container-update-script-") as name:
-            folder = Path(name)
+            package = Path(name) / "package"
             self._check_hash(script)
-            _copy_package(self.order.new, folder / "package")
-            context = self._context(which, target, folder / "package")
-            return self._process(script, which, target, folder, context)
+            _copy_package(self.order.new, package)
+            return self._process(script, which, target, package)
 
     def _check_hash(self, script: ScriptName) -> None:
         """PackageError where the script is not what the package's metadata lists."""
@@ -181,49 +168,26 @@ class Coordination:
             },
         }
 
-    # --- the process ----------------------------------------------------------------------------
-
     def _process(
-        self,
-        script: ScriptName,
-        which: str,
-        target: Target,
-        folder: Path,
-        context: Mapping[str, Any],
+        self, script: ScriptName, which: str, target: Target, package: Path
     ) -> ScriptReport:
-        path = str(folder / "package" / script.path)
-        command = [sys.executable, path]
-        if script.class_name is not None:
-            command = [sys.executable, coordination_runner.__file__, path, script.class_name]
+        context = self._context(which, target, package)
         began = time.monotonic()
-        with tempfile.TemporaryFile() as stdin:
-            stdin.write(pickle.dumps(context))
-            stdin.seek(0)
-            process = subprocess.Popen(  # noqa: S603, the script is what the operator asked for
-                command,
-                stdin=stdin,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                cwd=folder / "package",
-                env=_environment(folder),
-                start_new_session=True,
-            )
-            output = _Output(process.stdout)
+        with Script(script, package, context) as process:
             status = self._wait(process, began + self.order.options.coordination_seconds)
-            _end_group(process)
         return ScriptReport(
             which=which,
             vdu_id=target.vdu_id,
             script=script.path,
             status=status,
             seconds=time.monotonic() - began,
-            output=self._without_secrets(output.text()),
+            output=self._without_secrets(process.output()),
         )
 
-    def _wait(self, process: subprocess.Popen[bytes], deadline: float) -> int | None:
+    def _wait(self, process: Script, deadline: float) -> int | None:
         while time.monotonic() < deadline and not self.stop:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                return process.wait(_POLL)
+            if (status := process.wait(_POLL)) is not None:
+                return status
         return None
 
     def _without_secrets(self, text: str) -> str:
@@ -235,43 +199,6 @@ class Coordination:
         for secret in sorted(hidden, key=len, reverse=True):
             text = text.replace(secret, _STRUCK_OUT)
         return text
-
-
-class _Output:
-    """The end of what a process prints, read while it runs so that it is never kept waiting."""
-
-    def __init__(self, stream: IO[bytes] | None) -> None:
-        assert stream is not None, "the process was started with a pipe"
-        self._stream = stream
-        self._kept = b""
-        self._cut = False
-        self._reader = threading.Thread(target=self._read, name="script output", daemon=True)
-        self._reader.start()
-
-    def _read(self) -> None:
-        with self._stream as stream:
-            while chunk := stream.read1(_KEPT_OUTPUT):  # type: ignore[attr-defined]
-                self._cut |= len(self._kept) + len(chunk) > _KEPT_OUTPUT
-                self._kept = (self._kept + chunk)[-_KEPT_OUTPUT:]
-
-    def text(self) -> str:
-        """What was kept, without what a terminal would take for an order."""
-        self._reader.join(timeout=5)
-        text = self._kept.decode("utf-8", "replace")
-        shown = "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)
-        return ("[...]\n" if self._cut else "") + shown
-
-
-def _end_group(process: subprocess.Popen[bytes]) -> None:
-    """End what the script left running, and the script itself."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
-
-
-def _environment(folder: Path) -> dict[str, str]:
-    kept = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
-    return {**kept, "HOME": str(folder), "TMPDIR": str(folder), "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def _copy_package(source: str, target: Path) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +25,35 @@ CHILD = """
 import subprocess, sys, time
 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(120)"])
 print(child.pid, flush=True)
+"""
+
+ENDLESS = """
+import os, pathlib, subprocess, sys, time
+
+class New:
+    def __init__(self, context):
+        pass
+
+    def coordinate_vnf(self):
+        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(120)"])
+        pathlib.Path("pids.part").write_text(f"{os.getpid()} {child.pid}")
+        os.rename("pids.part", "pids")
+        time.sleep(120)
+
+if __name__ == "__main__":
+    New({}).coordinate_vnf()
+"""
+
+UPDATER = """
+import os, pathlib, time
+from container_update.change_vnfpkg.request import ScriptName
+from container_update.change_vnfpkg.script_process import Script
+
+here = pathlib.Path.cwd()
+script = Script(ScriptName("new.py", {class_name!r}), here, {{}})
+while not (here / "pids").exists():
+    time.sleep(0.01)
+os.kill(os.getpid(), 9)
 """
 
 
@@ -75,6 +107,18 @@ def test_what_a_script_leaves_running_ends_with_it(tmp_path: Path) -> None:
     assert_ends(int(run(coordination(tmp_path, CHILD))))
 
 
+@pytest.mark.parametrize("class_name", [None, "New"])
+def test_a_script_ends_with_a_process_that_is_killed(
+    tmp_path: Path, class_name: str | None
+) -> None:
+    (tmp_path / "new.py").write_text(ENDLESS)
+    updater = UPDATER.format(class_name=class_name)
+    killed = subprocess.run([sys.executable, "-c", updater], check=False, cwd=tmp_path, timeout=60)
+    assert killed.returncode == -signal.SIGKILL
+    for pid in (tmp_path / "pids").read_text().split():
+        assert_ends(int(pid))
+
+
 def test_a_stop_ends_a_script_and_is_no_failure_of_it(tmp_path: Path) -> None:
     scripts = coordination(tmp_path, "import time; time.sleep(120)")
     scripts.stop.request("by a test")
@@ -111,7 +155,7 @@ def test_a_script_inherits_no_open_file(tmp_path: Path) -> None:
         os.set_inheritable(file.fileno(), True)
         found = run(coordination(tmp_path, script)).split()
     assert found[:3] == ["0", "1", "2"]
-    assert len(found) == 4, "beside its own three only the listing itself is open"
+    assert len(found) == 5, "beside its own three only the lifeline and the listing itself"
 
 
 def test_what_it_was_told_in_confidence_is_struck_out_of_its_report(tmp_path: Path) -> None:
