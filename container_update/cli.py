@@ -15,13 +15,19 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
-from container_update import change_command, formats, report, serve_command, stack_command
-from container_update.config import Options
-from container_update.errors import ContainerUpdateError, PackageError
+from container_update import (
+    change_command,
+    csar_command,
+    formats,
+    option_arguments,
+    report,
+    serve_command,
+    stack_command,
+)
+from container_update.errors import ContainerUpdateError
 from container_update.model import UpdateRequest
 from container_update.stopping import Stop
 
@@ -108,7 +114,7 @@ def _parser() -> argparse.ArgumentParser:
         else:
             _cluster_arguments(command)
         command.set_defaults(run=run)
-    _csar_commands(commands, verbose)
+    csar_command.add_commands(commands, [verbose])
     command = commands.add_parser(
         "demo", help="the user guide's update on the embedded cluster", parents=[verbose]
     )
@@ -141,25 +147,6 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _csar_commands(commands: Any, verbose: argparse.ArgumentParser) -> None:
-    csar = commands.add_parser("csar", help="check, build or bundle packages for Tacker")
-    kinds = csar.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    text = "say what would go wrong with a package in Tacker"
-    command = kinds.add_parser("check", help=text, description=text, parents=[verbose])
-    command.add_argument("package", metavar="PACKAGE", help="a folder or a CSAR zip")
-    command.set_defaults(run=_csar_check)
-    text = "write TOSCA.meta with hashes, the driver file and the zip"
-    command = kinds.add_parser("build", help=text, description=text, parents=[verbose])
-    command.add_argument("folder", metavar="FOLDER", type=Path)
-    command.add_argument("--to", metavar="FILE", type=Path, help="default: FOLDER.zip")
-    command.add_argument("--api", choices=("v1", "v2"), help="whose driver file goes in")
-    command.set_defaults(run=_csar_build)
-    text = "write the v2 script as a single file that needs no installation"
-    command = kinds.add_parser("bundle", help=text, description=text, parents=[verbose])
-    command.add_argument("target", metavar="FILE", type=Path)
-    command.set_defaults(run=_csar_bundle)
-
-
 def _update_arguments(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
     add("old", metavar="OLD", help="the CNF's package: a folder or a CSAR zip")
@@ -182,38 +169,18 @@ def _cluster_arguments(
     add("-o", "--output", choices=styles, default=formats.TEXT)
     add("--leave-on-signal", action="store_true",
         help="on SIGINT or SIGTERM leave the update for a resume, do not undo it")  # fmt: skip
-    for option in fields(Options):
-        name = "--" + option.name.replace("_", "-")
-        text = option.metadata["help"].rstrip(".")
-        if option.default is False:
-            add(name, action="store_true", help=text)
-        else:
-            is_list = isinstance(option.default, tuple)
-            kind: Callable[[str], Any] = _listed if is_list else type(option.default)
-            add(name, type=kind, default=option.default, metavar="A,B" if is_list else "N",
-                help=f"{text} (default: %(default)s)")  # fmt: skip
-
-
-def _listed(text: str) -> tuple[str, ...]:
-    """An option that is a list, written with commas."""
-    return tuple(filter(None, text.split(",")))
+    option_arguments.add_arguments(command)
 
 
 # --- the commands -------------------------------------------------------------------------------
-
-
-def _options(parsed: argparse.Namespace) -> Options:
-    try:
-        return Options(**{option.name: getattr(parsed, option.name) for option in fields(Options)})
-    except ValueError as error:
-        raise ContainerUpdateError(str(error)) from error
 
 
 @contextmanager
 def _connected(parsed: argparse.Namespace) -> Iterator[KubernetesCluster]:
     from container_update.cluster import connect  # noqa: PLC0415
 
-    with connect(parsed.kubeconfig, parsed.context, options=_options(parsed)) as cluster:
+    options = option_arguments.read(parsed)
+    with connect(parsed.kubeconfig, parsed.context, options=options) as cluster:
         yield cluster
 
 
@@ -254,7 +221,7 @@ def _plan(parsed: argparse.Namespace, out: TextIO) -> int:
     from container_update.update import plan_update  # noqa: PLC0415
 
     with _connected(parsed) as cluster:
-        plan = plan_update(_request(parsed), cluster, _options(parsed))
+        plan = plan_update(_request(parsed), cluster, option_arguments.read(parsed))
     out.write(formats.PLAN[parsed.output](plan) + "\n")
     return NOTHING_TO_DO if plan.is_empty else CHANGES_PENDING
 
@@ -265,7 +232,7 @@ def _apply(parsed: argparse.Namespace, out: TextIO) -> int:
     as_text = parsed.output == formats.TEXT
     with _connected(parsed) as cluster, _stopped_by_signals(parsed.leave_on_signal) as stop:
         progress = formats.progress(out) if as_text else (lambda _: None)
-        outcome = update(_request(parsed), cluster, _options(parsed), stop, progress)
+        outcome = update(_request(parsed), cluster, option_arguments.read(parsed), stop, progress)
     if not as_text:
         out.write(formats.OUTCOME[parsed.output](outcome) + "\n")
     elif outcome.results:
@@ -274,7 +241,7 @@ def _apply(parsed: argparse.Namespace, out: TextIO) -> int:
 
 
 def _change_vnfpkg(parsed: argparse.Namespace, out: TextIO) -> int:
-    options = _options(parsed)
+    options = option_arguments.read(parsed)
     with _stopped_by_signals(parsed.leave_on_signal) as stop:
         if parsed.stack:
             with stack_command.site(parsed, options) as stack:
@@ -288,14 +255,14 @@ def _instance(parsed: argparse.Namespace, cluster: KubernetesCluster) -> Instanc
     from container_update.recovery import Instance  # noqa: PLC0415
     from container_update.retry import RetryingCluster  # noqa: PLC0415
 
-    options = _options(parsed)
+    options = option_arguments.read(parsed)
     asked = RetryingCluster(cluster, options.retry_seconds)
     return Instance(asked, parsed.namespace, parsed.instance_id, options)
 
 
 def _status(parsed: argparse.Namespace, out: TextIO) -> int:
     if parsed.stack:
-        return stack_command.status(parsed, _options(parsed), out)
+        return stack_command.status(parsed, option_arguments.read(parsed), out)
     with _connected(parsed) as cluster:
         status = _instance(parsed, cluster).status()
     text = json.dumps(status.as_dict(), indent=2) if parsed.output == "json" else str(status)
@@ -322,32 +289,6 @@ def _recover(parsed: argparse.Namespace, out: TextIO, *, back: bool) -> int:
         out.write(formats.nothing("No update was cut short.", parsed.output) + "\n")
         return NOTHING_TO_DO
     out.write(formats.OUTCOME[parsed.output](outcome) + "\n")
-    return DONE
-
-
-def _csar_check(parsed: argparse.Namespace, out: TextIO) -> int:
-    from container_update.csar_check import Severity, check  # noqa: PLC0415
-
-    findings = check(parsed.package)
-    for finding in findings:
-        out.write(f"{finding}\n")
-    errors = sum(1 for finding in findings if finding.severity is Severity.ERROR)
-    out.write(f"{errors} errors, {len(findings) - errors} other findings\n")
-    return PackageError.exit_status if errors else DONE
-
-
-def _csar_build(parsed: argparse.Namespace, out: TextIO) -> int:
-    from container_update.csar_build import build  # noqa: PLC0415
-
-    target = parsed.to or parsed.folder.resolve().with_name(parsed.folder.resolve().name + ".zip")
-    out.write(f"{build(parsed.folder, target, api=parsed.api)}\n")
-    return DONE
-
-
-def _csar_bundle(parsed: argparse.Namespace, out: TextIO) -> int:
-    from container_update.csar_bundle import bundle  # noqa: PLC0415
-
-    out.write(f"{bundle(parsed.target)}\n")
     return DONE
 
 

@@ -13,6 +13,19 @@ from typing import Any
 GROUP = "container_update"
 """The section of the configuration file."""
 
+READING = (
+    "url_schemes",
+    "url_hosts",
+    "url_seconds",
+    "url_bytes",
+    "package_files",
+    "package_bytes",
+    "def_file_bytes",
+    "yaml_values",
+    "yaml_depth",
+)
+"""The options that are bounds within which a package is read."""
+
 _MIB = 1024 * 1024
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from typing import Any
 
 from container_update.model import Manifest
 
@@ -36,6 +37,16 @@ class Finding:
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}" if self.line else self.file
         return f"{self.severity.name.lower()}: {place}: {self.message}. To do: {self.advice}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """The same as plain values."""
+        return {
+            "severity": self.severity.name.lower(),
+            "file": self.file,
+            "line": self.line,
+            "message": self.message,
+            "advice": self.advice,
+        }
 
     @classmethod
     def error(cls, file: str, message: str, advice: str, line: int = 0) -> Finding:

@@ -1,0 +1,84 @@
+"""The command line for those who write packages: ``csar check``, ``build`` and ``bundle``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from container_update import formats, option_arguments
+from container_update.config import READING
+from container_update.errors import PackageError
+
+if TYPE_CHECKING:
+    from container_update.csar_check import Finding
+
+DONE = 0
+
+
+def add_commands(commands: Any, parents: Sequence[argparse.ArgumentParser]) -> None:
+    """The three commands, to argparse's subparsers.
+
+    :param parents: parsers whose arguments each of them has too.
+    """
+    csar = commands.add_parser("csar", help="check, build or bundle packages for Tacker")
+    kinds = csar.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    text = "say what would go wrong with a package in Tacker"
+    command = kinds.add_parser("check", help=text, description=text, parents=parents)
+    command.add_argument("package", metavar="PACKAGE", help="a folder or a CSAR zip")
+    command.add_argument(
+        "-o", "--output", choices=(formats.TEXT, formats.JSON), default=formats.TEXT
+    )
+    option_arguments.add_arguments(command, READING)
+    command.set_defaults(run=_check)
+    text = "write TOSCA.meta with hashes, the driver file and the zip"
+    command = kinds.add_parser("build", help=text, description=text, parents=parents)
+    command.add_argument("folder", metavar="FOLDER", type=Path)
+    command.add_argument("--to", metavar="FILE", type=Path, help="default: FOLDER.zip")
+    command.add_argument("--api", choices=("v1", "v2"), help="whose driver file goes in")
+    command.set_defaults(run=_build)
+    text = "write the v2 script as a single file that needs no installation"
+    command = kinds.add_parser("bundle", help=text, description=text, parents=parents)
+    command.add_argument("target", metavar="FILE", type=Path)
+    command.set_defaults(run=_bundle)
+
+
+def _check(parsed: argparse.Namespace, out: TextIO) -> int:
+    from container_update.csar import Settings  # noqa: PLC0415
+    from container_update.csar_check import Severity, check  # noqa: PLC0415
+
+    settings = Settings.of(option_arguments.read(parsed, READING))
+    findings = check(parsed.package, settings=settings)
+    shown = {formats.TEXT: _text, formats.JSON: _json}[parsed.output]
+    out.write(shown(findings))
+    failed = any(finding.severity is Severity.ERROR for finding in findings)
+    return PackageError.exit_status if failed else DONE
+
+
+def _text(findings: Sequence[Finding]) -> str:
+    counted = Counter(finding.severity.name for finding in findings)
+    lines = [str(finding) for finding in findings]
+    lines.append(f"{counted['ERROR']} errors, {len(findings) - counted['ERROR']} other findings")
+    return "\n".join(lines) + "\n"
+
+
+def _json(findings: Sequence[Finding]) -> str:
+    return json.dumps({"findings": [finding.as_dict() for finding in findings]}, indent=2) + "\n"
+
+
+def _build(parsed: argparse.Namespace, out: TextIO) -> int:
+    from container_update.csar_build import build  # noqa: PLC0415
+
+    target = parsed.to or parsed.folder.resolve().with_name(parsed.folder.resolve().name + ".zip")
+    out.write(f"{build(parsed.folder, target, api=parsed.api)}\n")
+    return DONE
+
+
+def _bundle(parsed: argparse.Namespace, out: TextIO) -> int:
+    from container_update.csar_bundle import bundle  # noqa: PLC0415
+
+    out.write(f"{bundle(parsed.target)}\n")
+    return DONE
