@@ -11,17 +11,16 @@ import contextlib
 import json
 import logging
 import os
-import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+from container_update.certificates import pem, private_file
 from container_update.config import Options
 from container_update.errors import ClusterError
 from container_update.model import (
-    CLUSTER_SCOPED,
     Collection,
     Json,
     Listing,
@@ -31,7 +30,9 @@ from container_update.model import (
 )
 from container_update.oidc import OidcToken
 from container_update.refusals import cause, is_tls, refuse
+from container_update.resources import Resources
 from container_update.rights import allows
+from container_update.watch_stream import events
 
 LOG = logging.getLogger(__name__)
 
@@ -102,7 +103,7 @@ def connect_vim(  # noqa: PLR0913
     configuration.verify_ssl = not options.insecure_skip_tls_verify
     files: list[Path] = []
     if ca_text and configuration.verify_ssl:
-        files.append(_private_file(pem(ca_text)))
+        files.append(private_file(pem(ca_text)))
         configuration.ssl_ca_cert = str(files[0])
     authorization: Callable[[], str] | None = None
     if oidc:
@@ -123,44 +124,7 @@ def connect_vim(  # noqa: PLR0913
     return KubernetesCluster(configuration, options, authorization=authorization, files=files)
 
 
-def pem(text: str) -> str:
-    """A PEM certificate (or several) whose line breaks may have become spaces."""
-    words = text.replace("-----BEGIN CERTIFICATE-----", " \0 ").replace(
-        "-----END CERTIFICATE-----", " \1 "
-    )
-    lines = {"\0": "-----BEGIN CERTIFICATE-----", "\1": "-----END CERTIFICATE-----"}
-    return "\n".join(lines.get(word, word) for word in words.split()) + "\n"
-
-
-def _private_file(text: str) -> Path:
-    """A file that only this user can read (mkstemp makes it 0600)."""
-    handle, name = tempfile.mkstemp(prefix="container-update-", suffix=".pem")
-    with os.fdopen(handle, "w") as file:
-        file.write(text)
-    return Path(name)
-
-
-# --- resources ----------------------------------------------------------------------------------
-
-_PLURALS: Mapping[tuple[str, str], str] = {
-    ("", "ConfigMap"): "configmaps",
-    ("", "Event"): "events",
-    ("", "Namespace"): "namespaces",
-    ("", "Pod"): "pods",
-    ("", "Secret"): "secrets",
-    ("", "Service"): "services",
-    ("", "ServiceAccount"): "serviceaccounts",
-    ("apps", "DaemonSet"): "daemonsets",
-    ("apps", "Deployment"): "deployments",
-    ("apps", "ReplicaSet"): "replicasets",
-    ("apps", "StatefulSet"): "statefulsets",
-    ("batch", "CronJob"): "cronjobs",
-    ("batch", "Job"): "jobs",
-    ("coordination.k8s.io", "Lease"): "leases",
-    ("discovery.k8s.io", "EndpointSlice"): "endpointslices",
-    ("policy", "PodDisruptionBudget"): "poddisruptionbudgets",
-}
-"""Kinds whose URL is known without asking; all of version v1. Others are looked up in discovery."""
+# --- the server ----------------------------------------------------------------------------------
 
 
 class KubernetesCluster:
@@ -192,7 +156,7 @@ class KubernetesCluster:
         self._options = options
         self._pool = rest.RESTClientObject(configuration).pool_manager
         self._lock = threading.Lock()
-        self._discovered: dict[tuple[str, str], tuple[str, str]] = {}
+        self._resources = Resources(lambda path, what: self._call("GET", path, what=what))
         self._watches: set[Any] = set()
         self.requests = 0
 
@@ -219,8 +183,8 @@ class KubernetesCluster:
 
     def list(self, collection: Collection) -> Listing:
         """Every object of the collection, in pages."""
-        path = self._collection_path(collection)
-        version, _ = self._resource(collection.group, collection.kind)
+        path = self._resources.collection_path(collection)
+        version, _ = self._resources.names(collection.group, collection.kind)
         items: list[Json] = []
         query: dict[str, str] = {"limit": str(self._options.page_size)}
         while True:
@@ -242,7 +206,7 @@ class KubernetesCluster:
     def get(self, key: ObjectKey) -> Json | None:
         """The object, or None where there is none."""
         try:
-            return self._call("GET", self._path(key), what=f"read {key}")
+            return self._call("GET", self._resources.object_path(key), what=f"read {key}")
         except ClusterError as error:
             if error.status == 404:
                 return None
@@ -259,7 +223,8 @@ class KubernetesCluster:
             "timeoutSeconds": str(max(1, int(seconds))),
         }
         what = f"watch {collection}"
-        path = self._collection_path(collection)
+        version, _ = self._resources.names(collection.group, collection.kind)
+        path = self._resources.collection_path(collection)
         response = self._send(
             "GET", path, query, None, what=what, stream=True, read_timeout=seconds + 10
         )
@@ -268,43 +233,26 @@ class KubernetesCluster:
         try:
             if response.status != 200:
                 refuse(what, response.status, response.data, response.headers)
-            yield from self._events(collection, what, response)
+            for event in events(what, response):
+                event.object.update(apiVersion=version, kind=collection.kind)
+                yield event
         finally:
             with self._lock:
                 self._watches.discard(response)
             response.close()
-
-    def _events(self, collection: Collection, what: str, response: Any) -> Iterator[WatchEvent]:
-        version, _ = self._resource(collection.group, collection.kind)
-        for line in _lines(what, response):
-            try:
-                event = json.loads(line)
-                body = event["object"]
-            except (ValueError, KeyError) as error:
-                text = f"{what}: the connection broke within an event"
-                raise ClusterError(text, transient=True) from error
-            if event["type"] == "ERROR":
-                code = body.get("code")
-                raise ClusterError(
-                    f"{what}: {body.get('message', '')}",
-                    status=code,
-                    reason=str(body.get("reason", "")),
-                )
-            body.update(apiVersion=version, kind=collection.kind)
-            yield WatchEvent(event["type"], body)
 
     # --- writing --------------------------------------------------------------------------------
 
     def create(self, body: Json) -> Json:
         """The object as created."""
         key = ObjectKey.of(body, "default")
-        path = self._collection_path(Collection.of(key))
+        path = self._resources.collection_path(Collection.of(key))
         return self._call("POST", path, body=body, what=f"create {key}")
 
     def replace(self, body: Json) -> Json:
         """Replace the object of that name; with a resourceVersion only that version."""
         key = ObjectKey.of(body, "default")
-        return self._call("PUT", self._path(key), body=body, what=f"replace {key}")
+        return self._call("PUT", self._resources.object_path(key), body=body, what=f"replace {key}")
 
     def delete(self, key: ObjectKey, *, uid: str | None = None) -> None:
         """Delete it, only the one with this UID if given; its dependents in the background."""
@@ -312,7 +260,7 @@ class KubernetesCluster:
         body["propagationPolicy"] = "Background"
         if uid is not None:
             body["preconditions"] = {"uid": uid}
-        self._unless_gone("DELETE", self._path(key), body, f"delete {key}")
+        self._unless_gone("DELETE", self._resources.object_path(key), body, f"delete {key}")
 
     def evict(self, key: ObjectKey, *, uid: str | None = None) -> None:
         """Ask for a Pod's eviction (policy/v1)."""
@@ -320,7 +268,9 @@ class KubernetesCluster:
         body: Json = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
         if uid is not None:
             body["deleteOptions"] = {"preconditions": {"uid": uid}}
-        self._unless_gone("POST", f"{self._path(key)}/eviction", body, f"evict {key}")
+        self._unless_gone(
+            "POST", f"{self._resources.object_path(key)}/eviction", body, f"evict {key}"
+        )
 
     def refused(self, rights: Sequence[Right]) -> tuple[Right, ...]:
         """Those that this account does not have; none where the server cannot tell.
@@ -349,7 +299,7 @@ class KubernetesCluster:
     def _is_refused(self, right: Right, rules: Sequence[Json] | None) -> bool:
         if rules is None:
             return False
-        _, plural = self._resource(right.group, right.kind)
+        _, plural = self._resources.names(right.group, right.kind)
         return not allows(rules, right, plural)
 
     def _unless_gone(self, method: str, path: str, body: Json, what: str) -> None:
@@ -435,49 +385,3 @@ class KubernetesCluster:
         if self._configuration.username and basic:
             headers.setdefault("authorization", basic)
         return headers
-
-    # --- URLs -----------------------------------------------------------------------------------
-
-    def _path(self, key: ObjectKey) -> str:
-        return f"{self._collection_path(Collection.of(key))}/{key.name}"
-
-    def _collection_path(self, collection: Collection) -> str:
-        version, plural = self._resource(collection.group, collection.kind)
-        prefix = f"/apis/{version}" if collection.group else f"/api/{version}"
-        if collection.namespace and collection.kind not in CLUSTER_SCOPED:
-            prefix += f"/namespaces/{collection.namespace}"
-        return f"{prefix}/{plural}"
-
-    def _resource(self, group: str, kind: str) -> tuple[str, str]:
-        """(apiVersion, plural) of a kind."""
-        if (group, kind) in _PLURALS:
-            return (f"{group}/v1" if group else "v1"), _PLURALS[group, kind]
-        if (group, kind) not in self._discovered:
-            self._discovered[group, kind] = self._discover(group, kind)
-        return self._discovered[group, kind]
-
-    def _discover(self, group: str, kind: str) -> tuple[str, str]:
-        what = f"look up the kind {kind} of group {group or 'core'}"
-        version = "v1"
-        if group:
-            preferred = self._call("GET", f"/apis/{group}", what=what)["preferredVersion"]
-            version = preferred["groupVersion"]
-        root = f"/apis/{version}" if group else f"/api/{version}"
-        for resource in self._call("GET", root, what=what)["resources"]:
-            if resource["kind"] == kind and "/" not in resource["name"]:
-                return version, resource["name"]
-        raise ClusterError(f"{what}: the cluster does not serve it", status=404)
-
-
-def _lines(what: str, response: Any) -> Iterator[bytes]:
-    """The lines of a watch; a connection that breaks in the middle is a ClusterError."""
-    import urllib3  # noqa: PLC0415
-
-    rest = b""
-    try:
-        for chunk in response.stream(amt=65536, decode_content=True):
-            *lines, rest = (rest + chunk).split(b"\n")
-            yield from filter(None, lines)
-    except (urllib3.exceptions.HTTPError, OSError) as error:
-        text = f"{what}: the connection broke: {cause(error)}"
-        raise ClusterError(text, transient=True) from error

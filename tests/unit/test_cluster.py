@@ -11,7 +11,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import urllib3
 
-from container_update.cluster import KubernetesCluster, connect, connect_vim, pem
+from container_update.certificates import pem
+from container_update.cluster import KubernetesCluster, connect, connect_vim
 from container_update.config import Options
 from container_update.errors import ClusterError
 from container_update.model import Collection, ObjectKey, Right

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from container_update.certificates import pem
 from container_update.change_vnfpkg.change import change_vnfpkg, plan_change
 from container_update.change_vnfpkg.kubernetes import KubernetesSite
 from container_update.change_vnfpkg.request import ChangeRequest
 from container_update.change_vnfpkg.strategy import Order
-from container_update.cluster import pem
 from container_update.errors import ContainerUpdateError
 from container_update.model import Cluster, Json
 from container_update.vnfm import instances, packages

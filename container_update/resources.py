@@ -1,0 +1,77 @@
+"""Where the API server has the objects of a kind: URLs, known or looked up in discovery.
+
+Source: Kubernetes API concepts, "Resource URIs".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from container_update.errors import ClusterError
+from container_update.model import CLUSTER_SCOPED, Collection, Json, ObjectKey
+
+_PLURALS: Mapping[tuple[str, str], str] = {
+    ("", "ConfigMap"): "configmaps",
+    ("", "Event"): "events",
+    ("", "Namespace"): "namespaces",
+    ("", "Pod"): "pods",
+    ("", "Secret"): "secrets",
+    ("", "Service"): "services",
+    ("", "ServiceAccount"): "serviceaccounts",
+    ("apps", "DaemonSet"): "daemonsets",
+    ("apps", "Deployment"): "deployments",
+    ("apps", "ReplicaSet"): "replicasets",
+    ("apps", "StatefulSet"): "statefulsets",
+    ("batch", "CronJob"): "cronjobs",
+    ("batch", "Job"): "jobs",
+    ("coordination.k8s.io", "Lease"): "leases",
+    ("discovery.k8s.io", "EndpointSlice"): "endpointslices",
+    ("policy", "PodDisruptionBudget"): "poddisruptionbudgets",
+}
+"""Kinds whose URL is known without asking; all of version v1."""
+
+
+class Resources:
+    """The kinds of one API server.
+
+    :param ask: gets a path of discovery; its second argument says what for, for messages. What it
+        raises comes out of the methods.
+    """
+
+    def __init__(self, ask: Callable[[str, str], Json]) -> None:
+        self._ask = ask
+        self._discovered: dict[tuple[str, str], tuple[str, str]] = {}
+
+    def object_path(self, key: ObjectKey) -> str:
+        """The path of an object's URL."""
+        return f"{self.collection_path(Collection.of(key))}/{key.name}"
+
+    def collection_path(self, collection: Collection) -> str:
+        """The path of the URL where objects are listed and created."""
+        version, plural = self.names(collection.group, collection.kind)
+        prefix = f"/apis/{version}" if collection.group else f"/api/{version}"
+        if collection.namespace and collection.kind not in CLUSTER_SCOPED:
+            prefix += f"/namespaces/{collection.namespace}"
+        return f"{prefix}/{plural}"
+
+    def names(self, group: str, kind: str) -> tuple[str, str]:
+        """(apiVersion, plural) of a kind.
+
+        :raises ClusterError: with status 404: the cluster does not serve it.
+        """
+        if (group, kind) in _PLURALS:
+            return (f"{group}/v1" if group else "v1"), _PLURALS[group, kind]
+        if (group, kind) not in self._discovered:
+            self._discovered[group, kind] = self._discover(group, kind)
+        return self._discovered[group, kind]
+
+    def _discover(self, group: str, kind: str) -> tuple[str, str]:
+        what = f"look up the kind {kind} of group {group or 'core'}"
+        version = "v1"
+        if group:
+            version = self._ask(f"/apis/{group}", what)["preferredVersion"]["groupVersion"]
+        root = f"/apis/{version}" if group else f"/api/{version}"
+        for resource in self._ask(root, what)["resources"]:
+            if resource["kind"] == kind and "/" not in resource["name"]:
+                return version, resource["name"]
+        raise ClusterError(f"{what}: the cluster does not serve it", status=404)
