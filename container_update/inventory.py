@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from container_update import readiness
 from container_update.model import Json, Manifest, ObjectKey, Vnfc
+from container_update.pod_status import is_deleting, is_finished
 
 Objects = Iterable[Json]
 
@@ -83,7 +83,7 @@ def _workloads_named(name: str, manifests: Sequence[Manifest]) -> list[ObjectKey
 
 
 def _counts(pod: Json) -> bool:
-    return not readiness.is_deleting(pod) and not readiness.is_finished(pod)
+    return not is_deleting(pod) and not is_finished(pod)
 
 
 def _vnfc(vdu_id: str, workload: ObjectKey, pod: Json) -> Vnfc:

@@ -13,6 +13,15 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from container_update.model import Json
+from container_update.pod_status import (
+    container_statuses,
+    is_deleting,
+    is_finished,
+    is_ready,
+    problem,
+    waiting_for,
+    was_started,
+)
 
 
 class State(enum.Enum):
@@ -53,102 +62,12 @@ class Baseline:
     def of(cls, pods: Sequence[Json], containers: Sequence[str] = ()) -> Baseline:
         """The baseline of these pods; with *containers*, of their restart in place."""
         counts = {
-            status["name"]: int(status.get("restartCount", 0)) if _was_started(status) else -1
+            status["name"]: int(status.get("restartCount", 0)) if was_started(status) else -1
             for pod in pods
-            for status in _statuses(pod)
+            for status in container_statuses(pod)
             if status["name"] in containers
         }
         return cls(frozenset(pod["metadata"]["uid"] for pod in pods), counts)
-
-
-# --- pods ---------------------------------------------------------------------------------------
-
-_PROBLEMS = frozenset(
-    {
-        "CrashLoopBackOff",
-        "CreateContainerConfigError",
-        "CreateContainerError",
-        "ErrImageNeverPull",
-        "ErrImagePull",
-        "ImageInspectError",
-        "ImagePullBackOff",
-        "InvalidImageName",
-        "RunContainerError",
-    }
-)
-"""Reasons a container waits for that waiting alone seldom mends."""
-
-
-def _statuses(pod: Mapping[str, Any]) -> list[Json]:
-    status = pod.get("status") or {}
-    return [
-        *(status.get("initContainerStatuses") or ()),
-        *(status.get("containerStatuses") or ()),
-    ]
-
-
-def _was_started(status: Mapping[str, Any]) -> bool:
-    states = (status.get("state") or {}, status.get("lastState") or {})
-    ran = any("running" in state or "terminated" in state for state in states)
-    return ran or bool(status.get("containerID"))
-
-
-def is_ready(pod: Mapping[str, Any]) -> bool:
-    """The pod serves: its Ready condition is true and it is not being deleted."""
-    conditions = (pod.get("status") or {}).get("conditions") or ()
-    ready = any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions)
-    return ready and not is_deleting(pod)
-
-
-def is_deleting(pod: Mapping[str, Any]) -> bool:
-    """The pod's deletion was asked for."""
-    return bool(pod["metadata"].get("deletionTimestamp"))
-
-
-def is_finished(pod: Mapping[str, Any]) -> bool:
-    """The pod ran to its end or was evicted: its controller counts it no more."""
-    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
-
-
-def problem(pod: Mapping[str, Any], restarts: Mapping[str, int] | None = None) -> str | None:
-    """What keeps a pod from working, naming pod, container and reason; None where nothing does.
-
-    :param restarts: the restart counts that are no sign of a crash (of a restart in place).
-    """
-    for status in _statuses(pod):
-        if status.get("ready"):
-            continue
-        waiting = (status.get("state") or {}).get("waiting") or {}
-        where = f"pod {pod['metadata']['name']}, container {status['name']}"
-        if waiting.get("reason") in _PROBLEMS:
-            text = ": ".join(filter(None, (waiting["reason"], waiting.get("message"))))
-            return f"{where}: {text}"
-        ended = (status.get("state") or {}).get("terminated") or (
-            (status.get("lastState") or {}).get("terminated") or {}
-        )
-        expected = (restarts or {}).get(status["name"], -1) + 1
-        if ended.get("exitCode") and int(status.get("restartCount", 0)) > expected:
-            return f"{where}: CrashLoopBackOff: ended with exit code {ended['exitCode']}"
-    return None
-
-
-def _waiting_for(pods: Sequence[Json], restarts: Mapping[str, int] | None = None) -> str:
-    """The first pod that is not ready, with the reason it gives."""
-    for pod in pods:
-        if is_ready(pod):
-            continue
-        name = pod["metadata"]["name"]
-        if is_deleting(pod):
-            return f"pod {name} is still being deleted"
-        found = problem(pod, restarts)
-        if found:
-            return found
-        for condition in (pod.get("status") or {}).get("conditions") or ():
-            if condition.get("status") == "False" and condition.get("message"):
-                return f"pod {name} is not Ready: {condition['message']}"
-        phase = (pod.get("status") or {}).get("phase", "Pending")
-        return f"pod {name} is not Ready (phase {phase})"
-    return ""
 
 
 def _progressing(count: str, new: Sequence[Json], pods: Sequence[Json]) -> Readiness:
@@ -156,7 +75,7 @@ def _progressing(count: str, new: Sequence[Json], pods: Sequence[Json]) -> Readi
     problems = [problem(pod) for pod in new if not is_deleting(pod)]
     if problems and all(problems):
         return Readiness(State.FAILING, f"{count}: {problems[0]}")
-    waiting = _waiting_for(new) or _waiting_for(pods)
+    waiting = waiting_for(new) or waiting_for(pods)
     return Readiness(State.PROGRESSING, f"{count}: {waiting}" if waiting else count)
 
 
@@ -371,7 +290,9 @@ def pod_restarted(live: Json, baseline: Baseline) -> Readiness:
     phase = (live.get("status") or {}).get("phase")
     if is_deleting(live) or phase == "Failed":
         return Readiness(State.FAILED, f"pod {live['metadata']['name']} is gone or has failed")
-    counts = {status["name"]: int(status.get("restartCount", 0)) for status in _statuses(live)}
+    counts = {
+        status["name"]: int(status.get("restartCount", 0)) for status in container_statuses(live)
+    }
     waiting = [name for name, old in baseline.restarts.items() if counts.get(name, 0) <= old]
     trouble = problem(live, baseline.restarts)
     if trouble:
@@ -380,7 +301,7 @@ def pod_restarted(live: Json, baseline: Baseline) -> Readiness:
         return Readiness(State.PROGRESSING, f"container {waiting[0]} has not restarted yet")
     if phase == "Succeeded" or is_ready(live):
         return DONE
-    return Readiness(State.PROGRESSING, _waiting_for([live], baseline.restarts))
+    return Readiness(State.PROGRESSING, waiting_for([live], baseline.restarts))
 
 
 def pod_recreated(live: Json | None, baseline: Baseline) -> Readiness:
@@ -398,4 +319,4 @@ def pod_recreated(live: Json | None, baseline: Baseline) -> Readiness:
     trouble = problem(live)
     if trouble:
         return Readiness(State.FAILING, trouble)
-    return Readiness(State.PROGRESSING, _waiting_for([live]))
+    return Readiness(State.PROGRESSING, waiting_for([live]))

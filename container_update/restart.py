@@ -19,6 +19,7 @@ from container_update.model import (
     ObjectKey,
     Step,
 )
+from container_update.pod_status import is_finished
 from container_update.readiness import DONE, Baseline, Readiness, State
 from container_update.waiting import NotReadyError, Waiter
 
@@ -193,7 +194,7 @@ class Restarter:
 
     def evict_one_by_one(self, key: ObjectKey, old: Sequence[Json], deadline: float) -> None:
         """Evict these pods in turn, each replacement Ready before the next goes."""
-        waiting = [pod for pod in old if not readiness.is_finished(pod)]
+        waiting = [pod for pod in old if not is_finished(pod)]
         waiting.sort(key=_ordinal, reverse=True)
         gone = Baseline.of(old)
         while waiting:

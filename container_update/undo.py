@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from container_update import diff, edits, readiness, threads
 from container_update.errors import ClusterError
 from container_update.model import Action, Json, ObjectKey, Step, StepResult, StepState
+from container_update.pod_status import is_deleting, is_ready
 from container_update.readiness import Baseline, Readiness
 from container_update.restart import ChangedByAnotherError, Restarter
 from container_update.waiting import AbortedError, NotReadyError
@@ -153,7 +154,7 @@ class Undo:
         keeps but was started during the update: it may have the update's configuration."""
         for pod in since:
             # a StatefulSet's controller waits for a broken pod for ever ("forced rollback")
-            if step.key.kind == "StatefulSet" and not readiness.is_ready(pod):
+            if step.key.kind == "StatefulSet" and not is_ready(pod):
                 self.restarter.cluster.delete(ObjectKey.of(pod), uid=pod["metadata"]["uid"])
         judge = readiness.CONTROLLERS[step.key.kind]
 
@@ -170,7 +171,7 @@ class Undo:
         live = self.restarter.cluster.get(step.key)
         old_uid = before["metadata"]["uid"]
         is_old = live is not None and live["metadata"]["uid"] == old_uid
-        if live is not None and is_old and not readiness.is_deleting(live):
+        if live is not None and is_old and not is_deleting(live):
             return self._restarted_pod(step, live, deadline)
         if live is None:
             live = before  # only its UID counts, which is gone
@@ -188,7 +189,7 @@ class Undo:
         self.restarter.waiter.informer.observe(written)
 
         def judge(pod: Json) -> Readiness:
-            if _container_ids(pod, step.images) == started and readiness.is_ready(pod):
+            if _container_ids(pod, step.images) == started and is_ready(pod):
                 return readiness.DONE  # the kubelet had not begun
             return readiness.pod_restarted(pod, baseline)
 

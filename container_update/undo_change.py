@@ -10,9 +10,10 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from container_update import edits, readiness, threads
+from container_update import edits, threads
 from container_update.model import Action, Json, Stage, Step, StepResult, StepState
 from container_update.objects import Objects
+from container_update.pod_status import is_deleting
 from container_update.undo import Undo, Undone
 from container_update.waiting import AbortedError
 
@@ -89,7 +90,7 @@ class ChangeUndo(Undo):
         objects = Objects(self.restarter)
         uid = step.before["metadata"]["uid"]
         live = self.restarter.cluster.get(step.key)
-        if live is not None and readiness.is_deleting(live) and step.key.is_workload:
+        if live is not None and is_deleting(live) and step.key.is_workload:
             self.restarter.until_gone(step.key, uid, deadline)
             live = None
         if live is not None and live["metadata"]["uid"] == uid:

@@ -13,12 +13,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from container_update import aliases, edits, inventory, readiness, whole
+from container_update import aliases, edits, inventory, whole
 from container_update.change_vnfpkg import selectors
 from container_update.change_vnfpkg.planning import Planning, what_differs
 from container_update.errors import PlanError
 from container_update.model import Action, Json, Manifest, ObjectKey, Reason, Step
 from container_update.plan import ConfigUse
+from container_update.pod_status import is_deleting, is_finished
 from container_update.readiness import selects
 
 _NAME_LENGTH, _RELEASE_LENGTH = 63, 5
@@ -272,8 +273,8 @@ class BlueGreenPlanning(Planning):
             if other.kind == "Pod"
             and other.namespace == key.namespace
             and selects(selector, pod)
-            and not readiness.is_finished(pod)
-            and not readiness.is_deleting(pod)
+            and not is_finished(pod)
+            and not is_deleting(pod)
         }
         if len(hashes) > 1 or "" in hashes:
             raise PlanError(

@@ -13,7 +13,7 @@ from container_update.config import Options
 from container_update.instantiate import instantiate
 from container_update.inventory import owned_pods
 from container_update.model import Collection, Json, ObjectKey, Outcome, Plan, UpdateRequest
-from container_update.readiness import is_deleting, is_finished
+from container_update.pod_status import is_deleting, is_finished
 from container_update.update import plan_update, update
 
 INSTANCE = "5d1b2a6c-0f0e-4c59-9f0f-6f2f6f1f0001"

@@ -11,6 +11,7 @@ import pytest
 
 from container_update import readiness
 from container_update.model import Json
+from container_update.pod_status import is_finished, is_ready, problem
 from container_update.readiness import Baseline, State
 from tests.unit.build import container, pod
 
@@ -546,7 +547,7 @@ def test_a_workload_is_complete_when(live: Json, pods: list[Json], expected: Ver
     ],
 )  # fmt: skip
 def test_a_pod_is_ready(body: Json, ready: bool) -> None:
-    assert readiness.is_ready(body) is ready
+    assert is_ready(body) is ready
 
 
 @pytest.mark.parametrize(
@@ -554,8 +555,8 @@ def test_a_pod_is_ready(body: Json, ready: bool) -> None:
     [("Pending", False), ("Running", False), ("Succeeded", True), ("Failed", True)],
 )
 def test_a_pod_has_finished_by_its_phase(phase: str, finished: bool) -> None:
-    assert readiness.is_finished(pod("p", phase=phase)) is finished
-    assert not readiness.is_finished({"metadata": {"name": "p"}})
+    assert is_finished(pod("p", phase=phase)) is finished
+    assert not is_finished({"metadata": {"name": "p"}})
 
 
 CRASHED = {"exitCode": 1}
@@ -623,7 +624,7 @@ def test_a_pods_trouble_is_named(
 ) -> None:
     body = pod("p", ready=False, containers=containers)
     expected = None if found is None else f"pod p, container a: {found}"
-    assert readiness.problem(body, restarts) == expected
+    assert problem(body, restarts) == expected
 
 
 @pytest.mark.parametrize(
@@ -635,14 +636,14 @@ def test_a_pods_trouble_is_named(
     ],
 )  # fmt: skip
 def test_a_reason_that_waiting_does_not_mend_is_trouble(reason: str) -> None:
-    assert readiness.problem(bad("p", reason)) == f"pod p, container a: {reason}"
+    assert problem(bad("p", reason)) == f"pod p, container a: {reason}"
 
 
 def test_an_init_containers_trouble_comes_first() -> None:
     init = [container("ok", ready=True), container("i", waiting={"reason": "ErrImagePull"})]
     later = [container("a", waiting={"reason": "CrashLoopBackOff"})]
     body = pod("p", ready=False, containers=later, status={"initContainerStatuses": init})
-    assert readiness.problem(body) == "pod p, container i: ErrImagePull"
+    assert problem(body) == "pod p, container i: ErrImagePull"
 
 
 # --- a Pod of its own ---------------------------------------------------------------------------

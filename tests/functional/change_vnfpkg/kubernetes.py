@@ -24,7 +24,7 @@ from container_update.errors import ContainerUpdateError
 from container_update.instantiate import instantiate
 from container_update.lock import Holder, utc_now
 from container_update.model import Collection, Json, ObjectKey, Outcome, Plan
-from container_update.readiness import is_deleting, is_finished
+from container_update.pod_status import is_deleting, is_finished
 from container_update.recovery import Instance
 from container_update.retry import RetryingCluster
 from tests.functional.change_vnfpkg.dying import Died, Dying

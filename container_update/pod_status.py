@@ -1,0 +1,100 @@
+"""What a pod's status says: whether it serves, and what keeps it from that. Pure.
+
+Source: Pod and ContainerStatus in the Kubernetes API reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from container_update.model import Json
+
+_PROBLEMS = frozenset(
+    {
+        "CrashLoopBackOff",
+        "CreateContainerConfigError",
+        "CreateContainerError",
+        "ErrImageNeverPull",
+        "ErrImagePull",
+        "ImageInspectError",
+        "ImagePullBackOff",
+        "InvalidImageName",
+        "RunContainerError",
+    }
+)
+"""Reasons a container waits for that waiting alone seldom mends."""
+
+
+def container_statuses(pod: Mapping[str, Any]) -> list[Json]:
+    """The statuses of init containers, then of containers."""
+    status = pod.get("status") or {}
+    return [
+        *(status.get("initContainerStatuses") or ()),
+        *(status.get("containerStatuses") or ()),
+    ]
+
+
+def was_started(status: Mapping[str, Any]) -> bool:
+    """Whether a container ever ran."""
+    states = (status.get("state") or {}, status.get("lastState") or {})
+    ran = any("running" in state or "terminated" in state for state in states)
+    return ran or bool(status.get("containerID"))
+
+
+def is_ready(pod: Mapping[str, Any]) -> bool:
+    """The pod serves: its Ready condition is true and it is not being deleted."""
+    conditions = (pod.get("status") or {}).get("conditions") or ()
+    ready = any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions)
+    return ready and not is_deleting(pod)
+
+
+def is_deleting(pod: Mapping[str, Any]) -> bool:
+    """The pod's deletion was asked for."""
+    return bool(pod["metadata"].get("deletionTimestamp"))
+
+
+def is_finished(pod: Mapping[str, Any]) -> bool:
+    """The pod ran to its end or was evicted: its controller counts it no more."""
+    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+
+
+def problem(pod: Mapping[str, Any], restarts: Mapping[str, int] | None = None) -> str | None:
+    """What keeps a pod from working, naming pod, container and reason; None where nothing does.
+
+    :param restarts: the restart counts that are no sign of a crash (of a restart in place).
+    """
+    for status in container_statuses(pod):
+        if status.get("ready"):
+            continue
+        waiting = (status.get("state") or {}).get("waiting") or {}
+        where = f"pod {pod['metadata']['name']}, container {status['name']}"
+        if waiting.get("reason") in _PROBLEMS:
+            text = ": ".join(filter(None, (waiting["reason"], waiting.get("message"))))
+            return f"{where}: {text}"
+        ended = (status.get("state") or {}).get("terminated") or (
+            (status.get("lastState") or {}).get("terminated") or {}
+        )
+        expected = (restarts or {}).get(status["name"], -1) + 1
+        if ended.get("exitCode") and int(status.get("restartCount", 0)) > expected:
+            return f"{where}: CrashLoopBackOff: ended with exit code {ended['exitCode']}"
+    return None
+
+
+def waiting_for(pods: Sequence[Json], restarts: Mapping[str, int] | None = None) -> str:
+    """The first pod that is not ready, with the reason it gives."""
+    for pod in pods:
+        if is_ready(pod):
+            continue
+        name = pod["metadata"]["name"]
+        if is_deleting(pod):
+            return f"pod {name} is still being deleted"
+        found = problem(pod, restarts)
+        if found:
+            return found
+        for condition in (pod.get("status") or {}).get("conditions") or ():
+            if condition.get("status") == "False" and condition.get("message"):
+                return f"pod {name} is not Ready: {condition['message']}"
+        phase = (pod.get("status") or {}).get("phase", "Pending")
+        return f"pod {name} is not Ready (phase {phase})"
+    return ""
