@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from container_update.emulator import clock, selectors
 from container_update.emulator.api_errors import ApiError
+from container_update.emulator.registry import Registry
 from container_update.model import Json
-
-if TYPE_CHECKING:
-    from container_update.emulator.registry import Registry
 
 
 def evict(

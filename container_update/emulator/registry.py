@@ -13,7 +13,7 @@ from collections import deque
 from collections.abc import Callable
 from datetime import timedelta
 
-from container_update.emulator import api_errors, clock, eviction, names, rules
+from container_update.emulator import api_errors, clock, names, rules
 from container_update.emulator.api_errors import ApiError
 from container_update.emulator.resources import Catalogue, Resource, of_definition
 from container_update.model import Json
@@ -168,13 +168,6 @@ class Registry:
             self._remove(kind, new)
             return new
         return self._commit("MODIFIED", kind, new, old)
-
-    def evict(self, namespace: str, name: str, body: Json, *, dry_run: bool = False) -> Json:
-        """Delete a pod if its disruption budget allows it, else 429; *body* is the Eviction.
-
-        :returns: the Status of the success.
-        """
-        return eviction.evict(self, namespace, name, body, dry_run=dry_run)
 
     # --- checks ---------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from container_update.emulator import api_errors, listing, patching, scale
 from container_update.emulator.api_errors import ApiError
+from container_update.emulator.eviction import evict
 from container_update.emulator.negotiation import flag
 from container_update.emulator.paths import Target
 from container_update.emulator.registry import Registry, is_finished
@@ -39,7 +40,7 @@ def create(registry: Registry, request: WriteRequest) -> tuple[int, Json]:
     target, body = request.target, _object_in(request)
     key, space = target.resource.key, target.space
     if target.subresource == "eviction":
-        return 201, registry.evict(space, target.name, body, dry_run=request.dry_run)
+        return 201, evict(registry, space, target.name, body, dry_run=request.dry_run)
     if target.subresource == "binding":
         node = (body.get("target") or {}).get("name", "")
         bound = {"spec": {"nodeName": node}}

@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
 from container_update.emulator import controllers
+from container_update.emulator.eviction import evict
 from container_update.emulator.kubelet import Behaviour
 from container_update.emulator.registry import Registry
 from container_update.model import Json
@@ -76,7 +77,7 @@ class Stage:
     def evict(self, pod: Json) -> Json:
         """Ask for the pod's eviction."""
         metadata = pod["metadata"]
-        return self.registry.evict(metadata["namespace"], metadata["name"], {})
+        return evict(self.registry, metadata["namespace"], metadata["name"], {})
 
     async def until(self, condition: Callable[[], Any], what: str = "") -> None:
         """Wait until *condition* holds; fail when it does not come in time."""

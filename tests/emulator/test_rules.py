@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from container_update.emulator import ApiError, Registry
+from container_update.emulator.eviction import evict
 from container_update.emulator.rules import shape
 
 
@@ -470,11 +471,11 @@ def test_an_eviction_asks_the_disruption_budget(
         "poddisruptionbudgets", "n", "b", {"status": budget_status}, subresource="status"
     )
     if code == 201:
-        assert registry.evict("n", "x", {})["status"] == "Success"
+        assert evict(registry, "n", "x", {})["status"] == "Success"
         assert registry.get("pods", "n", "x") is None
         return
     with pytest.raises(ApiError) as caught:
-        registry.evict("n", "x", {})
+        evict(registry, "n", "x", {})
     assert caught.value.code == code
     assert caught.value.details
     assert cause in caught.value.details["causes"][0]["message"]
@@ -488,5 +489,5 @@ def test_two_budgets_for_one_pod_are_an_error(registry: Registry) -> None:
     for name in ("b", "c"):
         registry.create("poddisruptionbudgets", "n", BUDGET | {"metadata": {"name": name}})
     with pytest.raises(ApiError, match="more than one PodDisruptionBudget") as caught:
-        registry.evict("n", "x", {})
+        evict(registry, "n", "x", {})
     assert caught.value.code == 500
