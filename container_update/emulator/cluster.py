@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import os
 import secrets
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
 import yaml
 
-from container_update.emulator import certificates, controllers
+from container_update.emulator import certificates, controllers, private_file
 from container_update.emulator.kubelet import Behaviour
+from container_update.emulator.loop_thread import LoopThread
 from container_update.emulator.registry import Registry
 from container_update.emulator.server import Middleware, RequestRecord, Server
 from container_update.emulator.watches import Watches
@@ -23,11 +22,9 @@ Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
 FIRST_NAMESPACES = ("default", "kube-system")
-PATIENCE_SECONDS = 30.0
-"""How long a call into the cluster's thread may take before something is badly wrong."""
 
 
-class EmbeddedCluster:
+class EmbeddedCluster(LoopThread):
     """A Kubernetes API server on loopback, with controllers and nodes that act like real ones.
 
     Use it as a context manager, or :meth:`start` and :meth:`stop` it. It begins empty but for the
@@ -49,6 +46,7 @@ class EmbeddedCluster:
         behaviour: Behaviour | None = None,
         history: int = 10_000,
     ) -> None:
+        super().__init__("embedded-cluster")
         self.port = port
         self.token = token or secrets.token_urlsafe(24)
         self.behaviour = behaviour or Behaviour()
@@ -57,56 +55,15 @@ class EmbeddedCluster:
         self._registry = Registry()
         self._watches = Watches(self._registry, history)
         self._server = Server(self._registry, self._watches, self.token)
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._run, name="embedded-cluster", daemon=True)
-        self._ready = threading.Event()
-        self._failure: BaseException | None = None
-        self._end: asyncio.Event | None = None
 
-    # --- life -----------------------------------------------------------------------------------
-
-    def start(self) -> EmbeddedCluster:
-        """Start it; returns when it answers. OSError where the port is taken."""
-        self._thread.start()
-        self._ready.wait()
-        if self._failure:
-            self._thread.join()
-            raise self._failure
-        return self
-
-    def stop(self) -> None:
-        """Stop it and end its thread; nothing happens where it has stopped."""
-        if self._thread.is_alive() and self._end:
-            self._loop.call_soon_threadsafe(self._end.set)
-            self._thread.join()
-
-    def __enter__(self) -> EmbeddedCluster:
-        return self.start()
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    def _run(self) -> None:
-        try:
-            asyncio.set_event_loop(self._loop)
-            self._loop.run_until_complete(self._live())
-        finally:
-            self._loop.close()
-
-    async def _live(self) -> None:
-        self._end = asyncio.Event()
-        try:
-            self.port = await self._server.start(self.port, self._certificates.context)
-        except OSError as error:
-            self._failure = error
-            self._ready.set()
-            return
+    async def _open(self) -> None:
+        self.port = await self._server.start(self.port, self._certificates.context)
         for name in FIRST_NAMESPACES:
             self._registry.create("namespaces", "", {"metadata": {"name": name}})
-        running = controllers.start(self._registry, self._loop, self.behaviour, self._nodes)
-        self._ready.set()
-        await self._end.wait()
-        running.stop()
+        self._running = controllers.start(self._registry, self._loop, self.behaviour, self._nodes)
+
+    async def _close(self) -> None:
+        self._running.stop()
         await self._server.stop()
 
     # --- how to reach it ------------------------------------------------------------------------
@@ -140,12 +97,7 @@ class EmbeddedCluster:
 
     def write_kubeconfig(self, path: str | os.PathLike[str]) -> Path:
         """Write the kubeconfig, readable by its owner only; the path."""
-        target = Path(path)
-        descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            os.fchmod(descriptor, 0o600)
-            file.write(self.kubeconfig())
-        return target
+        return private_file.write(path, self.kubeconfig())
 
     # --- looking inside -------------------------------------------------------------------------
 
@@ -174,12 +126,7 @@ class EmbeddedCluster:
 
         The only way to look into the registry or to write past the HTTP side.
         """
-
-        async def run() -> Result:
-            return function(self._registry, *args, **kwargs)
-
-        waiting = asyncio.run_coroutine_threadsafe(run(), self._loop)
-        return waiting.result(PATIENCE_SECONDS)
+        return self._on_the_loop(lambda: function(self._registry, *args, **kwargs))
 
     def end_watches(self) -> None:
         """End every open watch, as a server does that restarts."""

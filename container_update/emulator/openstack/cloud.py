@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 import yaml
 
+from container_update.emulator import private_file
+from container_update.emulator.loop_thread import LoopThread
 from container_update.emulator.openstack import keystone
 from container_update.emulator.openstack.heat import Heat
 from container_update.emulator.openstack.keystone import Keystone
@@ -22,11 +23,9 @@ Result = TypeVar("Result")
 
 CLOUD = "embedded"
 """What the cloud is called in its clouds.yaml."""
-PATIENCE_SECONDS = 30.0
-"""How long a call into the cloud's thread may take before something is badly wrong."""
 
 
-class EmbeddedOpenStack:
+class EmbeddedOpenStack(LoopThread):
     """An OpenStack cloud on loopback with one user, one project and no stacks.
 
     Use it as a context manager, or :meth:`start` and :meth:`stop` it.
@@ -36,57 +35,17 @@ class EmbeddedOpenStack:
     """
 
     def __init__(self, *, port: int = 0, troubles: Troubles | None = None) -> None:
+        super().__init__("embedded-openstack")
         self.port = port
         self.troubles = troubles or Troubles()
         self.keystone = Keystone(self._urls)
         self.heat = Heat(self.troubles, lambda: self._urls()["orchestration"])
         self._server = Server(self.keystone, self.heat)
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._run, name="embedded-openstack", daemon=True)
-        self._ready = threading.Event()
-        self._failure: BaseException | None = None
-        self._end: asyncio.Event | None = None
 
-    # --- life -----------------------------------------------------------------------------------
+    async def _open(self) -> None:
+        self.port = await self._server.start(self.port)
 
-    def start(self) -> EmbeddedOpenStack:
-        """Start it; returns when it answers. OSError where the port is taken."""
-        self._thread.start()
-        self._ready.wait()
-        if self._failure:
-            self._thread.join()
-            raise self._failure
-        return self
-
-    def stop(self) -> None:
-        """Stop it and end its thread; nothing happens where it has stopped."""
-        if self._thread.is_alive() and self._end:
-            self._loop.call_soon_threadsafe(self._end.set)
-            self._thread.join()
-
-    def __enter__(self) -> EmbeddedOpenStack:
-        return self.start()
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    def _run(self) -> None:
-        try:
-            asyncio.set_event_loop(self._loop)
-            self._loop.run_until_complete(self._live())
-        finally:
-            self._loop.close()
-
-    async def _live(self) -> None:
-        self._end = asyncio.Event()
-        try:
-            self.port = await self._server.start(self.port)
-        except OSError as error:
-            self._failure = error
-            self._ready.set()
-            return
-        self._ready.set()
-        await self._end.wait()
+    async def _close(self) -> None:
         running = [stack.task for stack in self.heat.stacks if stack.task and not stack.task.done()]
         for task in running:
             task.cancel()
@@ -124,12 +83,7 @@ class EmbeddedOpenStack:
 
     def write_clouds_yaml(self, path: str | os.PathLike[str]) -> Path:
         """Write the clouds.yaml, readable by its owner only; the path."""
-        target = Path(path)
-        descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            os.fchmod(descriptor, 0o600)
-            file.write(self.clouds_yaml())
-        return target
+        return private_file.write(path, self.clouds_yaml())
 
     # --- looking inside -------------------------------------------------------------------------
 
@@ -145,12 +99,7 @@ class EmbeddedOpenStack:
 
     def call(self, function: Callable[[Heat], Result]) -> Result:
         """Run ``function(heat)`` on the cloud's own thread and return its result."""
-
-        async def run() -> Result:
-            return function(self.heat)
-
-        waiting = asyncio.run_coroutine_threadsafe(run(), self._loop)
-        return waiting.result(PATIENCE_SECONDS)
+        return self._on_the_loop(lambda: function(self.heat))
 
     def release(self) -> None:
         """Let the resources that are stuck go on."""
