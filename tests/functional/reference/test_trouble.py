@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from tests.functional.gate import Gate, running
 from tests.functional.manifests import ENV, config_map, workload
 from tests.functional.matrix import TROUBLE
 from tests.functional.promise import Checker, Expected, Look
+from tests.functional.reference.holds import assert_is
 from tests.functional.reference_update import (
     NEW,
     NEW_FILES,
@@ -30,30 +31,6 @@ from tests.functional.reference_update import (
 )
 
 pytestmark = pytest.mark.skipif(bool(REAL), reason="looks into the embedded cluster")
-
-
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    with Lab.running(tmp_path_factory.mktemp("lab")) as running_lab:
-        yield running_lab
-
-
-@pytest.fixture
-def namespace(lab: Lab) -> Iterator[str]:
-    """Where the reference CNF runs."""
-    name = lab.deploy(OLD_FILES)
-    yield name
-    lab.remove(name)
-
-
-@pytest.fixture
-def checker(lab: Lab, namespace: str) -> Checker:
-    return Checker(lab.embedded, namespace)
-
-
-def assert_is(checker: Checker, expected: Expected) -> None:
-    assert checker.differences(expected, as_before=expected is OLD) == []
-    assert checker.left_over() == []
 
 
 def meanwhile(lab: Lab, change: Callable[[Registry], object]) -> Effect:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import re
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -25,7 +24,8 @@ from tests.functional.cnf import INSTANCE
 from tests.functional.conftest import REAL
 from tests.functional.gate import Gate, running
 from tests.functional.manifests import config_map
-from tests.functional.promise import Checker, Expected, Look
+from tests.functional.promise import Checker, Look
+from tests.functional.reference.holds import assert_is
 from tests.functional.reference_update import (
     BAD_FILES,
     NEW,
@@ -40,30 +40,6 @@ from tests.functional.reference_update import (
 pytestmark = pytest.mark.skipif(bool(REAL), reason="looks into the embedded cluster")
 
 LOCK = name_of(INSTANCE)
-
-
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
-    with Lab.running(tmp_path_factory.mktemp("lab")) as running_lab:
-        yield running_lab
-
-
-@pytest.fixture
-def namespace(lab: Lab) -> Iterator[str]:
-    """Where the reference CNF runs."""
-    name = lab.deploy(OLD_FILES)
-    yield name
-    lab.remove(name)
-
-
-@pytest.fixture
-def checker(lab: Lab, namespace: str) -> Checker:
-    return Checker(lab.embedded, namespace)
-
-
-def assert_is(checker: Checker, expected: Expected) -> None:
-    assert checker.differences(expected, as_before=expected is OLD) == []
-    assert checker.left_over() == []
 
 
 def write_lease(lab: Lab, namespace: str, **spec: Any) -> None:

@@ -1,0 +1,29 @@
+"""The reference CNF in an embedded cluster of its own, to look into and to disturb."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.functional.promise import Checker
+from tests.functional.reference_update import OLD_FILES, Lab
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    with Lab.running(tmp_path_factory.mktemp("lab")) as running_lab:
+        yield running_lab
+
+
+@pytest.fixture
+def namespace(lab: Lab) -> Iterator[str]:
+    """Where the reference CNF runs."""
+    name = lab.deploy(OLD_FILES)
+    yield name
+    lab.remove(name)
+
+
+@pytest.fixture
+def checker(lab: Lab, namespace: str) -> Checker:
+    return Checker(lab.embedded, namespace)
