@@ -26,7 +26,7 @@ _SYMBOLS = {
     Action.DELETE: "-",
 }
 _RESTART = "↻"
-NOTHING_TO_DO = "Nothing to do: the cluster is as the new package says."
+NOTHING_TO_DO = "Nothing to do: what runs is as the new package says."
 _SECTIONS = {
     Stage.OBJECTS: "Other objects",
     Stage.WORKLOADS: "Restarts",

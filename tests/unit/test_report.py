@@ -73,7 +73,7 @@ def test_a_plan_reads_from_configuration_to_restarts_to_what_is_left_alone() -> 
 def test_a_plan_with_nothing_to_do_says_so_with_its_notes() -> None:
     plan = Plan("ns", None, (), notes=(Note(CM, "left alone"),))
     assert report.plan_text(plan).splitlines() == [
-        "Nothing to do: the cluster is as the new package says.",
+        "Nothing to do: what runs is as the new package says.",
         "Note:",
         "    ConfigMap ns/cm: left alone",
     ]
@@ -126,7 +126,7 @@ def test_an_outcome_that_failed_has_no_sum(state: StepState) -> None:
 
 def test_an_outcome_of_nothing_says_so() -> None:
     assert report.outcome_text(outcome()) == (
-        "Nothing to do: the cluster is as the new package says."
+        "Nothing to do: what runs is as the new package says."
     )
 
 
