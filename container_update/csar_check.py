@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from container_update import archive, csar
-from container_update.csar_rules import files, objects, vnfd
+from container_update.csar_rules import files, objects, templates, vnfd
 from container_update.csar_rules.finding import Finding, Severity
 from container_update.csar_rules.subject import Subject
 
@@ -20,6 +20,7 @@ RULES: tuple[Callable[[Subject], Iterable[Finding]], ...] = (
     files.unlisted_files,
     vnfd.unreadable_vnfd,
     vnfd.vdus,
+    templates.templates,
     vnfd.interfaces,
     vnfd.driver_files,
     vnfd.keys_that_v1_expects,

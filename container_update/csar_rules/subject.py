@@ -58,6 +58,11 @@ class Subject:
         """The manifests that run containers."""
         return tuple(manifest for manifest in self.manifests if manifest.key.is_workload)
 
+    @property
+    def has_templates(self) -> bool:
+        """It is a package of virtual machines: HEAT templates say what runs."""
+        return any("BaseHOT" in name.split("/")[:-1] for name in self.names)
+
     def script_path(self, script: InterfaceScript) -> tuple[str, str] | None:
         """The API that a script is for and its path in the package: v1 counts from the root of the
         package, v2 from the folder of the VNFD. None where there is no such file."""

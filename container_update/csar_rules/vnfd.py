@@ -34,6 +34,8 @@ def unreadable_vnfd(subject: Subject) -> Iterator[Finding]:
 
 def vdus(subject: Subject) -> Iterator[Finding]:
     """A VDU is tied to its workload by name, and to nothing else."""
+    if subject.has_templates:
+        return
     by_name: dict[str, list[Manifest]] = {}
     for manifest in subject.workloads:
         by_name.setdefault(manifest.key.name, []).append(manifest)
@@ -70,7 +72,7 @@ def vdus(subject: Subject) -> Iterator[Finding]:
 def interfaces(subject: Subject) -> Iterator[Finding]:
     """The operations that a VNFD maps to us, and the file of each."""
     mapped = {script.operation for _, script in subject.scripts}
-    if subject.flavours and OPERATION not in mapped:
+    if subject.flavours and OPERATION not in mapped and not subject.has_templates:
         yield Finding.warning(
             subject.flavours[0].path,
             f"Vnflcm maps nothing to {OPERATION}: a modification does not reach the cluster",

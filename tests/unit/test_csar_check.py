@@ -322,3 +322,44 @@ def test_errors_come_first_and_say_what_to_do(package: Path) -> None:
     assert severities == sorted(severities)
     assert len(set(severities)) == 3
     assert all(finding.advice for finding in found)
+
+
+STACK = SAMPLE.parents[2] / "06-openstack-blue-green" / "before"
+
+
+@pytest.fixture
+def virtual_machines(tmp_path: Path) -> Path:
+    """A package whose VNF is a Heat stack: nothing to complain of."""
+    return Path(shutil.copytree(STACK, tmp_path / "stack"))
+
+
+def test_a_package_of_virtual_machines_needs_no_manifests(virtual_machines: Path) -> None:
+    assert check(str(virtual_machines)) == ()
+
+
+TEMPLATES = "BaseHOT/simple"
+STACK_FLAWS = {
+    "VDU2 has no OS::Nova::Server in the templates of flavour simple": both(
+        replace(FLAVOUR, "name: front\n", "name: back\n"), replace(FLAVOUR, "VDU1:", "VDU2:")
+    ),
+    "the server VDU1_group.*.VDU9 belongs to no VDU": replace(
+        f"{TEMPLATES}/nested/front.yaml",
+        "resources:\n",
+        "resources:\n  VDU9: {type: OS::Nova::Server}\n",
+    ),
+    "expected one folder BaseHOT/simple/ with the flavour's HEAT templates": (
+        lambda folder: (folder / TEMPLATES).rename(folder / "BaseHOT" / "other")
+    ),
+    "expected heat_template_version and resources": replace(
+        f"{TEMPLATES}/top.yaml", "heat_template_version:", "version:"
+    ),
+}
+
+
+@pytest.mark.parametrize(("message", "flaw"), STACK_FLAWS.items(), ids=STACK_FLAWS.keys())
+def test_a_flaw_of_the_templates_is_found(
+    message: str, flaw: Change, virtual_machines: Path
+) -> None:
+    flaw(virtual_machines)
+    write_metadata(virtual_machines)
+    assert [finding for finding in check(str(virtual_machines)) if message in finding.message]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from container_update import csar, csar_build, manifests, sol004
+from container_update import csar, csar_build, csar_check, manifests, sol004
 from container_update.references import uses
 from container_update.workload import pod_spec
 
@@ -44,6 +44,22 @@ WORKLOADS = {
 }
 SECOND = {"v1": "2", "v2": "3"}
 APPS = {"Deployment": "webserver", "ReplicaSet": "webserver", "DaemonSet": "nginx"}
+
+
+ALL = sorted(
+    str(found.parents[1].relative_to(GUIDE.parent))
+    for found in GUIDE.parent.glob("*/**/TOSCA.meta")
+)
+
+
+def test_there_are_samples_to_check() -> None:
+    assert len(ALL) >= 12
+
+
+@pytest.mark.parametrize("package", ALL)
+def test_the_check_of_packages_finds_no_error(package: str) -> None:
+    found = csar_check.check(str(GUIDE.parent / package))
+    assert [str(f) for f in found if f.severity is csar_check.Severity.ERROR] == []
 
 
 def objects(package: str) -> dict[tuple[str, str], dict]:
