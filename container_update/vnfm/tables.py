@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, ForeignKey, Index, String, Text, text
+from sqlalchemy import JSON, Double, ForeignKey, Index, String, Text, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from container_update.vnfm.states import UNSETTLED
@@ -111,7 +111,7 @@ class Step(Base):
     state: Mapped[str] = mapped_column(String(32))
     reasons: Mapped[list[Any]]
     message: Mapped[str] = mapped_column(Text)
-    seconds: Mapped[float]
+    seconds: Mapped[float] = mapped_column(Double)  # SQLAlchemy 2.0 and 2.1 differ on a plain float
 
 
 class Vim(Base):
