@@ -18,7 +18,7 @@ import pytest
 
 from container_update.cluster import KubernetesCluster, connect
 from container_update.config import Options
-from container_update.model import ObjectKey
+from container_update.model import ObjectKey, Right
 from tests.functional import role
 from tests.functional.cnf import Cnf
 
@@ -26,6 +26,9 @@ REAL = os.environ.get("CONTAINER_UPDATE_KUBECONFIG")
 
 OPTIONS = Options(timeout=120, grace_period=3 if REAL else 0.5)
 """A real cluster pulls images and has slower kubelets."""
+
+PATIENCE_SECONDS = 120.0 if REAL else 30.0
+"""How long a condition of the cluster may take to come true."""
 
 
 @pytest.fixture(scope="session")
@@ -69,9 +72,11 @@ def kubeconfig(
 
 
 @pytest.fixture
-def cluster(kubeconfig: str) -> Iterator[KubernetesCluster]:
+def cluster(kubeconfig: str, namespace: str) -> Iterator[KubernetesCluster]:
     """The cluster as an update may use it."""
     with connect(kubeconfig, options=OPTIONS) as connected:
+        # an API server hears of a new Role a moment after it was created
+        until(lambda: not connected.refused([Right(namespace, "", "Secret", "create")]))
         yield connected
 
 
@@ -83,7 +88,7 @@ def cnf(
     return Cnf(admin, cluster, namespace, tmp_path, OPTIONS)
 
 
-def until(condition: Callable[[], bool], seconds: float = 30.0) -> None:
+def until(condition: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> None:
     """Wait for a condition of the cluster.
 
     :raises AssertionError: it did not come true in time.
