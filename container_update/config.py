@@ -47,6 +47,12 @@ class Options:
         "CrashLoopBackOff, ...) before the update fails.",
         0,
     )
+    settle_seconds: float = _option(
+        0.0,
+        "How long everything that restarted must stay ready before the update counts as done. A "
+        "pod without a readiness probe is ready before it does anything, and may crash then.",
+        0,
+    )
     retry_seconds: float = _option(
         60.0, "How long a request is tried again while the API server is away or overloaded.", 0
     )

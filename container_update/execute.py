@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 from container_update import threads
@@ -126,6 +126,8 @@ class Execution:
         failed = self._failed()
         if failed or any(step.place not in self._results for step in steps):
             self._fail(failed)
+        if stage is Stage.WORKLOADS:
+            self._stay_ready(steps)
         self._advanced.add(stage)
 
     def skip(self, stage: Stage) -> None:
@@ -218,6 +220,31 @@ class Execution:
         """The pods of the workloads that the plan deletes."""
         removed = [step.key for step in self.plan.steps if step.stage is Stage.REMOVE]
         return frozenset(uid for key in removed for uid in self.pods_before.get(key, ()))
+
+    def _stay_ready(self, steps: Sequence[Step]) -> None:
+        """Everything that restarted is ready at the same time, and for ``settle_seconds``.
+
+        Without a readiness probe a pod is Ready before it does anything: it may have crashed while
+        others were waited for.
+        """
+        since = self.clock()
+        try:
+            while True:
+                for step in steps:
+                    if not self._restarter.is_still_done(step.key):
+                        self._restarter.wait_again(step.key, self.clock() + self.options.timeout)
+                        since = self.clock()
+                left = since + self.options.settle_seconds - self.clock()
+                if left <= 0:
+                    return
+                self._waiter.pause(left)
+        except AbortedError:
+            self._fail([])
+        except NotReadyError as error:
+            failed = replace(self._results[step.place], state=StepState.FAILED, message=str(error))
+            self._results[step.place] = failed
+            self.progress(failed)
+            self._fail([failed])
 
     # --- failure --------------------------------------------------------------------------------
 

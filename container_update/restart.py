@@ -6,7 +6,7 @@ What is here can be called for the way forward and for the way back.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from container_update import diff, edits, inventory, readiness, whole
 from container_update.errors import ClusterError
@@ -41,6 +41,8 @@ class Restarter:
     instance_id: str | None = None
     resumed: bool = False
     """A run before this one was cut short: objects may be as the steps want them already."""
+    _reached: dict[ObjectKey, Callable[[], Readiness]] = field(default_factory=dict)
+    """What was waited for last, of each object."""
 
     # --- writing --------------------------------------------------------------------------------
 
@@ -280,12 +282,22 @@ class Restarter:
         self._wait(key, judge_live, deadline)
 
     def _wait(self, key: ObjectKey, judge: Callable[[], Readiness], deadline: float) -> None:
+        self._reached[key] = judge
         followed = [Collection.of(key), Collection("", "Pod", key.namespace)]
         if key.kind == "Deployment":
             followed.append(Collection("apps", "ReplicaSet", key.namespace))
         if key.kind == "Service":
             followed.append(Collection("discovery.k8s.io", "EndpointSlice", key.namespace))
         self.waiter.until_done(judge, deadline, set(followed))
+
+    def is_still_done(self, key: ObjectKey) -> bool:
+        """What was waited for last is still so; True where nothing was."""
+        with self.waiter.informer.changed:
+            return key not in self._reached or self._reached[key]().state is State.DONE
+
+    def wait_again(self, key: ObjectKey, deadline: float) -> None:
+        """Wait once more for what was waited for last; NotReadyError, AbortedError."""
+        self._wait(key, self._reached[key], deadline)
 
 
 def _is_old(step: Step, pod: Json, old_pods: frozenset[str]) -> bool:

@@ -101,7 +101,10 @@ def quick() -> Behaviour:
         stop_seconds=0.002,
         backoff_seconds=0.05,
         flaky_images={"flaky:*": 1},
-        exits=[Exit(image="crash:*", code=3)],
+        exits=[
+            Exit(image="crash:*", code=3),
+            Exit(image="late:*", code=3, after_seconds=0.1),
+        ],
     )
 
 

@@ -212,8 +212,8 @@ class PodWorker:
         self._refreshable[run.name] = fixed
         self._tell(run, "Started", f"Container {run.name} started")
         self._dirty()
-        self._plan_end(run)
-        if not run.is_init or run.is_sidecar:
+        ends_at_once = self._plan_end(run)
+        if (not run.is_init or run.is_sidecar) and not ends_at_once:
             self._plan_readiness(run)
         if run.is_sidecar:
             self._start_next()
@@ -233,14 +233,17 @@ class PodWorker:
 
     # --- ending ---------------------------------------------------------------------------------
 
-    def _plan_end(self, run: Run) -> None:
+    def _plan_end(self, run: Run) -> bool:
+        """Whether it ends before a kubelet looks at it again: nobody ever sees it ready."""
         name = self._pod["metadata"]["name"]
         rule = self._behaviour.exit_of(name, run.name, run.image, run.runs - 1)
         if rule is not None:
             code = rule.code
             self._timers.set(run.name, rule.after_seconds, lambda: self._end(run, code))
-        elif run.is_init and not run.is_sidecar:
+            return rule.after_seconds <= 0
+        if run.is_init and not run.is_sidecar:
             self._timers.set(run.name, self._behaviour.init_seconds, lambda: self._end(run, 0))
+        return False
 
     def _end(self, run: Run, code: int) -> None:
         """A container ended by itself."""

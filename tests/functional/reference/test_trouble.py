@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
@@ -12,8 +13,14 @@ from aiohttp import web
 
 from container_update.emulator import Registry
 from container_update.emulator.faults import Effect, Encounter, Fault, Faults, answer, away
-from container_update.errors import LockLostError, UndoIncompleteError, UpdateFailedError
+from container_update.errors import (
+    LockLostError,
+    UndoIncompleteError,
+    UpdateFailedError,
+    UpdateInterruptedError,
+)
 from container_update.model import Json
+from container_update.stopping import Stop
 from tests.functional.cnf import IMAGES
 from tests.functional.conftest import REAL
 from tests.functional.gate import Gate, running
@@ -28,6 +35,7 @@ from tests.functional.reference_update import (
     OLD_FILES,
     OPTIONS,
     Lab,
+    until,
 )
 
 pytestmark = pytest.mark.skipif(bool(REAL), reason="looks into the embedded cluster")
@@ -244,6 +252,29 @@ def test_a_crash_loop_is_told_with_its_cause_well_before_the_time_is_over(
     assert f"StatefulSet {checker.namespace}/s failed" in message
     assert "container main: CrashLoopBackOff" in message
     assert "not ready in time" not in message
+    assert_is(checker, OLD)
+
+
+def test_a_crash_after_the_pods_were_ready_is_noticed_while_everything_is_to_settle(
+    lab: Lab, checker: Checker
+) -> None:
+    bad = {**NEW_FILES, "stateful": workload("StatefulSet", "s", image="late:1")}
+    message = failure(lab, checker, bad, settle_seconds=30.0)
+    assert f"StatefulSet {checker.namespace}/s failed" in message
+    assert "container main: CrashLoopBackOff" in message
+    assert_is(checker, OLD)
+
+
+def test_a_stop_while_everything_is_to_settle_undoes(lab: Lab, checker: Checker) -> None:
+    stop = Stop()
+    request = lab.request(checker.namespace, OLD_FILES, NEW_FILES)
+    options = replace(OPTIONS, settle_seconds=3600.0)
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(lab.update, request, stop, options)
+        until(lambda: not checker.differences(NEW, as_before=False))
+        stop.request("by a test")
+        with pytest.raises(UpdateInterruptedError, match="stopped: by a test"):
+            running.result(timeout=60)
     assert_is(checker, OLD)
 
 
