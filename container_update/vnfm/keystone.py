@@ -16,9 +16,9 @@ from keystoneauth1.identity.v3 import Password
 from keystoneauth1.session import Session
 
 from container_update.errors import ContainerUpdateError
+from container_update.vnfm.principal import Principal
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.settings import Settings
-from container_update.vnfm.tokens import Principal
 
 REMEMBERED_SECONDS = 60.0
 """How long a token that was taken back in Keystone may still be good here."""

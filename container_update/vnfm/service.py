@@ -20,11 +20,11 @@ from fastapi.concurrency import run_in_threadpool
 from container_update.config import GROUP, Options
 from container_update.vnfm import answers, health, limits, members, metrics, page
 from container_update.vnfm.api import instances, operations, packages, subscriptions, versions, vims
+from container_update.vnfm.authentication import authenticator
 from container_update.vnfm.core import Core
 from container_update.vnfm.database import Database
 from container_update.vnfm.notifications import Notifier
 from container_update.vnfm.settings import Settings
-from container_update.vnfm.tokens import authenticator
 from container_update.vnfm.vault import Vault
 from container_update.vnfm.workers import Workers
 

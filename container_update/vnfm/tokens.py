@@ -1,8 +1,4 @@
-"""Who asks: the token of a request and the principal that it stands for.
-
-A token comes as ``X-Auth-Token``, which is what OpenStack's clients send, or as ``Authorization:
-Bearer``, which is what SOL013 clause 8.3 describes.
-"""
+"""The token file: who may use the service where no Keystone is asked."""
 
 from __future__ import annotations
 
@@ -10,79 +6,16 @@ import hashlib
 import hmac
 import re
 import secrets
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
-
-from fastapi import Security
-from fastapi.security import APIKeyHeader, HTTPAuthorizationCredentials, HTTPBearer
 
 from container_update.errors import ContainerUpdateError
+from container_update.vnfm.principal import Principal
 from container_update.vnfm.private_file import private_text
-from container_update.vnfm.problems import ProblemError
-from container_update.vnfm.settings import Settings
 
 SHORTEST = 16
 """Characters that a token of the token file has at least."""
-_TOKEN = re.compile(r"[!-~]{1,8192}")
 _LINE = re.compile(r"(?:(?P<name>\S+)\s+)?(?P<token>\S+)")
-_X_AUTH = APIKeyHeader(name="X-Auth-Token", auto_error=False, scheme_name="token")
-_BEARER = HTTPBearer(auto_error=False, scheme_name="bearer")
-
-
-@dataclass(frozen=True)
-class Principal:
-    """Who asks."""
-
-    name: str
-    project: str = ""
-
-
-Check = Callable[[str], Principal | None]
-"""A token to its principal; None where the token is not good (any more)."""
-
-Authenticator = Callable[..., Principal]
-"""A dependency of FastAPI's that gives the principal of a request."""
-
-
-def authenticator(settings: Settings) -> Authenticator:
-    """The dependency that the settings ask for; it raises ProblemError 401, 403 or 503.
-
-    :raises ContainerUpdateError: the token file or the settings for Keystone cannot be used.
-    """
-    if settings.auth == "none":
-        return _anybody
-    check = _check(settings)
-
-    def authenticate(
-        x_auth_token: Annotated[str | None, Security(_X_AUTH)],
-        bearer: Annotated[HTTPAuthorizationCredentials | None, Security(_BEARER)],
-    ) -> Principal:
-        token = x_auth_token or (bearer.credentials if bearer else "")
-        principal = check(token) if _TOKEN.fullmatch(token) else None
-        if principal is None:
-            raise ProblemError(
-                401,
-                "expected a good token in X-Auth-Token or as Authorization: Bearer, and found "
-                + ("one that is not good (any more)" if token else "none"),
-                headers={"WWW-Authenticate": "Bearer"},
-            )
-        return principal
-
-    return authenticate
-
-
-def _anybody() -> Principal:
-    return Principal("anybody")
-
-
-def _check(settings: Settings) -> Check:
-    if settings.auth == "token_file":
-        return TokenFile(settings.token_path)
-    from container_update.vnfm.keystone import KeystoneTokens  # noqa: PLC0415, an extra of its own
-
-    return KeystoneTokens(settings)
 
 
 class TokenFile:

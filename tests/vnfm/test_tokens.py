@@ -15,8 +15,10 @@ from keystoneauth1.session import Session
 from container_update.emulator.openstack import EmbeddedOpenStack
 from container_update.errors import ContainerUpdateError
 from container_update.vnfm import answers
+from container_update.vnfm.authentication import authenticator
+from container_update.vnfm.principal import Principal
 from container_update.vnfm.settings import Settings
-from container_update.vnfm.tokens import Principal, authenticator, read_tokens
+from container_update.vnfm.tokens import read_tokens
 
 ONE, OTHER = "one-" + "1" * 20, "other-" + "2" * 20
 
