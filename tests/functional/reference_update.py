@@ -32,7 +32,7 @@ from tests.functional.promise import Expected, Look, Running, settled
 Files = dict[str, str]
 
 OPTIONS = Options(
-    timeout=20, undo_timeout=20, grace_period=0.3, retry_seconds=5, lease_seconds=3, workers=16
+    timeout=20, undo_timeout=20, grace_period=0.3, retry_seconds=5, lease_seconds=9, workers=16
 )
 """Small, so that a run that fails fails soon."""
 
