@@ -88,32 +88,46 @@ def connect(
     auth: Mapping[str, str] | None = None,
     *,
     options: Options = Options(),  # noqa: B008
+    region: str | None = None,
+    verify: bool | str = True,
 ) -> Iterator[Heat]:
     """Heat of a cloud, until the ``with`` block ends.
 
     :param cloud: its name in clouds.yaml; None: ``OS_CLOUD``, else the other ``OS_*`` variables.
     :param auth: where and as whom to ask Keystone (``auth_url``, ``username``, ``password``,
         ``project_name``, ...), as a VIM's access information has it; then no file is read.
+    :param region: with *auth*: the cloud's region, where it has several.
+    :param verify: with *auth*: whether certificates are checked, or the file of the authority that
+        they are checked with.
     :raises ClusterError: there is no such cloud, or its description is not complete.
     """
     files: dict[str, Any] = {"load_yaml_config": False, "load_envvars": False} if auth else {}
-    chosen: dict[str, Any] = {"auth": dict(auth)} if auth else {"cloud": cloud}
+    chosen: dict[str, Any] = {"cloud": cloud}
+    if auth:
+        chosen = {"auth": dict(auth), "region_name": region}
+        chosen |= {"cacert": verify} if isinstance(verify, str) else {}
     try:
-        region = openstack.config.OpenStackConfig(**files).get_one(
-            verify=not options.insecure_skip_tls_verify, **chosen
+        found = openstack.config.OpenStackConfig(**files).get_one(
+            verify=not options.insecure_skip_tls_verify and bool(verify), **chosen
         )
-        session = region.get_session()
+        session = found.get_session()
     except (openstack.exceptions.ConfigException, exceptions.ClientException) as error:
         raise ClusterError(
-            f"the OpenStack cloud {cloud or ''} is not described: {error}"
+            f"the OpenStack cloud{f' {cloud}' if cloud else ''} is not described: {error}"
         ) from error
+    if session.verify is False:
+        LOG.warning(
+            "the certificates of %s are not verified, as the options or the VIM's description say: "
+            "whoever sits between can read and change everything",
+            found.auth.get("auth_url"),
+        )
     session.timeout = options.request_timeout
     requests = adapter.Adapter(
         session,
         service_type="orchestration",
-        interface=region.get_interface("orchestration"),
-        region_name=region.get_region_name("orchestration"),
-        endpoint_override=region.get_endpoint("orchestration"),
+        interface=found.get_interface("orchestration"),
+        region_name=found.get_region_name("orchestration"),
+        endpoint_override=found.get_endpoint("orchestration"),
     )
     try:
         yield Heat(requests, options.retry_seconds)

@@ -36,7 +36,7 @@ from container_update.model import (
     Step,
     StepResult,
 )
-from container_update.stacks import hot, live, plan
+from container_update.stacks import live, plan
 from container_update.stacks.change import (
     Packages,
     StackInstance,
@@ -283,13 +283,7 @@ class OpenStackStrategy(Strategy):
     def _live_members(self) -> Sequence[Member]:
         """The live VNFCs of every VDU, target or not."""
         page = live.find(self.site.service, self._stack_now)
-        body = live.body_of(self.site.service, reference(page))
-        places = {
-            vdu_id: place
-            for vdu_id, name in self.packages.all_vdus.items()
-            for place in hot.places_named(body, vdu_id, name)
-        }
-        return live.read(self.site.service, page, body, places).members
+        return live.members_of(self.site.service, page, self.packages.all_vdus)
 
     @property
     def _stack_now(self) -> str:
@@ -299,9 +293,11 @@ class OpenStackStrategy(Strategy):
 
     # --- in every strategy's words --------------------------------------------------------------
 
-    def _tell(self, event: StackPlan | Result) -> None:
+    def _tell(self, event: StackPlan | plan.Step | Result) -> None:
         if isinstance(event, Result) and event.step.action in _ACTIONS:
             self.progress(_told_result(event))
+        elif isinstance(event, plan.Step) and event.action in _ACTIONS:
+            self.progress(_told_step(event))
 
     def _told_plan(self, found: StackPlan) -> Plan:
         return Plan(
@@ -341,13 +337,19 @@ class OpenStackRollingUpdate(OpenStackStrategy):
         return frozenset({"new", "old"})
 
 
-def roll_back(order: Order, site: OpenStackSite, scripts: ScriptRuns) -> Outcome | None:
+def roll_back(
+    order: Order,
+    site: OpenStackSite,
+    scripts: ScriptRuns,
+    progress: Progress = lambda _: None,
+) -> Outcome | None:
     """Undo what an earlier run of an order left; None where there is nothing.
 
+    :param progress: told the result of each step.
     :raises UndoIncompleteError: it could not be undone.
     :raises NoWayBackError: the old stack goes already: the change can only be finished.
     """
-    strategy = OpenStackStrategy(order, site, Stop(), lambda _: None)
+    strategy = OpenStackStrategy(order, site, Stop(), progress)
     strategy.coordinate = scripts.run_for
     return strategy.roll_back()
 

@@ -21,7 +21,7 @@ from container_update.stopping import Stop
 
 NAMESPACE = "container_update.strategies"
 
-_VIMS: Mapping[str, str] = {
+VIMS: Mapping[str, str] = {
     "kubernetes": "kubernetes",
     "ETSINFV.KUBERNETES.V_1": "kubernetes",
     "openstack": "openstack",
@@ -164,7 +164,7 @@ def find(vim_type: str, upgrade_type: UpgradeType) -> type[Strategy]:
     from stevedore import DriverManager  # noqa: PLC0415, slow to load
     from stevedore.exception import NoMatches  # noqa: PLC0415
 
-    name = f"{_VIMS.get(vim_type, vim_type)}-{upgrade_type.value}"
+    name = f"{VIMS.get(vim_type, vim_type)}-{upgrade_type.value}"
     try:
         manager: Any = DriverManager(NAMESPACE, name, on_load_failure_callback=_cannot_load)
     except NoMatches as error:

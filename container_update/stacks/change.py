@@ -21,7 +21,7 @@ from container_update.config import Options
 from container_update.errors import ContainerUpdateError, PackageError, PlanError
 from container_update.heat import StackService, reference
 from container_update.model import StepState
-from container_update.stacks import basehot, hot, live
+from container_update.stacks import advice, basehot, hot, live
 from container_update.stacks.coordination import Coordinator, no_coordination
 from container_update.stacks.execute import Execution
 from container_update.stacks.hot import Body, Place
@@ -33,7 +33,7 @@ from container_update.stacks.outcome import (
     StackOutcome,
     StackUndoIncompleteError,
 )
-from container_update.stacks.plan import Action, StackPlan, blue_green, rolling
+from container_update.stacks.plan import Action, StackPlan, Step, blue_green, rolling
 from container_update.stacks.wanted import Software, is_same, wanted
 from container_update.stopping import Stop
 
@@ -42,8 +42,8 @@ BLUE_GREEN, ROLLING = "Blue-Green", "RollingUpdate"
 _OWN_ENDING = re.compile(r"\.[0-9a-f]{8}$")
 """What Blue-Green has put behind the stack's first name before."""
 
-Progress = Callable[["StackPlan | Result"], object]
-"""Told the plan when it is made, and each step's result when it ends."""
+Progress = Callable[["StackPlan | Step | Result"], object]
+"""Told the plan when it is made, each step when it begins, and its result when it ends."""
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ def read_packages(request: StackRequest, settings: csar.Settings) -> Packages:
         csar.open_package(request.old, settings=settings) as old,
         csar.open_package(request.new, settings=settings) as new,
     ):
-        flavour = _flavour(new, request.flavour_id)
+        flavour = flavour_of(new, request.flavour_id)
         old_vdus, new_vdus = dict(old.vdus(request.flavour_id)), dict(new.vdus(flavour.id))
         targets = _targets(request, old_vdus, new_vdus)
         return Packages(
@@ -162,7 +162,8 @@ def read_packages(request: StackRequest, settings: csar.Settings) -> Packages:
         )
 
 
-def _flavour(package: csar.Csar, flavour_id: str | None) -> csar.Flavour:
+def flavour_of(package: csar.Csar, flavour_id: str | None) -> csar.Flavour:
+    """A package's flavour. PackageError where it has none of that id, or None fits several."""
     known = {flavour.id: flavour for flavour in package.flavours}
     if flavour_id is None and len(known) == 1:
         return next(iter(known.values()))
@@ -335,7 +336,7 @@ class StackInstance:
             objects = "; ".join(f"{result.step.title}: {result.message}" for result in could_not)
             raise StackUndoIncompleteError(
                 f"Operation {execution.record.operation} could not be undone: {objects}. Mend "
-                "these, then run the same change with --rollback again",
+                f"these, then {advice.UNDO} again",
                 outcome,
             )
         journal.remove()

@@ -23,6 +23,7 @@ from container_update.errors import (
 )
 from container_update.heat import StackService, reference
 from container_update.model import Json, StepState
+from container_update.stacks import advice
 from container_update.stacks.coordination import Coordination, Coordinator, no_coordination
 from container_update.stacks.hot import Body
 from container_update.stacks.journal import Journal, Phase, Record
@@ -49,7 +50,7 @@ class Execution:
     """One run over a plan.
 
     :param record: how far it is.
-    :param progress: told each step's result.
+    :param progress: told each step when it begins, and its result.
     :param stop: asked from elsewhere, ends the run early.
     :param leave_failed: a failure is left for a rollback or a resume, not undone at once.
     """
@@ -62,7 +63,7 @@ class Execution:
         *,
         options: Options,
         coordinate: Coordinator = no_coordination,
-        progress: Callable[[Result], object] = lambda _: None,
+        progress: Callable[[Step | Result], object] = lambda _: None,
         stop: Stop | None = None,
         leave_failed: bool = False,
         clock: Callable[[], float] = time.monotonic,
@@ -99,6 +100,7 @@ class Execution:
             began = self._clock()
             try:
                 self._check_stop()
+                self._progress(step)
                 self._do(step)
             except LockLostError:
                 raise
@@ -173,8 +175,8 @@ class Execution:
                 name = step.stack_name
                 raise NoWayBackError(
                     f"stack {name}, the old VNF's, is being deleted or gone: this change cannot be "
-                    "undone any more; run the same command without --rollback, which finishes it. "
-                    "To get the old package back, change to it then"
+                    f"undone any more; {advice.FINISH}. To get the old package back, change to it "
+                    "then"
                 )
 
     def _undo(self, step: Step, *, was_coordinated: bool) -> str:
@@ -218,13 +220,13 @@ class Execution:
         if step.action is Action.DELETE:
             return StackUndoIncompleteError(
                 f"{step.title}: {cause}. The new VNF is in force, of the old one something is "
-                "left: mend it, then run the same change again",
+                f"left: mend it, then {advice.GO_ON}",
                 self._left(step, cause),
             )
         if self._leave_failed or self._stop.leave:
             return StackChangeFailedError(
-                f"{step.title}: {step.action.value}: {cause}. It is left as it is: run the same "
-                "change again, or undo it",
+                f"{step.title}: {step.action.value}: {cause}. It is left as it is: "
+                f"{advice.GO_ON_OR_UNDO}",
                 self._left(step, cause),
             )
         return self.give_up(f"{step.title}: {step.action.value}: {cause}", step)
@@ -240,8 +242,7 @@ class Execution:
             results = self.undo()
         except ClusterError as error:
             return StackUndoIncompleteError(
-                f"{cause}. Nothing could be put back: {error}. Run the same change with "
-                "--rollback later",
+                f"{cause}. Nothing could be put back: {error}. Wait a while, then {advice.UNDO}",
                 StackOutcome(plan, self.results),
             )
         outcome = StackOutcome(
@@ -255,8 +256,8 @@ class Execution:
         if could_not:
             objects = "; ".join(f"{result.step.title}: {result.message}" for result in could_not)
             return StackUndoIncompleteError(
-                f"{cause}. Not everything could be put back: {objects}. Mend these, then run "
-                "the same change with --rollback",
+                f"{cause}. Not everything could be put back: {objects}. Mend these, then "
+                f"{advice.UNDO}",
                 outcome,
             )
         self._journal.remove()
@@ -271,7 +272,8 @@ class Execution:
     # --- one stack ------------------------------------------------------------------------------
 
     def _create(self, name: str, body: Body) -> None:
-        tag, deadline = self._tag(body), self._deadline()
+        """Make a stack; one that failed in a run before this is made anew."""
+        tag, deadline, sent = self._tag(body), self._deadline(), False
         while True:
             page = self._settled(name, deadline)
             if page is None:
@@ -282,17 +284,20 @@ class Execution:
                     )
                 except ClusterError as error:
                     self._only_busy(error, name, deadline)
+                sent = True
                 self._rest(_FIRST_PAUSE)
                 continue
             if tag not in (page.get("tags") or ()):
                 raise StepError(f"expected no stack {name}, found one that is another's: delete it")
-            if page["stack_status"] != "CREATE_COMPLETE":
-                raise StepError(_told_by_heat(page))
-            return
+            if page["stack_status"] == "CREATE_COMPLETE":
+                return
+            if sent:
+                raise StepError(told_by_heat(page))
+            self._delete(reference(page))
 
     def _update(self, stack: str, body: Body, member: Member | None) -> None:
-        tag, deadline = self._tag(body), self._deadline()
-        sent = False
+        """Update a stack; what failed in a run before this is tried again."""
+        tag, deadline, sent = self._tag(body), self._deadline(), False
         while True:
             page = self._settled(stack, deadline)
             if page is None:
@@ -300,8 +305,8 @@ class Execution:
             if tag in (page.get("tags") or ()):
                 if _is_updated(page):
                     break
-                if sent or not self._going_back:
-                    raise StepError(_told_by_heat(page))
+                if sent:
+                    raise StepError(told_by_heat(page))
             try:
                 request, existing = body.as_update()
                 self._service.update(stack, request | {"tags": tag}, existing=existing)
@@ -329,7 +334,7 @@ class Execution:
                 self._rest(_FIRST_PAUSE)
         page = self._settled(stack, deadline)
         if page is not None:
-            raise StepError(_told_by_heat(page))
+            raise StepError(told_by_heat(page))
 
     def _wait_active(self, stack: str, member: Member, deadline: float) -> None:
         """A server can break after Heat was done with it."""
@@ -385,7 +390,8 @@ def _is_updated(page: Json) -> bool:
     return status.endswith("_COMPLETE") and not status.startswith("ROLLBACK")
 
 
-def _told_by_heat(page: Json) -> str:
+def told_by_heat(page: Json) -> str:
+    """What became of a stack, with Heat's reason."""
     return (
         f"stack {page['stack_name']} is {page['stack_status']}, Heat says: "
         f"{page['stack_status_reason']}"

@@ -10,7 +10,7 @@ from container_update.heat import StackService, reference
 from container_update.model import Json
 from container_update.stacks import hot
 from container_update.stacks.hot import Body, Place
-from container_update.stacks.members import members, stack_of
+from container_update.stacks.members import Member, members, stack_of
 from container_update.stacks.plan import Live
 
 DEPTH = 5
@@ -69,6 +69,20 @@ def read(service: StackService, page: Json, body: Body, places: Mapping[str, Pla
         if (stack_of(resource) or top) == top
     }
     return Live(top, body, found, ids, {stack: body_of(service, stack) for stack in inner})
+
+
+def members_of(service: StackService, page: Json, vdus: Mapping[str, str]) -> tuple[Member, ...]:
+    """The VNFCs of every VDU that the live stack has a place for.
+
+    :param vdus: VDU id to its name.
+    """
+    body = body_of(service, reference(page))
+    places = {
+        vdu_id: place
+        for vdu_id, name in vdus.items()
+        for place in hot.places_named(body, vdu_id, name)
+    }
+    return read(service, page, body, places).members
 
 
 def sizes(resources: Sequence[Json], body: Body) -> dict[str, int]:

@@ -48,6 +48,43 @@ def wanted(
     return body
 
 
+def first(
+    package: Body,
+    given: Mapping[str, Any],
+    places: Mapping[str, Place],
+    software: Software,
+) -> Body:
+    """The stack of a VNF that is to be made.
+
+    :param package: the flavour's templates.
+    :param given: values for the top template's parameters; image and flavour are the VNFD's.
+    :param places: VDU id to where its server stands in *package*.
+    :raises PackageError: a parameter that has no default is not given, or one that is given does
+        not exist.
+    """
+    schemata = package.template.get("parameters") or {}
+    unknown = sorted(set(given) - set(schemata))
+    if unknown:
+        raise PackageError(
+            f"{', '.join(unknown)}: expected parameters of the top template, which has "
+            f"{', '.join(schemata) or 'none'}"
+        )
+    body = replace(package, parameters=dict(given))
+    for vdu_id, place in places.items():
+        body = _with_software(body, vdu_id, place, software)
+    missing = [
+        name
+        for name, schema in schemata.items()
+        if name not in body.parameters and "default" not in schema
+    ]
+    if missing:
+        raise PackageError(
+            f"parameters of the top template: {', '.join(missing)} have no default and no value: "
+            "give them"
+        )
+    return body
+
+
 def _carried(package: Body, live: Body) -> Json:
     schemata = package.template.get("parameters") or {}
     given = hot.typed(live.template, live.parameters)

@@ -49,7 +49,7 @@ DANGERS: dict[str, tuple[str, dict[str, str]]] = {
         {
             "container_update/cluster.py": "where the option insecure_skip_tls_verify says so",
             "container_update/oidc.py": "where the option insecure_skip_tls_verify says so",
-            "container_update/heat.py": "where the option insecure_skip_tls_verify says so",
+            "container_update/heat.py": "where the option, or the cloud's description, says so",
         },
     ),
     "makes temporary files that others can read or foresee": (

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from container_update.csar import Settings
 from container_update.emulator.faults import Fault, Faults, drop_after
 from container_update.emulator.openstack import EmbeddedOpenStack, Trouble
 from container_update.emulator.openstack.refusals import Refusal, stack_busy
@@ -25,7 +26,13 @@ from container_update.errors import (
 )
 from container_update.heat import Heat
 from container_update.journal import name_of
-from container_update.stacks.change import BLUE_GREEN, ROLLING, change
+from container_update.stacks.change import (
+    BLUE_GREEN,
+    ROLLING,
+    change,
+    make_plan,
+    read_packages,
+)
 from container_update.stacks.coordination import Coordination
 from container_update.stacks.journal import Phase, now
 from container_update.stacks.outcome import StackChangeFailedError, StackUndoIncompleteError
@@ -93,6 +100,22 @@ def test_after_a_failure_the_same_request_can_be_tried_again(
         vnf.change(new, upgrade_type)
     vnf.change(new, upgrade_type)
     assert set(vnf.servers().values()) == {"image-2"}
+
+
+@BOTH
+def test_a_failure_that_was_left_is_mended_by_the_same_request(
+    cloud: EmbeddedOpenStack, vnf: Vnf, upgrade_type: str
+) -> None:
+    vnf.instantiate("group")
+    request = vnf.request(vnf.package("group", "image-2"), upgrade_type)
+    cloud.troubles.list.append(Trouble(where=is_new, nth=2, times=1))
+    packages = read_packages(request, Settings())
+    plan = make_plan(packages, vnf.heat)
+    with pytest.raises(StackChangeFailedError, match="It is left as it is"):
+        vnf.instance(leave_failed=True).run(plan, packages.vnfd_id, packages.target)
+    change(request, vnf.heat, vnf.options)
+    assert list(vnf.servers().values()) == ["image-2"] * 2
+    assert vnf.stacks() == [vnf.page()["stack_name"]]
 
 
 def test_the_servers_quota_ends_blue_green_with_novas_words(

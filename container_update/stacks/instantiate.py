@@ -1,0 +1,119 @@
+"""Make the stack that a package describes, and delete it again: the ends of a VNF's life.
+
+For the service and small sites; Tacker instantiates and terminates by itself.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from container_update import csar
+from container_update.config import Options
+from container_update.errors import ClusterError, PlanError
+from container_update.heat import StackService, reference
+from container_update.model import Json
+from container_update.stacks import basehot, hot, wanted
+from container_update.stacks.change import flavour_of
+from container_update.stacks.execute import told_by_heat
+from container_update.stacks.hot import Body
+from container_update.stacks.wanted import Software
+from container_update.stopping import Stop
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
+
+
+def described_by(
+    package: str, flavour_id: str, given: Mapping[str, Any], settings: csar.Settings
+) -> Body:
+    """The stack as a package describes it.
+
+    :param given: values for parameters of the top template.
+    :raises PackageError: the package is wrong, or does not fit what is given.
+    """
+    with csar.open_package(package, settings=settings) as opened:
+        flavour = flavour_of(opened, flavour_id)
+        body = basehot.base_hot(opened, flavour.id, settings.yaml)
+        places = {
+            vdu_id: hot.place_of(body, vdu_id, name, opened.source)
+            for vdu_id, name in flavour.vdus.items()
+        }
+        software = Software(flavour.images, flavour.compute_flavours)
+        return wanted.first(body, given, places, software)
+
+
+@dataclass(frozen=True)
+class Builder:
+    """Makes and deletes whole stacks, and waits until that is done.
+
+    Every method raises ClusterError where Heat cannot be asked, and PlanError with Heat's reason
+    where it could not do it, or not within ``options.timeout``.
+    """
+
+    service: StackService
+    options: Options
+    stop: Stop = field(default_factory=Stop)
+    """Asked from elsewhere, ends the waiting early; the stacks stay as far as they are."""
+    clock: Callable[[], float] = time.monotonic
+    pause: Callable[[float], object] = field(default_factory=lambda: threading.Event().wait)
+
+    def make(self, name: str, body: Body) -> Json:
+        """Make a stack; one of that name, which an earlier try left, is deleted first.
+
+        :returns: its page.
+        """
+        self.delete(name)
+        tag = f"container-update-{uuid.uuid4().hex[:16]}"  # whose it is, after a lost answer
+        request = {"stack_name": name, "tags": tag, "disable_rollback": True, **body.as_request()}
+        try:
+            self.service.create(request)
+        except ClusterError as error:
+            page = self.service.stack(name) if error.status == 409 else None
+            if page is None or tag not in (page.get("tags") or ()):
+                raise  # else the first answer was lost, and this was the second try
+        page = self._settled(name)
+        if page is None:
+            raise PlanError(f"stack {name} is gone: somebody else deleted it")
+        if page["stack_status"] != "CREATE_COMPLETE":
+            raise PlanError(told_by_heat(page))
+        return page
+
+    def delete(self, stack: str) -> None:
+        """Delete a stack, by its name or by ``name/id``; nothing where there is none."""
+        deadline = self.clock() + self.options.timeout
+        page = self.service.stack(stack)
+        if page is None:
+            return
+        stack = reference(page)
+        while True:
+            try:
+                self.service.delete(stack)
+                break
+            except ClusterError as error:
+                if error.status != 409 or self.clock() > deadline:
+                    raise
+                self._rest(_FIRST_PAUSE, stack)
+        page = self._settled(stack)
+        if page is not None:
+            raise PlanError(told_by_heat(page))
+
+    def _settled(self, stack: str) -> Json | None:
+        """The stack as soon as nothing is done to it; None where there is none."""
+        deadline, pause = self.clock() + self.options.timeout, _FIRST_PAUSE
+        while (page := self.service.stack(stack)) and str(page["stack_status"]).endswith(
+            "_IN_PROGRESS"
+        ):
+            if self.clock() > deadline:
+                raise PlanError(f"{told_by_heat(page)}; the time limit is over")
+            self._rest(pause, stack)
+            pause = min(2 * pause, _LONGEST_PAUSE)
+        return page
+
+    def _rest(self, seconds: float, stack: str) -> None:
+        if self.stop:
+            raise PlanError(f"stack {stack}: not waited for any more, {self.stop.reason}")
+        self.pause(seconds)
