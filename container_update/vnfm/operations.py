@@ -33,10 +33,12 @@ def begin(  # noqa: PLR0913
     *,
     request: Json,
     vnfd_id: str | None = None,
+    hidden: Collection[str] = (),
 ) -> Operation:
     """Write down that an operation is to be done; the caller commits, then queues it.
 
     :param vnfd_id: the package that it leads to, where it leads to another.
+    :param hidden: attributes that are not to be shown, beside those that look like it.
     :raises ProblemError: 409: the instance has an operation that is not settled.
     """
     moment, instance_id = now(), instance.id
@@ -50,7 +52,7 @@ def begin(  # noqa: PLR0913
         started=moment,
         entered=moment,
         owner=core.member.id,
-        params=credentials.without(request),
+        params=credentials.without(request, hidden),
         sealed=core.vault.seal(request),
     )
     session.add(begun)

@@ -22,6 +22,7 @@ from sqlalchemy.orm import Session
 from container_update import archive, csar
 from container_update.errors import ContainerUpdateError, PackageError
 from container_update.model import Json
+from container_update.stacks import basehot
 from container_update.vnfm.core import Core
 from container_update.vnfm.database import now
 from container_update.vnfm.problems import Problem, ProblemError
@@ -71,6 +72,20 @@ def of_vnfd(session: Session, vnfd_id: str) -> Package:
             422, f"vnfdId: package {found.id} of the VNFD {vnfd_id} is disabled: enable it first"
         )
     return found
+
+
+def hidden_parameters(
+    core: Core, session: Session, vnfd_id: str, flavour_id: str
+) -> frozenset[str]:
+    """The parameters that a VNF's HEAT templates say are not to be shown; none where it has no
+    templates, which is somebody else's to complain of."""
+    package = session.scalars(select(Package).where(Package.vnfd_id == vnfd_id)).one()
+    folder, settings = str(unpacked(core, package.id)), csar.Settings.of(core.options)
+    try:
+        with csar.open_package(folder, settings=settings) as opened:
+            return basehot.base_hot(opened, flavour_id, settings.yaml).hidden
+    except PackageError:
+        return frozenset()
 
 
 def in_use(session: Session, package: Package) -> bool:

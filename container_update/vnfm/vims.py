@@ -1,17 +1,22 @@
 """VIMs: the registered ones, and what an instance says about its own, as one kind of connection.
 
 A connection is a VimConnectionInfo of the v2 API: ``vimId, vimType, interfaceInfo {endpoint,
-ssl_ca_cert}, accessInfo {bearer_token | username, password | oidc_token_url, ...}``.
+ssl_ca_cert}, accessInfo {bearer_token | username, password | oidc_token_url, ...}``; of an
+OpenStack ``interfaceInfo {endpoint, ssl_ca_cert, skipCertificateVerification}, accessInfo
+{username, password, userDomain, project, projectDomain, region}``.
 """
 
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable, Mapping, Sequence
+from importlib.util import find_spec
 from typing import Any
 
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
+from container_update.change_vnfpkg.strategy import VIMS
 from container_update.drivers import vim as drivers_vim
 from container_update.errors import PackageError
 from container_update.model import Cluster, Json
@@ -19,6 +24,9 @@ from container_update.vnfm.core import Core
 from container_update.vnfm.database import now
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.tables import Vim
+
+KUBERNETES, OPENSTACK = "kubernetes", "openstack"
+"""The kinds of VIMs, as they are registered."""
 
 
 def get(session: Session, vim_id: str) -> Vim:
@@ -82,16 +90,36 @@ def _only_default(session: Session, vim: Vim) -> None:
 # --- connections --------------------------------------------------------------------------------
 
 
+def kind_of(connection: Mapping[str, Any]) -> str | None:
+    """Which kind of VIM it is: :data:`KUBERNETES`, :data:`OPENSTACK`; None for an unknown one."""
+    return VIMS.get(str(connection.get("vimType")))
+
+
+def require(kind: str | None) -> None:
+    """PackageError where what a kind of VIM needs is not installed."""
+    if kind == OPENSTACK and find_spec("openstack") is None:
+        raise PackageError(
+            "VIMs of type openstack need openstacksdk, which is not installed: "
+            "pip install 'container-update[openstack]', then start the service again"
+        )
+
+
 def connection(core: Core, session: Session, given: Any) -> Json:
-    """Where an instance runs: the Kubernetes entry of its vimConnectionInfo, complete.
+    """Where an instance runs: the entry of its vimConnectionInfo that is known here, complete.
 
     :param given: a list (v1) or a map (v2); none: the default VIM.
-    :raises PackageError: it leads to no Kubernetes VIM.
+    :raises PackageError: it leads to no VIM of a known kind.
     """
+    found = _complete(core, session, given)
+    require(kind_of(found))
+    return found
+
+
+def _complete(core: Core, session: Session, given: Any) -> Json:
     entries = list(given.values()) if isinstance(given, dict) else list(given or ())
     if not entries:
         return _default(core, session)
-    chosen = drivers_vim.kubernetes_vim({str(n): entry for n, entry in enumerate(entries)})
+    chosen = _chosen(entries)
     if chosen.get("accessInfo") or chosen.get("interfaceInfo"):
         return dict(chosen)
     registered = session.get(Vim, chosen.get("vimId") or "")
@@ -101,6 +129,18 @@ def connection(core: Core, session: Session, given: Any) -> Json:
             "give its interfaceInfo and accessInfo"
         )
     return _registered(core, registered)
+
+
+def _chosen(entries: Sequence[Json]) -> Json:
+    for kind in (KUBERNETES, OPENSTACK):
+        for entry in entries:
+            if kind_of(entry) == kind:
+                return entry
+    found = sorted(str(entry.get("vimType")) for entry in entries)
+    raise PackageError(
+        f"vimConnectionInfo: expected an entry of vimType {', '.join(VIMS)}; found "
+        f"{', '.join(found)}"
+    )
 
 
 def _default(core: Core, session: Session) -> Json:
@@ -113,15 +153,39 @@ def _default(core: Core, session: Session) -> Json:
 
 
 def _registered(core: Core, vim: Vim) -> Json:
-    access = dict(core.vault.open(vim.sealed))
-    interface = {"endpoint": vim.body.get("auth_url", "")}
-    authority = access.pop("ssl_ca_cert", None)
-    if authority:
-        interface["ssl_ca_cert"] = authority
-    kind = vim.body.get("type", "kubernetes")
-    if kind not in drivers_vim.KUBERNETES_TYPES:
-        raise PackageError(f"VIM {vim.name}: expected one of type kubernetes, found {kind}")
+    kind = str(vim.body.get("type", KUBERNETES))
+    interface, access = _FROM_LEGACY[kind](vim.body, core.vault.open(vim.sealed))
     return {"vimId": vim.id, "vimType": kind, "interfaceInfo": interface, "accessInfo": access}
+
+
+def _kubernetes(body: Json, credentials: Json) -> tuple[Json, Json]:
+    access = dict(credentials)
+    authority = access.pop("ssl_ca_cert", None)
+    interface = {"endpoint": body.get("auth_url", "")}
+    return interface | ({"ssl_ca_cert": authority} if authority else {}), access
+
+
+def _openstack(body: Json, credentials: Json) -> tuple[Json, Json]:
+    """cert_verify comes as a text."""
+    project = body.get("vim_project") or {}
+    interface, _ = _kubernetes(body, credentials)
+    interface["skipCertificateVerification"] = credentials.get("cert_verify") in ("False", False)
+    access = {
+        "username": credentials.get("username"),
+        "password": credentials.get("password"),
+        "userDomain": credentials.get("user_domain_name"),
+        "project": project.get("name"),
+        "projectDomain": project.get("project_domain_name"),
+        "region": (body.get("extra") or {}).get("region"),
+    }
+    return interface, {name: value for name, value in access.items() if value}
+
+
+_FROM_LEGACY: Mapping[str, Callable[[Json, Json], tuple[Json, Json]]] = {
+    KUBERNETES: _kubernetes,
+    OPENSTACK: _openstack,
+}
+"""A registered VIM's attributes and credentials as interfaceInfo and accessInfo."""
 
 
 def cluster(core: Core, connection: Json) -> Cluster:

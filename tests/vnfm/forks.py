@@ -77,7 +77,8 @@ def services() -> Forks:
     """For ``container-update serve``."""
     return Forks("container_update.cli", "container_update.serve_command",
                  "container_update.vnfm.service", "uvicorn.protocols.http.auto",
-                 "container_update.update", "toscaparser.topology_template")  # fmt: skip
+                 "container_update.update", "container_update.vnfm.lcm.openstack",
+                 "toscaparser.topology_template")  # fmt: skip
 
 
 @functools.cache

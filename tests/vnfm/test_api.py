@@ -78,7 +78,7 @@ REFUSALS: dict[str, tuple[int, str, str, Any, dict[str, str]]] = {
     ),
     "a VIM of another kind": (
         422, "POST", "/v1.0/vims.json",
-        {"vim": {"name": "n", "auth_url": "http://x", "type": "openstack"}}, {},
+        {"vim": {"name": "n", "auth_url": "http://x", "type": "aws"}}, {},
     ),
     "a method that is none": (405, "PUT", "/vnflcm/v1/vnf_instances", None, {}),
 }  # fmt: skip

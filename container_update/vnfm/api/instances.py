@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 from fastapi import APIRouter, Depends, Request, Response
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from container_update.change_vnfpkg.request import ChangeRequest
 from container_update.errors import PackageError
@@ -123,10 +125,11 @@ class _Starter:
                 _refuse_vims(instance)
             if vnfd_id is not None:
                 packages.of_vnfd(session, vnfd_id)
+            hidden: Collection[str] = ()
             if operation == "INSTANTIATE":
-                self._refuse_unknown_vim(session, request)
+                hidden = self._hidden(session, instance, self._vim(session, request), request)
             begun = operations.begin(
-                core, session, instance, operation, request=request, vnfd_id=vnfd_id
+                core, session, instance, operation, request=request, vnfd_id=vnfd_id, hidden=hidden
             )
         self.workers.operation(begun.id)
         root = f"{core.settings.base_url}/vnflcm/{self.api}"
@@ -139,11 +142,26 @@ class _Starter:
             instance_id, "MODIFY_INFO", sent, instantiated=None, vnfd_id=sent.get("vnfdId")
         )
 
-    def _refuse_unknown_vim(self, session: Any, request: Json) -> None:
+    def _vim(self, session: Session, request: Json) -> Json:
+        """The VIM that an instantiation names; ProblemError 422 where it cannot be made there."""
         try:
-            vims.connection(self.core, session, request.get("vimConnectionInfo"))
+            found = vims.connection(self.core, session, request.get("vimConnectionInfo"))
         except PackageError as error:
             raise ProblemError(422, str(error)) from error
+        if self.api == "v1" and vims.kind_of(found) == vims.OPENSTACK:
+            raise ProblemError(
+                422, "vimConnectionInfo: VNFs in an OpenStack are made in the v2 API: use it"
+            )
+        return found
+
+    def _hidden(
+        self, session: Session, instance: Instance, vim: Json, request: Json
+    ) -> frozenset[str]:
+        """The parameters that a stack's templates hide."""
+        if vims.kind_of(vim) != vims.OPENSTACK:
+            return frozenset()
+        flavour_id = str(request.get("flavourId"))
+        return packages.hidden_parameters(self.core, session, instance.vnfd_id, flavour_id)
 
 
 def _refuse_vims(instance: Instance) -> None:

@@ -175,7 +175,7 @@ class NewVimAttributes(VimAttributes):
 
     name: Text
     auth_url: Text
-    type: Literal["kubernetes"]
+    type: Literal["kubernetes", "openstack"]
     is_default: bool = False
 
 

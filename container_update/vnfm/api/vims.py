@@ -7,11 +7,13 @@ from typing import Any
 from fastapi import APIRouter, Request
 from sqlalchemy import select
 
+from container_update.errors import PackageError
 from container_update.model import Json
 from container_update.vnfm import shown, vims
 from container_update.vnfm.api import models
 from container_update.vnfm.api.parts import known_id, refusals
 from container_update.vnfm.core import Core
+from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.tables import Vim
 
 
@@ -28,6 +30,10 @@ def _add_list(routes: APIRouter, core: Core) -> None:
     @routes.post("/vims", status_code=201, responses=refusals(409, 413))
     def register(body: models.NewVim) -> dict[str, Json]:
         """Register a VIM."""
+        try:
+            vims.require(body.vim.type)
+        except PackageError as error:
+            raise ProblemError(422, str(error)) from error
         with core.database.writing() as session:
             created = vims.register(core, session, body.vim.model_dump(exclude_none=True))
             return {"vim": shown.vim(created)}

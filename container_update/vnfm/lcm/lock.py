@@ -1,4 +1,4 @@
-"""Before an operation is tried again: wait until nobody else works at the instance in the cluster.
+"""Before an operation is tried again: wait until nobody else works at the instance in the VIM.
 
 A service that was killed leaves its lock, which expires; a script that outlived it ends first.
 """
@@ -8,24 +8,20 @@ from __future__ import annotations
 import time
 
 from container_update.errors import UpdateInProgressError
-from container_update.lock import utc_now
-from container_update.recovery import Instance
+from container_update.vnfm.lcm.vim import Vim
 from container_update.vnfm.lcm.work import Work
 
 _PAUSE = 0.5
 
 
-def wait_for(work: Work, instance: Instance) -> None:
+def wait_for(work: Work, place: Vim) -> None:
     """Return once the instance's lock is free or expired.
 
     :raises UpdateInProgressError: it is held for longer than an update may take.
     """
     options = work.core.options
     deadline = time.monotonic() + options.timeout + options.lease_seconds
-    while True:
-        holder = instance.status().holder
-        if holder is None or holder.is_expired(utc_now()):
-            return
+    while (told := place.held_by()) is not None:
         if time.monotonic() > deadline or work.core.ending.is_set():
-            raise UpdateInProgressError(holder.sentence())
+            raise UpdateInProgressError(told)
         work.core.ending.wait(_PAUSE)

@@ -15,12 +15,10 @@ from sqlalchemy.orm import Session
 
 from container_update.drivers import v2_progress
 from container_update.errors import ContainerUpdateError
-from container_update.execute import WHAT_NEXT
-from container_update.model import Json
 from container_update.stopping import Stop
 from container_update.vnfm import instances, operations
 from container_update.vnfm.core import Core
-from container_update.vnfm.lcm import lock, records
+from container_update.vnfm.lcm import failures, lock, records, vim
 from container_update.vnfm.lcm.change import do_change, undo_change
 from container_update.vnfm.lcm.instantiation import (
     do_instantiate,
@@ -31,7 +29,6 @@ from container_update.vnfm.lcm.modification import do_modify, undo_modify
 from container_update.vnfm.lcm.steps import Follower, Steps
 from container_update.vnfm.lcm.v2_scripts import told_to
 from container_update.vnfm.lcm.work import Record, Work
-from container_update.vnfm.problems import Problem, ProblemError
 from container_update.vnfm.states import RUNNING, State
 from container_update.vnfm.tables import Instance, Operation
 
@@ -69,8 +66,8 @@ def perform(core: Core, operation_id: str, stop: Stop) -> None:
     task = TASKS[operation]
     try:
         if work.again and work.record.instantiated:
-            with work.cluster() as cluster:
-                lock.wait_for(work, work.journalled(cluster, work.record.namespace))
+            with vim.connected(work) as place:
+                lock.wait_for(work, place)
         if state is State.PROCESSING:
             _end(work, state, State.COMPLETED, task.do(work))
         else:
@@ -147,28 +144,12 @@ def _record(work: Work, session: Session, after: Record) -> None:
 
 
 def _fail(work: Work, was: State, error: Exception) -> None:
-    problem = _problem_of(error)
+    problem = failures.problem_of(error)
     if isinstance(error, ContainerUpdateError):
         v2_progress.tell_end(work.steps, error)
-    trace = None if _is_told(error) else error
+    trace = None if failures.is_told(error) else error
     LOG.error("VNF instance %s: %s", work.instance_id, problem["detail"], exc_info=trace)
     with work.core.database.writing() as session:
         before = session.get_one(Operation, work.operation_id).kept or {}
         values = {"error": problem, "kept": {**before, **work.kept}, "owner": None}
         operations.enter(work.core, session, work.operation_id, was, State.FAILED_TEMP, **values)
-
-
-def _is_told(error: Exception) -> bool:
-    """It was raised on purpose, and its text is for the operator."""
-    return isinstance(error, (ContainerUpdateError, ProblemError))
-
-
-def _problem_of(error: Exception) -> Json:
-    """The ProblemDetails of a failure; of one that nobody foresaw only its kind: its text might
-    quote a manifest, and with it a Secret."""
-    if isinstance(error, ProblemError):
-        return error.problem.as_dict()
-    text = f"{type(error).__name__} was not expected: the service's log says where"
-    told = str(error).replace(WHAT_NEXT, "retry the operation, or roll it back")
-    detail = told if isinstance(error, ContainerUpdateError) else text
-    return Problem(500, detail, title="The operation failed").as_dict()

@@ -6,7 +6,7 @@ it expects.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -116,32 +116,69 @@ def vdu_reses(vdus: Mapping[str, str], manifests: Sequence[Manifest]) -> dict[st
     }
 
 
-def affected(before: Record, after: Record, *, changed: str = "MODIFIED") -> Json | None:
-    """resourceChanges: the VNFCs that came, went, or got another pod; None where none did."""
-    old, new = (_by_pod(record) for record in (before, after))
-    kept_ids = {entry["id"] for entry in new.values()} & {entry["id"] for entry in old.values()}
-    entries = [
-        _affected(entry, changed if entry["id"] in kept_ids else "ADDED")
-        for pod, entry in new.items()
-        if pod not in old
-    ]
-    entries += [
-        _affected(entry, "REMOVED")
-        for pod, entry in old.items()
-        if pod not in new and entry["id"] not in kept_ids
-    ]
-    return {"affectedVnfcs": entries} if entries else None
-
-
-def _by_pod(record: Record) -> dict[str, Json]:
-    entries = record.info.get("vnfcResourceInfo") or ()
-    return {str(entry["computeResource"].get("resourceId")): entry for entry in entries}
-
-
-def _affected(entry: Json, how: str) -> Json:
-    return {
-        "id": entry["id"],
-        "vduId": entry["vduId"],
-        "changeType": how,
-        "computeResource": entry["computeResource"],
+def vnfc_info(info: Json) -> list[Json]:
+    """vnfcInfo for the VNFCs of an instantiatedVnfInfo; what else was recorded of one that stays is
+    kept."""
+    before: Mapping[str, Json] = {
+        entry.get("vnfcResourceInfoId", ""): entry for entry in info.get("vnfcInfo") or ()
     }
+    return [
+        before.get(entry["id"])
+        or {
+            "id": f"{entry['vduId']}-{entry['id']}",
+            "vduId": entry["vduId"],
+            "vnfcResourceInfoId": entry["id"],
+            "vnfcState": "STARTED",
+        }
+        for entry in info["vnfcResourceInfo"]
+    ]
+
+
+# --- resourceChanges ------------------------------------------------------------------------------
+
+
+def affected(before: Record, after: Record) -> Json | None:
+    """resourceChanges: what came, went, got another resource or runs something else now; None where
+    nothing did (SOL003, 5.5.2.13 and 5.5.3.13 to 5.5.3.16)."""
+    found = {
+        changes: entries
+        for changes, (listed, name, handle) in _LISTS.items()
+        if (entries := list(_affected(before, after, listed, name, handle)))
+    }
+    return found or None
+
+
+_LISTS: Mapping[str, tuple[str, str, str]] = {
+    "affectedVnfcs": ("vnfcResourceInfo", "vduId", "computeResource"),
+    "affectedVirtualLinks": (
+        "vnfVirtualLinkResourceInfo",
+        "vnfVirtualLinkDescId",
+        "networkResource",
+    ),
+    "affectedVirtualStorages": (
+        "virtualStorageResourceInfo",
+        "virtualStorageDescId",
+        "storageResource",
+    ),
+}
+"""Each list of changes to the list in instantiatedVnfInfo, and what its entries are told by."""
+
+
+def _affected(before: Record, after: Record, listed: str, name: str, handle: str) -> Iterator[Json]:
+    old, new = (_by_resource(record, listed, handle) for record in (before, after))
+    kept_ids = {entry["id"] for entry in new.values()} & {entry["id"] for entry in old.values()}
+
+    def told(entry: Json, how: str) -> Json:
+        kept = {"id": entry["id"], name: entry[name]}
+        return {**kept, "changeType": how, handle: entry[handle]}
+
+    for resource, entry in new.items():
+        if resource not in old or resource in after.touched:
+            yield told(entry, "MODIFIED" if entry["id"] in kept_ids else "ADDED")
+    for resource, entry in old.items():
+        if resource not in new and entry["id"] not in kept_ids:
+            yield told(entry, "REMOVED")
+
+
+def _by_resource(record: Record, listed: str, handle: str) -> dict[str, Json]:
+    return {str(entry[handle].get("resourceId")): entry for entry in record.info.get(listed) or ()}

@@ -9,15 +9,16 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session
 
+from container_update.change_vnfpkg.coordination import ScriptReport
 from container_update.drivers import v2_memory, v2_progress
-from container_update.model import Event, Json
+from container_update.model import Event, Json, StepState
 from container_update.vnfm.database import Database
 from container_update.vnfm.tables import Operation, Step
 
@@ -49,11 +50,21 @@ class Steps:
                 for step in line["steps"]:
                     self._result(session, step)
 
-    def tell(self, text: str, action: str, state: str, message: str = "") -> None:
+    def tell(
+        self, text: str, action: str, state: str, message: str = "", seconds: float = 0.0
+    ) -> None:
         """Write down something that no plan has: a create, a delete, a script."""
         step = {"object": text, "action": action, "state": state, "message": message}
         with self._lock, self._database.writing() as session:
-            self._result(session, {**step, "seconds": 0.0})
+            self._result(session, {**step, "seconds": round(seconds, 3)})
+
+    def tell_scripts(self, reports: Iterable[ScriptReport]) -> None:
+        """Write down what became of coordination scripts, with the end of what they printed."""
+        for report in reports:
+            text = f"Script {report.script} ({report.which} VNF, {report.vdu_id})"
+            state = StepState.DONE if report.status == 0 else StepState.FAILED
+            last = report.output.strip().rpartition("\n")[2]
+            self.tell(text, "run", state.value, last, report.seconds)
 
     def _begin(self, session: Session, line: Json) -> None:
         session.execute(delete(Step).where(Step.operation_id == self._id))

@@ -36,6 +36,9 @@ class Record:
     """The VnfInstance's attributes, but for those that are columns."""
     vims: Any = field(default=None, repr=False)
     """vimConnectionInfo with credentials: a list in v1, a map in v2."""
+    touched: frozenset[str] = frozenset()
+    """The resources that are what they were, and run something else: servers that were rebuilt. Of
+    the operation, not kept."""
 
     @property
     def info(self) -> Json:

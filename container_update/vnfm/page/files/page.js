@@ -96,6 +96,7 @@ function showInstances() {
         ["Description", found.vnfInstanceDescription],
         ["VNFD", found.vnfdId],
         ["VNFD version", found.vnfdVersion],
+        ["Stack", found.instantiatedVnfInfo?.instance_id],
         ...members.map((vnfc) => [vnfc.vduId, vnfc.computeResource?.resourceId ?? vnfc.id]),
       ]);
     },

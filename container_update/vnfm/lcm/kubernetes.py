@@ -1,0 +1,119 @@
+"""VNFs that are objects in a Kubernetes cluster. See :class:`container_update.vnfm.lcm.vim.Vim`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from container_update.certificates import pem
+from container_update.change_vnfpkg.change import Changed
+from container_update.change_vnfpkg.kubernetes import KubernetesSite
+from container_update.change_vnfpkg.strategy import Order
+from container_update.instantiate import described_by, instantiate
+from container_update.lock import utc_now
+from container_update.model import Cluster, ObjectKey, Outcome
+from container_update.terminate import terminate
+from container_update.vnfm.lcm import records
+from container_update.vnfm.lcm.work import DEF_FILES, Record, Work
+
+
+@contextmanager
+def connected(work: Work) -> Iterator[KubernetesVim]:
+    """The cluster of a work's VIM."""
+    with work.cluster() as cluster:
+        yield KubernetesVim(work, cluster)
+
+
+@dataclass(frozen=True)
+class KubernetesVim:
+    """A cluster, for one operation."""
+
+    work: Work
+    cluster: Cluster
+
+    def held_by(self) -> str | None:
+        """Whoever holds the instance's Lease."""
+        journalled = self.work.journalled(self.cluster, self.work.record.namespace)
+        holder = journalled.status().holder
+        return None if holder is None or holder.is_expired(utc_now()) else holder.sentence()
+
+    # --- making and deleting --------------------------------------------------------------------
+
+    def instantiate(self) -> Record:
+        """Create every object of the def-files and wait until the workloads are Ready."""
+        work, namespace = self.work, self._asked_namespace()
+        created = instantiate(
+            str(work.package(work.record.vnfd_id)),
+            self.cluster,
+            def_files=self._asked_def_files(),
+            namespace=namespace,
+            one_namespace=True,
+            instance_id=work.instance_id,
+            options=work.core.options,
+            created=lambda key: work.steps.tell(str(key), "create", "done"),
+        )
+        return records.instantiated(work, created, self.cluster, namespace)
+
+    def undo_instantiate(self) -> None:
+        """Delete what was created so far."""
+        self._delete(self._asked_def_files(), self._asked_namespace())
+
+    def terminate(self) -> None:
+        """Delete what bears the instance's label, and wait until it is gone."""
+        self._delete(self.work.record.def_files, self.work.record.namespace)
+
+    def _delete(self, def_files: tuple[str, ...], namespace: str) -> None:
+        work, options = self.work, self.work.core.options
+        folder = str(work.package(work.record.vnfd_id))
+        described = described_by(folder, def_files, namespace, one_namespace=True, options=options)
+        keys: list[ObjectKey] = [manifest.key for manifest in described]
+        for key in terminate(keys, self.cluster, work.instance_id, options):
+            work.steps.tell(str(key), "delete", "done")
+
+    def _asked_namespace(self) -> str:
+        params = self.work.request.get("additionalParams") or {}
+        return str(params.get("namespace") or "default")
+
+    def _asked_def_files(self) -> tuple[str, ...]:
+        params = self.work.request.get("additionalParams") or {}
+        return tuple(params.get(DEF_FILES) or ())
+
+    # --- changing -------------------------------------------------------------------------------
+
+    def site(self) -> KubernetesSite:
+        """The instance's namespace and def-files."""
+        work = self.work
+        interface = dict(work.connection.get("interfaceInfo") or {})
+        if interface.get("ssl_ca_cert"):  # SOL003 has it in one line, programs want it as it was
+            interface["ssl_ca_cert"] = pem(interface["ssl_ca_cert"])
+        access = {"vim_connection_info": {"vim": {**work.connection, "interfaceInfo": interface}}}
+        return KubernetesSite(
+            self.cluster,
+            work.record.namespace,
+            work.record.def_files,
+            access,
+            one_namespace=True,
+            vim_type=str(work.connection.get("vimType")),
+        )
+
+    def changed(self, record: Record, changed: Changed) -> Record:
+        """The manifests of the VDUs that there are now go with the VNFCs."""
+        folder = str(self.work.package(record.vnfd_id))
+        vdus = records.vdus_of(self.work, folder, record.flavour_id)
+        info = record.info
+        info["vnfcInfo"] = records.vnfc_info(info)
+        info["metadata"] = {
+            **(info.get("metadata") or {}),
+            "vdu_reses": records.vdu_reses(vdus, changed.outcome.plan.manifests),
+        }
+        return replace(record, body={**record.body, "instantiatedVnfInfo": info})
+
+    def undo_change(self, order: Order) -> Outcome | None:  # noqa: ARG002
+        """By the journal, which is in the cluster and knows what the order is."""
+        journalled = self.work.journalled(self.cluster, self.work.record.namespace)
+        return journalled.recover(back=True, stop=self.work.stop)
+
+    def as_it_is(self, record: Record) -> Record:
+        """The record with the pods that run now."""
+        return records.with_live_pods(self.work, record, self.cluster)

@@ -1,0 +1,466 @@
+"""VNFs in Heat stacks: their whole life in the v2 API, and what goes wrong in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from container_update import csar, csar_build
+from container_update.config import Options
+from container_update.emulator.openstack import Trouble
+from container_update.emulator.openstack.troubles import NO_HOST
+from container_update.errors import ClusterError
+from container_update.stacks.instantiate import Builder, described_by
+from container_update.vnfm import vims
+from container_update.vnfm.lcm import perform
+from container_update.vnfm.service import Service
+from container_update.vnfm.settings import Settings
+from tests.vnfm.client import SETTLED, Client
+from tests.vnfm.clouds import (
+    BLUE_GREEN,
+    ROLLING,
+    Cloud,
+    CloudVnf,
+    Sample,
+    clouded,
+    made,
+    resource,
+)
+from tests.vnfm.waiting import until
+
+OPTIONS = Options(lease_seconds=3, timeout=20, undo_timeout=20, retry_seconds=2, drain_seconds=0)
+SAMPLES = (BLUE_GREEN, ROLLING)
+TERMINATION = {"terminationType": "FORCEFUL"}
+Json = dict[str, Any]
+
+
+@pytest.fixture
+def cloud() -> Iterator[Cloud]:
+    with clouded() as running:
+        yield running
+
+
+@pytest.fixture
+def http(tmp_path: Path) -> Iterator[TestClient]:
+    settings = Settings(state_dir=str(tmp_path / "state"), auth="none")
+    with TestClient(Service(settings, OPTIONS).app, base_url="http://127.0.0.1:9890") as http:
+        yield http
+
+
+@pytest.fixture(params=SAMPLES)
+def sample(request: pytest.FixtureRequest, cloud: Cloud, tmp_path: Path) -> Sample:
+    return Sample(request.param, cloud, tmp_path, scripts=False)
+
+
+@pytest.fixture
+def vnf(sample: Sample, http: TestClient) -> CloudVnf:
+    return made(Client(http, "v2"), sample, sample.cloud.vims())
+
+
+AUTHORITY = "-----BEGIN CERTIFICATE----- QUJD -----END CERTIFICATE-----"
+PEM = "-----BEGIN CERTIFICATE-----\nQUJD\n-----END CERTIFICATE-----\n"
+
+
+def register(client: Client, cloud: Cloud, credentials: Json | None = None, **more: Any) -> str:
+    """Register the cloud as the default VIM, as the client does it; its id."""
+    auth = cloud.stack.auth()
+    vim = {
+        "type": "openstack",
+        "name": "cloud",
+        "auth_url": auth["auth_url"],
+        "auth_cred": {
+            "username": auth["username"],
+            "password": auth["password"],
+            "user_domain_name": auth["user_domain_name"],
+            **(credentials or {}),
+        },
+        "vim_project": {
+            "name": auth["project_name"],
+            "project_domain_name": auth["project_domain_name"],
+        },
+        "is_default": True,
+        **more,
+    }
+    registered: Json = client.call("POST", "/v1.0/vims", {"vim": vim}, 201)
+    return str(registered["vim"]["id"])
+
+
+def new_software(**trouble: Any) -> Trouble:
+    """What befalls servers of the package after."""
+    return Trouble(where=lambda properties: properties.get("image") == "front-2.0", **trouble)
+
+
+def path_of(operation: Json) -> str:
+    return str(operation["_links"]["self"]["href"])
+
+
+# --- what goes well -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_a_vnf_lives_its_whole_life_on_a_registered_vim(
+    name: str, database: str, cloud: Cloud, tmp_path: Path
+) -> None:
+    settings = Settings(state_dir=str(tmp_path / "state"), auth="none", database_url=database)
+    with TestClient(Service(settings, OPTIONS).app, base_url="http://127.0.0.1:9890") as http:
+        client = Client(http, "v2")
+        register(client, cloud)
+        vnf = made(client, Sample(name, cloud, tmp_path))
+        before = vnf.check("1.0")["instantiatedVnfInfo"]
+        changed = vnf.change()
+        after = vnf.check("2.0")["instantiatedVnfInfo"]
+
+        in_place = name == ROLLING
+        assert (after["instance_id"] == before["instance_id"]) is in_place
+        for listed, handle in (
+            ("vnfcResourceInfo", "computeResource"),
+            ("vnfVirtualLinkResourceInfo", "networkResource"),
+        ):
+            old, new = (
+                {entry["id"]: entry[handle]["resourceId"] for entry in info[listed]}
+                for info in (before, after)
+            )
+            assert old.keys() == new.keys(), "an entry goes on with another resource"
+            assert len(old) == 2
+            assert (old == new) is in_place
+        affected = changed["resourceChanges"]["affectedVnfcs"]
+        assert {each["changeType"] for each in affected} == {"MODIFIED"}
+        assert {resource(each) for each in affected} == set(cloud.running(after["instance_id"]))
+        assert {step["state"] for step in vnf.steps(path_of(changed))} == {"done"}
+
+        client.do("POST", f"{vnf.path}/terminate", TERMINATION)
+        client.call("DELETE", vnf.path, status=204)
+        assert cloud.stacks() == {}
+
+
+def test_the_load_balancer_is_told_of_the_new_servers(
+    cloud: Cloud, http: TestClient, tmp_path: Path
+) -> None:
+    vnf = made(Client(http, "v2"), Sample(BLUE_GREEN, cloud, tmp_path), cloud.vims())
+    changed = vnf.change()
+    (command,) = cloud.balancer.commands
+    assert command.split()[:2] == ["set-backends", "VDU1"]
+    assert len(command.split()) == 4
+    scripts = [step for step in vnf.steps(path_of(changed)) if step["action"] == "run"]
+    assert [(step["object"], step["state"]) for step in scripts] == [
+        ("Script Scripts/configure_balancer.py (new VNF, VDU1)", "done"),
+        ("Script Scripts/configure_balancer.py (old VNF, VDU1)", "done"),
+    ]
+
+
+def test_a_script_that_cannot_give_the_traffic_back_is_told_by_the_rollback(
+    cloud: Cloud, http: TestClient, tmp_path: Path
+) -> None:
+    vnf = made(Client(http, "v2"), Sample(BLUE_GREEN, cloud, tmp_path), cloud.vims())
+    cloud.balancer.status = 7
+    failed = vnf.change("FAILED_TEMP")
+    assert "coordinate the new VNF: coordination script" in failed["error"]["detail"]
+    vnf.asked(failed, "rollback", "ROLLED_BACK")
+    told = {step["object"]: step for step in vnf.steps(path_of(failed))}
+    script = told["Script Scripts/configure_balancer.py (old VNF, VDU1)"]
+    assert script["state"] == "failed"
+    assert "status 7" in script["message"]
+    vnf.check("1.0")
+
+
+def test_how_far_a_change_is_can_be_read_while_it_runs(vnf: CloudVnf) -> None:
+    cloud = vnf.sample.cloud.stack
+    cloud.troubles.list.append(new_software(stuck=True, times=1))
+    operation = vnf.begin_change()
+
+    def begun() -> list[Json] | None:
+        found = vnf.steps(operation)
+        return found if "running" in {step["state"] for step in found} else None
+
+    seen = until(begun, "a step begins") or []
+    assert [step["state"] for step in seen].count("running") == 1
+    assert all(step["reasons"] for step in seen)
+    objects = [step["object"].partition(" ")[0] for step in seen]
+    expected = {BLUE_GREEN: ["Stack", "Stack"], ROLLING: ["Server", "Server", "Stack"]}
+    assert objects == expected[vnf.sample.name]
+
+    def ended() -> bool:
+        cloud.release()  # again and again: it may be stuck a little after it is seen to run
+        state: str = vnf.client.call("GET", operation)["operationState"]
+        return state in SETTLED
+
+    until(ended, "the change goes on")
+    assert vnf.client.settled(operation)["operationState"] == "COMPLETED"
+    vnf.check("2.0")
+
+
+def test_an_instance_stays_on_its_vim_when_another_becomes_the_default(
+    cloud: Cloud, http: TestClient, tmp_path: Path
+) -> None:
+    client = Client(http, "v2")
+    vim_id = register(client, cloud)
+    vnf = made(client, Sample(ROLLING, cloud, tmp_path, scripts=False))
+    other = {"type": "kubernetes", "name": "other", "auth_url": "https://127.0.0.1:9"}
+    client.call("POST", "/v1.0/vims", {"vim": {**other, "is_default": True}}, 201)
+    assert vnf.shown()["vimConnectionInfo"] == {
+        "default": {"vimId": vim_id, "vimType": "openstack"}
+    }
+    client.do("POST", f"{vnf.path}/terminate", TERMINATION)
+    assert cloud.stacks() == {}
+
+
+ACCESS: dict[str, tuple[Json, Json]] = {
+    "certificates are checked": ({"cert_verify": "True"}, {"verify": True}),
+    "they are not": ({"cert_verify": "False"}, {"verify": False}),
+    "they are, with an authority of its own": ({"ssl_ca_cert": AUTHORITY}, {"authority": PEM}),
+    "in a region": ({}, {"region": "south"}),
+}
+
+
+@pytest.mark.parametrize("case", ACCESS)
+def test_a_registered_vim_is_reached_as_it_says(
+    case: str, cloud: Cloud, http: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    credentials, expected = ACCESS[case]
+    client, sample = Client(http, "v2"), Sample(ROLLING, cloud, tmp_path)
+    register(client, cloud, credentials, extra={"region": "south"})
+    asked: Json = {}
+
+    def connect(auth: Json, options: Options, region: str | None, verify: bool | str) -> None:
+        authority = Path(verify).read_text() if isinstance(verify, str) else ""
+        asked.update(auth=auth, region=region, verify=verify, authority=authority)
+        raise ClusterError("this is all that was to be seen")
+
+    monkeypatch.setattr("container_update.vnfm.lcm.openstack.connect", connect)
+    path = client.create(client.onboard(sample.zipped("before")))
+    client.do("POST", f"{path}/instantiate", sample.instantiation(), "FAILED_TEMP")
+    assert asked["auth"] == cloud.stack.auth()
+    assert {name: asked[name] for name in expected} == expected
+
+
+# --- what goes wrong ----------------------------------------------------------------------------
+
+
+def test_an_instantiation_that_fails_tells_heats_reason_and_leaves_nothing_behind(
+    cloud: Cloud, http: TestClient, tmp_path: Path
+) -> None:
+    client, sample = Client(http, "v2"), Sample(ROLLING, cloud, tmp_path)
+    vnf = CloudVnf(client, sample, client.create(client.onboard(sample.zipped("before"))))
+    cloud.stack.troubles.list.append(Trouble(nth=2, times=1))
+    request = sample.instantiation(cloud.vims())
+    failed = client.do("POST", f"{vnf.path}/instantiate", request, "FAILED_TEMP")
+    assert NO_HOST in failed["error"]["detail"]
+    assert f"stack vnf-{vnf.id} is CREATE_FAILED" in failed["error"]["detail"]
+    (step,) = vnf.steps(path_of(failed))
+    assert (step["object"], step["state"]) == (f"Stack vnf-{vnf.id}", "failed")
+    vnf.asked(failed, "rollback", "ROLLED_BACK")
+    assert cloud.stacks() == {}
+    assert vnf.shown()["instantiationState"] == "NOT_INSTANTIATED"
+
+    cloud.stack.troubles.list = [Trouble(nth=2, times=1)]
+    failed = client.do("POST", f"{vnf.path}/instantiate", request, "FAILED_TEMP")
+    vnf.asked(failed, "retry", "COMPLETED")
+    vnf.check("1.0")
+
+
+def test_a_stack_that_is_still_being_made_is_deleted_before_it_is_made_anew(
+    cloud: Cloud, tmp_path: Path
+) -> None:
+    package = tmp_path / ROLLING / "before"
+    Sample(ROLLING, cloud, tmp_path).zipped("before")
+    body = described_by(str(package), "simple", {"network": "private"}, csar.Settings())
+    stuck = Trouble(stuck=True, times=1)
+    cloud.stack.troubles.list = [stuck]
+    killed = cloud.heat.create({"stack_name": "vnf-1", **body.as_request()})
+    until(lambda: stuck.seen, "its first server is being made")
+    made_anew = Builder(cloud.heat, OPTIONS).make("vnf-1", body)
+    assert cloud.stacks() == {"vnf-1": "CREATE_COMPLETE"}
+    assert made_anew["id"] not in killed
+
+
+WRONG_PARAMETERS = {
+    "one is missing": ({}, "network have no default and no value"),
+    "one is not the template's": ({"network": "n", "netwrok": "n"}, "netwrok: expected parameters"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_PARAMETERS)
+def test_parameters_that_do_not_fit_the_template_are_named(
+    case: str, cloud: Cloud, http: TestClient, tmp_path: Path
+) -> None:
+    client, sample = Client(http, "v2"), Sample(ROLLING, cloud, tmp_path)
+    path = client.create(client.onboard(sample.zipped("before")))
+    params, told = WRONG_PARAMETERS[case]
+    request = {**sample.instantiation(cloud.vims()), "additionalParams": params}
+    failed = client.do("POST", f"{path}/instantiate", request, "FAILED_TEMP")
+    assert told in failed["error"]["detail"]
+    assert cloud.stacks() == {}
+
+
+def test_a_change_that_fails_is_rolled_back(vnf: CloudVnf) -> None:
+    cloud = vnf.sample.cloud
+    before = vnf.shown()
+    cloud.stack.troubles.list.append(new_software(nth=2))
+    failed = vnf.change("FAILED_TEMP")
+    assert NO_HOST in failed["error"]["detail"]
+    assert "retry the operation, or roll it back" in failed["error"]["detail"]
+    assert "failed" in {step["state"] for step in vnf.steps(path_of(failed))}
+    assert vnf.journal in cloud.stacks()
+    vnf.asked(failed, "rollback", "ROLLED_BACK")
+    after = vnf.check("1.0")
+    infos = [record["instantiatedVnfInfo"] for record in (before, after)]
+    for listed in ("vnfcResourceInfo", "vnfcInfo", "vnfVirtualLinkResourceInfo"):
+        old, new = ([entry["id"] for entry in info[listed]] for info in infos)
+        assert old == new
+    assert infos[0]["instance_id"] == infos[1]["instance_id"]
+
+    cloud.stack.troubles.list.clear()
+    vnf.change()
+    vnf.check("2.0")
+
+
+def test_a_change_that_fails_is_tried_again(vnf: CloudVnf) -> None:
+    vnf.sample.cloud.stack.troubles.list.append(new_software(nth=2, times=1))
+    vnf.asked(vnf.change("FAILED_TEMP"), "retry", "COMPLETED")
+    vnf.check("2.0")
+
+
+def test_a_change_that_was_given_up_is_finished_by_the_next_one(
+    vnf: CloudVnf,
+) -> None:
+    troubles = vnf.sample.cloud.stack.troubles
+    troubles.list = [new_software(nth=2)]
+    vnf.asked(vnf.change("FAILED_TEMP"), "fail", "FAILED")
+    assert vnf.journal in vnf.sample.cloud.stacks()
+    troubles.list = []
+    vnf.change()
+    vnf.check("2.0")
+
+
+def test_what_a_change_that_was_given_up_left_goes_with_the_vnf(
+    cloud: Cloud, http: TestClient, tmp_path: Path
+) -> None:
+    sample = Sample(BLUE_GREEN, cloud, tmp_path, scripts=False)
+    vnf = made(Client(http, "v2"), sample, cloud.vims())
+    cloud.stack.troubles.list = [new_software(nth=2)]
+    vnf.asked(vnf.change("FAILED_TEMP"), "fail", "FAILED")
+    assert len(cloud.stacks()) == 3
+    vnf.client.do("POST", f"{vnf.path}/terminate", TERMINATION)
+    assert cloud.stacks() == {}
+
+
+def test_a_change_that_was_done_and_not_recorded_can_only_be_retried(
+    vnf: CloudVnf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(perform, "_record", _no_database)
+        failed = vnf.change("FAILED_TEMP")
+    refused = vnf.asked(failed, "rollback", "FAILED_TEMP")
+    assert "retry writes it" in refused["error"]["detail"]
+    vnf.asked(failed, "retry", "COMPLETED")
+    vnf.check("2.0")
+
+
+def _no_database(*_: object) -> None:
+    raise OSError("no database")
+
+
+def test_once_the_old_stack_goes_a_rollback_is_refused_and_a_retry_finishes_the_change(
+    cloud: Cloud, http: TestClient, tmp_path: Path
+) -> None:
+    sample = Sample(BLUE_GREEN, cloud, tmp_path, scripts=False)
+    vnf = made(Client(http, "v2"), sample, cloud.vims())
+    cloud.stack.troubles.list.append(Trouble("the volume is in use", action="DELETE", times=1))
+    failed = vnf.change("FAILED_TEMP")
+    assert "mend it, then retry the operation" in failed["error"]["detail"]
+    refused = vnf.asked(failed, "rollback", "FAILED_TEMP")
+    assert "retry the operation, which finishes it" in refused["error"]["detail"]
+    vnf.asked(failed, "retry", "COMPLETED")
+    vnf.check("2.0")
+
+
+def test_a_change_that_was_refused_before_it_began_is_rolled_back(
+    cloud: Cloud, http: TestClient, tmp_path: Path
+) -> None:
+    vnf = made(Client(http, "v2"), Sample(ROLLING, cloud, tmp_path), cloud.vims())
+    request = vnf.sample.change()
+    del request["additionalParams"]["vdu_params"]
+    failed = vnf.client.do("POST", f"{vnf.path}/change_vnfpkg", request, "FAILED_TEMP")
+    assert "vdu_params: expected the VDUs to update" in failed["error"]["detail"]
+    vnf.asked(failed, "rollback", "ROLLED_BACK")
+    vnf.check("1.0")
+
+
+def test_a_termination_that_fails_is_tried_again(
+    cloud: Cloud, http: TestClient, tmp_path: Path
+) -> None:
+    sample = Sample(ROLLING, cloud, tmp_path, scripts=False)
+    vnf = made(Client(http, "v2"), sample, cloud.vims())
+    cloud.stack.troubles.list.append(Trouble("the volume is in use", action="DELETE", times=1))
+    failed = vnf.client.do("POST", f"{vnf.path}/terminate", TERMINATION, "FAILED_TEMP")
+    assert "DELETE_FAILED, Heat says: " in failed["error"]["detail"]
+    assert "the volume is in use" in failed["error"]["detail"]
+    vnf.asked(failed, "retry", "COMPLETED")
+    assert cloud.stacks() == {}
+
+
+def test_a_wrong_password_is_told_and_not_shown(
+    cloud: Cloud, http: TestClient, tmp_path: Path
+) -> None:
+    client, sample = Client(http, "v2"), Sample(ROLLING, cloud, tmp_path)
+    path = client.create(client.onboard(sample.zipped("before")))
+    wrong = cloud.vims()
+    wrong["vim1"]["accessInfo"]["password"] = "this-is-not-it"
+    request = sample.instantiation(wrong)
+    failed = client.do("POST", f"{path}/instantiate", request, "FAILED_TEMP")
+    assert "Keystone refused a token" in failed["error"]["detail"]
+    assert "this-is-not-it" not in json.dumps(failed)
+
+
+def test_a_parameter_that_the_template_hides_is_given_to_heat_and_shown_nowhere(
+    cloud: Cloud, http: TestClient, tmp_path: Path
+) -> None:
+    client, sample = Client(http, "v2"), Sample(ROLLING, cloud, tmp_path)
+    sample.zipped("before")
+    package = tmp_path / ROLLING / "before"
+    top = package / "BaseHOT" / "simple" / "top.yaml"
+    hidden = "parameters:\n  greeting: {type: string, hidden: true}\n"
+    top.write_text(top.read_text().replace("parameters:\n", hidden, 1))
+    csar_build.write_metadata(package)
+    path = client.create(client.onboard(sample.zipped("before")))
+    request = sample.instantiation(cloud.vims())
+    request["additionalParams"]["greeting"] = "open-sesame-11"
+    done = client.do("POST", f"{path}/instantiate", request)
+    assert done["operationParams"]["additionalParams"] == {"network": "private", "greeting": "***"}
+    assert "open-sesame-11" not in client.send("GET", path).text
+    given = cloud.stack.call(lambda heat: [stack.parameters for stack in heat.stacks])
+    assert given[0]["greeting"] == "open-sesame-11"
+
+
+# --- what is refused ----------------------------------------------------------------------------
+
+
+def test_the_v1_api_makes_no_vnfs_in_an_openstack(
+    cloud: Cloud, http: TestClient, tmp_path: Path
+) -> None:
+    client, sample = Client(http, "v1"), Sample(ROLLING, cloud, tmp_path)
+    vim_id = register(client, cloud)
+    path = client.create(client.onboard(sample.zipped("before")))
+    vim = {"id": "vim", "vimId": vim_id, "vimType": "openstack"}
+    request = {**sample.instantiation(), "vimConnectionInfo": [vim]}
+    refused = client.call("POST", f"{path}/instantiate", request, 422)
+    assert "v2 API" in refused["detail"]
+
+
+def test_a_missing_extra_is_told_with_what_to_install(
+    cloud: Cloud, http: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vims, "find_spec", lambda _: None)
+    client, sample = Client(http, "v2"), Sample(ROLLING, cloud, tmp_path)
+    path = client.create(client.onboard(sample.zipped("before")))
+    request = sample.instantiation(cloud.vims())
+    refused = client.call("POST", f"{path}/instantiate", request, 422)
+    assert "pip install 'container-update[openstack]'" in refused["detail"]
+    vim = {"type": "openstack", "name": "cloud", "auth_url": cloud.stack.url}
+    refused = client.call("POST", "/v1.0/vims", {"vim": vim}, 422)
+    assert "pip install 'container-update[openstack]'" in refused["detail"]

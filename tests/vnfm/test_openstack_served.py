@@ -1,0 +1,132 @@
+"""VNFs in Heat stacks with the service as a process: killed, and asked by ``openstack``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from container_update.emulator.openstack import Trouble
+from tests.tacker import test_user_guides as guides
+from tests.tacker.operator import Operator
+from tests.vnfm.client import Client
+from tests.vnfm.clouds import (
+    BLUE_GREEN,
+    ROLLING,
+    Cloud,
+    CloudVnf,
+    Sample,
+    clouded,
+    made,
+)
+from tests.vnfm.served import Served, served
+from tests.vnfm.test_load import client_of
+from tests.vnfm.waiting import until
+
+Json = dict[str, Any]
+ENDS = {"retry": ("COMPLETED", "2.0"), "rollback": ("ROLLED_BACK", "1.0")}
+
+
+@pytest.fixture
+def cloud() -> Iterator[Cloud]:
+    with clouded() as running:
+        yield running
+
+
+# --- killed in the middle -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("way", ENDS)
+@pytest.mark.parametrize("name", [BLUE_GREEN, ROLLING])
+def test_a_change_whose_service_is_killed_goes_on_or_back(
+    name: str, way: str, cloud: Cloud, tmp_path: Path
+) -> None:
+    state, version = ENDS[way]
+    with served(tmp_path) as service:
+        sample = Sample(name, cloud, tmp_path, scripts=name == ROLLING)
+        vnf = made(client_of(service, "v2"), sample, cloud.vims())
+        operation = killed_in_the_middle(vnf, service)
+        failed = vnf.client.settled(operation)
+        assert failed["operationState"] == "FAILED_TEMP"
+        assert "retry goes on with it, rollback undoes it" in failed["error"]["detail"]
+        vnf.asked(failed, way, state)
+        vnf.check(version)
+
+
+def killed_in_the_middle(vnf: CloudVnf, service: Served) -> str:
+    """A change of which one VNFC is done and the next one is under way when the service dies; it
+    runs again. The operation."""
+    stack = vnf.sample.cloud.stack
+    second = Trouble(where=lambda had: had.get("image") == "front-2.0", nth=2, stuck=True)
+    stack.troubles.list.append(second)
+    operation = vnf.begin_change()
+    until(lambda: second.seen >= 2, "the second server is being made")
+    service.kill()
+    stack.troubles.list.clear()
+
+    def at_rest() -> bool:
+        stack.release()
+        return vnf.sample.cloud.is_at_rest()
+
+    until(at_rest, "Heat ends what it was at")
+    service.start()
+    return operation
+
+
+# --- by the client ------------------------------------------------------------------------------
+
+
+def test_the_openstack_client_does_what_the_samples_readme_says(
+    cloud: Cloud, tmp_path: Path
+) -> None:
+    sample = Sample(BLUE_GREEN, cloud, tmp_path)
+    with served(tmp_path) as service:
+        operator = Operator(service, "v2")
+        file = tmp_path / "vim_config.yaml"
+        file.write_text(yaml.safe_dump(cloud.legacy()))
+        told = operator.openstack_v1(
+            "vim", "register", "--config-file", str(file), "--is-default", "mycloud"
+        )
+        old, new = (guides.upload(operator, sample.zipped(side)) for side in guides.SIDES)
+        instance_id = guides.create(operator, old)
+        guides.instantiate(operator, instance_id, sample.instantiation(), tmp_path)
+        vnf = CloudVnf(Client(client_of(service, "v2").http, "v2"), sample,
+                       f"/vnflcm/v2/vnf_instances/{instance_id}")  # fmt: skip
+        vnf.check("1.0")
+
+        request = tmp_path / "request.json"
+        request.write_text(json.dumps(sample.change()))
+        operator.openstack("vnflcm", "change-vnfpkg", instance_id, str(request))
+        occurrence = operator.settled(instance_id, "CHANGE_VNFPKG")
+        assert occurrence["operationState"] == "COMPLETED", occurrence
+        assert vnf.check("2.0")["vnfdId"] == new
+        told += operator.openstack("vnflcm", "show", instance_id)
+        told += operator.openstack("vnflcm", "op", "show", occurrence["id"])
+        refuse_secrets(told, service, vnf)
+
+        guides.terminate_and_delete(operator, instance_id)
+        assert cloud.stacks() == {}
+        assert set(operator.typed) == guides.documented(BLUE_GREEN)
+
+
+def refuse_secrets(told: str, service: Served, vnf: CloudVnf) -> None:
+    """Passwords of the VIM and of the request are in no answer, log or file of the service, and
+    not in Heat."""
+    client = vnf.client
+    paths = ["/v1.0/vims", "/vnflcm/v2/vnf_lcm_op_occs", vnf.path, "/metrics"]
+    places = {path: client.send("GET", path).text for path in paths}
+    places |= {"the client's output": told, "the log": service.log()}
+    files = [path for path in (service.folder / "state").rglob("*") if path.is_file()]
+    assert any(path.name == "vnfm.sqlite" for path in files)
+    places |= {str(path): path.read_bytes().decode("latin-1") for path in files}
+    heat = vnf.sample.cloud.heat
+    places |= {
+        f"stack {page['stack_name']}": json.dumps([page, heat.files(page["stack_name"])])
+        for page in heat.stacks()
+    }
+    shown = [place for place, text in places.items() for s in vnf.sample.cloud.secrets if s in text]
+    assert shown == []
