@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from container_update.config import Options
 from container_update.vnfm.database import Database
-from container_update.vnfm.members import DatabaseMember, FileMember
+from container_update.vnfm.members import Member
 from container_update.vnfm.metrics import Metrics
 from container_update.vnfm.settings import Settings
 from container_update.vnfm.vault import Vault
@@ -22,7 +22,7 @@ class Core:
     """How updates behave."""
     database: Database
     vault: Vault
-    member: FileMember | DatabaseMember
+    member: Member
     metrics: Metrics = field(default_factory=Metrics)
     ending: threading.Event = field(default_factory=threading.Event)
     """Set when the service is to end: nothing new is begun."""

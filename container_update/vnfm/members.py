@@ -12,10 +12,10 @@ import fcntl
 import logging
 import os
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Protocol
 
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
@@ -25,25 +25,39 @@ from container_update.vnfm.database import Database
 LOG = logging.getLogger(__name__)
 
 
-class Member(Protocol):
+class Member(ABC):
     """A service process."""
 
-    id: str
+    def __init__(self) -> None:
+        self.id = str(uuid.uuid4())
 
+    @abstractmethod
     def keep(self) -> None:
         """See that the own lock is held still, and take it again where it was lost."""
 
+    @contextmanager
     def dead(self, other: str) -> Iterator[bool]:
         """A ``with`` block: whether *other* is dead; nobody else can claim it meanwhile."""
+        if other == self.id:
+            yield False
+            return
+        with self._claimed(other) as got:
+            yield got
 
+    @abstractmethod
     def holds(self) -> bool:
         """Whether the own lock is held, so that no other takes this service for dead."""
 
+    @abstractmethod
     def leave(self) -> None:
         """Give the own lock back."""
 
+    @abstractmethod
+    def _claimed(self, other: str) -> AbstractContextManager[bool]:
+        """A ``with`` block: whether the lock of *other* was free, and is held meanwhile."""
 
-def join(database: Database, folder: Path) -> FileMember | DatabaseMember:
+
+def join(database: Database, folder: Path) -> Member:
     """Become a member.
 
     :param folder: where the locks beside SQLite are.
@@ -51,11 +65,11 @@ def join(database: Database, folder: Path) -> FileMember | DatabaseMember:
     return FileMember(folder) if database.is_sqlite else DatabaseMember(database)
 
 
-class FileMember:
+class FileMember(Member):
     """A member on one host."""
 
     def __init__(self, folder: Path) -> None:
-        self.id = str(uuid.uuid4())
+        super().__init__()
         self._folder = folder
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._file = self._open(self.id)
@@ -66,15 +80,6 @@ class FileMember:
 
     def keep(self) -> None:
         """Nothing can take a file lock away."""
-
-    @contextmanager
-    def dead(self, other: str) -> Iterator[bool]:
-        """See Member."""
-        if other == self.id:
-            yield False
-            return
-        with self._claimed(other) as got:
-            yield got
 
     def holds(self) -> bool:
         """See Member."""
@@ -100,11 +105,11 @@ class FileMember:
         os.close(self._file)
 
 
-class DatabaseMember:
+class DatabaseMember(Member):
     """A member wherever the database is reached from."""
 
     def __init__(self, database: Database) -> None:
-        self.id = str(uuid.uuid4())
+        super().__init__()
         self._engine = database.engine.execution_options(isolation_level="AUTOCOMMIT")
         self._connection = self._hold()
 
@@ -122,15 +127,6 @@ class DatabaseMember:
             self._connection.invalidate()
             self._connection.close()
             self._connection = self._hold()
-
-    @contextmanager
-    def dead(self, other: str) -> Iterator[bool]:
-        """See Member."""
-        if other == self.id:
-            yield False
-            return
-        with self._claimed(other) as got:
-            yield got
 
     def holds(self) -> bool:
         """See Member."""

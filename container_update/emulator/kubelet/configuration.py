@@ -24,6 +24,13 @@ class MissingConfiguration(Exception):  # noqa: N818 - it is waited for, not an 
     """A required ConfigMap, Secret or key is not there (yet)."""
 
 
+def container_of(pod: Json, name: str) -> Json:
+    """A pod's container or init container of that name."""
+    spec = pod["spec"]
+    containers: list[Json] = [*(spec.get("initContainers") or []), *spec["containers"]]
+    return next(entry for entry in containers if entry["name"] == name)
+
+
 def environment(pod: Json, container: Json, lookup: Lookup) -> dict[str, str]:
     """The container's environment variables.
 

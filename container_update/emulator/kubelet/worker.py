@@ -15,6 +15,7 @@ from container_update.emulator.clock import stamp
 from container_update.emulator.kubelet.behaviour import Behaviour, ContainerStart
 from container_update.emulator.kubelet.configuration import (
     MissingConfiguration,
+    container_of,
     environment,
     mounted_files,
     volume_files,
@@ -145,7 +146,7 @@ class PodWorker:
         """Bring mounted files up to date; what vanished meanwhile stays as it was."""
         for name, fixed in self._refreshable.items():
             try:
-                container = self._container(name)
+                container = container_of(self._pod, name)
                 fresh = mounted_files(self._pod, container, self._registry.get, fixed=False)
             except MissingConfiguration:
                 continue
@@ -191,7 +192,7 @@ class PodWorker:
         self._timers.set(run.name, seconds, lambda: self._pull(run))
 
     def _start(self, run: Run) -> None:
-        container = self._container(run.name)
+        container = container_of(self._pod, run.name)
         try:
             env = environment(self._pod, container, self._registry.get)
             files = mounted_files(self._pod, container, self._registry.get, fixed=False)
@@ -289,7 +290,7 @@ class PodWorker:
         """Replace containers whose image the pod's owner has changed, in place; whether any is."""
         replaced = False
         for run in self._runs:
-            image = self._container(run.name)["image"]
+            image = container_of(self._pod, run.name)["image"]
             if image == run.image or (run.is_init and not run.is_sidecar):
                 continue
             self._retries.pop(run.name, None)
@@ -307,7 +308,7 @@ class PodWorker:
     def _replace(self, run: Run) -> None:
         if run.is_running:
             run.end(0, stamp())
-        run.restart(self._container(run.name)["image"])
+        run.restart(container_of(self._pod, run.name)["image"])
         run.wait("ContainerCreating")
         self._dirty()
         if run.runs or not any(other.is_init and not other.is_done for other in self._runs):
@@ -383,15 +384,6 @@ class PodWorker:
 
     def _any_running(self) -> bool:
         return any(run.is_running for run in self._runs)
-
-    def _container(self, name: str) -> Json:
-        spec = self._pod["spec"]
-        found: Json = next(
-            entry
-            for entry in [*(spec.get("initContainers") or []), *spec["containers"]]
-            if entry["name"] == name
-        )
-        return found
 
     def _place(self, container: str) -> tuple[str, str, str]:
         metadata = self._pod["metadata"]
