@@ -177,6 +177,8 @@ class Play:
     """One point, played in a namespace of its own."""
 
     point: Point
+    cause: str = ""
+    """Why the run failed, where it did."""
 
     def problems(self) -> list[str]:
         """What contradicts the promise; nothing where it holds."""
@@ -204,7 +206,7 @@ class Play:
         problems, expected = self._under_fault(effect, lambda: self._run(self.reference.options))
         yield from problems
         if expected is not self.reference.new and self.point.is_to_be_got_over:
-            yield "it failed a good update"
+            yield f"it failed a good update: {self.cause}"
         yield from self._state(expected)
         yield from self.checker.left_over()
 
@@ -237,8 +239,8 @@ class Play:
                 expected = run()
             except UndoIncompleteError as error:
                 problems.append(f"UndoIncompleteError: {error}")
-            except ContainerUpdateError:
-                expected = self.reference.old
+            except ContainerUpdateError as error:
+                expected, self.cause = self.reference.old, str(error)
         if not script.happened:
             raise MissedError("the request never came")
         return problems, expected
