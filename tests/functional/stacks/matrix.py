@@ -42,7 +42,7 @@ from tests.functional.stacks.vnf import Site, Vnf
 COMPLETE = bool(os.environ.get("CONTAINER_UPDATE_COMPLETE_MATRIX"))
 """Play every point; otherwise a fixed part of them."""
 
-SAMPLED_STEP = 25
+SAMPLED_STEP = 40
 AT_ONCE = 4
 """How many points one process plays at the same time."""
 _PLAYS = 4
