@@ -240,7 +240,7 @@ class Execution:
                 self._waiter.pause(left)
         except AbortedError:
             self._fail([])
-        except NotReadyError as error:
+        except (NotReadyError, ClusterError) as error:
             failed = replace(self._results[step.place], state=StepState.FAILED, message=str(error))
             self._results[step.place] = failed
             self.progress(failed)

@@ -12,6 +12,7 @@ from container_update.errors import ClusterError, UndoIncompleteError, UpdateFai
 from container_update.execute import Execution
 from container_update.informer import Informer
 from container_update.model import Action, Collection, ObjectKey, Outcome, Plan, Step, StepState
+from container_update.restart import Restarter
 from tests.unit.fakes import FakeCluster, config_map, pod
 
 KEY = ObjectKey("", "ConfigMap", "ns", "cm")
@@ -211,3 +212,18 @@ def test_a_write_that_admission_turns_into_no_change_restarts_nothing() -> None:
     cluster.replace = lambda body: copy.deepcopy(cluster.objects[POD])  # type: ignore[method-assign]
     (result,) = run(cluster, step)
     assert result.state is StepState.DONE
+
+
+def test_an_api_server_that_is_lost_at_the_last_look_undoes_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def lost(*_: object) -> None:
+        raise ClusterError("list Pods: cannot reach the server")
+
+    monkeypatch.setattr(Restarter, "restart", lambda *_: None)
+    monkeypatch.setattr(Restarter, "is_still_done", lambda *_: False)
+    monkeypatch.setattr(Restarter, "wait_again", lost)
+    cluster = FakeCluster(config_map("cm", OLD), pod("p"))
+    message, _ = failure(cluster, replace_step(cluster), pod_step(cluster), undo_timeout=1)
+    assert "Pod ns/p failed: list Pods: cannot reach the server" in message
+    assert data(cluster) == OLD
