@@ -18,7 +18,7 @@ from container_update.model import Collection, Json, Outcome, UpdateRequest
 from container_update.update import update
 
 if TYPE_CHECKING:
-    from container_update.emulator import EmbeddedCluster
+    from container_update.emulator.kubernetes import EmbeddedCluster
 
 INSTANCE_ID = "f21814f0-3e00-4651-a9ac-ec10f3248c19"
 """The VNF instance of the user guide."""
@@ -90,7 +90,7 @@ def embedded_cluster(*, port: int = 0, nodes: int = 1) -> EmbeddedCluster:
     :raises ContainerUpdateError: the extra it needs is not installed.
     """
     try:
-        from container_update.emulator import EmbeddedCluster  # noqa: PLC0415
+        from container_update.emulator.kubernetes import EmbeddedCluster  # noqa: PLC0415
     except ImportError as error:
         raise ContainerUpdateError(
             f"the embedded cluster needs {error.name}: pip install 'container-update[emulator]'"

@@ -22,8 +22,8 @@ from container_update.errors import ContainerUpdateError
 from container_update.model import Json
 
 if TYPE_CHECKING:
-    from container_update.emulator.openstack import EmbeddedOpenStack
-    from container_update.emulator.openstack.balancer import Balancer
+    from container_update.emulator.heat import EmbeddedOpenStack
+    from container_update.emulator.heat.balancer import Balancer
     from container_update.heat import Heat
 
 SCENARIOS: Mapping[str, str] = {
@@ -89,8 +89,8 @@ def emulate(clouds_yaml: Path, port: int, out: TextIO, stop: threading.Event) ->
 @contextmanager
 def _embedded(port: int = 0) -> Iterator[tuple[EmbeddedOpenStack, Balancer]]:
     try:
-        from container_update.emulator.openstack import EmbeddedOpenStack  # noqa: PLC0415
-        from container_update.emulator.openstack.balancer import Balancer  # noqa: PLC0415
+        from container_update.emulator.heat import EmbeddedOpenStack  # noqa: PLC0415
+        from container_update.emulator.heat.balancer import Balancer  # noqa: PLC0415
     except ImportError as error:
         raise ContainerUpdateError(
             f"the embedded cloud needs {error.name}: "

@@ -1,12 +1,6 @@
-"""A Kubernetes cluster in one process, on loopback, for the demo and the tests.
+"""Servers on loopback that stand in for Kubernetes and OpenStack, for demos and tests.
 
-Start here: :class:`EmbeddedCluster`. What is modelled, and what is not, is in this folder's README.
+Each starts in one process and imports nothing else of this project:
+:class:`~container_update.emulator.kubernetes.EmbeddedCluster` and
+:class:`~container_update.emulator.heat.EmbeddedOpenStack`.
 """
-
-from container_update.emulator.api_errors import ApiError
-from container_update.emulator.cluster import EmbeddedCluster
-from container_update.emulator.kubelet import Behaviour
-from container_update.emulator.registry import Registry
-from container_update.emulator.server import RequestRecord
-
-__all__ = ["ApiError", "Behaviour", "EmbeddedCluster", "Registry", "RequestRecord"]

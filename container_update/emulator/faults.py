@@ -14,9 +14,9 @@ from fnmatch import fnmatchcase
 
 from aiohttp import web
 
-from container_update.emulator.api_errors import ApiError
-from container_update.emulator.negotiation import flag
-from container_update.emulator.server import Handler
+from container_update.emulator.kubernetes.api.negotiation import flag
+from container_update.emulator.kubernetes.api.server import Handler
+from container_update.emulator.kubernetes.api_errors import ApiError
 
 _WATCH_HAS_BEGUN = 0.02
 """Seconds after which a watch, which does not end by itself, is taken to be under way."""

@@ -26,7 +26,7 @@ from container_update.vnfm import packages, vims
 from container_update.vnfm.core import Core
 
 if TYPE_CHECKING:
-    from container_update.emulator import EmbeddedCluster
+    from container_update.emulator.kubernetes import EmbeddedCluster
 
 _GUIDE = "01-user-guide"
 _DRIVER = "mgmt-container-update"

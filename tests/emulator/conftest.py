@@ -2,7 +2,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from container_update.emulator import Behaviour, EmbeddedCluster
+from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster
 from tests.emulator.client import Api
 
 

@@ -13,10 +13,10 @@ import functools
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
-from container_update.emulator import controllers
-from container_update.emulator.eviction import evict
-from container_update.emulator.kubelet import Behaviour
-from container_update.emulator.registry import Registry
+from container_update.emulator.kubernetes import controllers
+from container_update.emulator.kubernetes.eviction import evict
+from container_update.emulator.kubernetes.kubelet import Behaviour
+from container_update.emulator.kubernetes.registry import Registry
 from container_update.model import Json
 from tests.emulator import virtual_time
 from tests.emulator.watchfacts import differences

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from container_update.emulator import EmbeddedCluster
+from container_update.emulator.kubernetes import EmbeddedCluster
 from tests.emulator.client import Answer, Api
 
 RBAC = "/apis/rbac.authorization.k8s.io/v1"

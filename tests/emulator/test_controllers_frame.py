@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from container_update.emulator.api_errors import ApiError
-from container_update.emulator.controllers.frame import Key, WorkQueue
+from container_update.emulator.kubernetes.api_errors import ApiError
+from container_update.emulator.kubernetes.controllers.base import Key, WorkQueue
 from tests.emulator import virtual_time
 
 A, B = ("ns", "a"), ("ns", "b")

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from container_update.emulator.controllers import deployment_status, rollout
-from container_update.emulator.controllers.disruption import budget_status
-from container_update.emulator.controllers.replicaset import deletion_order
-from container_update.emulator.controllers.templates import template_hash
-from container_update.emulator.kubelet import Exit
+from container_update.emulator.kubernetes.controllers.disruption import budget_status
+from container_update.emulator.kubernetes.controllers.workloads import deployment_status, rollout
+from container_update.emulator.kubernetes.controllers.workloads.replicaset import deletion_order
+from container_update.emulator.kubernetes.controllers.workloads.templates import template_hash
+from container_update.emulator.kubernetes.kubelet import Exit
 from container_update.model import Json
 from tests.emulator.stage import (
     Stage,

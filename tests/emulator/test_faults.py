@@ -8,7 +8,6 @@ from collections.abc import Callable
 
 import pytest
 
-from container_update.emulator import EmbeddedCluster, Registry
 from container_update.emulator.faults import (
     Effect,
     Fault,
@@ -23,6 +22,7 @@ from container_update.emulator.faults import (
     drop_after,
     drop_before,
 )
+from container_update.emulator.kubernetes import EmbeddedCluster, Registry
 from tests.emulator.client import Api, eventually
 
 PATH = "/api/v1/namespaces/rec/configmaps"

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from container_update.emulator import ApiError, EmbeddedCluster, Registry
-from container_update.emulator.watches import Watches
+from container_update.emulator.kubernetes import ApiError, EmbeddedCluster, Registry
+from container_update.emulator.kubernetes.watches import Watches
 from tests.emulator.client import Api, eventually
 
 MAPS = "/api/v1/namespaces/rec/configmaps"

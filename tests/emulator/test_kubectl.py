@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from container_update.emulator import EmbeddedCluster
+from container_update.emulator.kubernetes import EmbeddedCluster
 from tests.emulator.client import Api, eventually
 
 pytestmark = pytest.mark.skipif(

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from container_update.emulator.kubelet.configuration import (
+from container_update.emulator.kubernetes.kubelet.configuration import (
     MissingConfiguration,
     environment,
     mounted_files,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from container_update.emulator.kubelet.status import Run, Sandbox, phase_of, pod_status
+from container_update.emulator.kubernetes.kubelet.status import Run, Sandbox, phase_of, pod_status
 from container_update.model import Json
 
 

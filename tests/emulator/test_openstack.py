@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from container_update.emulator.openstack import EmbeddedOpenStack, Trouble
+from container_update.emulator.heat import EmbeddedOpenStack, Trouble
 
 heatclient = pytest.importorskip("heatclient.client")
 exc = pytest.importorskip("heatclient.exc")

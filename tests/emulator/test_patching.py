@@ -5,9 +5,14 @@ from typing import Any
 
 import pytest
 
-from container_update.emulator import ApiError, patching
-from container_update.emulator.patching import JSON_PATCH, MERGE_PATCH, STRATEGIC_PATCH
-from container_update.emulator.resources import Catalogue, of_definition
+from container_update.emulator.kubernetes import ApiError
+from container_update.emulator.kubernetes.api import patching
+from container_update.emulator.kubernetes.api.patching import (
+    JSON_PATCH,
+    MERGE_PATCH,
+    STRATEGIC_PATCH,
+)
+from container_update.emulator.kubernetes.resources import Catalogue, of_definition
 
 PODS = Catalogue()["pods"]
 CUSTOM = of_definition(

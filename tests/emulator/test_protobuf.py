@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from container_update.emulator import EmbeddedCluster
-from container_update.emulator.protobuf import decode
+from container_update.emulator.kubernetes import EmbeddedCluster
+from container_update.emulator.kubernetes.api.protobuf import decode
 
 pytestmark = pytest.mark.skipif(shutil.which("kubectl") is None, reason="there is no kubectl here")
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from kubernetes import client, config, watch
 
-from container_update.emulator import EmbeddedCluster
+from container_update.emulator.kubernetes import EmbeddedCluster
 from tests.emulator.client import eventually
 
 CONTAINER = {"name": "a", "image": "app:1"}

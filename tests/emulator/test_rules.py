@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from container_update.emulator import ApiError, Registry
-from container_update.emulator.eviction import evict
-from container_update.emulator.rules import shape
+from container_update.emulator.kubernetes import ApiError, Registry
+from container_update.emulator.kubernetes.eviction import evict
+from container_update.emulator.kubernetes.rules import shape
 
 
 @pytest.fixture

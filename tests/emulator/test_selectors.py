@@ -2,7 +2,7 @@
 
 import pytest
 
-from container_update.emulator import ApiError, selectors
+from container_update.emulator.kubernetes import ApiError, selectors
 
 LABELS = {"app": "web", "tier": "front", "empty": ""}
 

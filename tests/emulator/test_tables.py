@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from container_update.emulator import tables
-from container_update.emulator.tables import columns, durations, pods
+from container_update.emulator.kubernetes import tables
+from container_update.emulator.kubernetes.tables import columns, durations, pods
 
 
 @pytest.mark.parametrize(

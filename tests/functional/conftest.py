@@ -37,7 +37,7 @@ def admin_kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     if REAL:
         yield REAL
         return
-    from container_update.emulator import EmbeddedCluster  # noqa: PLC0415
+    from container_update.emulator.kubernetes import EmbeddedCluster  # noqa: PLC0415
 
     with EmbeddedCluster(nodes=2) as embedded:
         yield str(embedded.write_kubeconfig(tmp_path_factory.mktemp("embedded") / "kubeconfig"))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from container_update.emulator import EmbeddedCluster, Registry
+from container_update.emulator.kubernetes import EmbeddedCluster, Registry
 
 KINDS = (
     "ConfigMap",

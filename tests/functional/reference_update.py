@@ -17,9 +17,9 @@ import yaml
 
 from container_update.cluster import KubernetesCluster, connect
 from container_update.config import Options
-from container_update.emulator import Behaviour, EmbeddedCluster, Registry
 from container_update.emulator.faults import Fault, Faults
-from container_update.emulator.kubelet.behaviour import Exit
+from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster, Registry
+from container_update.emulator.kubernetes.kubelet.behaviour import Exit
 from container_update.model import INSTANCE_LABEL, Outcome, UpdateRequest
 from container_update.recovery import Instance
 from container_update.retry import RetryingCluster

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, note, settings
 from hypothesis import strategies as st
 
-from container_update.emulator import Registry
 from container_update.emulator.faults import Fault
+from container_update.emulator.kubernetes import Registry
 from container_update.errors import (
     ContainerUpdateError,
     LockLostError,

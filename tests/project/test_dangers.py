@@ -41,7 +41,7 @@ DANGERS: dict[str, tuple[str, dict[str, str]]] = {
     ),
     "reads YAML into any Python object": (
         r"yaml\.(load|load_all|unsafe_load|full_load)\(",
-        {"container_update/emulator/openstack/hot.py": "with a loader made from the safe one"},
+        {"container_update/emulator/heat/hot.py": "with a loader made from the safe one"},
     ),
     "leaves certificates unverified": (
         r"verify_ssl\s*=\s*|CERT_NONE|_create_unverified|check_hostname\s*=|verify\s*=\s*(False|not)"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from container_update.cluster import connect
-from container_update.emulator import EmbeddedCluster
+from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.model import Collection
 from tests.tacker import lab as labs
 from tests.tacker import services

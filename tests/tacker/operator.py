@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from container_update.emulator import EmbeddedCluster
+from container_update.emulator.kubernetes import EmbeddedCluster
 from tests.tacker.services import Tacker
 
 Json = dict[str, Any]

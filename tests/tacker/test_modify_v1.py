@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from container_update.emulator import EmbeddedCluster
+from container_update.emulator.kubernetes import EmbeddedCluster
 from tests.tacker.conftest import Build, Kubectl, guide_request, running_cnf
 from tests.tacker.operator import Operator
 from tests.tacker.services import INSIDE, Tacker

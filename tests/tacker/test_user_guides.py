@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from container_update.emulator import EmbeddedCluster
+from container_update.emulator.kubernetes import EmbeddedCluster
 from tests.tacker.conftest import SAMPLES, Build, Kubectl, guide_request
 from tests.tacker.operator import Operator, verb
 from tests.tacker.services import Tacker

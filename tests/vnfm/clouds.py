@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from container_update.emulator.openstack import EmbeddedOpenStack
-from container_update.emulator.openstack.balancer import Balancer
+from container_update.emulator.heat import EmbeddedOpenStack
+from container_update.emulator.heat.balancer import Balancer
 from container_update.heat import Heat, connect, reference
 from container_update.stacks import hot, live
 from tests.vnfm.client import Client

@@ -12,7 +12,7 @@ import psycopg
 import pytest
 import tackerclient
 
-from container_update.emulator import EmbeddedCluster
+from container_update.emulator.kubernetes import EmbeddedCluster
 from tests.tacker.conftest import Kubectl
 from tests.vnfm import postgres
 

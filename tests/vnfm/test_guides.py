@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from container_update.emulator import EmbeddedCluster
+from container_update.emulator.kubernetes import EmbeddedCluster
 from tests.tacker import test_user_guides as guides
 from tests.tacker.conftest import Kubectl
 from tests.tacker.operator import Operator

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from container_update.cluster import KubernetesCluster, connect
-from container_update.emulator import EmbeddedCluster
+from container_update.emulator.kubernetes import EmbeddedCluster
 from tests.vnfm import fleet, vnfs
 from tests.vnfm.client import SETTLED, Client
 from tests.vnfm.served import Served, served

@@ -12,8 +12,8 @@ from fastapi.testclient import TestClient
 
 from container_update import csar, csar_build
 from container_update.config import Options
-from container_update.emulator.openstack import Trouble
-from container_update.emulator.openstack.troubles import NO_HOST
+from container_update.emulator.heat import Trouble
+from container_update.emulator.heat.faults import NO_HOST
 from container_update.errors import ClusterError
 from container_update.stacks.instantiate import Builder, described_by
 from container_update.vnfm import vims

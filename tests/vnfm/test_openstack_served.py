@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from container_update.emulator.openstack import Trouble
+from container_update.emulator.heat import Trouble
 from tests.tacker import test_user_guides as guides
 from tests.tacker.operator import Operator
 from tests.vnfm.client import Client

@@ -55,7 +55,7 @@ def openstack_site(
 ) -> Iterator[ContractSite]:
     """In the embedded cloud, which knows no images whose name ends with "bad"."""
     pytest.importorskip("openstack", reason="the extra openstack is not installed")
-    from container_update.emulator.openstack import (  # noqa: PLC0415
+    from container_update.emulator.heat import (  # noqa: PLC0415
         EmbeddedOpenStack,
         Trouble,
         Troubles,

@@ -304,7 +304,7 @@ class OpenStackPlay(Play):
 def openstack_play(kind: UpgradeType, shapes: tuple[str, str], folder: Path) -> Iterator[Play]:
     """With the old package's VNF."""
     pytest.importorskip("openstack", reason="the extra openstack is not installed")
-    from container_update.emulator.openstack import EmbeddedOpenStack  # noqa: PLC0415
+    from container_update.emulator.heat import EmbeddedOpenStack  # noqa: PLC0415
     from container_update.heat import connect  # noqa: PLC0415
     from tests.functional.stacks.vnf import Site, Vnf  # noqa: PLC0415
 

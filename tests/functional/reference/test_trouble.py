@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from container_update.emulator import Registry
 from container_update.emulator.faults import Effect, Encounter, Fault, Faults, answer, away
+from container_update.emulator.kubernetes import Registry
 from container_update.errors import (
     LockLostError,
     UndoIncompleteError,

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from container_update.emulator import Registry
 from container_update.emulator.faults import Fault, answer, drop_after
+from container_update.emulator.kubernetes import Registry
 from container_update.errors import (
     LockLostError,
     UpdateFailedError,

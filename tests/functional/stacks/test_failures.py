@@ -12,9 +12,9 @@ import pytest
 
 from container_update.csar import Settings
 from container_update.emulator.faults import Fault, Faults, drop_after
-from container_update.emulator.openstack import EmbeddedOpenStack, Trouble
-from container_update.emulator.openstack.refusals import Refusal, stack_busy
-from container_update.emulator.openstack.server import refuse
+from container_update.emulator.heat import EmbeddedOpenStack, Trouble
+from container_update.emulator.heat.api_errors import Refusal, stack_busy
+from container_update.emulator.heat.server import refuse
 from container_update.errors import (
     ClusterError,
     ContainerUpdateError,

@@ -13,14 +13,14 @@ from typing import Any
 import pytest
 
 from container_update.cli import main
-from container_update.emulator.openstack import EmbeddedOpenStack, Trouble
+from container_update.emulator.heat import EmbeddedOpenStack, Trouble
 from container_update.heat import Heat, reference
 from container_update.stacks import hot, live
 from tests.functional.stacks.vnf import until
 
 paramiko = pytest.importorskip("paramiko")  # before what imports it
 
-from container_update.emulator.openstack.balancer import Balancer  # noqa: E402
+from container_update.emulator.heat.balancer import Balancer  # noqa: E402
 
 SAMPLES = Path(__file__).parents[3] / "samples"
 SCRIPTS = SAMPLES / "coordination"

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from container_update.emulator.openstack import kinds
+from container_update.emulator.heat import resource_types
 from container_update.errors import PackageError
 from container_update.stacks import basehot, hot
 from container_update.stacks.hot import Body, Place
@@ -224,7 +224,9 @@ def test_heats_resource_type_reference_says_what_becomes_of_a_server(
         return Body({"heat_template_version": "2015-04-30", "resources": resources})
 
     assert server_changes(having(old), having(new), "VDU1")[1] is expected
-    assert kinds.is_replaced(kinds.SERVER, old, new) is (expected is Fate.REPLACED)
+    assert resource_types.is_replaced(resource_types.SERVER, old, new) is (
+        expected is Fate.REPLACED
+    )
 
 
 # --- packages -------------------------------------------------------------------------------------

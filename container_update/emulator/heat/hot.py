@@ -1,0 +1,208 @@
+"""Heat Orchestration Templates: parameters, dependencies and intrinsic functions. Pure.
+
+Source: Heat's template guide. The functions that BaseHOTs use are here; another one is refused, as
+Heat refuses what a template's version does not know.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+from container_update.emulator.heat.api_errors import bad_request
+from container_update.emulator.json_type import Json
+
+TEMPLATE_ENDINGS = (".yaml", ".yml", ".template")
+"""A resource type with such an ending is the name of a nested template."""
+
+
+class _Loader(yaml.SafeLoader):
+    """``heat_template_version: 2013-05-23`` is a text, not a date."""
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def parse(template: object) -> Json:
+    """A template as it comes in a request or lies among its files: text or JSON."""
+    try:
+        body = yaml.load(template, _Loader) if isinstance(template, str) else template  # noqa: S506
+    except yaml.YAMLError as error:
+        raise bad_request(f"Template format error: {error}", "TemplateFormatError") from error
+    if not isinstance(body, dict) or "heat_template_version" not in body:
+        raise bad_request("Template format version not found.", "InvalidTemplateVersion")
+    return body
+
+
+def is_nested(kind: str) -> bool:
+    """Whether a resource of this type is a stack of its own."""
+    return kind.endswith(TEMPLATE_ENDINGS)
+
+
+def resources(template: Mapping[str, Any]) -> Mapping[str, Json]:
+    """Name to definition."""
+    return template.get("resources") or {}
+
+
+# --- parameters ---------------------------------------------------------------------------------
+
+
+def parameters(template: Mapping[str, Any], given: Mapping[str, Any]) -> Json:
+    """Every parameter's value: given, else its default.
+
+    Refused: one that is neither, and one that the template does not define.
+    """
+    schemata = template.get("parameters") or {}
+    for name in given:
+        if name not in schemata:
+            raise bad_request(
+                f"The Parameter ({name}) was not defined in template.", "UnknownUserParameter"
+            )
+    values = {}
+    for name, schema in schemata.items():
+        value = given.get(name, schema.get("default"))
+        if value is None:
+            raise bad_request(f"The Parameter ({name}) was not provided.", "UserParameterMissing")
+        values[name] = _typed(name, value, str(schema.get("type", "string")))
+    return values
+
+
+def _typed(name: str, value: Any, kind: str) -> Any:
+    try:
+        if kind == "number" and isinstance(value, str):
+            return float(value) if "." in value else int(value)
+        if kind == "json" and isinstance(value, str):
+            return json.loads(value)
+    except ValueError as error:
+        raise bad_request(f"Parameter '{name}' is invalid: {error}") from error
+    if kind == "comma_delimited_list" and isinstance(value, str):
+        return [part.strip() for part in value.split(",")]
+    if kind == "string" and not isinstance(value, str):
+        return str(value)
+    return value
+
+
+# --- dependencies -------------------------------------------------------------------------------
+
+
+def in_order(template: Mapping[str, Any]) -> tuple[str, ...]:
+    """The resources' names, each after those that it needs."""
+    definitions = resources(template)
+    waiting = {name: needs(body) & set(definitions) for name, body in definitions.items()}
+    done: list[str] = []
+    while waiting:
+        ready = [name for name, needed in waiting.items() if needed <= set(done)]
+        if not ready:
+            raise bad_request(f"Circular Dependency Found: {sorted(waiting)}", "CircularDependency")
+        done += ready
+        waiting = {name: needed for name, needed in waiting.items() if name not in ready}
+    return tuple(done)
+
+
+def needs(definition: Json) -> set[str]:
+    """The names of the resources that this one needs."""
+    explicit = definition.get("depends_on") or []
+    found = {explicit} if isinstance(explicit, str) else set(explicit)
+    return found | set(_referred(definition.get("properties") or {}))
+
+
+def _referred(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            if key == "get_resource":
+                yield inner
+            elif key == "get_attr":
+                yield inner[0]
+            else:
+                yield from _referred(inner)
+    elif isinstance(value, list):
+        for inner in value:
+            yield from _referred(inner)
+
+
+# --- functions ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What a template's functions look up."""
+
+    parameters: Mapping[str, Any]
+    resource_id: Callable[[str], str | None]
+    attribute: Callable[[str, list[Any]], Any]
+    files: Mapping[str, str]
+
+
+def resolve(value: Any, scope: Scope) -> Any:
+    """The value with every function replaced by what it gives."""
+    if isinstance(value, list):
+        return [resolve(inner, scope) for inner in value]
+    if not isinstance(value, dict):
+        return value
+    if len(value) == 1:
+        ((name, argument),) = value.items()
+        function = _FUNCTIONS.get(name)
+        if function is not None:
+            return function(argument, scope)
+    return {key: resolve(inner, scope) for key, inner in value.items()}
+
+
+def _get_param(argument: Any, scope: Scope) -> Any:
+    name, *path = argument if isinstance(argument, list) else [argument]
+    if name not in scope.parameters:
+        raise bad_request(f"The Parameter ({name}) was not provided.", "UserParameterMissing")
+    return walk(scope.parameters[name], [resolve(step, scope) for step in path])
+
+
+def walk(value: Any, path: list[Any]) -> Any:
+    """What lies at a path of keys and indices; None where there is nothing."""
+    for step in path:
+        try:
+            value = value[int(step)] if isinstance(value, list) else value[step]
+        except (KeyError, IndexError, TypeError, ValueError):
+            return None
+    return value
+
+
+def _get_resource(argument: Any, scope: Scope) -> Any:
+    return scope.resource_id(argument)
+
+
+def _get_attr(argument: Any, scope: Scope) -> Any:
+    name, *path = argument
+    return scope.attribute(name, [resolve(step, scope) for step in path])
+
+
+def _get_file(argument: Any, scope: Scope) -> Any:
+    if argument not in scope.files:
+        raise bad_request(f"No content found in the files section for get_file path: {argument}")
+    return scope.files[argument]
+
+
+def _str_replace(argument: Any, scope: Scope) -> Any:
+    text = str(resolve(argument["template"], scope))
+    for name, value in resolve(argument["params"], scope).items():
+        text = text.replace(name, value if isinstance(value, str) else json.dumps(value))
+    return text
+
+
+def _list_join(argument: Any, scope: Scope) -> Any:
+    delimiter, *lists = argument
+    return str(delimiter).join(str(item) for items in lists for item in resolve(items, scope))
+
+
+_FUNCTIONS: Mapping[str, Callable[[Any, Scope], Any]] = {
+    "get_param": _get_param,
+    "get_resource": _get_resource,
+    "get_attr": _get_attr,
+    "get_file": _get_file,
+    "str_replace": _str_replace,
+    "list_join": _list_join,
+}

@@ -1,0 +1,120 @@
+"""Keystone's API, version 3, as far as a client needs it to begin: tokens and the catalogue."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from container_update.emulator.heat.api_errors import Refusal, bad_request, unauthorized
+from container_update.emulator.heat.stacks import new_id
+from container_update.emulator.json_type import Json
+
+USER, PROJECT, DOMAIN, REGION = "operator", "vnf", "Default", "RegionOne"
+
+
+class Keystone:
+    """One user in one project.
+
+    :param urls: gives service type to address for the catalogue.
+    """
+
+    def __init__(self, urls: Callable[[], Mapping[str, str]]) -> None:
+        self.password = secrets.token_urlsafe(12)
+        self.project_id = new_id().replace("-", "")
+        self.lifetime = timedelta(hours=1)
+        """How long a token lasts, as it says itself."""
+        self.issued = 0
+        """How many tokens there have been."""
+        self._user_id = new_id().replace("-", "")
+        self._urls = urls
+        self._tokens: dict[str, datetime] = {}
+
+    def expire_tokens(self) -> None:
+        """Make every token invalid, whatever it says about its end."""
+        self._tokens.clear()
+
+    def check(self, token: str | None) -> None:
+        """Refusal (401) where the token is none of ours or has expired."""
+        end = self._tokens.get(token or "")
+        if end is None or end <= datetime.now(timezone.utc):
+            raise unauthorized()
+
+    def validate(self, caller: str | None, subject: str | None) -> Json:
+        """The document of the token *subject*, for whoever has a good token too.
+
+        :raises Refusal: 401 for the caller's token, 404 for the other.
+        """
+        self.check(caller)
+        try:
+            self.check(subject)
+        except Refusal as refusal:
+            raise Refusal(404, "Not Found", "Failed to validate token") from refusal
+        assert subject is not None
+        return {"token": self._document(self._tokens[subject] - self.lifetime)}
+
+    def issue(self, body: Mapping[str, Any]) -> tuple[str, Json]:
+        """A new token and its document, for a name and a password."""
+        try:
+            user = body["auth"]["identity"]["password"]["user"]
+            known = user["password"] == self.password and user.get("name") in (USER, None)
+        except (KeyError, TypeError) as error:
+            raise bad_request(f"expected a user and a password, missing: {error}") from error
+        if not known:
+            raise unauthorized()
+        token, now = secrets.token_urlsafe(24), datetime.now(timezone.utc)
+        self._tokens[token] = now + self.lifetime
+        self.issued += 1
+        return token, {"token": self._document(now)}
+
+    def _document(self, now: datetime) -> Json:
+        domain = {"id": "default", "name": DOMAIN}
+        return {
+            "methods": ["password"],
+            "user": {"id": self._user_id, "name": USER, "domain": domain},
+            "project": {"id": self.project_id, "name": PROJECT, "domain": domain},
+            "roles": [{"id": "1", "name": "member"}],
+            "issued_at": _stamp(now),
+            "expires_at": _stamp(now + self.lifetime),
+            "audit_ids": [secrets.token_urlsafe(16)],
+            "catalog": [
+                {
+                    "id": service,
+                    "type": service,
+                    "name": service,
+                    "endpoints": [
+                        {
+                            "id": f"{service}-{interface}",
+                            "interface": interface,
+                            "region": REGION,
+                            "region_id": REGION,
+                            "url": url,
+                        }
+                        for interface in ("public", "internal", "admin")
+                    ],
+                }
+                for service, url in self._urls().items()
+            ],
+        }
+
+    def versions(self, url: str) -> Json:
+        """The document at the service's root."""
+        return {"versions": {"values": [self.version(url)["version"]]}}
+
+    def version(self, url: str) -> Json:
+        """The document of version 3."""
+        links = [{"rel": "self", "href": url}]
+        return {
+            "version": {
+                "id": "v3.14",
+                "status": "stable",
+                "updated": "2020-04-07T00:00:00Z",
+                "links": links,
+                "media-types": [],
+            }
+        }
+
+
+def _stamp(time: datetime) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S.%fZ")

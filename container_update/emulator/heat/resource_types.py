@@ -1,0 +1,65 @@
+"""How Heat's resource types take a change: in place or by another resource of that name.
+
+Source: Heat's resource type reference, which says of every property whether it can be updated
+without replacement. A type that is in neither table takes every change in place.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from typing import Any
+
+from container_update.emulator.json_type import Json
+
+SERVER, PORT, VOLUME = "OS::Nova::Server", "OS::Neutron::Port", "OS::Cinder::Volume"
+GROUP = "OS::Heat::AutoScalingGroup"
+
+_SERVER_UPDATES = frozenset(
+    {
+        "admin_pass", "deployment_swift_data", "flavor", "flavor_update_policy", "image",
+        "image_update_policy", "metadata", "name", "networks", "software_config_transport", "tags",
+        "user_data", "user_data_update_policy",
+    }
+)  # fmt: skip
+"""A server's properties that can be updated; every other one makes it another server."""
+
+_REPLACING: Mapping[str, frozenset[str]] = {
+    PORT: frozenset({"network", "network_id"}),
+    VOLUME: frozenset({"availability_zone", "image", "snapshot_id", "source_volid"}),
+    "OS::Nova::ServerGroup": frozenset({"name", "policies"}),
+}
+
+_POLICIES = {
+    "image": ("image_update_policy", "REBUILD"),
+    "flavor": ("flavor_update_policy", "RESIZE"),
+    "user_data": ("user_data_update_policy", "REPLACE"),
+}
+"""A server's property: the one that says how it changes, and its default."""
+
+_addresses = itertools.count(10)
+
+
+def is_replaced(kind: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    """Whether the change of properties needs another resource."""
+    changed = {name for name in old.keys() | new.keys() if old.get(name) != new.get(name)}
+    if kind != SERVER:
+        return bool(changed & _REPLACING.get(kind, frozenset()))
+    return bool(changed - _SERVER_UPDATES) or any(
+        new.get(policy, default) == "REPLACE"
+        for name, (policy, default) in _POLICIES.items()
+        if name in changed
+    )
+
+
+def first_facts(kind: str, properties: Mapping[str, Any]) -> Json:
+    """What the service knows of a resource that it has just made."""
+    if kind == PORT:
+        number = next(_addresses)
+        address = f"10.10.{number // 250}.{number % 250 + 1}"
+        return {"fixed_ips": [{"ip_address": address}], "status": "ACTIVE"}
+    if kind == SERVER:
+        return {"status": "ACTIVE", "name": properties.get("name", "")}
+    if kind == VOLUME:
+        return {"status": "available"}
+    return {}

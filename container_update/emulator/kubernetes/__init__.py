@@ -1,0 +1,12 @@
+"""A Kubernetes cluster in one process, on loopback, for the demo and the tests.
+
+Start here: :class:`EmbeddedCluster`. What is modelled, and what is not, is in this folder's README.
+"""
+
+from container_update.emulator.kubernetes.api.server import RequestRecord
+from container_update.emulator.kubernetes.api_errors import ApiError
+from container_update.emulator.kubernetes.cluster import EmbeddedCluster
+from container_update.emulator.kubernetes.kubelet import Behaviour
+from container_update.emulator.kubernetes.registry import Registry
+
+__all__ = ["ApiError", "Behaviour", "EmbeddedCluster", "Registry", "RequestRecord"]

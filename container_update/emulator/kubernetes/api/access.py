@@ -1,0 +1,157 @@
+"""Who may do what: bearer tokens, and the rules of the Roles that are bound to their owners.
+
+The administrator may do everything. Whoever else has a token is a service account, and may do what
+Roles and ClusterRoles in the cluster grant it. Source: Kubernetes documentation, "Using RBAC
+Authorization", and the API reference of rbac.authorization.k8s.io/v1 and TokenRequest.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+
+from container_update.emulator.json_type import Json
+from container_update.emulator.kubernetes.api.negotiation import flag
+from container_update.emulator.kubernetes.api.paths import Target
+from container_update.emulator.kubernetes.api_errors import ApiError
+from container_update.emulator.kubernetes.registry import Registry
+
+ADMINISTRATOR = "kubernetes-admin"
+
+_ACCOUNT = "system:serviceaccount:"
+_VERBS = {"POST": "create", "PUT": "update", "PATCH": "patch", "HEAD": "get"}
+_TOKEN_SECONDS = 3600
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What a request is about, as rules see it."""
+
+    verb: str
+    group: str
+    resource: str
+    """The plural, with its subresource: 'pods', 'pods/eviction'."""
+    namespace: str
+    name: str
+
+    @classmethod
+    def of(cls, method: str, target: Target, query: Mapping[str, str]) -> Attempt:
+        """The attempt that a request makes. A namespace lies in itself, as it were."""
+        resource, space = target.resource, target.space
+        if resource.plural == "namespaces" and not resource.group:
+            space = target.name
+        plural = resource.plural + (f"/{target.subresource}" if target.subresource else "")
+        return cls(_verb(method, target, query), resource.group, plural, space, target.name)
+
+    def is_granted_by(self, rule: Json) -> bool:
+        """Whether one rule of a Role allows it."""
+        subresource = self.resource.partition("/")[2]
+        resources = {"*", self.resource, *([f"*/{subresource}"] if subresource else [])}
+        names = rule.get("resourceNames") or ()
+        return (
+            not resources.isdisjoint(rule.get("resources") or ())
+            and not {"*", self.verb}.isdisjoint(rule.get("verbs") or ())
+            and not {"*", self.group}.isdisjoint(rule.get("apiGroups") or ())
+            and (not names or self.name in names)
+        )
+
+    def refusal(self, user: str) -> ApiError:
+        """403, in the server's words."""
+        plural = self.resource.partition("/")[0]
+        qualified = f"{plural}.{self.group}" if self.group else plural
+        what = f'{qualified} "{self.name}"' if self.name else qualified
+        where = f'in the namespace "{self.namespace}"' if self.namespace else "at the cluster scope"
+        details = {"name": self.name, "group": self.group, "kind": plural}
+        return ApiError(
+            403,
+            "Forbidden",
+            f'{what} is forbidden: User "{user}" cannot {self.verb} resource "{self.resource}" '
+            f'in API group "{self.group}" {where}',
+            {key: value for key, value in details.items() if value},
+        )
+
+
+def _verb(method: str, target: Target, query: Mapping[str, str]) -> str:
+    if method == "DELETE":
+        return "delete" if target.name else "deletecollection"
+    if method != "GET":
+        return _VERBS.get(method, method.lower())
+    if flag(query, "watch"):
+        return "watch"
+    return "get" if target.name else "list"
+
+
+@dataclass
+class Access:
+    """The tokens of a cluster and what they are good for.
+
+    :param registry: where ServiceAccounts, Roles and their bindings are.
+    :param token: the administrator's.
+    """
+
+    registry: Registry
+    token: str
+    _accounts: dict[str, str] = field(default_factory=dict, init=False)
+    """Token to the user name of its service account."""
+
+    def user(self, authorization: str | None) -> str:
+        """Whose an Authorization header is. 401 for one that nobody has."""
+        scheme, _, token = (authorization or "").partition(" ")
+        if scheme == "Bearer" and secrets.compare_digest(token.encode(), self.token.encode()):
+            return ADMINISTRATOR
+        user = self._accounts.get(token) if scheme == "Bearer" else None
+        if user is None:
+            raise ApiError(401, "Unauthorized", "Unauthorized")
+        return user
+
+    def check(self, user: str, attempt: Attempt) -> None:
+        """Let pass what the user may do. 403 for everything else."""
+        if not any(attempt.is_granted_by(rule) for rule in self.rules(user, attempt.namespace)):
+            raise attempt.refusal(user)
+
+    def rules(self, user: str, namespace: str) -> Iterator[Json]:
+        """Every rule that holds for the user in a namespace ('': for what lives in none)."""
+        if user == ADMINISTRATOR:
+            yield {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
+        yield from self._bound(user, namespace)
+
+    def issue(self, target: Target, request: Json) -> Json:
+        """A new token for a service account: the answer to a TokenRequest. 404 without one."""
+        self.registry.require("serviceaccounts", target.space, target.name)
+        token = secrets.token_urlsafe(24)
+        self._accounts[token] = f"{_ACCOUNT}{target.space}:{target.name}"
+        spec = request.get("spec") or {}
+        seconds = int(spec.get("expirationSeconds") or _TOKEN_SECONDS)
+        end = datetime.now(timezone.utc) + timedelta(seconds=seconds)
+        status = {"token": token, "expirationTimestamp": end.strftime("%Y-%m-%dT%H:%M:%SZ")}
+        metadata = {"name": target.name, "namespace": target.space}
+        answer = {"kind": "TokenRequest", "metadata": metadata, "spec": spec, "status": status}
+        return {"apiVersion": "authentication.k8s.io/v1", **answer}
+
+    # --- rules ----------------------------------------------------------------------------------
+
+    def _bound(self, user: str, namespace: str) -> Iterator[Json]:
+        """The rules of every Role that is bound to the user."""
+        bindings = [("", binding) for binding in self.registry.list("clusterrolebindings")]
+        if namespace:
+            found = self.registry.list("rolebindings", namespace)
+            bindings += [(namespace, binding) for binding in found]
+        for space, binding in bindings:
+            if any(_is(user, subject, space) for subject in binding.get("subjects") or ()):
+                role = self._role(binding["roleRef"], space)
+                yield from (role or {}).get("rules") or ()
+
+    def _role(self, reference: Json, namespace: str) -> Json | None:
+        if reference["kind"] == "ClusterRole":
+            return self.registry.get("clusterroles", "", reference["name"])
+        return self.registry.get("roles", namespace, reference["name"])
+
+
+def _is(user: str, subject: Json, namespace: str) -> bool:
+    """Whether a binding's subject is this user."""
+    if subject.get("kind") == "ServiceAccount":
+        space = subject.get("namespace") or namespace
+        return user == f"{_ACCOUNT}{space}:{subject.get('name')}"
+    return subject.get("kind") == "User" and subject.get("name") == user

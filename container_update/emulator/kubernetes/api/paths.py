@@ -1,0 +1,58 @@
+"""URL paths to what they name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from container_update.emulator.kubernetes.resources import Catalogue, Resource
+
+_OF_NAMESPACES = ("status", "finalize")
+
+
+@dataclass(frozen=True)
+class Target:
+    """What a request is about."""
+
+    resource: Resource
+    version: str
+    """The API version in the path."""
+    namespace: str | None
+    """None: no namespace, or (of a namespaced resource's collection) all of them."""
+    name: str = ""
+    """'' for the collection."""
+    subresource: str = ""
+
+    @property
+    def api_version(self) -> str:
+        """The ``apiVersion`` that answers carry."""
+        return self.resource.group_version(self.version)
+
+    @property
+    def space(self) -> str:
+        """The namespace as the registry has it: '' for none."""
+        return self.namespace or ""
+
+
+def target(path: str, catalogue: Catalogue) -> Target | None:
+    """What *path* ('/api/v1/...', '/apis/GROUP/VERSION/...') names, or None where nothing is."""
+    parts = [part for part in path.split("/") if part]
+    if len(parts) >= 3 and parts[0] == "api":
+        group, version, rest = "", parts[1], parts[2:]
+    elif len(parts) >= 4 and parts[0] == "apis":
+        group, version, rest = parts[1], parts[2], parts[3:]
+    else:
+        return None
+    namespace = None
+    if rest[0] == "namespaces" and len(rest) > 2 and rest[2] not in _OF_NAMESPACES:
+        namespace, rest = rest[1], rest[2:]
+    if len(rest) > 3:
+        return None
+    resource = catalogue.at(group, version, rest[0])
+    if resource is None or (namespace is not None and not resource.namespaced):
+        return None
+    name, subresource = [*rest[1:], "", ""][:2]
+    if name and resource.namespaced and namespace is None:
+        return None
+    if subresource and resource.subresource(subresource) is None:
+        return None
+    return Target(resource, version, namespace, name, subresource)

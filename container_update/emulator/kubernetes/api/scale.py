@@ -1,0 +1,42 @@
+"""The scale subresource: a workload's replicas as an object of their own."""
+
+from __future__ import annotations
+
+from container_update.emulator.json_type import Json
+from container_update.emulator.kubernetes import selectors
+from container_update.emulator.kubernetes.api.paths import Target
+from container_update.emulator.kubernetes.registry import Registry
+
+_METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
+
+
+def of(workload: Json) -> Json:
+    """The Scale of a stored workload."""
+    metadata, spec = workload["metadata"], workload["spec"]
+    return {
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {key: metadata[key] for key in _METADATA if key in metadata},
+        "spec": {"replicas": spec["replicas"]} if spec.get("replicas") else {},
+        "status": {
+            "replicas": workload.get("status", {}).get("replicas", 0),
+            "selector": selectors.text_of(spec.get("selector")),
+        },
+    }
+
+
+def write(registry: Registry, target: Target, scale: Json, *, dry_run: bool) -> Json:
+    """Store the replicas of *scale*; 409 where it has an old resourceVersion."""
+    workload = registry.require(target.resource.key, target.space, target.name)
+    replicas = (scale.get("spec") or {}).get("replicas", 0)
+    metadata = dict(workload["metadata"])
+    version = (scale.get("metadata") or {}).get("resourceVersion")
+    if version:
+        metadata["resourceVersion"] = version
+    body = {
+        **workload,
+        "metadata": metadata,
+        "spec": {**workload["spec"], "replicas": replicas},
+    }
+    key = target.resource.key
+    return of(registry.update(key, target.space, target.name, body, dry_run=dry_run))

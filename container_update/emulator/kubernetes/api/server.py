@@ -1,0 +1,272 @@
+"""The HTTP side: paths and headers in, the registry's answers out."""
+
+from __future__ import annotations
+
+import json
+import ssl
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from aiohttp import web
+
+from container_update.emulator.json_type import Json
+from container_update.emulator.kubernetes import api_errors, tables
+from container_update.emulator.kubernetes.api import (
+    discovery,
+    listing,
+    protobuf,
+    reviews,
+    scale,
+    writing,
+)
+from container_update.emulator.kubernetes.api.access import ADMINISTRATOR, Access, Attempt
+from container_update.emulator.kubernetes.api.encoding import Encoder, dumps
+from container_update.emulator.kubernetes.api.negotiation import Form, flag, form
+from container_update.emulator.kubernetes.api.paths import Target, target
+from container_update.emulator.kubernetes.api.watching import Source, stream
+from container_update.emulator.kubernetes.api.writing import WriteRequest
+from container_update.emulator.kubernetes.api_errors import ApiError
+from container_update.emulator.kubernetes.registry import Registry
+from container_update.emulator.kubernetes.watches import Watches
+
+Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+Middleware = Callable[[web.Request, Handler], Awaitable[web.StreamResponse]]
+"""Stands between a request and its answer. It may answer itself, raise :class:`ApiError`, or call
+the handler it is given; here is the place for access rules and for faults that a test injects."""
+
+MOST_RECORDS = 100_000
+"""How many requests are remembered."""
+LARGEST_BODY = 8 * 1024 * 1024
+_OPEN_TO_ALL = ("/healthz", "/livez", "/readyz", "/version")
+_LOG_TEXT = "The embedded cluster runs no processes: this container has written nothing.\n"
+_JSON = "application/json"
+_AGGREGATED = f"{_JSON};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+
+
+@dataclass
+class RequestRecord:
+    """A request that the server got."""
+
+    method: str
+    path: str
+    query: str
+    status: int = 0
+    """0 while there is no answer yet."""
+    seconds: float = 0.0
+    """Until the answer was complete; 0 before."""
+
+
+class Server:
+    """An API server on a loopback port.
+
+    :param token: the administrator's bearer token.
+    """
+
+    def __init__(self, registry: Registry, watches: Watches, token: str) -> None:
+        self.requests: deque[RequestRecord] = deque(maxlen=MOST_RECORDS)
+        self.middlewares: list[Middleware] = []
+        self._registry = registry
+        self._watches = watches
+        self._access = Access(registry, token)
+        self._encoder = Encoder()
+        self._source = Source(registry, watches, self._encoder)
+        self._runner: web.AppRunner | None = None
+        self._unanswered: dict[int, RequestRecord] = {}
+
+    async def start(self, port: int, context: ssl.SSLContext) -> int:
+        """Listen on 127.0.0.1; the port, a free one where *port* is 0."""
+        app = web.Application(client_max_size=LARGEST_BODY)
+        app.router.add_route("*", "/{path:.*}", self._handle)
+        app.on_response_prepare.append(self._note_status)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", port, ssl_context=context)
+        await site.start()
+        return int(self._runner.addresses[0][1])
+
+    async def stop(self) -> None:
+        """End all watches and stop listening."""
+        self._watches.close_all()
+        if self._runner:
+            await self._runner.cleanup()
+
+    # --- one request ----------------------------------------------------------------------------
+
+    async def _handle(self, request: web.Request) -> web.StreamResponse:
+        record = RequestRecord(request.method, request.path, request.query_string)
+        self.requests.append(record)
+        self._unanswered[id(request)] = record
+        began = time.monotonic()
+        try:
+            response = await self._through_middlewares(request)
+        except ApiError as error:
+            response = _refusal(error)
+        finally:
+            del self._unanswered[id(request)]
+            record.seconds = time.monotonic() - began
+        record.status = response.status
+        return response
+
+    async def _note_status(self, request: web.BaseRequest, response: web.StreamResponse) -> None:
+        """A watch is answered long before it ends."""
+        record = self._unanswered.get(id(request))
+        if record:
+            record.status = response.status
+
+    async def _through_middlewares(self, request: web.Request) -> web.StreamResponse:
+        self._check_access(request)
+        handler: Handler = self._answer
+        for middleware in reversed(self.middlewares):
+            handler = _wrapped(middleware, handler)
+        return await handler(request)
+
+    def _check_access(self, request: web.Request) -> None:
+        """401 for who is nobody, 403 for who may not; discovery is for everybody with a token."""
+        presented = request.headers.get("Authorization")
+        if presented is None and request.path.startswith(_OPEN_TO_ALL):
+            return
+        user = self._user(request)
+        found = target(request.path, self._registry.catalogue)
+        if found is not None:
+            self._access.check(user, Attempt.of(request.method, found, request.query))
+
+    def _user(self, request: web.Request) -> str:
+        """Whose the request is; the administrator may act as somebody else (``kubectl --as``)."""
+        user = self._access.user(request.headers.get("Authorization"))
+        return request.headers.get("Impersonate-User", user) if user == ADMINISTRATOR else user
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        found = target(request.path, self._registry.catalogue)
+        if found is None and request.method == "POST":
+            return await self._review(request)
+        if found is None:
+            return self._about_the_server(request)
+        if request.method != "GET":
+            return await self._write(request, found)
+        if found.subresource == "log":
+            self._registry.require("pods", found.space, found.name)
+            return web.Response(text=_LOG_TEXT)
+        if flag(request.query, "watch"):
+            return await stream(request, found, self._source)
+        return self._read(request, found)
+
+    def _read(self, request: web.Request, found: Target) -> web.Response:
+        wanted = form(request.headers.get("Accept", ""))
+        include = request.query.get("includeObject", tables.METADATA)
+        if not found.name:
+            page, continued = listing.page(self._registry, found, request.query)
+            if continued is not None:
+                self._check_continued(found, continued)
+            return _text(listing.text(found, page, wanted, include, self._encoder))
+        stored = self._registry.require(found.resource.key, found.space, found.name)
+        if found.subresource == "scale":
+            return _json(200, scale.of(stored))
+        if wanted is Form.TABLE:
+            metadata = {"resourceVersion": stored["metadata"]["resourceVersion"]}
+            return _json(200, tables.table(found.resource.key, [stored], metadata, include=include))
+        if wanted is Form.PARTIAL:
+            return _json(200, tables.partial(stored))
+        return _text(self._encoder.whole(stored, found.api_version))
+
+    def _check_continued(self, found: Target, version: int) -> None:
+        try:
+            self._watches.check_version(found.resource.key, version)
+        except ApiError as error:
+            raise api_errors.expired(
+                "The provided continue parameter is too old to display a consistent list result. "
+                "You can start a new list without the continue parameter."
+            ) from error
+
+    async def _write(self, request: web.Request, found: Target) -> web.Response:
+        body = await _body(request)
+        if found.subresource == "token" and request.method == "POST":
+            return _json(201, self._access.issue(found, body or {}))
+        wanted = WriteRequest(found, request.query, body, request.content_type)
+        handlers = {
+            "POST": writing.create,
+            "PUT": writing.replace,
+            "PATCH": writing.patch,
+            "DELETE": writing.delete if found.name else writing.delete_collection,
+        }
+        handler = handlers.get(request.method)
+        if handler is None:
+            raise writing.not_allowed(request.method)
+        status, answer = handler(self._registry, wanted)
+        if answer.get("kind") == found.resource.kind:
+            answer = {**answer, "apiVersion": found.api_version}
+        return _json(status, answer)
+
+    async def _review(self, request: web.Request) -> web.Response:
+        asked = await _body(request) or {}
+        return _json(201, reviews.answer(self._access, self._user(request), request.path, asked))
+
+    # --- about the server -----------------------------------------------------------------------
+
+    def _about_the_server(self, request: web.Request) -> web.Response:
+        path = request.path.rstrip("/")
+        if path.startswith(("/healthz", "/livez", "/readyz")):
+            return web.Response(text="ok")
+        in_one = form(request.headers.get("Accept", "")) is Form.DISCOVERY
+        document = discovery.document(self._registry.catalogue, path, request.host, in_one)
+        if document is None:
+            raise api_errors.no_such_resource()
+        response = _json(200, document)
+        if document.get("kind") == Form.DISCOVERY.value:
+            response.headers["Content-Type"] = _AGGREGATED
+        return response
+
+
+def _wrapped(middleware: Middleware, handler: Handler) -> Handler:
+    async def call(request: web.Request) -> web.StreamResponse:
+        return await middleware(request, handler)
+
+    return call
+
+
+async def _body(request: web.Request) -> Any:
+    raw = await request.read()
+    if not raw:
+        return None
+    if request.content_type == protobuf.CONTENT_TYPE:
+        return _from_protobuf(raw)
+    if "cbor" in request.content_type:
+        raise _unknown_format()
+    try:
+        return json.loads(raw)
+    except ValueError as error:
+        raise api_errors.bad_request(f"the body of the request is no JSON: {error}") from error
+
+
+def _from_protobuf(raw: bytes) -> Json:
+    try:
+        body = protobuf.decode(raw)
+    except ValueError as error:
+        raise api_errors.bad_request(f"the body of the request is damaged: {error}") from error
+    if body is None:
+        raise _unknown_format()
+    return body
+
+
+def _unknown_format() -> ApiError:
+    message = (
+        f"the body of the request was in an unknown format - accepted media types include: {_JSON}"
+    )
+    return ApiError(415, "UnsupportedMediaType", message, {})
+
+
+def _text(text: str) -> web.Response:
+    return web.Response(body=text.encode(), content_type=_JSON)
+
+
+def _json(status: int, body: Json) -> web.Response:
+    return web.Response(status=status, body=dumps(body).encode(), content_type=_JSON)
+
+
+def _refusal(error: ApiError) -> web.Response:
+    response = _json(error.code, error.status())
+    if error.retry_after is not None:
+        response.headers["Retry-After"] = str(error.retry_after)
+    return response

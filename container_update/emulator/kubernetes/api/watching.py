@@ -1,0 +1,167 @@
+"""A watch over HTTP: events as lines of JSON until its time is over."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from aiohttp import web
+
+from container_update.emulator.json_type import Json
+from container_update.emulator.kubernetes import tables
+from container_update.emulator.kubernetes.api import listing
+from container_update.emulator.kubernetes.api.encoding import Encoder, dumps
+from container_update.emulator.kubernetes.api.negotiation import Form, flag, form
+from container_update.emulator.kubernetes.api.paths import Target
+from container_update.emulator.kubernetes.api_errors import ApiError
+from container_update.emulator.kubernetes.registry import Registry
+from container_update.emulator.kubernetes.watches import Watch, Watches
+
+LONGEST_SECONDS = 1800.0
+INITIAL_EVENTS_END = "k8s.io/initial-events-end"
+
+
+@dataclass(frozen=True)
+class Source:
+    """What watches are answered from."""
+
+    registry: Registry
+    watches: Watches
+    encoder: Encoder
+    bookmark_seconds: float = 1.0
+    """How long nothing happens before a client is told where it could go on from."""
+
+
+async def stream(request: web.Request, target: Target, source: Source) -> web.StreamResponse:
+    """Answer a watch; returns when the client goes, the time is over or the watch is closed.
+
+    A version that is too old is answered with one ERROR event that carries the 410, as the API
+    server does.
+    """
+    query = request.query
+    selector = listing.selector(target, query)
+    lines = _Lines(target, form(request.headers.get("Accept", "")), query.get("includeObject"))
+    response = web.StreamResponse(headers={"Content-Type": "application/json"})
+    await response.prepare(request)
+    try:
+        watch = source.watches.open(target.resource.key, target.namespace, selector, _after(query))
+    except ApiError as error:
+        await response.write(_line("ERROR", dumps(error.status())))
+        return response
+    sender = _Sender(response, watch, lines, source)
+    seconds = float(query.get("timeoutSeconds") or 0) or LONGEST_SECONDS
+    try:
+        await sender.begin(query)
+        await sender.go_on(time.monotonic() + seconds)
+    except ConnectionError:
+        return response
+    finally:
+        source.watches.close(target.resource.key, watch)
+    return response
+
+
+def _after(query: Mapping[str, str]) -> int | None:
+    """The version to go on from; None for the present state."""
+    version = query.get("resourceVersion", "")
+    if version in ("", "0") or flag(query, "sendInitialEvents"):
+        return None
+    return int(version)
+
+
+def _line(kind: str, text: str) -> bytes:
+    return f'{{"type":"{kind}","object":{text}}}\n'.encode()
+
+
+class _Lines:
+    """Events in the form that the client asked for."""
+
+    def __init__(self, target: Target, wanted: Form, include: str | None) -> None:
+        self._target = target
+        self._wanted = wanted
+        self._include = include or tables.METADATA
+        self._headed = True
+
+    def event(self, kind: str, body: Json, encoder: Encoder) -> bytes:
+        if self._wanted is Form.TABLE:
+            return _line(kind, dumps(self._table([body], body["metadata"]["resourceVersion"])))
+        if self._wanted is Form.PARTIAL:
+            return _line(kind, dumps(tables.partial(body)))
+        return _line(kind, encoder.whole(body, self._target.api_version))
+
+    def bookmark(self, version: str, annotations: Json | None) -> bytes:
+        metadata: Json = {"resourceVersion": version}
+        if annotations:
+            metadata["annotations"] = annotations
+        if self._wanted is Form.TABLE:
+            table = self._table([], version)
+            if annotations:
+                table["metadata"] = metadata
+            return _line("BOOKMARK", dumps(table))
+        body: Json = {
+            "kind": self._target.resource.kind,
+            "apiVersion": self._target.api_version,
+            "metadata": metadata,
+        }
+        if self._target.resource.has_status and not self._target.resource.custom:
+            body |= {"spec": {}, "status": {}}
+        return _line("BOOKMARK", dumps(body))
+
+    def _table(self, items: list[Json], version: str) -> Json:
+        metadata = {"resourceVersion": version}
+        headed, self._headed = self._headed, False
+        return tables.table(
+            self._target.resource.key, items, metadata, include=self._include, headed=headed
+        )
+
+
+class _Sender:
+    """Sends what a watch holds, and bookmarks when it holds nothing."""
+
+    def __init__(
+        self, response: web.StreamResponse, watch: Watch, lines: _Lines, source: Source
+    ) -> None:
+        self._response = response
+        self._watch = watch
+        self._lines = lines
+        self._source = source
+        self._bookmarks = False
+        self._told = ""
+
+    async def begin(self, query: Mapping[str, str]) -> None:
+        """The state at the start, and the bookmark that says it is complete."""
+        self._bookmarks = flag(query, "allowWatchBookmarks")
+        if flag(query, "sendInitialEvents"):
+            await self._send()
+            await self._bookmark({INITIAL_EVENTS_END: "true"})
+
+    async def go_on(self, end: float) -> None:
+        """Send until *end* (of the monotonic clock)."""
+        await self._send()
+        while not self._watch.closed:
+            rest = end - time.monotonic()
+            if rest <= 0:
+                return
+            pause = self._source.bookmark_seconds if self._bookmarks else rest
+            await self._watch.wait(min(rest, pause))
+            # an ended watch is offered nothing more, so it knows of no version to go on from
+            if not await self._send() and self._bookmarks and not self._watch.closed:
+                await self._bookmark(None)
+
+    async def _send(self) -> bool:
+        events = self._watch.take()
+        if not events:
+            return False
+        text = b"".join(
+            self._lines.event(kind, body, self._source.encoder) for kind, body in events
+        )
+        await self._response.write(text)
+        return True
+
+    async def _bookmark(self, annotations: Json | None) -> None:
+        """Where a watch could go on from; not twice the same."""
+        version = self._source.registry.resource_version
+        if annotations is None and version == self._told:
+            return
+        self._told = version
+        await self._response.write(self._lines.bookmark(version, annotations))

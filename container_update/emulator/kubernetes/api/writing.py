@@ -1,0 +1,170 @@
+"""Requests that write: from a path, a query and a body to a call of the registry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from container_update.emulator.json_type import Json
+from container_update.emulator.kubernetes import api_errors
+from container_update.emulator.kubernetes.api import listing, patching, scale
+from container_update.emulator.kubernetes.api.negotiation import flag
+from container_update.emulator.kubernetes.api.paths import Target
+from container_update.emulator.kubernetes.api_errors import ApiError
+from container_update.emulator.kubernetes.eviction import evict
+from container_update.emulator.kubernetes.registry import Registry, is_finished
+
+
+@dataclass(frozen=True)
+class WriteRequest:
+    """A request with its body read."""
+
+    target: Target
+    query: Mapping[str, str]
+    body: Any
+    content_type: str = "application/json"
+
+    @property
+    def dry_run(self) -> bool:
+        """Nothing is to be stored. 400 for a directive that there is not."""
+        stated = self.query.get("dryRun")
+        if stated not in (None, "", "All"):
+            raise api_errors.bad_request(
+                f'dryRun: Unsupported value: "{stated}": supported values: "All"'
+            )
+        return stated == "All"
+
+
+def create(registry: Registry, request: WriteRequest) -> tuple[int, Json]:
+    """POST: the status and the answer."""
+    target, body = request.target, _object_in(request)
+    key, space = target.resource.key, target.space
+    if target.subresource == "eviction":
+        return 201, evict(registry, space, target.name, body, dry_run=request.dry_run)
+    if target.subresource == "binding":
+        node = (body.get("target") or {}).get("name", "")
+        bound = {"spec": {"nodeName": node}}
+        registry.update(key, space, target.name, bound, subresource="binding")
+        return 201, success()
+    if target.name:
+        raise not_allowed("POST")
+    return 201, registry.create(key, space, body, dry_run=request.dry_run)
+
+
+def replace(registry: Registry, request: WriteRequest) -> tuple[int, Json]:
+    """PUT: the status and the answer."""
+    target, body = request.target, _object_in(request)
+    if not target.name:
+        raise not_allowed("PUT")
+    if target.subresource == "scale":
+        return 200, scale.write(registry, target, body, dry_run=request.dry_run)
+    stored = registry.update(
+        target.resource.key,
+        target.space,
+        target.name,
+        body,
+        subresource=target.subresource,
+        dry_run=request.dry_run,
+    )
+    return 200, stored
+
+
+def patch(registry: Registry, request: WriteRequest) -> tuple[int, Json]:
+    """PATCH: the status and the answer."""
+    target = request.target
+    if not target.name:
+        raise not_allowed("PATCH")
+    patching.check_type(target.resource, request.content_type)
+    base = registry.require(target.resource.key, target.space, target.name)
+    if target.subresource == "scale":
+        base = scale.of(base)
+    patched = patching.apply(target.resource, request.content_type, base, request.body)
+    return replace(registry, WriteRequest(target, request.query, patched))
+
+
+def delete(registry: Registry, request: WriteRequest) -> tuple[int, Json]:
+    """DELETE of one object: the status and the answer."""
+    target = request.target
+    if target.subresource:
+        raise not_allowed("DELETE")
+    options = _delete_options(request)
+    last = registry.delete(target.resource.key, target.space, target.name, **options)
+    if target.resource.returns_deleted or not is_finished(target.resource, last):
+        return 200, last
+    details = {
+        "name": target.name,
+        "group": target.resource.group,
+        "kind": target.resource.plural,
+        "uid": last["metadata"]["uid"],
+    }
+    return 200, success({key: value for key, value in details.items() if value})
+
+
+def delete_collection(registry: Registry, request: WriteRequest) -> tuple[int, Json]:
+    """DELETE of a collection: the status, and the list of what was deleted."""
+    target = request.target
+    if "deletecollection" not in target.resource.verbs:
+        raise not_allowed("DELETE")
+    options = _delete_options(request)
+    selected = listing.selector(target, request.query)
+    items = [
+        registry.delete(
+            target.resource.key,
+            item["metadata"].get("namespace", ""),
+            item["metadata"]["name"],
+            **options,
+        )
+        for item in registry.list(target.resource.key, target.namespace, selected)
+    ]
+    return 200, {
+        "kind": target.resource.list_kind,
+        "apiVersion": target.api_version,
+        "metadata": {"resourceVersion": registry.resource_version},
+        "items": items,
+    }
+
+
+def success(details: Json | None = None) -> Json:
+    """The Status of what went well."""
+    body: Json = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
+    return body | ({"details": details} if details else {})
+
+
+def _object_in(request: WriteRequest) -> Json:
+    if not isinstance(request.body, dict):
+        kind = request.target.resource.kind
+        raise api_errors.bad_request(
+            f"the object provided is unrecognized (must be of type {kind}): it is not an object"
+        )
+    return request.body
+
+
+def _delete_options(request: WriteRequest) -> Json:
+    body = request.body if isinstance(request.body, dict) else {}
+    query = request.query
+    preconditions = body.get("preconditions") or {}
+    grace = body.get("gracePeriodSeconds", query.get("gracePeriodSeconds"))
+    propagation = body.get("propagationPolicy") or query.get("propagationPolicy")
+    if propagation is None and ("orphanDependents" in body or "orphanDependents" in query):
+        orphans = body.get("orphanDependents", flag(query, "orphanDependents"))
+        propagation = "Orphan" if orphans else "Background"
+    if propagation not in (None, "Foreground", "Background", "Orphan"):
+        raise api_errors.bad_request(f"invalid propagation policy {propagation!r}")
+    return {
+        "uid": preconditions.get("uid"),
+        "resource_version": preconditions.get("resourceVersion"),
+        "grace_seconds": None if grace is None else int(grace),
+        "propagation": propagation,
+        "dry_run": request.dry_run or bool(body.get("dryRun")),
+    }
+
+
+def not_allowed(verb: str) -> ApiError:
+    """405: the path knows no such verb."""
+    return ApiError(
+        405,
+        "MethodNotAllowed",
+        f"the server does not allow this method ({verb}) on the requested resource",
+        {},
+    )

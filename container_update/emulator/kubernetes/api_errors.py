@@ -1,0 +1,182 @@
+"""The API server's refusals, worded as clients know them.
+
+An :class:`ApiError` is what a rule raises; the HTTP side answers with its :meth:`~ApiError.status`.
+Texts and fields follow what a Kubernetes 1.36 API server was recorded to answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from container_update.emulator.json_type import Json
+
+
+class ApiError(Exception):
+    """A refused request.
+
+    :param code: the HTTP status.
+    :param reason: the machine-readable reason ('NotFound', 'Conflict', ...).
+    :param message: the sentence for people.
+    :param details: the Status object's ``details``, or None to leave them out.
+    :param retry_after: seconds for the Retry-After header, where the server sends one.
+    """
+
+    def __init__(
+        self,
+        code: int,
+        reason: str,
+        message: str,
+        details: Json | None = None,
+        retry_after: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason
+        self.message = message
+        self.details = details
+        self.retry_after = retry_after
+
+    def status(self) -> Json:
+        """The Status object that goes over the wire."""
+        body: Json = {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+            "reason": self.reason,
+        }
+        if self.details is not None:
+            body["details"] = self.details
+        body["code"] = self.code
+        return body
+
+
+@dataclass(frozen=True)
+class FieldError:
+    """One field that a validation refuses."""
+
+    reason: str
+    """The cause's reason: 'FieldValueInvalid', 'FieldValueRequired', ..."""
+    field: str
+    """The path: 'spec.containers[0].name'."""
+    message: str
+    """The sentence without the path."""
+
+    def cause(self) -> Json:
+        """The entry of ``details.causes``."""
+        return {"reason": self.reason, "message": self.message, "field": self.field}
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.message}"
+
+
+def compact(value: Any) -> str:
+    """*value* as the server writes values into its messages."""
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+
+
+def invalid_value(field: str, value: Any, why: str) -> FieldError:
+    """The value is wrong; *why* says what is expected."""
+    return FieldError("FieldValueInvalid", field, f"Invalid value: {compact(value)}: {why}")
+
+
+def required(field: str, why: str = "") -> FieldError:
+    """The field is missing."""
+    return FieldError(
+        "FieldValueRequired", field, f"Required value: {why}" if why else "Required value"
+    )
+
+
+def forbidden_field(field: str, why: str) -> FieldError:
+    """The field may not be set or changed."""
+    return FieldError("FieldValueForbidden", field, f"Forbidden: {why}")
+
+
+def unsupported(field: str, value: Any, supported: Iterable[str]) -> FieldError:
+    """The value is none of those *supported*."""
+    known = ", ".join(compact(entry) for entry in supported)
+    return FieldError(
+        "FieldValueNotSupported",
+        field,
+        f"Unsupported value: {compact(value)}: supported values: {known}",
+    )
+
+
+def duplicate(field: str, value: Any) -> FieldError:
+    """The value appears twice in a list that wants it once."""
+    return FieldError("FieldValueDuplicate", field, f"Duplicate value: {compact(value)}")
+
+
+def dangling(field: str, value: Any) -> FieldError:
+    """The value names something that is not there."""
+    return FieldError("FieldValueNotFound", field, f"Not found: {compact(value)}")
+
+
+def too_long(field: str, most: int) -> FieldError:
+    """The value has more than *most* bytes."""
+    return FieldError("FieldValueTooLong", field, f"Too long: may not be more than {most} bytes")
+
+
+def _about(name: str, group: str, kind: str) -> Json:
+    details = {"name": name, "group": group, "kind": kind}
+    return {key: value for key, value in details.items() if value}
+
+
+def _qualified(plural_or_kind: str, group: str) -> str:
+    return f"{plural_or_kind}.{group}" if group else plural_or_kind
+
+
+def not_found(group: str, plural: str, name: str) -> ApiError:
+    """404: there is no object of that name."""
+    message = f'{_qualified(plural, group)} "{name}" not found'
+    return ApiError(404, "NotFound", message, _about(name, group, plural))
+
+
+def no_such_resource() -> ApiError:
+    """404: the server serves nothing at this path."""
+    message = "the server could not find the requested resource"
+    return ApiError(404, "NotFound", message, {})
+
+
+def already_exists(group: str, plural: str, name: str) -> ApiError:
+    """409: the name is taken."""
+    message = f'{_qualified(plural, group)} "{name}" already exists'
+    return ApiError(409, "AlreadyExists", message, _about(name, group, plural))
+
+
+def conflict(group: str, kind: str, name: str, why: str) -> ApiError:
+    """409: the object is not what the request takes it to be. *kind*: the plural, or the kind."""
+    message = f'Operation cannot be fulfilled on {_qualified(kind, group)} "{name}": {why}'
+    return ApiError(409, "Conflict", message, _about(name, group, kind))
+
+
+def invalid(group: str, kind: str, name: str, errors: list[FieldError]) -> ApiError:
+    """422: one or more fields are refused."""
+    text = "; ".join(map(str, errors))
+    if len(errors) > 1:
+        text = "[" + ", ".join(map(str, errors)) + "]"
+    details = _about(name, group, kind) | {"causes": [error.cause() for error in errors]}
+    return ApiError(
+        422, "Invalid", f'{_qualified(kind, group)} "{name}" is invalid: {text}', details
+    )
+
+
+def forbidden(group: str, plural: str, name: str, why: str, causes: list[Json]) -> ApiError:
+    """403: the request is understood and not allowed."""
+    message = f'{_qualified(plural, group)} "{name}" is forbidden: {why}'
+    details = _about(name, group, plural) | ({"causes": causes} if causes else {})
+    return ApiError(403, "Forbidden", message, details)
+
+
+def bad_request(message: str) -> ApiError:
+    """400: the request makes no sense."""
+    return ApiError(400, "BadRequest", message)
+
+
+def expired(message: str) -> ApiError:
+    """410: the asked-for version is no longer kept."""
+    return ApiError(410, "Expired", message)

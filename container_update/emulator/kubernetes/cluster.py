@@ -1,0 +1,138 @@
+"""The embedded cluster as a whole: an API server, its controllers and nodes, on one thread."""
+
+from __future__ import annotations
+
+import base64
+import os
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+from typing import Concatenate, ParamSpec, TypeVar
+
+import yaml
+
+from container_update.emulator import private_file
+from container_update.emulator.kubernetes import certificates, controllers
+from container_update.emulator.kubernetes.api.server import Middleware, RequestRecord, Server
+from container_update.emulator.kubernetes.kubelet import Behaviour
+from container_update.emulator.kubernetes.registry import Registry
+from container_update.emulator.kubernetes.watches import Watches
+from container_update.emulator.loop_thread import LoopThread
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+FIRST_NAMESPACES = ("default", "kube-system")
+
+
+class EmbeddedCluster(LoopThread):
+    """A Kubernetes API server on loopback, with controllers and nodes that act like real ones.
+
+    Use it as a context manager, or :meth:`start` and :meth:`stop` it. It begins empty but for the
+    namespaces 'default' and 'kube-system' and its nodes, and everything in it ends with it.
+
+    :param port: where to listen on 127.0.0.1; 0 for any free port.
+    :param token: the bearer token that clients present; by default a random one.
+    :param nodes: how many nodes it has.
+    :param behaviour: how containers behave on them; it may be changed while the cluster runs.
+    :param history: how many past events of each resource a watch can go back to.
+    """
+
+    def __init__(
+        self,
+        *,
+        port: int = 0,
+        token: str | None = None,
+        nodes: int = 1,
+        behaviour: Behaviour | None = None,
+        history: int = 10_000,
+    ) -> None:
+        super().__init__("embedded-cluster")
+        self.port = port
+        self.token = token or secrets.token_urlsafe(24)
+        self.behaviour = behaviour or Behaviour()
+        self._nodes = nodes
+        self._certificates = certificates.make()
+        self._registry = Registry()
+        self._watches = Watches(self._registry, history)
+        self._server = Server(self._registry, self._watches, self.token)
+
+    async def _open(self) -> None:
+        self.port = await self._server.start(self.port, self._certificates.context)
+        for name in FIRST_NAMESPACES:
+            self._registry.create("namespaces", "", {"metadata": {"name": name}})
+        self._running = controllers.start(self._registry, self._loop, self.behaviour, self._nodes)
+
+    async def _close(self) -> None:
+        self._running.stop()
+        await self._server.stop()
+
+    # --- how to reach it ------------------------------------------------------------------------
+
+    @property
+    def url(self) -> str:
+        """Where it listens."""
+        return f"https://127.0.0.1:{self.port}"
+
+    @property
+    def ca_text(self) -> str:
+        """The certificate (PEM) of the authority that signed the server's."""
+        return self._certificates.ca_text
+
+    def kubeconfig(self) -> str:
+        """A kubeconfig (YAML) with everything in it: address, authority, token."""
+        name = "embedded"
+        authority = base64.b64encode(self.ca_text.encode()).decode("ascii")
+        cluster = {"server": self.url, "certificate-authority-data": authority}
+        content = {
+            "apiVersion": "v1",
+            "kind": "Config",
+            "clusters": [{"name": name, "cluster": cluster}],
+            "users": [{"name": name, "user": {"token": self.token}}],
+            "contexts": [
+                {"name": name, "context": {"cluster": name, "user": name, "namespace": "default"}}
+            ],
+            "current-context": name,
+        }
+        return yaml.safe_dump(content, sort_keys=False)
+
+    def write_kubeconfig(self, path: str | os.PathLike[str]) -> Path:
+        """Write the kubeconfig, readable by its owner only; the path."""
+        return private_file.write(path, self.kubeconfig())
+
+    # --- looking inside -------------------------------------------------------------------------
+
+    @property
+    def requests(self) -> list[RequestRecord]:
+        """The requests that came so far, in order."""
+        return list(self._server.requests)
+
+    def clear_requests(self) -> None:
+        """Forget the requests that came so far."""
+        self._server.requests.clear()
+
+    @property
+    def middlewares(self) -> list[Middleware]:
+        """What stands between requests and answers: access rules, injected faults. May be changed
+        while the cluster runs; the first is asked first."""
+        return self._server.middlewares
+
+    def call(
+        self,
+        function: Callable[Concatenate[Registry, Parameters], Result],
+        *args: Parameters.args,
+        **kwargs: Parameters.kwargs,
+    ) -> Result:
+        """Run ``function(registry, ...)`` on the cluster's own thread and return its result.
+
+        The only way to look into the registry or to write past the HTTP side.
+        """
+        return self._on_the_loop(lambda: function(self._registry, *args, **kwargs))
+
+    def end_watches(self) -> None:
+        """End every open watch, as a server does that restarts."""
+        self.call(lambda _: self._watches.close_all())
+
+    def forget_history(self) -> None:
+        """Make every resourceVersion but the present one too old to watch from (410)."""
+        self.call(lambda _: self._watches.forget_history())

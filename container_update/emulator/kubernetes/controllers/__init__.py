@@ -1,0 +1,114 @@
+"""The controllers of the embedded cluster, and what starts them all."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict
+
+from container_update.emulator.json_type import Json
+from container_update.emulator.kubernetes.controllers.base import Context, Controller, Handler
+from container_update.emulator.kubernetes.controllers.disruption import DisruptionBudgets
+from container_update.emulator.kubernetes.controllers.endpoints import EndpointSlices
+from container_update.emulator.kubernetes.controllers.garbage import GarbageCollector
+from container_update.emulator.kubernetes.controllers.index import Index
+from container_update.emulator.kubernetes.controllers.namespaces import Namespaces
+from container_update.emulator.kubernetes.controllers.scheduler import Scheduler
+from container_update.emulator.kubernetes.controllers.workloads.cronjob import CronJobs
+from container_update.emulator.kubernetes.controllers.workloads.daemonset import DaemonSets
+from container_update.emulator.kubernetes.controllers.workloads.deployment import Deployments
+from container_update.emulator.kubernetes.controllers.workloads.job import Jobs
+from container_update.emulator.kubernetes.controllers.workloads.replicaset import ReplicaSets
+from container_update.emulator.kubernetes.controllers.workloads.statefulset import StatefulSets
+from container_update.emulator.kubernetes.events import Recorder
+from container_update.emulator.kubernetes.kubelet import Behaviour, Kubelet
+from container_update.emulator.kubernetes.registry import Registry
+
+_KINDS: tuple[type[Controller], ...] = (
+    Namespaces,
+    Deployments,
+    ReplicaSets,
+    DaemonSets,
+    StatefulSets,
+    Jobs,
+    DisruptionBudgets,
+    EndpointSlices,
+    GarbageCollector,
+    Scheduler,
+)
+
+
+class Controllers:
+    """The running controllers and nodes of one registry.
+
+    Made by :func:`start`; :meth:`stop` ends it.
+    """
+
+    def __init__(
+        self, registry: Registry, loop: asyncio.AbstractEventLoop, behaviour: Behaviour
+    ) -> None:
+        self._loop = loop
+        self._behaviour = behaviour
+        self._index = Index()
+        self._record = Recorder(registry)
+        context = Context(registry, loop, self._index, self._record, behaviour)
+        self._cronjobs = CronJobs(context)
+        self._controllers = [*(kind(context) for kind in _KINDS), self._cronjobs]
+        self._kubelet = Kubelet(registry, loop, behaviour, self._record)
+        self._handlers = self._all_handlers()
+        self._stopped = False
+
+    def begin(self, nodes: int) -> None:
+        """Bring up the nodes and hear what behaviour asks for."""
+        self._kubelet.start(nodes)
+        self._behaviour.obey(evict=self._evict, run_cronjob=self._run_cronjob)
+
+    def take(self, event: str, resource: str, obj: Json, previous: Json | None) -> None:
+        """One event of the registry."""
+        if self._stopped:
+            return
+        self._index.apply(event, resource, obj, previous)
+        if event == "DELETED":
+            self._record.forget(obj["metadata"]["uid"])
+        for handler in (*self._handlers.get(resource, ()), *self._handlers["*"]):
+            handler(event, obj, previous)
+
+    def stop(self) -> None:
+        """Stop all controllers and nodes; the objects stay as they are."""
+        self._stopped = True
+        self._behaviour.obey(evict=None, run_cronjob=None)
+        for controller in self._controllers:
+            controller.stop()
+        self._kubelet.stop()
+
+    def _all_handlers(self) -> dict[str, list[Handler]]:
+        """Resource ('*' for all) to those who want its events."""
+        handlers: defaultdict[str, list[Handler]] = defaultdict(list)
+        for controller in self._controllers:
+            for resource, handler in controller.handlers().items():
+                handlers[resource].append(handler)
+        for resource, handler in self._kubelet.handlers().items():
+            handlers[resource].append(handler)
+        handlers["*"] = handlers.get("*", [])
+        return dict(handlers)
+
+    def _evict(self, namespace: str, name: str, message: str) -> None:
+        self._loop.call_soon_threadsafe(self._kubelet.evict, namespace, name, message)
+
+    def _run_cronjob(self, namespace: str, name: str) -> None:
+        self._loop.call_soon_threadsafe(self._cronjobs.run, namespace, name)
+
+
+def start(
+    registry: Registry, loop: asyncio.AbstractEventLoop, behaviour: Behaviour, nodes: int
+) -> Controllers:
+    """Start controllers, scheduler and *nodes* nodes on what is in the registry.
+
+    Call it on the thread of *loop*, which drives them all.
+    """
+    running = Controllers(registry, loop, behaviour)
+    registry.subscribe(running.take)
+    for resource in list(registry.catalogue):
+        for obj in registry.list(resource.key):
+            running.take("ADDED", resource.key, obj, None)
+    running.begin(nodes)
+    return running

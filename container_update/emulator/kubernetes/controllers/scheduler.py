@@ -1,0 +1,90 @@
+"""The scheduler: pods without a node get one, in turn.
+
+A pod that may only run on one node (the affinity by which a DaemonSet's pods are made) gets that.
+Resources, selectors, taints and other affinities are not looked at.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+
+from container_update.emulator.json_type import Json
+from container_update.emulator.kubernetes.controllers.base import (
+    Context,
+    Controller,
+    Handler,
+    Key,
+    key_of,
+)
+from container_update.emulator.kubernetes.ownership import is_deleting
+from container_update.emulator.kubernetes.pod_state import is_finished
+
+COMPONENT = "default-scheduler"
+
+
+class Scheduler(Controller):
+    """Binds every pod to a node."""
+
+    resource = "pods"
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._turns = itertools.count()
+
+    def handlers(self) -> Mapping[str, Handler]:
+        """Pods, and nodes for those that found none."""
+        return {"pods": self._pod_changed, "nodes": self._node_changed}
+
+    def reconcile(self, key: Key) -> None:
+        """Bind the pod."""
+        pod = self.registry.get("pods", *key)
+        if pod is None or not _wants_node(pod):
+            return
+        node = self._node_for(pod)
+        if node is None:
+            text = "0 nodes are available for this pod."
+            self.record.warning(COMPONENT, pod, "FailedScheduling", text)
+            return
+        self._bind(pod, node)
+        text = f"Successfully assigned {key[0]}/{key[1]} to {node}"
+        self.record.normal(COMPONENT, pod, "Scheduled", text)
+
+    def _pod_changed(self, event: str, pod: Json, _previous: Json | None) -> None:
+        if event == "ADDED" and _wants_node(pod):
+            self.queue.add(key_of(pod))
+
+    def _node_changed(self, event: str, _node: Json, _previous: Json | None) -> None:
+        if event != "DELETED":
+            for pod in self.registry.list("pods", selector=_wants_node):
+                self.queue.add(key_of(pod))
+
+    def _node_for(self, pod: Json) -> str | None:
+        named = required_node(pod)
+        nodes = [
+            node["metadata"]["name"]
+            for node in self.registry.list("nodes")
+            if named is not None or not node.get("spec", {}).get("unschedulable")
+        ]
+        if named is not None:
+            return named if named in nodes else None
+        return nodes[next(self._turns) % len(nodes)] if nodes else None
+
+    def _bind(self, pod: Json, node: str) -> None:
+        body = {**pod, "spec": {**pod["spec"], "nodeName": node}}
+        self.registry.update("pods", *key_of(pod), body, subresource="binding")
+
+
+def _wants_node(pod: Json) -> bool:
+    return not pod["spec"].get("nodeName") and not is_deleting(pod) and not is_finished(pod)
+
+
+def required_node(pod: Json) -> str | None:
+    """The one node that the pod's affinity names, as a DaemonSet's pods have it."""
+    affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    for term in required.get("nodeSelectorTerms") or []:
+        for field in term.get("matchFields") or []:
+            if field["key"] == "metadata.name" and len(field["values"]) == 1:
+                return str(field["values"][0])
+    return None

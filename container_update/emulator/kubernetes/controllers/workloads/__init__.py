@@ -1,0 +1,1 @@
+"""The controllers of the kinds that run pods."""

@@ -1,0 +1,250 @@
+"""DaemonSets: one pod on each node."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from container_update.emulator.json_type import Json
+from container_update.emulator.kubernetes import pod_state
+from container_update.emulator.kubernetes.controllers.base import Context, Handler, Key, key_of
+from container_update.emulator.kubernetes.controllers.claim import ClaimingController
+from container_update.emulator.kubernetes.controllers.scheduler import required_node
+from container_update.emulator.kubernetes.controllers.workloads.revisions import (
+    REVISION_LABEL,
+    Revisions,
+)
+from container_update.emulator.kubernetes.controllers.workloads.rollout import share
+from container_update.emulator.kubernetes.controllers.workloads.templates import pod_of
+from container_update.emulator.kubernetes.ownership import is_deleting, labels_of
+
+COMPONENT = "daemonset-controller"
+TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
+_TOLERATED = (
+    ("not-ready", "NoExecute"),
+    ("unreachable", "NoExecute"),
+    ("disk-pressure", "NoSchedule"),
+    ("memory-pressure", "NoSchedule"),
+    ("pid-pressure", "NoSchedule"),
+    ("unschedulable", "NoSchedule"),
+)
+"""A daemon stays on its node whatever ails it."""
+
+
+@dataclass(frozen=True)
+class _OnNode:
+    """A node's daemon pods, oldest first, without those that are deleted and have ended."""
+
+    name: str
+    old: list[Json]
+    new: list[Json]
+    """Made from the template as it is now."""
+
+    @property
+    def pods(self) -> list[Json]:
+        """All of them, oldest first."""
+        return sorted(
+            [*self.old, *self.new], key=lambda pod: str(pod["metadata"]["creationTimestamp"])
+        )
+
+
+class DaemonSets(ClaimingController):
+    """Keeps the pods of every DaemonSet, and rolls them."""
+
+    resource, kind, owned = "daemonsets", "DaemonSet", "pods"
+
+    def __init__(self, context: Context) -> None:
+        super().__init__(context)
+        self._revisions = Revisions(context.registry, context.index, REVISION_LABEL)
+
+    def handlers(self) -> Mapping[str, Handler]:
+        """Its own objects, pods and nodes."""
+        return {
+            "daemonsets": self.enqueue,
+            "pods": self.owned_changed,
+            "nodes": self._node_changed,
+        }
+
+    def reconcile(self, key: Key) -> None:
+        """Create and delete what each node needs, roll on, tell what was found before."""
+        owner = self.registry.get(self.resource, *key)
+        if owner is None or is_deleting(owner):
+            return
+        revision = self._revisions.latest(owner)
+        digest = self._revisions.hash_of(revision)
+        pods = self.claim(owner)
+        nodes = self._by_node(pods, digest)
+        for node in nodes:
+            self._manage(owner, node, digest)
+        if owner["spec"].get("updateStrategy", {}).get("type", "RollingUpdate") != "OnDelete":
+            self._roll(owner, nodes, digest)
+        in_use = {f"{key[1]}-{labels_of(pod).get(REVISION_LABEL)}" for pod in pods}
+        self._revisions.clean_up(owner, in_use | {revision["metadata"]["name"]})
+        self.write_status(owner, daemon_status(owner, nodes))
+        self.look_again_when_available(key, owner, pods)
+
+    def _node_changed(self, event: str, _node: Json, _previous: Json | None) -> None:
+        if event != "MODIFIED":
+            for owner in self.registry.list(self.resource):
+                self.queue.add(key_of(owner))
+
+    def _by_node(self, pods: list[Json], digest: str) -> list[_OnNode]:
+        nodes = {
+            node["metadata"]["name"]: _OnNode(node["metadata"]["name"], [], [])
+            for node in self.registry.list("nodes")
+        }
+        for pod in pods:
+            if pod_state.is_finished(pod) and is_deleting(pod):
+                continue
+            node = nodes.get(pod["spec"].get("nodeName") or required_node(pod) or "")
+            if node is not None:
+                is_new = labels_of(pod).get(REVISION_LABEL) == digest
+                (node.new if is_new else node.old).append(pod)
+        return list(nodes.values())
+
+    def _manage(self, owner: Json, node: _OnNode, digest: str) -> None:
+        """A pod where there is none; no pod that has ended; no two where one is enough."""
+        if not node.pods:
+            self._create(owner, node.name, digest)
+            return
+        staying = []
+        for pod in node.pods:
+            if pod_state.is_finished(pod):
+                text = f"Found failed daemon pod {_full_name(pod)} on node {node.name}"
+                self.record.warning(COMPONENT, owner, "FailedDaemonPod", text)
+                self._delete(owner, pod)
+            elif not is_deleting(pod):
+                staying.append(pod)
+        surplus = (
+            [*_after_first(staying, node.old), *_after_first(staying, node.new)]
+            if _surge(owner, 1)
+            else staying[1:]
+        )
+        for pod in surplus:
+            self._delete(owner, pod)
+
+    def _roll(self, owner: Json, nodes: list[_OnNode], digest: str) -> None:
+        surge = _surge(owner, len(nodes))
+        if surge:
+            self._roll_with_surge(owner, nodes, digest, surge)
+        else:
+            self._roll_without_surge(owner, nodes)
+
+    def _roll_without_surge(self, owner: Json, nodes: list[_OnNode]) -> None:
+        """Delete old pods: at once where they are of no use, else as many as may lack."""
+        needed = owner["spec"].get("minReadySeconds", 0)
+        lacking, serving = 0, []
+        for node in nodes:
+            useful = [pod for pod in node.pods if pod_state.is_available(pod, needed)]
+            if not useful or is_deleting(useful[0]):
+                lacking += 1
+            for pod in node.old:
+                if is_deleting(pod):
+                    continue
+                if pod_state.is_available(pod, needed):
+                    serving.append(pod)
+                else:
+                    self._delete(owner, pod)
+        room = _lack(owner, len(nodes)) - lacking
+        for pod in serving[: max(0, room)]:
+            self._delete(owner, pod)
+
+    def _roll_with_surge(self, owner: Json, nodes: list[_OnNode], digest: str, surge: int) -> None:
+        """Create new pods beside old ones, and delete an old one when its successor serves."""
+        needed = owner["spec"].get("minReadySeconds", 0)
+        rising, waiting = 0, []
+        for node in nodes:
+            old = [pod for pod in node.old if not is_deleting(pod)]
+            if node.new and not any(pod_state.is_available(pod, needed) for pod in node.new):
+                rising += bool(old)
+            elif node.new:
+                for pod in old:
+                    self._delete(owner, pod)
+            elif old and pod_state.is_available(old[0], needed):
+                waiting.append(node)
+            elif old:
+                self._create(owner, node.name, digest)
+        for node in waiting[: max(0, surge - rising)]:
+            self._create(owner, node.name, digest)
+
+    def _create(self, owner: Json, node: str, digest: str) -> None:
+        body = daemon_pod(owner, node, digest)
+        pod = self.registry.create("pods", owner["metadata"]["namespace"], body)
+        text = f"Created pod: {pod['metadata']['name']}"
+        self.record.normal(COMPONENT, owner, "SuccessfulCreate", text)
+
+    def _delete(self, owner: Json, pod: Json) -> None:
+        namespace, name = key_of(pod)
+        if is_deleting(self.registry.get("pods", namespace, name) or pod):
+            return
+        self.registry.delete("pods", namespace, name, uid=pod["metadata"]["uid"])
+        self.record.normal(COMPONENT, owner, "SuccessfulDelete", f"Deleted pod: {name}")
+
+
+def daemon_pod(owner: Json, node: str, digest: str) -> Json:
+    """The pod for *node*: bound to it by affinity, and tolerating what befalls nodes."""
+    template = owner["spec"]["template"]
+    generation = (owner["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION, "1")
+    labels = {REVISION_LABEL: digest, "pod-template-generation": generation}
+    pod = pod_of(owner, template, labels)
+    spec = pod["spec"]
+    term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
+    affinity = spec.get("affinity") or {}
+    tolerations = [
+        {"key": f"node.kubernetes.io/{trouble}", "operator": "Exists", "effect": effect}
+        for trouble, effect in _TOLERATED
+    ]
+    pod["spec"] = {
+        **spec,
+        "affinity": {
+            **affinity,
+            "nodeAffinity": {
+                **(affinity.get("nodeAffinity") or {}),
+                "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]},
+            },
+        },
+        "tolerations": [*(spec.get("tolerations") or []), *tolerations],
+    }
+    return pod
+
+
+def daemon_status(owner: Json, nodes: list[_OnNode]) -> Json:
+    """The status of a DaemonSet whose nodes have these pods. Of several on a node one counts:
+    the oldest."""
+    needed = owner["spec"].get("minReadySeconds", 0)
+    counted = [(node, node.pods[0]) for node in nodes if node.pods]
+    available = sum(pod_state.is_available(pod, needed) for _, pod in counted)
+    status = {
+        "currentNumberScheduled": len(counted),
+        "numberMisscheduled": 0,
+        "desiredNumberScheduled": len(nodes),
+        "numberReady": sum(pod_state.is_ready(pod) for _, pod in counted),
+        "observedGeneration": owner["metadata"]["generation"],
+    }
+    more = {
+        "updatedNumberScheduled": sum(pod in node.new for node, pod in counted),
+        "numberAvailable": available,
+        "numberUnavailable": len(nodes) - available,
+    }
+    return {**status, **{name: count for name, count in more.items() if count}}
+
+
+def _after_first(staying: list[Json], group: list[Json]) -> list[Json]:
+    return [pod for pod in staying if pod in group][1:]
+
+
+def _rolling(owner: Json) -> Json:
+    found: Json = owner["spec"].get("updateStrategy", {}).get("rollingUpdate") or {}
+    return found
+
+
+def _surge(owner: Json, nodes: int) -> int:
+    return share(_rolling(owner).get("maxSurge", 0), nodes, up=True)
+
+
+def _lack(owner: Json, nodes: int) -> int:
+    return share(_rolling(owner).get("maxUnavailable", 1), nodes, up=True)
+
+
+def _full_name(pod: Json) -> str:
+    return "/".join(key_of(pod))

@@ -1,0 +1,148 @@
+"""The nodes: their objects, and a worker for each pod that is bound to one of them."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable
+
+from container_update.emulator.clock import stamp
+from container_update.emulator.json_type import Json
+from container_update.emulator.kubernetes.events import Recorder
+from container_update.emulator.kubernetes.kubelet.behaviour import Behaviour
+from container_update.emulator.kubernetes.kubelet.configuration import CONFIG_RESOURCES
+from container_update.emulator.kubernetes.kubelet.worker import PodWorker, Surroundings
+from container_update.emulator.kubernetes.registry import Registry
+
+VERSION = "v1.36.2"
+
+
+class Kubelet:
+    """All nodes' kubelets in one."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        loop: asyncio.AbstractEventLoop,
+        behaviour: Behaviour,
+        record: Recorder,
+    ) -> None:
+        self._registry = registry
+        self._loop = loop
+        self._around = Surroundings(registry, loop, behaviour, record, self._new_ip)
+        self._record = record
+        self._workers: dict[str, PodWorker] = {}
+        self._by_namespace: dict[str, dict[str, PodWorker]] = {}
+        self._addresses = itertools.count(2)
+
+    def start(self, nodes: int) -> None:
+        """Register the nodes: node-1, node-2, ..."""
+        for number in range(1, nodes + 1):
+            if self._registry.get("nodes", "", f"node-{number}") is None:
+                self._registry.create("nodes", "", _node(number))
+
+    def stop(self) -> None:
+        """Let every pod lie where it is."""
+        for worker in self._workers.values():
+            worker.close()
+        self._workers.clear()
+
+    def handlers(self) -> dict[str, Callable[[str, Json, Json | None], None]]:
+        """Resource to what is to be called for each of its events."""
+        return {
+            "pods": self._pod_event,
+            **dict.fromkeys(CONFIG_RESOURCES.values(), self._configuration_event),
+        }
+
+    def evict(self, namespace: str, name: str, message: str) -> None:
+        """Throw a running pod off its node."""
+        pod = self._registry.get("pods", namespace, name)
+        worker = self._workers.get(pod["metadata"]["uid"]) if pod is not None else None
+        if worker is not None:
+            worker.evict(message)
+
+    def _pod_event(self, event: str, pod: Json, _previous: Json | None) -> None:
+        metadata = pod["metadata"]
+        uid, namespace = metadata["uid"], metadata["namespace"]
+        worker = self._workers.get(uid)
+        if event == "DELETED":
+            if worker is not None:
+                worker.close()
+                del self._workers[uid]
+                del self._by_namespace[namespace][uid]
+        elif worker is not None:
+            worker.changed(pod)
+        elif pod["spec"].get("nodeName"):
+            self._take_up(pod)
+
+    def _configuration_event(self, event: str, obj: Json, _previous: Json | None) -> None:
+        if event != "DELETED":
+            namespace = obj["metadata"]["namespace"]
+            self._loop.call_soon(self._configuration_changed, namespace)
+
+    def _configuration_changed(self, namespace: str) -> None:
+        for worker in list(self._by_namespace.get(namespace, {}).values()):
+            worker.configuration_changed()
+
+    def _take_up(self, pod: Json) -> None:
+        metadata = pod["metadata"]
+        host_ip = _host_ip(self._registry.get("nodes", "", pod["spec"]["nodeName"]))
+        worker = PodWorker(pod, self._around, host_ip)
+        self._workers[metadata["uid"]] = worker
+        self._by_namespace.setdefault(metadata["namespace"], {})[metadata["uid"]] = worker
+        self._loop.call_soon(worker.begin)
+
+    def _new_ip(self) -> str:
+        third, fourth = divmod(next(self._addresses), 250)
+        return f"10.244.{third % 250}.{fourth + 2}"
+
+
+def _host_ip(node: Json | None) -> str:
+    for address in (node or {}).get("status", {}).get("addresses", []):
+        if address["type"] == "InternalIP":
+            return str(address["address"])
+    return "10.0.0.1"
+
+
+def _node(number: int) -> Json:
+    """A node that is ready and has room."""
+    name, now = f"node-{number}", stamp()
+    room = {"cpu": "64", "memory": "256Gi", "ephemeral-storage": "1Ti", "pods": "1000"}
+    return {
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": name,
+            "labels": {
+                "kubernetes.io/arch": "amd64",
+                "kubernetes.io/hostname": name,
+                "kubernetes.io/os": "linux",
+            },
+        },
+        "status": {
+            "capacity": room,
+            "allocatable": room,
+            "addresses": [
+                {"type": "InternalIP", "address": f"10.0.0.{number}"},
+                {"type": "Hostname", "address": name},
+            ],
+            "conditions": [
+                {
+                    "type": "Ready",
+                    "status": "True",
+                    "reason": "KubeletReady",
+                    "message": "the emulated node is ready",
+                    "lastHeartbeatTime": now,
+                    "lastTransitionTime": now,
+                }
+            ],
+            "nodeInfo": {
+                "architecture": "amd64",
+                "containerRuntimeVersion": "emulated://1",
+                "kernelVersion": "emulated",
+                "kubeletVersion": VERSION,
+                "operatingSystem": "linux",
+                "osImage": "emulated",
+            },
+        },
+    }

@@ -1,0 +1,345 @@
+"""Every object of the cluster, and the only way to read or write one.
+
+The HTTP side, the controllers and the kubelet all come through here, on the event loop's thread and
+never from another. A stored object is never mutated: whoever wants to change one copies it, changes
+the copy and hands it to :meth:`Registry.update`. What may be written is decided in
+:mod:`container_update.emulator.kubernetes.rules`; here are identity, versions, generations and
+deletion.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections import deque
+from collections.abc import Callable
+from datetime import timedelta
+
+from container_update.emulator import clock
+from container_update.emulator.json_type import Json
+from container_update.emulator.kubernetes import api_errors, names, rules
+from container_update.emulator.kubernetes.api_errors import ApiError
+from container_update.emulator.kubernetes.resources import Catalogue, Resource, of_definition
+
+__all__ = ["ApiError", "Registry", "Subscriber"]
+
+Subscriber = Callable[[str, str, Json, "Json | None"], None]
+"""Called with the event's type (ADDED, MODIFIED, DELETED), the resource, the object, and what it
+was before (None for ADDED)."""
+
+FIRST_VERSION = 1000
+"""Versions up to here were never given out, so that a watch from '1' is too old, as on a server
+that has run for a while."""
+
+FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
+_PROPAGATION_FINALIZERS = {"Foreground": FOREGROUND, "Orphan": ORPHAN}
+
+
+class Registry:
+    """The objects by resource, namespace and name.
+
+    ``resource`` is the plural ('pods'; 'plural.group' for a custom resource), ``namespace`` is ''
+    for what lives in none. Every method may raise :class:`ApiError`.
+    """
+
+    def __init__(self, catalogue: Catalogue | None = None) -> None:
+        self.catalogue = catalogue or Catalogue()
+        self._objects: dict[str, dict[str, dict[str, Json]]] = {}
+        self._version = FIRST_VERSION
+        self._subscribers: list[Subscriber] = []
+        self._events: deque[tuple[str, str, Json, Json | None]] = deque()
+        self._telling = False
+
+    @property
+    def resource_version(self) -> str:
+        """The version of the last write."""
+        return str(self._version)
+
+    # --- reading --------------------------------------------------------------------------------
+
+    def get(self, resource: str, namespace: str, name: str) -> Json | None:
+        """The object, or None."""
+        return self._objects.get(resource, {}).get(namespace, {}).get(name)
+
+    def list(
+        self,
+        resource: str,
+        namespace: str | None = None,
+        selector: Callable[[Json], bool] | None = None,
+    ) -> list[Json]:
+        """The objects of a namespace (None: of all), ordered by namespace and name."""
+        spaces = self._objects.get(resource, {})
+        chosen = sorted(spaces) if namespace is None else [namespace]
+        found = [spaces[space][name] for space in chosen for name in sorted(spaces.get(space, {}))]
+        return found if selector is None else [item for item in found if selector(item)]
+
+    def require(self, resource: str, namespace: str, name: str) -> Json:
+        """The object; 404 where there is none."""
+        found = self.get(resource, namespace, name)
+        if found is None:
+            kind = self.catalogue[resource]
+            raise api_errors.not_found(kind.group, kind.plural, name)
+        return found
+
+    def subscribe(self, callback: Subscriber) -> None:
+        """Tell *callback* of every committed write from now on, synchronously and in order."""
+        self._subscribers.append(callback)
+
+    # --- writing --------------------------------------------------------------------------------
+
+    def create(self, resource: str, namespace: str, body: Json, *, dry_run: bool = False) -> Json:
+        """The object as created: defaults filled in, checked, named, stamped."""
+        kind = self.catalogue[resource]
+        self._check_namespace(kind, namespace, body)
+        new = rules.new_object(kind, namespace, body, self.get)
+        metadata = new["metadata"]
+        if not metadata.get("name"):
+            metadata["name"] = self._unused_name(resource, namespace, metadata["generateName"])
+        elif self.get(resource, namespace, metadata["name"]) is not None:
+            raise api_errors.already_exists(kind.group, kind.plural, metadata["name"])
+        metadata["uid"] = str(uuid.uuid4())
+        metadata["creationTimestamp"] = clock.stamp()
+        if kind.generation:
+            metadata["generation"] = 1
+        rules.complete_new(kind, new)
+        return new if dry_run else self._commit("ADDED", kind, new, None)
+
+    def update(  # noqa: PLR0913 - the request's own parts
+        self,
+        resource: str,
+        namespace: str,
+        name: str,
+        body: Json,
+        *,
+        subresource: str = "",
+        dry_run: bool = False,
+    ) -> Json:
+        """The object as it is after the write; the same object where the write changes nothing.
+
+        Subresources: '' (never writes the status), 'status' (writes nothing else of the content),
+        for pods 'ephemeralcontainers' and 'binding' (writes ``spec.nodeName`` and the status, and
+        counts no generation), for namespaces 'finalize' (writes ``spec.finalizers``; a deleted
+        namespace whose last one goes vanishes). With a resourceVersion in *body* that is not the
+        stored one: 409. The last finalizer's removal from a deleted object removes the object.
+        """
+        kind = self.catalogue[resource]
+        old = self.require(resource, namespace, name)
+        self._check_identity(kind, old, body)
+        new = rules.changed_object(kind, old, body, subresource)
+        if new == old:
+            return old
+        if kind.generation and subresource in ("", "ephemeralcontainers"):
+            generation = old["metadata"].get("generation", 1)
+            new["metadata"]["generation"] = generation + rules.counts_as_change(old, new)
+        if dry_run:
+            return new
+        if is_finished(kind, new):
+            self._remove(kind, new)
+            return new
+        return self._commit("MODIFIED", kind, new, old)
+
+    def delete(  # noqa: PLR0913 - the request's own parts
+        self,
+        resource: str,
+        namespace: str,
+        name: str,
+        *,
+        uid: str | None = None,
+        resource_version: str | None = None,
+        grace_seconds: int | None = None,
+        propagation: str | None = None,
+        dry_run: bool = False,
+    ) -> Json:
+        """Delete at once, or mark as being deleted.
+
+        A pod on a node is marked (``deletionTimestamp``, ``deletionGracePeriodSeconds``) until the
+        kubelet deletes it with ``grace_seconds=0``. Finalizers hold any object; *propagation*
+        'Foreground' and 'Orphan' add theirs, for the garbage collector to work on. A namespace is
+        marked until it is finalized.
+
+        :returns: the object as last seen.
+        """
+        kind = self.catalogue[resource]
+        old = self.require(resource, namespace, name)
+        self._check_preconditions(kind, old, uid, resource_version)
+        new = _marked_as_deleted(kind, old, grace_seconds, propagation)
+        if dry_run or new == old:
+            return new
+        if is_finished(kind, new):
+            if kind.key == "pods":
+                new = self._commit("MODIFIED", kind, new, old)
+            self._remove(kind, new)
+            return new
+        return self._commit("MODIFIED", kind, new, old)
+
+    # --- checks ---------------------------------------------------------------------------------
+
+    def _check_namespace(self, kind: Resource, namespace: str, body: Json) -> None:
+        stated = (body.get("metadata") or {}).get("namespace")
+        if stated and stated != namespace:
+            raise api_errors.bad_request(
+                "the namespace of the provided object does not match the namespace sent on the "
+                "request"
+            )
+        if not kind.namespaced:
+            return
+        home = self.require("namespaces", "", namespace)
+        if "deletionTimestamp" in home["metadata"]:
+            name = (body.get("metadata") or {}).get("name", "")
+            why = (
+                f"unable to create new content in namespace {namespace} because it is being "
+                "terminated"
+            )
+            cause = {
+                "reason": "NamespaceTerminating",
+                "message": f"namespace {namespace} is being terminated",
+                "field": "metadata.namespace",
+            }
+            raise api_errors.forbidden(kind.group, kind.plural, name, why, [cause])
+
+    def _check_identity(self, kind: Resource, old: Json, body: Json) -> None:
+        metadata, known = body.get("metadata") or {}, old["metadata"]
+        stated = metadata.get("name")
+        if stated and stated != known["name"]:
+            raise api_errors.bad_request(
+                f"the name of the object ({stated}) does not match the name on the URL "
+                f"({known['name']})"
+            )
+        uid = metadata.get("uid")
+        if uid and uid != known["uid"]:
+            why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: " + str(
+                known["uid"]
+            )
+            raise api_errors.conflict(kind.group, kind.plural, known["name"], why)
+        version = metadata.get("resourceVersion")
+        if version and version != known["resourceVersion"]:
+            why = (
+                "the object has been modified; please apply your changes to the latest version "
+                "and try again"
+            )
+            raise api_errors.conflict(kind.group, kind.plural, known["name"], why)
+
+    def _check_preconditions(
+        self, kind: Resource, old: Json, uid: str | None, version: str | None
+    ) -> None:
+        metadata = old["metadata"]
+        why = ""
+        if uid is not None and uid != metadata["uid"]:
+            why = (
+                f"the UID in the precondition ({uid}) does not match the UID in record "
+                f"({metadata['uid']}). The object might have been deleted and then recreated"
+            )
+        elif version is not None and version != metadata["resourceVersion"]:
+            why = (
+                f"the ResourceVersion in the precondition ({version}) does not match the "
+                f"ResourceVersion in record ({metadata['resourceVersion']}). The object might have "
+                "been modified"
+            )
+        if why:
+            raise api_errors.conflict(kind.group, kind.kind, metadata["name"], why)
+
+    def _unused_name(self, resource: str, namespace: str, base: str) -> str:
+        name = names.generate(base)
+        while self.get(resource, namespace, name) is not None:
+            name = names.generate(base)
+        return name
+
+    # --- storing and telling --------------------------------------------------------------------
+
+    def _commit(self, event: str, kind: Resource, new: Json, old: Json | None) -> Json:
+        self._version += 1
+        metadata = new["metadata"]
+        metadata["resourceVersion"] = str(self._version)
+        space = self._objects.setdefault(kind.key, {}).setdefault(metadata.get("namespace", ""), {})
+        space[metadata["name"]] = new
+        self._note_definition(kind, new)
+        self._tell(event, kind.key, new, old)
+        return new
+
+    def _remove(self, kind: Resource, last: Json) -> None:
+        metadata = last["metadata"]
+        space = self._objects[kind.key][metadata.get("namespace", "")]
+        old = space.pop(metadata["name"])
+        self._version += 1
+        gone = {**last, "metadata": {**metadata, "resourceVersion": str(self._version)}}
+        if kind.key == "customresourcedefinitions":
+            self.catalogue.forget(metadata["name"])
+        self._tell("DELETED", kind.key, gone, old)
+
+    def _note_definition(self, kind: Resource, new: Json) -> None:
+        if kind.key == "customresourcedefinitions":
+            self.catalogue.serve(of_definition(new))
+
+    def _tell(self, event: str, resource: str, new: Json, old: Json | None) -> None:
+        """In order even where a subscriber writes in its turn: its event waits for this one."""
+        self._events.append((event, resource, new, old))
+        if self._telling:
+            return
+        self._telling = True
+        try:
+            while self._events:
+                entry = self._events.popleft()
+                for callback in list(self._subscribers):
+                    callback(*entry)
+        finally:
+            self._telling = False
+
+
+def is_finished(kind: Resource, new: Json) -> bool:
+    """Nothing holds the deleted object any more."""
+    metadata = new["metadata"]
+    if "deletionTimestamp" not in metadata or metadata.get("finalizers"):
+        return False
+    if kind.key == "namespaces":
+        return not new.get("spec", {}).get("finalizers")
+    return not metadata.get("deletionGracePeriodSeconds")
+
+
+def _marked_as_deleted(
+    kind: Resource, old: Json, grace_seconds: int | None, propagation: str | None
+) -> Json:
+    """A copy of *old* with the marks of a deletion, as far as it has them not yet."""
+    metadata = dict(old["metadata"])
+    new = {**old, "metadata": metadata}
+    _set_propagation(kind, metadata, propagation)
+    grace = _grace_of(kind, old, grace_seconds)
+    if "deletionTimestamp" not in metadata:
+        if "generation" in metadata:
+            metadata["generation"] += 1
+        metadata["deletionTimestamp"] = clock.stamp(timedelta(seconds=grace))
+        if kind.key != "namespaces":
+            metadata["deletionGracePeriodSeconds"] = grace
+    elif grace < metadata.get("deletionGracePeriodSeconds", 0):
+        metadata["deletionTimestamp"] = clock.stamp(timedelta(seconds=grace))
+        metadata["deletionGracePeriodSeconds"] = grace
+    if kind.key == "namespaces":
+        new["status"] = {**old.get("status", {}), "phase": "Terminating"}
+    return new
+
+
+def _grace_of(kind: Resource, old: Json, grace_seconds: int | None) -> int:
+    """How long the deletion may take: only a pod that runs on a node is given time."""
+    if kind.key != "pods":
+        return 0
+    over = old.get("status", {}).get("phase") in ("Succeeded", "Failed")
+    if over or not old["spec"].get("nodeName"):
+        return 0
+    if grace_seconds is not None:
+        return max(grace_seconds, 0)
+    return int(old["spec"].get("terminationGracePeriodSeconds", 30))
+
+
+def _set_propagation(kind: Resource, metadata: Json, propagation: str | None) -> None:
+    if propagation is None and kind.key == "jobs":
+        propagation = "Orphan"  # what batch/v1 has always done where the request says nothing
+    if propagation is None:
+        return
+    kept = [
+        entry
+        for entry in metadata.get("finalizers", [])
+        if entry not in _PROPAGATION_FINALIZERS.values()
+    ]
+    wanted = _PROPAGATION_FINALIZERS.get(propagation)
+    finalizers = kept + ([wanted] if wanted else [])
+    metadata.pop("finalizers", None)
+    if finalizers:
+        metadata["finalizers"] = finalizers

@@ -1,0 +1,249 @@
+"""Which kinds the server knows: the table behind routes, rules and discovery documents."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from container_update.emulator.json_type import Json
+
+ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+
+
+@dataclass(frozen=True)
+class Subresource:
+    """A path below an object."""
+
+    name: str
+    kind: str
+    verbs: tuple[str, ...]
+    group: str = ""
+    """The group of *kind* where it is not the resource's own."""
+    version: str = ""
+
+
+def _status(kind: str) -> Subresource:
+    return Subresource("status", kind, ("get", "patch", "update"))
+
+
+SCALE = Subresource("scale", "Scale", ("get", "patch", "update"), "autoscaling", "v1")
+
+
+@dataclass(frozen=True)
+class Resource:
+    """A kind and the path it is served at."""
+
+    plural: str
+    kind: str
+    group: str = ""
+    versions: tuple[str, ...] = ("v1",)
+    """The preferred one first."""
+    singular: str = ""
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    namespaced: bool = True
+    subresources: tuple[Subresource, ...] = ()
+    verbs: tuple[str, ...] = ALL_VERBS
+    generation: bool = False
+    """The server counts changes of the spec in ``metadata.generation``."""
+    custom: bool = False
+    """Served because of a CustomResourceDefinition: stored as sent."""
+    returns_deleted: bool = False
+    """A deletion is answered with the object, even where nothing is left of it."""
+
+    @property
+    def api_version(self) -> str:
+        """The preferred group and version, as ``apiVersion`` spells it."""
+        return self.group_version(self.versions[0])
+
+    def group_version(self, version: str) -> str:
+        """The group with *version*, as ``apiVersion`` spells it."""
+        return f"{self.group}/{version}" if self.group else version
+
+    @property
+    def key(self) -> str:
+        """What the registry calls it: the plural; with the group for a custom resource."""
+        return f"{self.plural}.{self.group}" if self.custom else self.plural
+
+    @property
+    def list_kind(self) -> str:
+        """The kind of a list of it."""
+        return f"{self.kind}List"
+
+    def subresource(self, name: str) -> Subresource | None:
+        """The subresource of that name, or None."""
+        return next((entry for entry in self.subresources if entry.name == name), None)
+
+    @property
+    def has_status(self) -> bool:
+        """Its status is written apart from the rest."""
+        return self.subresource("status") is not None
+
+
+def _core(plural: str, kind: str, *short_names: str, **options: Any) -> Resource:
+    return _in_group("", plural, kind, *short_names, **options)
+
+
+def _in_group(group: str, plural: str, kind: str, *short_names: str, **options: Any) -> Resource:
+    subresources: tuple[Subresource, ...] = options.pop("subresources", ())
+    if options.pop("status", False):
+        subresources += (_status(kind),)
+    return Resource(
+        plural=plural,
+        kind=kind,
+        group=group,
+        singular=kind.lower(),
+        short_names=short_names,
+        subresources=tuple(sorted(subresources, key=lambda entry: entry.name)),
+        **options,
+    )
+
+
+_POD_PATHS = (
+    Subresource("binding", "Binding", ("create",)),
+    Subresource("ephemeralcontainers", "Pod", ("get", "patch", "update")),
+    Subresource("eviction", "Eviction", ("create",), "policy", "v1"),
+    Subresource("log", "Pod", ("get",)),
+)
+_SHOWN = ("all",)
+_APPS = "apps"
+_RBAC = "rbac.authorization.k8s.io"
+
+BUILT_IN: tuple[Resource, ...] = (
+    _core("configmaps", "ConfigMap", "cm"),
+    _core("endpoints", "Endpoints", "ep"),
+    _core("events", "Event", "ev"),
+    _core("limitranges", "LimitRange", "limits"),
+    _core(
+        "namespaces", "Namespace", "ns", namespaced=False, status=True,
+        verbs=tuple(verb for verb in ALL_VERBS if verb != "deletecollection"),
+        subresources=(Subresource("finalize", "Namespace", ("update",)),),
+    ),
+    _core("nodes", "Node", "no", namespaced=False, status=True),
+    _core(
+        "persistentvolumeclaims", "PersistentVolumeClaim", "pvc", status=True, returns_deleted=True
+    ),
+    _core(
+        "persistentvolumes", "PersistentVolume", "pv", namespaced=False, status=True,
+        returns_deleted=True,
+    ),
+    _core(
+        "pods", "Pod", "po", categories=_SHOWN, subresources=_POD_PATHS, status=True,
+        generation=True, returns_deleted=True,
+    ),
+    _core("podtemplates", "PodTemplate", returns_deleted=True),
+    _core("resourcequotas", "ResourceQuota", "quota", status=True, returns_deleted=True),
+    _core("secrets", "Secret"),
+    _core(
+        "serviceaccounts", "ServiceAccount", "sa", returns_deleted=True,
+        subresources=(
+            Subresource("token", "TokenRequest", ("create",), "authentication.k8s.io", "v1"),
+        ),
+    ),
+    _core("services", "Service", "svc", categories=_SHOWN, status=True, returns_deleted=True),
+    _in_group(_APPS, "controllerrevisions", "ControllerRevision"),
+    _in_group(
+        _APPS, "daemonsets", "DaemonSet", "ds", categories=_SHOWN, status=True, generation=True
+    ),
+    _in_group(
+        _APPS, "deployments", "Deployment", "deploy", categories=_SHOWN, subresources=(SCALE,),
+        status=True, generation=True,
+    ),
+    _in_group(
+        _APPS, "replicasets", "ReplicaSet", "rs", categories=_SHOWN, subresources=(SCALE,),
+        status=True, generation=True,
+    ),
+    _in_group(
+        _APPS, "statefulsets", "StatefulSet", "sts", categories=_SHOWN, subresources=(SCALE,),
+        status=True, generation=True,
+    ),
+    _in_group(
+        "autoscaling", "horizontalpodautoscalers", "HorizontalPodAutoscaler", "hpa",
+        categories=_SHOWN, status=True, versions=("v2", "v1"),
+    ),
+    _in_group(
+        "batch", "cronjobs", "CronJob", "cj", categories=_SHOWN, status=True, generation=True
+    ),
+    _in_group("batch", "jobs", "Job", categories=_SHOWN, status=True, generation=True),
+    _in_group(
+        "networking.k8s.io", "ingresses", "Ingress", "ing", status=True, generation=True
+    ),
+    _in_group("networking.k8s.io", "ingressclasses", "IngressClass", namespaced=False,
+              generation=True),
+    _in_group(
+        "networking.k8s.io", "networkpolicies", "NetworkPolicy", "netpol", generation=True
+    ),
+    _in_group(
+        "policy", "poddisruptionbudgets", "PodDisruptionBudget", "pdb", status=True,
+        generation=True,
+    ),
+    _in_group(_RBAC, "clusterrolebindings", "ClusterRoleBinding", namespaced=False),
+    _in_group(_RBAC, "clusterroles", "ClusterRole", namespaced=False),
+    _in_group(_RBAC, "rolebindings", "RoleBinding"),
+    _in_group(_RBAC, "roles", "Role"),
+    _in_group("storage.k8s.io", "storageclasses", "StorageClass", "sc", namespaced=False),
+    _in_group("scheduling.k8s.io", "priorityclasses", "PriorityClass", "pc", namespaced=False),
+    _in_group(
+        "apiextensions.k8s.io", "customresourcedefinitions", "CustomResourceDefinition", "crd",
+        "crds", namespaced=False, status=True, generation=True, categories=("api-extensions",),
+    ),
+    _in_group("coordination.k8s.io", "leases", "Lease"),
+    _in_group("discovery.k8s.io", "endpointslices", "EndpointSlice", generation=True),
+)  # fmt: skip
+"""The kinds of Kubernetes 1.36 that are served from the start."""
+
+
+def of_definition(definition: Json) -> Resource:
+    """The resource that a CustomResourceDefinition asks for."""
+    spec = definition["spec"]
+    names = spec["names"]
+    served = [version for version in spec.get("versions", []) if version.get("served")]
+    stored_first = sorted(served, key=lambda version: not version.get("storage"))
+    kind = names["kind"]
+    below = stored_first[0].get("subresources", {}) if stored_first else {}
+    subresources = (_status(kind),) if "status" in below else ()
+    return Resource(
+        plural=names["plural"],
+        kind=kind,
+        group=spec["group"],
+        versions=tuple(version["name"] for version in stored_first) or ("v1",),
+        singular=names.get("singular") or kind.lower(),
+        short_names=tuple(names.get("shortNames", ())),
+        categories=tuple(names.get("categories", ())),
+        namespaced=spec.get("scope", "Namespaced") == "Namespaced",
+        subresources=subresources,
+        generation=True,
+        custom=True,
+    )
+
+
+@dataclass
+class Catalogue:
+    """The kinds served now: the built-in ones, and those that definitions added."""
+
+    _by_key: dict[str, Resource] = field(
+        default_factory=lambda: {entry.key: entry for entry in BUILT_IN}
+    )
+
+    def __iter__(self) -> Iterator[Resource]:
+        return iter(self._by_key.values())
+
+    def __getitem__(self, key: str) -> Resource:
+        return self._by_key[key]
+
+    def serve(self, resource: Resource) -> None:
+        """Serve one more kind, or the new shape of one."""
+        self._by_key[resource.key] = resource
+
+    def forget(self, key: str) -> None:
+        """Serve a kind no longer; nothing happens where it is unknown."""
+        self._by_key.pop(key, None)
+
+    def at(self, group: str, version: str, plural: str) -> Resource | None:
+        """What is served at that path, or None."""
+        for key in (plural, f"{plural}.{group}"):
+            found = self._by_key.get(key)
+            if found and found.group == group and version in found.versions:
+                return found
+        return None

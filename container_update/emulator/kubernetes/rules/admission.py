@@ -1,0 +1,107 @@
+"""What admission adds to a new Pod: service account, token volume, tolerations, priority."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from container_update.emulator.json_type import Json
+from container_update.emulator.kubernetes import names
+from container_update.emulator.kubernetes.api_errors import forbidden
+
+Lookup = Callable[[str, str, str], "Json | None"]
+"""Reads an object by resource, namespace and name."""
+
+TOKEN_VOLUME_PREFIX = "kube-api-access-"  # noqa: S105 - the name of a volume
+TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 - a path
+_GRACE_OF_NODES = 300
+
+
+def admit_pod(pod: Json, lookup: Lookup) -> None:
+    """Complete *pod* in place. 403 for a service account that is not there."""
+    spec = pod.setdefault("spec", {})
+    account_name = spec.get("serviceAccountName") or "default"
+    spec["serviceAccountName"] = spec["serviceAccount"] = account_name
+    account = _account(pod, account_name, lookup)
+    if account.get("imagePullSecrets") and not spec.get("imagePullSecrets"):
+        spec["imagePullSecrets"] = [dict(entry) for entry in account["imagePullSecrets"]]
+    wants_token = spec.get(
+        "automountServiceAccountToken", account.get("automountServiceAccountToken", True)
+    )
+    if wants_token:
+        _mount_token(spec)
+    _tolerate_lost_nodes(spec)
+    spec.setdefault("priority", 0)
+    spec.setdefault("preemptionPolicy", "PreemptLowerPriority")
+
+
+def _account(pod: Json, account_name: str, lookup: Lookup) -> Json:
+    metadata = pod["metadata"]
+    account = lookup("serviceaccounts", metadata["namespace"], account_name)
+    if account is None and account_name != "default":
+        why = (
+            f"error looking up service account {metadata['namespace']}/{account_name}: "
+            f'serviceaccount "{account_name}" not found'
+        )
+        raise forbidden("", "pods", metadata.get("name", ""), why, [])
+    return account or {}  # the default one may be a moment behind its namespace
+
+
+def _mount_token(spec: Json) -> None:
+    volume = _existing_token_volume(spec)
+    for container in [*spec.get("containers", []), *spec.get("initContainers", [])]:
+        mounts = container.get("volumeMounts", [])
+        if any(mount.get("mountPath") == TOKEN_PATH for mount in mounts):
+            continue
+        if not volume:
+            volume = TOKEN_VOLUME_PREFIX + names.random_end()
+            spec["volumes"] = [*spec.get("volumes", []), _token_volume(volume)]
+        mount = {"name": volume, "readOnly": True, "mountPath": TOKEN_PATH}
+        container["volumeMounts"] = [*mounts, mount]
+
+
+def _existing_token_volume(spec: Json) -> str:
+    prefixed = (
+        str(volume["name"])
+        for volume in spec.get("volumes", [])
+        if str(volume.get("name", "")).startswith(TOKEN_VOLUME_PREFIX)
+    )
+    return next(prefixed, "")
+
+
+def _token_volume(name: str) -> Json:
+    sources = [
+        {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
+        {
+            "configMap": {
+                "name": "kube-root-ca.crt",
+                "items": [{"key": "ca.crt", "path": "ca.crt"}],
+            }
+        },
+        {
+            "downwardAPI": {
+                "items": [
+                    {
+                        "path": "namespace",
+                        "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"},
+                    }
+                ]
+            }
+        },
+    ]
+    return {"name": name, "projected": {"sources": sources, "defaultMode": 420}}
+
+
+def _tolerate_lost_nodes(spec: Json) -> None:
+    tolerations = list(spec.get("tolerations", []))
+    for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"):
+        if any(entry.get("key") in (key, None) for entry in tolerations):
+            continue
+        tolerations.append(
+            {
+                "key": key,
+                "operator": "Exists",
+                "effect": "NoExecute",
+                "tolerationSeconds": _GRACE_OF_NODES,
+            }
+        )
+    spec["tolerations"] = tolerations

@@ -1,0 +1,87 @@
+"""What the server fills in where a pod spec says nothing (Kubernetes API reference, PodSpec)."""
+
+from __future__ import annotations
+
+from container_update.emulator.json_type import Json
+
+_FILE_MODE = 0o644
+_PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
+
+
+def apply(spec: Json) -> None:
+    """Fill in a pod spec in place, of a Pod or of a template."""
+    if spec.get("serviceAccountName") or spec.get("serviceAccount"):
+        account = spec.get("serviceAccountName") or spec["serviceAccount"]
+        spec["serviceAccountName"] = spec["serviceAccount"] = account
+    for group in ("containers", "initContainers", "ephemeralContainers"):
+        for container in spec.get(group, []):
+            apply_to_container(container)
+    for volume in spec.get("volumes", []):
+        _volume(volume)
+    spec.setdefault("restartPolicy", "Always")
+    spec.setdefault("terminationGracePeriodSeconds", 30)
+    spec.setdefault("dnsPolicy", "ClusterFirst")
+    spec.setdefault("securityContext", {})
+    spec.setdefault("schedulerName", "default-scheduler")
+
+
+def apply_to_container(container: Json) -> None:
+    """Fill in one container, of whichever list."""
+    container.setdefault("resources", {})
+    container.setdefault("terminationMessagePath", "/dev/termination-log")
+    container.setdefault("terminationMessagePolicy", "File")
+    container.setdefault("imagePullPolicy", _pull_policy(str(container.get("image", ""))))
+    limits = container["resources"].get("limits")
+    if limits:
+        container["resources"]["requests"] = limits | container["resources"].get("requests", {})
+    for port in container.get("ports", []):
+        port.setdefault("protocol", "TCP")
+    for variable in container.get("env", []):
+        reference = (variable.get("valueFrom") or {}).get("fieldRef")
+        if reference:
+            reference.setdefault("apiVersion", "v1")
+    for name in _PROBES:
+        if name in container:
+            _probe(container[name])
+    for handler in (container.get("lifecycle") or {}).values():
+        _http_get(handler)
+
+
+def _pull_policy(image: str) -> str:
+    """'Always' for the tag latest, stated or implied."""
+    if "@" in image:
+        return "IfNotPresent"
+    _, _, tag = image.rpartition("/")[2].partition(":")
+    return "Always" if tag in ("", "latest") else "IfNotPresent"
+
+
+def _probe(probe: Json) -> None:
+    probe.setdefault("timeoutSeconds", 1)
+    probe.setdefault("periodSeconds", 10)
+    probe.setdefault("successThreshold", 1)
+    probe.setdefault("failureThreshold", 3)
+    _http_get(probe)
+
+
+def _http_get(handler: Json) -> None:
+    if "httpGet" in handler:
+        handler["httpGet"].setdefault("path", "/")
+        handler["httpGet"].setdefault("scheme", "HTTP")
+
+
+def _volume(volume: Json) -> None:
+    if set(volume) <= {"name"}:
+        volume["emptyDir"] = {}
+    for kind in ("configMap", "secret", "downwardAPI", "projected"):
+        if kind in volume:
+            volume[kind].setdefault("defaultMode", _FILE_MODE)
+    if "hostPath" in volume:
+        volume["hostPath"].setdefault("type", "")
+    items = volume.get("downwardAPI", {}).get("items", [])
+    for source in volume.get("projected", {}).get("sources", []):
+        if "serviceAccountToken" in source:
+            source["serviceAccountToken"].setdefault("expirationSeconds", 3600)
+        items = [*items, *source.get("downwardAPI", {}).get("items", [])]
+    for item in items:
+        if "fieldRef" in item:
+            item["fieldRef"].setdefault("apiVersion", "v1")

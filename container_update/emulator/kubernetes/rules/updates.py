@@ -1,0 +1,149 @@
+"""What a write keeps of the stored object, whatever the request says."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+
+from container_update.emulator import clock
+from container_update.emulator.json_type import Json
+from container_update.emulator.kubernetes.api_errors import forbidden_field, invalid
+from container_update.emulator.kubernetes.resources import Resource
+from container_update.emulator.kubernetes.rules import defaults, pod_defaults, shape
+
+Write = Callable[[Resource, Json, Json], Json]
+"""(kind, stored object, request) to the new object."""
+
+_KEPT_OF_SERVICE = (
+    "clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy", "internalTrafficPolicy",
+)  # fmt: skip
+
+
+def keep(kind: Resource, old: Json, new: Json) -> None:
+    """Carry over what a plain update does not write, before defaults are applied to *new*."""
+    if kind.has_status:
+        new.pop("status", None)
+        if "status" in old:
+            new["status"] = old["status"]
+    if kind.key == "pods":
+        _keep_pod_fields(old, new)
+    elif kind.key == "services":
+        _keep_allocated(old["spec"], new.setdefault("spec", {}))
+    elif kind.key == "jobs":
+        _keep_job_labels(old, new)
+    elif kind.key == "namespaces":
+        new["spec"] = old["spec"]
+    elif kind.key == "secrets":
+        new.setdefault("type", old["type"])
+
+
+def derive(kind: Resource, old: Json, new: Json) -> None:
+    """What follows from the change, after defaults were applied to *new*."""
+    if kind.key != "daemonsets":
+        return
+    before = old["metadata"].get("annotations", {}).get(defaults.TEMPLATE_GENERATION, "1")
+    changed = old["spec"]["template"] != new["spec"]["template"]
+    annotations = dict(new["metadata"].get("annotations", {}))
+    annotations[defaults.TEMPLATE_GENERATION] = str(int(before) + changed)
+    new["metadata"]["annotations"] = annotations
+
+
+def _keep_pod_fields(old: Json, new: Json) -> None:
+    """What the server itself put into a Pod's spec stays where the request leaves it out."""
+    spec, stored = new.setdefault("spec", {}), old["spec"]
+    for key in ("nodeName", "priority", "preemptionPolicy", "serviceAccountName"):
+        if key in stored:
+            spec.setdefault(key, stored[key])
+
+
+def _keep_allocated(stored: Json, spec: Json) -> None:
+    if spec.get("type", "ClusterIP") == "ExternalName":
+        return
+    for key in _KEPT_OF_SERVICE:
+        if key in stored:
+            spec.setdefault(key, copy.deepcopy(stored[key]))
+    node_ports = {port["port"]: port.get("nodePort") for port in stored.get("ports", [])}
+    for port in spec.get("ports", []):
+        known = node_ports.get(port.get("port"))
+        if known and spec.get("type") in ("NodePort", "LoadBalancer"):
+            port.setdefault("nodePort", known)
+
+
+def _keep_job_labels(old: Json, new: Json) -> None:
+    """The selector and labels that tie a Job to its pods may be left out of a PUT."""
+    spec = new.setdefault("spec", {})
+    spec.setdefault("selector", copy.deepcopy(old["spec"]["selector"]))
+    template = spec.setdefault("template", {}).setdefault("metadata", {})
+    stored = old["spec"]["template"]["metadata"].get("labels", {})
+    template["labels"] = {**stored, **template.get("labels", {})}
+
+
+# --- subresources -----------------------------------------------------------------------------
+
+
+def _status(kind: Resource, old: Json, body: Json) -> Json:
+    """Only the status; of the metadata, annotations and finalizers."""
+    new = dict(old)
+    if "status" in body:
+        new["status"] = shape.without_empty(body["status"]) if not kind.custom else body["status"]
+    metadata, sent = dict(old["metadata"]), body.get("metadata") or {}
+    for key in ("annotations", "finalizers"):
+        if key in sent:
+            metadata.pop(key, None)
+            if sent[key]:
+                metadata[key] = sent[key]
+    new["metadata"] = metadata
+    return new
+
+
+def _ephemeral_containers(kind: Resource, old: Json, body: Json) -> Json:
+    """Only ``spec.ephemeralContainers``, and only more of them."""
+    wanted = shape.without_empty((body.get("spec") or {}).get("ephemeralContainers") or [])
+    for container in wanted:
+        pod_defaults.apply_to_container(container)
+    for stored in old["spec"].get("ephemeralContainers", []):
+        if stored not in wanted:
+            why = f'existing ephemeral containers "{stored["name"]}" may not be changed'
+            error = forbidden_field("spec.ephemeralContainers", why)
+            raise invalid(kind.group, kind.kind, old["metadata"]["name"], [error])
+    spec = {**old["spec"], "ephemeralContainers": wanted}
+    return {**old, "metadata": dict(old["metadata"]), "spec": spec}
+
+
+def _binding(_kind: Resource, old: Json, body: Json) -> Json:
+    """The scheduler's word: the node, and the condition that says so."""
+    node = body["spec"]["nodeName"]
+    status = old.get("status", {})
+    conditions = [
+        entry for entry in status.get("conditions", []) if entry["type"] != "PodScheduled"
+    ]
+    scheduled = {
+        "type": "PodScheduled",
+        "status": "True",
+        "lastProbeTime": None,
+        "lastTransitionTime": clock.stamp(),
+    }
+    return {
+        **old,
+        "metadata": dict(old["metadata"]),
+        "spec": {**old["spec"], "nodeName": node},
+        "status": {**status, "conditions": [*conditions, scheduled]},
+    }
+
+
+def _finalize(_kind: Resource, old: Json, body: Json) -> Json:
+    """Only ``spec.finalizers`` of a Namespace."""
+    finalizers = list((body.get("spec") or {}).get("finalizers") or [])
+    spec = {key: value for key, value in old["spec"].items() if key != "finalizers"}
+    if finalizers:
+        spec["finalizers"] = finalizers
+    return {**old, "metadata": dict(old["metadata"]), "spec": spec}
+
+
+SUBRESOURCES: Mapping[str, Write] = {
+    "binding": _binding,
+    "ephemeralcontainers": _ephemeral_containers,
+    "finalize": _finalize,
+    "status": _status,
+}
+"""How each subresource that is written as an object is written."""
