@@ -24,7 +24,7 @@ from pathlib import Path
 from container_update.cluster import KubernetesCluster, connect
 from container_update.demo import Guide, find_samples
 from container_update.instantiate import instantiate
-from container_update.model import UpdateRequest
+from container_update.model.requests import UpdateRequest
 
 COMMAND = [sys.executable, "-m", "container_update"]
 

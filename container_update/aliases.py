@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from container_update.model import Json, Manifest, ObjectKey
+from container_update.model.objects import Json, Manifest, ObjectKey
 
 NAME_ANNOTATION = "container-update/stands-for"
 """On a Deployment: the name that its manifest gives it."""

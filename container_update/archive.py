@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Protocol
 
-from container_update.errors import PackageError
+from container_update.model.errors import PackageError
 
 _KIB = 1024
 _GIB = _KIB**3

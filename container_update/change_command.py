@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from container_update import formats, report, report_html
-from container_update.config import Options
-from container_update.errors import PackageError
-from container_update.model import Outcome
-from container_update.stopping import Stop
+from container_update.model.cancellation import Stop
+from container_update.model.errors import PackageError
+from container_update.model.options import Options
+from container_update.model.outcome import Outcome
 
 if TYPE_CHECKING:
     from container_update.change_vnfpkg.change import Changed

@@ -16,10 +16,10 @@ from container_update.change_vnfpkg.request import ChangeRequest
 from container_update.change_vnfpkg.selectors import selector_of
 from container_update.change_vnfpkg.strategy import Order
 from container_update.cluster import KubernetesCluster, connect
-from container_update.config import Options
 from container_update.demo import embedded_cluster, find_samples, show, title
 from container_update.instantiate import instantiate
-from container_update.model import Collection, Json
+from container_update.model.objects import Collection, Json
+from container_update.model.options import Options
 
 
 @dataclass(frozen=True)

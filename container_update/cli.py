@@ -1,7 +1,7 @@
 """The command line: plan, apply, status, resume, rollback, demo, emulate.
 
 Exit status: 0 done, 2 nothing to do, 3 changes pending (plan), 64 wrong usage, and one for each
-class of error (see ``container_update.errors``).
+class of error (see ``container_update.model.errors``).
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from container_update import (
     serve_command,
     stack_command,
 )
-from container_update.errors import ContainerUpdateError
-from container_update.model import UpdateRequest
-from container_update.stopping import Stop
+from container_update.model.cancellation import Stop
+from container_update.model.errors import ContainerUpdateError
+from container_update.model.requests import UpdateRequest
 
 if TYPE_CHECKING:
     from container_update.cluster import KubernetesCluster

@@ -18,16 +18,10 @@ from typing import Any
 from urllib.parse import urlencode
 
 from container_update.certificates import pem, private_file
-from container_update.config import Options
-from container_update.errors import ClusterError
-from container_update.model import (
-    Collection,
-    Json,
-    Listing,
-    ObjectKey,
-    Right,
-    WatchEvent,
-)
+from container_update.model.cluster import Listing, Right, WatchEvent
+from container_update.model.errors import ClusterError
+from container_update.model.objects import Collection, Json, ObjectKey
+from container_update.model.options import Options
 from container_update.oidc import OidcToken
 from container_update.refusals import cause, is_tls, refuse
 from container_update.resources import Resources
@@ -128,7 +122,7 @@ def connect_vim(  # noqa: PLR0913
 
 
 class KubernetesCluster:
-    """An API server over HTTPS; implements :class:`container_update.model.Cluster`.
+    """An API server over HTTPS; implements :class:`container_update.model.cluster.Cluster`.
 
     Thread-safe. Made by :func:`connect` and :func:`connect_vim`.
     """

@@ -15,8 +15,8 @@ from functools import cached_property
 from pathlib import Path
 
 from container_update import archive, kubeyaml, remote, sol004, vnfd
-from container_update.config import Options
-from container_update.errors import PackageError
+from container_update.model.errors import PackageError
+from container_update.model.options import Options
 from container_update.sol004 import Artifact
 from container_update.vnfd import Flavour, InterfaceScript
 
@@ -72,7 +72,7 @@ def open_package(source: str, *, settings: Settings | None = None) -> Iterator[C
 
 
 class Csar:
-    """An opened package; implements :class:`container_update.model.Package`."""
+    """An opened package; implements :class:`container_update.model.package.Package`."""
 
     source: str
     """What it was opened from."""

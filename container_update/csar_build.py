@@ -13,7 +13,7 @@ import zipfile
 from pathlib import Path
 
 from container_update import archive, sol004
-from container_update.errors import PackageError
+from container_update.model.errors import PackageError
 
 _HEADER = """\
 TOSCA-Meta-File-Version: 1.0

@@ -15,7 +15,7 @@ import os
 import zipfile
 from pathlib import Path
 
-from container_update.errors import PackageError
+from container_update.model.errors import PackageError
 
 MAIN = "from container_update.drivers.v2_process import main\n\nmain()\n"
 

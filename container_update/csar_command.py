@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from container_update import formats, option_arguments
-from container_update.config import READING
-from container_update.errors import PackageError
+from container_update.model.errors import PackageError
+from container_update.model.options import READING
 
 if TYPE_CHECKING:
     from container_update.csar_check import Finding

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from container_update import report, tables
 from container_update.cluster import KubernetesCluster, connect
-from container_update.errors import ContainerUpdateError
 from container_update.instantiate import instantiate
-from container_update.model import Collection, Json, Outcome, UpdateRequest
+from container_update.model.errors import ContainerUpdateError
+from container_update.model.objects import Collection, Json
+from container_update.model.outcome import Outcome
+from container_update.model.requests import UpdateRequest
 from container_update.update import update
 
 if TYPE_CHECKING:

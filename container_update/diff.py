@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from container_update import workload
-from container_update.errors import PackageError
-from container_update.model import Change, ConfigChange, ImageChange, Json, Manifest
+from container_update.model.errors import PackageError
+from container_update.model.objects import Json, Manifest
+from container_update.model.plan import Change, ConfigChange, ImageChange
 
 # --- configuration ------------------------------------------------------------------------------
 

@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from container_update import diff, whole, workload
-from container_update.model import Json, Step
+from container_update.model.objects import Json
+from container_update.model.plan import Step
 
 _CONTENT = ("data", "binaryData", "type", "immutable")
 _OVERLAID = ("labels", "annotations")

@@ -11,33 +11,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
-from container_update import threads
-from container_update.config import Options
-from container_update.errors import (
+from container_update.informer import Informer
+from container_update.model import context_threads
+from container_update.model.cancellation import Stop
+from container_update.model.cluster import Cluster
+from container_update.model.errors import (
     ClusterError,
     LockLostError,
     UndoIncompleteError,
     UpdateFailedError,
     UpdateInterruptedError,
 )
-from container_update.informer import Informer
-from container_update.model import (
-    Action,
-    Cluster,
-    Collection,
-    ObjectKey,
-    Outcome,
-    Plan,
-    Progress,
-    Stage,
-    Step,
-    StepResult,
-    StepState,
-)
+from container_update.model.objects import Collection, ObjectKey
+from container_update.model.options import Options
+from container_update.model.outcome import Outcome, Progress, StepResult, StepState
+from container_update.model.plan import Action, Plan, Stage, Step
 from container_update.objects import Objects
 from container_update.plan import collections, traffic
 from container_update.restart import ChangedByAnotherError, Restarter
-from container_update.stopping import Stop
 from container_update.undo import Undo, Undone
 from container_update.undo_change import ChangeUndo
 from container_update.waiting import AbortedError, Clock, NotReadyError, Waiter
@@ -174,7 +165,7 @@ class Execution:
     # --- the steps ------------------------------------------------------------------------------
 
     def _run_all(self, steps: Sequence[Step]) -> None:
-        with threads.pool(self.options.workers) as pool:
+        with context_threads.pool(self.options.workers) as pool:
             try:
                 list(pool.map(self._run, steps))
             except BaseException:

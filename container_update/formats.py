@@ -6,8 +6,9 @@ import json
 from typing import Any, TextIO
 
 from container_update import report, report_html
-from container_update.errors import ContainerUpdateError, UpdateFailedError
-from container_update.model import Event, Plan, Progress, StepResult
+from container_update.model.errors import ContainerUpdateError, UpdateFailedError
+from container_update.model.outcome import Event, Progress, StepResult
+from container_update.model.plan import Plan
 
 TEXT, JSON, HTML = "text", "json", "html"
 FORMATS = (TEXT, JSON, HTML)

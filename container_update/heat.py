@@ -19,9 +19,9 @@ from urllib.parse import quote
 import openstack.config
 from keystoneauth1 import adapter, exceptions
 
-from container_update.config import Options
-from container_update.errors import ClusterError
-from container_update.model import Json
+from container_update.model.errors import ClusterError
+from container_update.model.objects import Json
+from container_update.model.options import Options
 
 LOG = logging.getLogger(__name__)
 

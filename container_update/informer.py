@@ -13,9 +13,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from container_update import inventory, threads
-from container_update.errors import ClusterError
-from container_update.model import Cluster, Collection, Json, Listing, ObjectKey, WatchEvent
+from container_update import inventory
+from container_update.model import context_threads
+from container_update.model.cluster import Cluster, Listing, WatchEvent
+from container_update.model.errors import ClusterError
+from container_update.model.objects import Collection, Json, ObjectKey
 
 LOG = logging.getLogger(__name__)
 
@@ -86,7 +88,7 @@ class Informer:
         wanted = sorted(collections)
         if not wanted:
             return
-        with threads.pool(min(8, len(wanted))) as pool:
+        with context_threads.pool(min(8, len(wanted))) as pool:
             for collection, listing in zip(
                 wanted, pool.map(self._cluster.list, wanted), strict=True
             ):
@@ -103,7 +105,7 @@ class Informer:
         for collection in sorted(set(collections) - self._watched):
             self._watched.add(collection)
             name = f"watch {collection}"
-            threads.daemon(self._follow, collection, name=name).start()
+            context_threads.daemon(self._follow, collection, name=name).start()
 
     def stop(self) -> None:
         """End the watches. Their threads go when their connections answer."""

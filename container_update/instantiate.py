@@ -10,10 +10,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from container_update import csar, edits, manifests, readiness
-from container_update.config import Options
-from container_update.errors import ClusterError, PlanError
 from container_update.informer import Informer
-from container_update.model import INSTANCE_LABEL, Cluster, Json, Manifest, ObjectKey
+from container_update.model.cluster import Cluster
+from container_update.model.errors import ClusterError, PlanError
+from container_update.model.objects import INSTANCE_LABEL, Json, Manifest, ObjectKey
+from container_update.model.options import Options
 from container_update.plan import collections
 from container_update.readiness import Baseline, Readiness, State
 from container_update.waiting import NotReadyError, Waiter

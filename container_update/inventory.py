@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from container_update.model import Json, Manifest, ObjectKey, Vnfc
+from container_update.model.objects import Json, Manifest, ObjectKey
+from container_update.model.outcome import Vnfc
 from container_update.pod_status import is_deleting, is_finished
 
 Objects = Iterable[Json]

@@ -17,16 +17,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-from container_update.errors import ClusterError, ContainerUpdateError, UpdateInProgressError
-from container_update.model import (
-    Action,
-    Cluster,
-    Json,
-    Manifest,
-    ObjectKey,
-    Reason,
-    Step,
-)
+from container_update.model.cluster import Cluster
+from container_update.model.errors import ClusterError, ContainerUpdateError, UpdateInProgressError
+from container_update.model.objects import Json, Manifest, ObjectKey
+from container_update.model.plan import Action, Reason, Step
 
 _PART_BYTES = 700_000
 """What one Secret holds; the API server allows 1 MiB for all of its data."""

@@ -23,7 +23,7 @@ from typing import Any
 
 import yaml
 
-from container_update.errors import PackageError
+from container_update.model.errors import PackageError
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG = "tag:yaml.org,2002:"

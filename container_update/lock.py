@@ -13,10 +13,11 @@ from datetime import datetime, timedelta, timezone
 from types import TracebackType
 from typing import Any
 
-from container_update import threads
-from container_update.errors import ClusterError, UpdateInProgressError
 from container_update.journal import name_of
-from container_update.model import Cluster, Json, ObjectKey
+from container_update.model import context_threads
+from container_update.model.cluster import Cluster
+from container_update.model.errors import ClusterError, UpdateInProgressError
+from container_update.model.objects import Json, ObjectKey
 
 LOG = logging.getLogger(__name__)
 
@@ -61,7 +62,7 @@ class Lock:
 
     def __enter__(self) -> Lock:
         self._acquire()
-        self._renewing = threads.daemon(self._renew_for_ever, name="lease")
+        self._renewing = context_threads.daemon(self._renew_for_ever, name="lease")
         self._renewing.start()
         return self
 

@@ -1,4 +1,4 @@
-"""The objects of a def-file: YAML text to :class:`~container_update.model.Manifest` values.
+"""The objects of a def-file: YAML text to :class:`~container_update.model.objects.Manifest` values.
 
 A def-file may hold several documents, empty ones, and lists (``kind: List``, or what
 ``kubectl get -o yaml`` writes); every object comes out by itself with the line where it begins.
@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from container_update import shapes
-from container_update.errors import PackageError
 from container_update.kubeyaml import Document, Limits, describe, documents
-from container_update.model import Json, Manifest, ObjectKey, Source
+from container_update.model.errors import PackageError
+from container_update.model.objects import Json, Manifest, ObjectKey, Source
 
 __all__ = ["Limits", "parse"]
 

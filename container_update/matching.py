@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from container_update.errors import PackageError
-from container_update.model import Manifest, ObjectKey
+from container_update.model.errors import PackageError
+from container_update.model.objects import Manifest, ObjectKey
 
 ByPath = Mapping[str, tuple[Manifest, ...]]
 """Def-file to the manifests it holds, in the order of the list of def-files."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from container_update import edits, readiness
-from container_update.model import INSTANCE_LABEL, Action, Json, Step
+from container_update.model.objects import INSTANCE_LABEL, Json
+from container_update.model.plan import Action, Step
 from container_update.readiness import Baseline
 from container_update.restart import ChangedByAnotherError, Restarter
 

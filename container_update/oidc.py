@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from container_update.errors import ClusterError
+from container_update.model.errors import ClusterError
 
 
 class OidcToken:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Collection
 from dataclasses import fields
 from typing import Any
 
-from container_update.config import Options
-from container_update.errors import ContainerUpdateError
+from container_update.model.errors import ContainerUpdateError
+from container_update.model.options import Options
 
 ALL = tuple(option.name for option in fields(Options))
 

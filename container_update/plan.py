@@ -12,19 +12,15 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from container_update import diff, references, workload
-from container_update.errors import PlanError
 from container_update.matching import Matching
-from container_update.model import (
-    INSTANCE_LABEL,
+from container_update.model.errors import PlanError
+from container_update.model.objects import INSTANCE_LABEL, Collection, Json, Manifest, ObjectKey
+from container_update.model.plan import (
     Action,
     Change,
-    Collection,
     ConfigChange,
     ImageChange,
-    Json,
-    Manifest,
     Note,
-    ObjectKey,
     Plan,
     Reason,
     Step,

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from container_update.model import Json
+from container_update.model.objects import Json
 from container_update.pod_status import (
     container_statuses,
     is_deleting,

@@ -14,27 +14,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from container_update import rights
-from container_update.config import Options
-from container_update.errors import (
+from container_update.execute import Execution, pods_by_workload
+from container_update.informer import Informer
+from container_update.journal import Journal, Phase, Record, target_of
+from container_update.lock import Holder, Lock, utc_now
+from container_update.model.cancellation import Stop
+from container_update.model.cluster import Cluster
+from container_update.model.errors import (
     ClusterError,
     ContainerUpdateError,
     UndoIncompleteError,
     UpdateFailedError,
 )
-from container_update.execute import Execution, pods_by_workload
-from container_update.informer import Informer
-from container_update.journal import Journal, Phase, Record, target_of
-from container_update.lock import Holder, Lock, utc_now
-from container_update.model import (
-    Cluster,
-    Outcome,
-    Plan,
-    Progress,
-    StepResult,
-    StepState,
-)
+from container_update.model.options import Options
+from container_update.model.outcome import Outcome, Progress, StepResult, StepState
+from container_update.model.plan import Plan
 from container_update.plan import collections, traffic
-from container_update.stopping import Stop
 
 LOG = logging.getLogger(__name__)
 

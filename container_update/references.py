@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from container_update.model import Json
+from container_update.model.objects import Json
 
 KEYS_ALL = None
 """A use of the whole object, whatever its keys."""

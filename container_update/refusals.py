@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping
 from typing import NoReturn
 
-from container_update.errors import ClusterError
-from container_update.model import Json
+from container_update.model.errors import ClusterError
+from container_update.model.objects import Json
 
 _CONNECTION = re.compile(r"^(<[^>]*>|\w+\([^)]*\)|None): ")
 """How urllib3 begins a message: with the connection object."""

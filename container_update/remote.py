@@ -21,7 +21,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from container_update.errors import PackageError
+from container_update.model.errors import PackageError
 
 _CHUNK = 64 * 1024
 _REDIRECTS = 5

@@ -6,15 +6,8 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from container_update.model import (
-    Action,
-    Outcome,
-    Plan,
-    Stage,
-    Step,
-    StepResult,
-    StepState,
-)
+from container_update.model.outcome import Outcome, StepResult, StepState
+from container_update.model.plan import Action, Plan, Stage, Step
 
 _SYMBOLS = {
     Action.CREATE: "+",

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from container_update import report
-from container_update.model import Outcome, Plan, Step, StepResult, StepState
+from container_update.model.outcome import Outcome, StepResult, StepState
+from container_update.model.plan import Plan, Step
 
 _STYLE = """
 :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from container_update.errors import ClusterError
-from container_update.model import CLUSTER_SCOPED, Collection, Json, ObjectKey
+from container_update.model.errors import ClusterError
+from container_update.model.objects import CLUSTER_SCOPED, Collection, Json, ObjectKey
 
 _PLURALS: Mapping[tuple[str, str], str] = {
     ("", "ConfigMap"): "configmaps",

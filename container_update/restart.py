@@ -9,16 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from container_update import diff, edits, inventory, readiness, whole
-from container_update.errors import ClusterError
-from container_update.model import (
-    INSTANCE_LABEL,
-    Action,
-    Cluster,
-    Collection,
-    Json,
-    ObjectKey,
-    Step,
-)
+from container_update.model.cluster import Cluster
+from container_update.model.errors import ClusterError
+from container_update.model.objects import INSTANCE_LABEL, Collection, Json, ObjectKey
+from container_update.model.plan import Action, Step
 from container_update.pod_status import is_finished
 from container_update.readiness import DONE, Baseline, Readiness, State
 from container_update.waiting import NotReadyError, Waiter

@@ -13,8 +13,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-from container_update.errors import ClusterError
-from container_update.model import Cluster, Collection, Json, Listing, ObjectKey, Right, WatchEvent
+from container_update.model.cluster import Cluster, Listing, Right, WatchEvent
+from container_update.model.errors import ClusterError
+from container_update.model.objects import Collection, Json, ObjectKey
 
 LOG = logging.getLogger(__name__)
 
@@ -24,7 +25,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
 
 
 class RetryingCluster:
-    """A Cluster that tries again; implements :class:`container_update.model.Cluster`.
+    """A Cluster that tries again; implements :class:`container_update.model.cluster.Cluster`.
 
     :param cluster: the one that is asked.
     :param seconds: for how long a request is tried. A server that never answered at all is not

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from container_update.model import Action, Json, Plan, Right, Step
+from container_update.model.cluster import Right
+from container_update.model.objects import Json
+from container_update.model.plan import Action, Plan, Step
 
 _WRITES: Mapping[Action, frozenset[str]] = {
     Action.CREATE: frozenset({"create", "delete"}),

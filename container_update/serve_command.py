@@ -10,8 +10,8 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TextIO
 
-from container_update.config import Options
-from container_update.errors import ContainerUpdateError
+from container_update.model.errors import ContainerUpdateError
+from container_update.model.options import Options
 
 if TYPE_CHECKING:
     from container_update.vnfm.settings import Settings

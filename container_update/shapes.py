@@ -14,7 +14,7 @@ from itertools import chain
 from typing import Any, Protocol
 
 from container_update.kubeyaml import describe
-from container_update.model import Json, ObjectKey
+from container_update.model.objects import Json, ObjectKey
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from container_update.errors import PackageError
+from container_update.model.errors import PackageError
 
 if TYPE_CHECKING:
     from hashlib import _Hash

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TextIO
 
-from container_update.config import Options
+from container_update.model.options import Options
 
 if TYPE_CHECKING:
     from container_update.change_vnfpkg.openstack import OpenStackSite
@@ -49,7 +49,7 @@ def _connected(parsed: argparse.Namespace, options: Options) -> Iterator[Heat]:
     try:
         from container_update.heat import connect  # noqa: PLC0415, an extra
     except ImportError as error:
-        from container_update.errors import ClusterError  # noqa: PLC0415
+        from container_update.model.errors import ClusterError  # noqa: PLC0415
 
         raise ClusterError(
             f"--stack: {error}: install it with pip install 'container-update[openstack]'"

@@ -18,8 +18,8 @@ from container_update.change_vnfpkg.change import Changed, change_vnfpkg
 from container_update.change_vnfpkg.request import ChangeRequest
 from container_update.change_vnfpkg.strategy import Order
 from container_update.demo import find_samples, title
-from container_update.errors import ContainerUpdateError
-from container_update.model import Json
+from container_update.model.errors import ContainerUpdateError
+from container_update.model.objects import Json
 
 if TYPE_CHECKING:
     from container_update.emulator.heat import EmbeddedOpenStack

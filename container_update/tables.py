@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from container_update import diff, workload
-from container_update.model import Json
+from container_update.model.objects import Json
 
 Row = tuple[str, ...]
 

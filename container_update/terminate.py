@@ -8,11 +8,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 
-from container_update.config import Options
-from container_update.errors import PlanError
 from container_update.informer import Informer
 from container_update.instantiate import instance_of
-from container_update.model import Cluster, Collection, ObjectKey
+from container_update.model.cluster import Cluster
+from container_update.model.errors import PlanError
+from container_update.model.objects import Collection, ObjectKey
+from container_update.model.options import Options
 from container_update.plan import collections
 from container_update.readiness import DONE, Readiness, State
 from container_update.waiting import NotReadyError, Waiter

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from container_update.model import Event, Json, Plan, Step, StepState
+from container_update.model.objects import Json
+from container_update.model.outcome import Event, StepState
+from container_update.model.plan import Plan, Step
 
 PLANNED, RUNNING = "planned", "running"
 """States of a step that has not ended; the others are those of :class:`StepState`."""

@@ -10,9 +10,12 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from container_update import diff, edits, readiness, threads
-from container_update.errors import ClusterError
-from container_update.model import Action, Json, ObjectKey, Step, StepResult, StepState
+from container_update import diff, edits, readiness
+from container_update.model import context_threads
+from container_update.model.errors import ClusterError
+from container_update.model.objects import Json, ObjectKey
+from container_update.model.outcome import StepResult, StepState
+from container_update.model.plan import Action, Step
 from container_update.pod_status import is_deleting, is_ready
 from container_update.readiness import Baseline, Readiness
 from container_update.restart import ChangedByAnotherError, Restarter
@@ -59,7 +62,7 @@ class Undo:
             waiting = [step for step in workloads if step.digest is not None]
             workloads = [step for step in workloads if step.digest is None]
             results += [StepResult(step, StepState.UNDO_FAILED, _WAITING) for step in waiting]
-        with threads.pool(self.workers) as pool:
+        with context_threads.pool(self.workers) as pool:
             results += pool.map(lambda step: self._undo(step, deadline), workloads)
         return tuple(results)
 

@@ -10,8 +10,11 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from container_update import edits, threads
-from container_update.model import Action, Json, Stage, Step, StepResult, StepState
+from container_update import edits
+from container_update.model import context_threads
+from container_update.model.objects import Json
+from container_update.model.outcome import StepResult, StepState
+from container_update.model.plan import Action, Stage, Step
 from container_update.objects import Objects
 from container_update.pod_status import is_deleting
 from container_update.undo import Undo, Undone
@@ -45,7 +48,7 @@ class ChangeUndo(Undo):
             free = [step for step in round_ if step.place not in refused]
             if any(map(_is_new_workload, free)) and any(map(_took_traffic_back, results)):
                 self._drain()
-            with threads.pool(self.workers) as pool:
+            with context_threads.pool(self.workers) as pool:
                 results += pool.map(lambda step: self._undo(step, deadline), free)
         return tuple(results)
 

@@ -13,23 +13,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from container_update import aliases, csar, inventory, journal, manifests, matching
-from container_update.config import Options
-from container_update.errors import PlanError
 from container_update.informer import Informer
-from container_update.model import (
-    Cluster,
-    Manifest,
-    ObjectKey,
-    Outcome,
-    Plan,
-    Progress,
-    StepResult,
-    UpdateRequest,
-)
+from container_update.model.cancellation import Stop
+from container_update.model.cluster import Cluster
+from container_update.model.errors import PlanError
+from container_update.model.objects import Manifest, ObjectKey
+from container_update.model.options import Options
+from container_update.model.outcome import Outcome, Progress, StepResult
+from container_update.model.plan import Plan
+from container_update.model.requests import UpdateRequest
 from container_update.plan import collections, in_force, make_plan
 from container_update.recovery import Instance
 from container_update.retry import RetryingCluster
-from container_update.stopping import Stop
 
 
 def update(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from container_update.informer import Informer
-from container_update.model import Collection
+from container_update.model.objects import Collection
 from container_update.readiness import Readiness, State
 
 Clock = Callable[[], float]

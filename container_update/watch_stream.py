@@ -9,8 +9,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from container_update.errors import ClusterError
-from container_update.model import WatchEvent
+from container_update.model.cluster import WatchEvent
+from container_update.model.errors import ClusterError
 from container_update.refusals import cause
 
 

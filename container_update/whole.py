@@ -17,7 +17,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from container_update import diff, workload
-from container_update.model import Json, Step
+from container_update.model.objects import Json
+from container_update.model.plan import Step
 
 DIGEST_ANNOTATION = "container-update/manifest-digest"
 """On an object: which manifest it was last made of."""

@@ -10,7 +10,7 @@ import copy
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from container_update.model import Json
+from container_update.model.objects import Json
 
 DIGEST_ANNOTATION = "container-update/config-digest"
 """On a pod template: stands for the configuration that its pods were started with."""

@@ -611,7 +611,7 @@ def _update(old: str, new: str) -> None:
 
 def _request(old: str, new: str) -> Any:
     from container_update import csar  # noqa: PLC0415
-    from container_update.model import UpdateRequest  # noqa: PLC0415
+    from container_update.model.requests import UpdateRequest  # noqa: PLC0415
 
     with csar.open_package(new) as package:
         listed = tuple(package.manifest_files())

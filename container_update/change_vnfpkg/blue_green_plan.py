@@ -16,8 +16,9 @@ from functools import cached_property
 from container_update import aliases, edits, inventory, whole
 from container_update.change_vnfpkg import selectors
 from container_update.change_vnfpkg.planning import Planning, what_differs
-from container_update.errors import PlanError
-from container_update.model import Action, Json, Manifest, ObjectKey, Reason, Step
+from container_update.model.errors import PlanError
+from container_update.model.objects import Json, Manifest, ObjectKey
+from container_update.model.plan import Action, Reason, Step
 from container_update.plan import ConfigUse
 from container_update.pod_status import is_deleting, is_finished
 from container_update.readiness import selects

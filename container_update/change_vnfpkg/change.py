@@ -14,9 +14,11 @@ from container_update.change_vnfpkg import coordination, strategy
 from container_update.change_vnfpkg.coordination import Coordination, CoordinationError
 from container_update.change_vnfpkg.records import Records
 from container_update.change_vnfpkg.strategy import Order, Site, Strategy
-from container_update.errors import ClusterError, PackageError
-from container_update.model import Note, ObjectKey, Outcome, Plan, Progress
-from container_update.stopping import Stop
+from container_update.model.cancellation import Stop
+from container_update.model.errors import ClusterError, PackageError
+from container_update.model.objects import ObjectKey
+from container_update.model.outcome import Outcome, Progress
+from container_update.model.plan import Note, Plan
 
 
 @dataclass(frozen=True)

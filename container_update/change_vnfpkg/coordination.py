@@ -20,8 +20,8 @@ from container_update import archive, csar
 from container_update.change_vnfpkg.request import ScriptName, VduParams, secrets_in
 from container_update.change_vnfpkg.script_process import Script
 from container_update.change_vnfpkg.strategy import Order, Strategy, Target
-from container_update.errors import ContainerUpdateError
-from container_update.stopping import Stop
+from container_update.model.cancellation import Stop
+from container_update.model.errors import ContainerUpdateError
 
 NEW, OLD = "new", "old"
 

@@ -20,23 +20,14 @@ from container_update.change_vnfpkg.records import Records
 from container_update.change_vnfpkg.selectors import selector_of
 from container_update.change_vnfpkg.strategy import Order, Story, Strategy, Target
 from container_update.informer import Informer
-from container_update.model import (
-    Action,
-    Cluster,
-    Collection,
-    Json,
-    ObjectKey,
-    Outcome,
-    Plan,
-    Progress,
-    Stage,
-    Step,
-    StepResult,
-)
+from container_update.model.cancellation import Stop
+from container_update.model.cluster import Cluster
+from container_update.model.objects import Collection, Json, ObjectKey
+from container_update.model.outcome import Outcome, Progress, StepResult
+from container_update.model.plan import Action, Plan, Stage, Step
 from container_update.plan import collections, traffic
 from container_update.recovery import Instance, Run
 from container_update.retry import RetryingCluster
-from container_update.stopping import Stop
 
 _OBJECTS_DONE = "objects"
 """A milestone: held Services must not be held again after they were switched."""

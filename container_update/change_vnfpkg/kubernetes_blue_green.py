@@ -11,7 +11,8 @@ from container_update.change_vnfpkg.kubernetes import KubernetesStrategy
 from container_update.change_vnfpkg.packages import Objects
 from container_update.change_vnfpkg.planning import Planning
 from container_update.change_vnfpkg.selectors import pod_labels, selector_of
-from container_update.model import Action, Manifest
+from container_update.model.objects import Manifest
+from container_update.model.plan import Action
 from container_update.readiness import selects
 
 

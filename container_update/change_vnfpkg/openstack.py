@@ -18,24 +18,17 @@ from container_update.change_vnfpkg import openstack_records
 from container_update.change_vnfpkg.coordination import Coordination as ScriptRuns
 from container_update.change_vnfpkg.records import Records
 from container_update.change_vnfpkg.strategy import Order, Story, Strategy, Target
-from container_update.errors import (
+from container_update.heat import StackService, reference
+from container_update.model.cancellation import Stop
+from container_update.model.errors import (
     PackageError,
     UndoIncompleteError,
     UpdateFailedError,
     UpdateInterruptedError,
 )
-from container_update.heat import StackService, reference
-from container_update.model import (
-    Action,
-    Json,
-    ObjectKey,
-    Outcome,
-    Plan,
-    Progress,
-    Reason,
-    Step,
-    StepResult,
-)
+from container_update.model.objects import Json, ObjectKey
+from container_update.model.outcome import Outcome, Progress, StepResult
+from container_update.model.plan import Action, Plan, Reason, Step
 from container_update.stacks import live, plan
 from container_update.stacks.change import (
     Packages,
@@ -54,7 +47,6 @@ from container_update.stacks.outcome import (
     StackUndoIncompleteError,
 )
 from container_update.stacks.plan import StackPlan
-from container_update.stopping import Stop
 
 _ACTIONS = {
     plan.Action.CREATE: Action.CREATE,

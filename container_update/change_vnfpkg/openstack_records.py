@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from container_update.change_vnfpkg.records import Records, Storage
-from container_update.model import Vnfc
+from container_update.model.outcome import Vnfc
 from container_update.stacks import hot
 from container_update.stacks.members import Member
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from container_update import csar, manifests, matching
 from container_update.change_vnfpkg.request import ChangeRequest
 from container_update.change_vnfpkg.strategy import Order
-from container_update.errors import PackageError
-from container_update.model import Manifest, ObjectKey
+from container_update.model.errors import PackageError
+from container_update.model.objects import Manifest, ObjectKey
 
 Objects = Mapping[ObjectKey, Manifest]
 

@@ -13,19 +13,10 @@ from dataclasses import replace
 from container_update import aliases, diff, edits, whole, workload
 from container_update.change_vnfpkg import selectors
 from container_update.change_vnfpkg.packages import Packages
-from container_update.errors import PlanError
 from container_update.matching import Matching
-from container_update.model import (
-    INSTANCE_LABEL,
-    Action,
-    Json,
-    Manifest,
-    Note,
-    ObjectKey,
-    Plan,
-    Reason,
-    Step,
-)
+from container_update.model.errors import PlanError
+from container_update.model.objects import INSTANCE_LABEL, Json, Manifest, ObjectKey
+from container_update.model.plan import Action, Note, Plan, Reason, Step
 from container_update.plan import ConfigUse, Live, Planner, action_of, digest_of
 
 _HOLDS_DATA = frozenset(

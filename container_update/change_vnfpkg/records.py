@@ -10,7 +10,8 @@ import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from container_update.model import Json, Vnfc
+from container_update.model.objects import Json
+from container_update.model.outcome import Vnfc
 
 DEF_FILES = "lcm-kubernetes-def-files"
 """In an instance's metadata: the def-files it was made from."""

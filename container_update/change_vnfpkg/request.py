@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from container_update import archive, remote
-from container_update.errors import PackageError
+from container_update.model.errors import PackageError
 
 Values = Mapping[str, Any]
 

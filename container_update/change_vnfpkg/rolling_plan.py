@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from container_update.change_vnfpkg import selectors
 from container_update.change_vnfpkg.planning import Planning
-from container_update.model import Manifest, ObjectKey, Step
+from container_update.model.objects import Manifest, ObjectKey
+from container_update.model.plan import Step
 from container_update.readiness import selects
 
 

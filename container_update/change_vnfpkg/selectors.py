@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from container_update import workload
-from container_update.model import Json
+from container_update.model.objects import Json
 from container_update.readiness import selects
 
 RELEASE_LABEL = "container-update/release"

@@ -14,10 +14,12 @@ from typing import Any, ClassVar, NoReturn, Protocol
 
 from container_update.change_vnfpkg.records import Records
 from container_update.change_vnfpkg.request import ChangeRequest, UpgradeType
-from container_update.config import Options
-from container_update.errors import ContainerUpdateError, PackageError
-from container_update.model import Json, Outcome, Plan, Progress
-from container_update.stopping import Stop
+from container_update.model.cancellation import Stop
+from container_update.model.errors import ContainerUpdateError, PackageError
+from container_update.model.objects import Json
+from container_update.model.options import Options
+from container_update.model.outcome import Outcome, Progress
+from container_update.model.plan import Plan
 
 NAMESPACE = "container_update.strategies"
 

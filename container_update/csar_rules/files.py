@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from container_update import manifests, sol004
 from container_update.csar_rules.finding import Finding
 from container_update.csar_rules.subject import NAMESPACE, Subject, located
-from container_update.errors import PackageError
+from container_update.model.errors import PackageError
 
 
 def metadata(subject: Subject) -> Iterator[Finding]:

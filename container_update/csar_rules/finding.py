@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass
 from typing import Any
 
-from container_update.model import Manifest
+from container_update.model.objects import Manifest
 
 
 class Severity(enum.Enum):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from container_update.csar_rules.finding import Finding, Severity
 from container_update.csar_rules.subject import Subject
-from container_update.model import Manifest, ObjectKey
+from container_update.model.objects import Manifest, ObjectKey
 from container_update.references import Use, uses
 from container_update.workload import pod_spec, pod_template
 

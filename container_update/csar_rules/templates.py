@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from container_update.csar_rules.finding import Finding
 from container_update.csar_rules.subject import Subject, located
-from container_update.errors import PackageError
+from container_update.model.errors import PackageError
 from container_update.stacks import hot
 from container_update.stacks.basehot import base_hot
 

@@ -8,9 +8,9 @@ from hashlib import sha256
 from container_update import csar_build
 from container_update.csar_rules.finding import Finding, Severity
 from container_update.csar_rules.subject import Subject, located
-from container_update.errors import PackageError
 from container_update.kubeyaml import documents
-from container_update.model import Json, Manifest
+from container_update.model.errors import PackageError
+from container_update.model.objects import Json, Manifest
 
 OPERATION = "modify_information_end"
 DRIVER = "mgmt-container-update"

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from container_update.model import Outcome, UpdateRequest, Vnfc
+    from container_update.model.outcome import Outcome, Vnfc
+    from container_update.model.requests import UpdateRequest
 
 ATTRIBUTE = "container_update_host"
 """The attribute of the context that holds another host than Tacker."""
@@ -50,8 +51,10 @@ class Tacker:
         from oslo_config import cfg  # noqa: PLC0415 (with Tacker's own values in it)
         from tacker.vnflcm import utils  # noqa: PLC0415 (only there inside Tacker)
 
-        from container_update.config import Options  # noqa: PLC0415 (not for idle operations)
         from container_update.drivers import vim  # noqa: PLC0415
+        from container_update.model.options import (  # noqa: PLC0415 (not for idle operations)
+            Options,
+        )
         from container_update.update import update  # noqa: PLC0415 (heavy)
 
         access = utils.get_vim(self._context, vnf_instance.vim_connection_info)["access_info"]

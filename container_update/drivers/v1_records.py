@@ -11,10 +11,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from container_update.drivers.v1_host import Host, host_of
-from container_update.errors import PackageError
+from container_update.model.errors import PackageError
 
 if TYPE_CHECKING:
-    from container_update.model import Manifest, Outcome, UpdateRequest, Vnfc
+    from container_update.model.objects import Manifest
+    from container_update.model.outcome import Outcome, Vnfc
+    from container_update.model.requests import UpdateRequest
 
 DEF_FILES = "lcm-kubernetes-def-files"
 """The instance's manifests, in its additional parameters."""
@@ -68,7 +70,9 @@ def request_of(
     PackageError for an instance that was not made from def-files, of a Helm chart for example, or
     whose VDUs were tied to their workloads otherwise than by name.
     """
-    from container_update.model import UpdateRequest  # noqa: PLC0415 (not for idle operations)
+    from container_update.model.requests import (  # noqa: PLC0415 (not for idle operations)
+        UpdateRequest,
+    )
 
     parameters = vnf_instance.instantiated_vnf_info.additional_params or {}
     def_files = parameters.get(DEF_FILES)

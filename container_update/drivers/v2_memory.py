@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from container_update.errors import (
+from container_update.model.errors import (
     ClusterError,
     ContainerUpdateError,
     PackageError,
@@ -18,7 +18,8 @@ from container_update.errors import (
     UpdateFailedError,
     UpdateInProgressError,
 )
-from container_update.model import Action, Json, ObjectKey, Plan
+from container_update.model.objects import Json, ObjectKey
+from container_update.model.plan import Action, Plan
 
 KEPT = "user_script_err_handling_data"
 OURS = "container_update"

@@ -13,7 +13,7 @@ import pickle
 import sys
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from container_update.errors import ContainerUpdateError, PackageError
+from container_update.model.errors import ContainerUpdateError, PackageError
 
 if TYPE_CHECKING:
     from typing import NoReturn

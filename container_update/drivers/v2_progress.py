@@ -13,8 +13,10 @@ from pathlib import Path
 
 from container_update import told
 from container_update.drivers import v2_memory
-from container_update.errors import ContainerUpdateError, UpdateFailedError
-from container_update.model import Event, Json, Plan, Progress
+from container_update.model.errors import ContainerUpdateError, UpdateFailedError
+from container_update.model.objects import Json
+from container_update.model.outcome import Event, Progress
+from container_update.model.plan import Plan
 
 PROGRESS_VARIABLE = "CONTAINER_UPDATE_PROGRESS"
 """An environment variable: the file to append to."""

@@ -10,10 +10,13 @@ import copy
 import os
 from collections.abc import Iterable, Iterator, Mapping
 
-from container_update.config import Options
 from container_update.drivers import v2_memory, v2_progress, vim
-from container_update.errors import ContainerUpdateError, PackageError
-from container_update.model import Cluster, Json, Manifest, Outcome, UpdateRequest, Vnfc
+from container_update.model.cluster import Cluster
+from container_update.model.errors import ContainerUpdateError, PackageError
+from container_update.model.objects import Json, Manifest
+from container_update.model.options import Options
+from container_update.model.outcome import Outcome, Vnfc
+from container_update.model.requests import UpdateRequest
 from container_update.workload import containers, pod_spec
 
 DEF_FILES = "lcm-kubernetes-def-files"

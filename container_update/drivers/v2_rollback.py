@@ -24,9 +24,11 @@ from container_update.drivers.v2_records import (
     set_images,
     with_records,
 )
-from container_update.errors import PackageError
 from container_update.kubeyaml import Limits
-from container_update.model import Cluster, Json, Manifest, ObjectKey, UpdateRequest
+from container_update.model.cluster import Cluster
+from container_update.model.errors import PackageError
+from container_update.model.objects import Json, Manifest, ObjectKey
+from container_update.model.requests import UpdateRequest
 from container_update.update import placed
 
 

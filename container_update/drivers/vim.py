@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from container_update.errors import PackageError
+from container_update.model.errors import PackageError
 
 if TYPE_CHECKING:
-    from container_update.config import Options
-    from container_update.model import Cluster, Json
+    from container_update.model.cluster import Cluster
+    from container_update.model.objects import Json
+    from container_update.model.options import Options
 
 KUBERNETES_TYPES = frozenset({"kubernetes", "ETSINFV.KUBERNETES.V_1"})
 """The vimTypes of a Kubernetes cluster: Tacker's own word and the one registered for SOL003."""

@@ -10,8 +10,8 @@ import posixpath
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from container_update.errors import PackageError
 from container_update.kubeyaml import Limits
+from container_update.model.errors import PackageError
 from container_update.stacks import hot
 from container_update.stacks.hot import Body
 

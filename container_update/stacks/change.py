@@ -17,10 +17,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from container_update import csar
-from container_update.config import Options
-from container_update.errors import ContainerUpdateError, PackageError, PlanError
 from container_update.heat import StackService, reference
-from container_update.model import StepState
+from container_update.model.cancellation import Stop
+from container_update.model.errors import ContainerUpdateError, PackageError, PlanError
+from container_update.model.options import Options
+from container_update.model.outcome import StepState
 from container_update.stacks import advice, basehot, hot, live
 from container_update.stacks.coordination import Coordinator, no_coordination
 from container_update.stacks.execute import Execution
@@ -35,7 +36,6 @@ from container_update.stacks.outcome import (
 )
 from container_update.stacks.plan import Action, StackPlan, Step, blue_green, rolling
 from container_update.stacks.wanted import Software, is_same, wanted
-from container_update.stopping import Stop
 
 BLUE_GREEN, ROLLING = "Blue-Green", "RollingUpdate"
 

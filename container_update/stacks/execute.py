@@ -14,15 +14,17 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from container_update.config import Options
-from container_update.errors import (
+from container_update.heat import StackService, reference
+from container_update.model.cancellation import Stop
+from container_update.model.errors import (
     ClusterError,
     ContainerUpdateError,
     LockLostError,
     NoWayBackError,
 )
-from container_update.heat import StackService, reference
-from container_update.model import Json, StepState
+from container_update.model.objects import Json
+from container_update.model.options import Options
+from container_update.model.outcome import StepState
 from container_update.stacks import advice
 from container_update.stacks.coordination import Coordination, Coordinator, no_coordination
 from container_update.stacks.hot import Body
@@ -35,7 +37,6 @@ from container_update.stacks.outcome import (
     StackUndoIncompleteError,
 )
 from container_update.stacks.plan import UPDATES, Action, Step
-from container_update.stopping import Stop
 
 LOG = logging.getLogger(__name__)
 

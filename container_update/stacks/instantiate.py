@@ -13,16 +13,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from container_update import csar
-from container_update.config import Options
-from container_update.errors import ClusterError, PlanError
 from container_update.heat import StackService, reference
-from container_update.model import Json
+from container_update.model.cancellation import Stop
+from container_update.model.errors import ClusterError, PlanError
+from container_update.model.objects import Json
+from container_update.model.options import Options
 from container_update.stacks import basehot, hot, wanted
 from container_update.stacks.change import flavour_of
 from container_update.stacks.execute import told_by_heat
 from container_update.stacks.hot import Body
 from container_update.stacks.wanted import Software
-from container_update.stopping import Stop
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 

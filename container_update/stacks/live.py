@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from container_update.errors import PlanError
 from container_update.heat import StackService, reference
-from container_update.model import Json
+from container_update.model.errors import PlanError
+from container_update.model.objects import Json
 from container_update.stacks import hot
 from container_update.stacks.hot import Body, Place
 from container_update.stacks.members import Member, members, stack_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from container_update.errors import ContainerUpdateError
-from container_update.model import StepState
+from container_update.model.errors import ContainerUpdateError
+from container_update.model.outcome import StepState
 from container_update.stacks.members import Member
 from container_update.stacks.plan import StackPlan, Step
 

@@ -6,7 +6,7 @@ import enum
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
-from container_update.errors import PackageError
+from container_update.model.errors import PackageError
 from container_update.stacks import hot
 from container_update.stacks.hot import Body, Place
 from container_update.stacks.members import Member

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from container_update.errors import PackageError
-from container_update.model import Json
+from container_update.model.errors import PackageError
+from container_update.model.objects import Json
 from container_update.stacks import hot
 from container_update.stacks.hot import Body, Place
 

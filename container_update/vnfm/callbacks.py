@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 import aiohttp
 
-from container_update.model import Json
+from container_update.model.objects import Json
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.settings import Settings
 from container_update.vnfm.targets import JudgingResolver, uri_problem

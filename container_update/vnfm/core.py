@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass, field
 
-from container_update.config import Options
+from container_update.model.options import Options
 from container_update.vnfm.database import Database
 from container_update.vnfm.members import Member
 from container_update.vnfm.metrics import Metrics

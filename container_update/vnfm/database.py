@@ -19,7 +19,7 @@ from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.orm import Session
 
-from container_update.errors import ContainerUpdateError
+from container_update.model.errors import ContainerUpdateError
 
 _BUSY_SECONDS = 30
 _POOL: dict[str, Any] = {"pool_size": 20, "max_overflow": 40, "hide_parameters": True}

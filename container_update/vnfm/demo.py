@@ -20,8 +20,8 @@ import yaml
 from container_update import csar_build
 from container_update.cluster import connect
 from container_update.demo import embedded_cluster, find_samples
-from container_update.errors import ContainerUpdateError
-from container_update.model import Json
+from container_update.model.errors import ContainerUpdateError
+from container_update.model.objects import Json
 from container_update.vnfm import packages, vims
 from container_update.vnfm.core import Core
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from container_update.model import Json
+from container_update.model.objects import Json
 from container_update.vnfm.problems import ProblemError
 
 MOST_CHARACTERS, MOST_EXPRESSIONS, MOST_VALUES, DEEPEST = 4096, 16, 64, 12

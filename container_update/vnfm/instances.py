@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from container_update.model import Json
+from container_update.model.objects import Json
 from container_update.vnfm import operations, outbox, packages
 from container_update.vnfm.core import Core
 from container_update.vnfm.database import now

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from sqlalchemy import delete, func, or_, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
-from container_update.model import Json
+from container_update.model.objects import Json
 from container_update.vnfm.callbacks import CallbackError, Callbacks
 from container_update.vnfm.database import Database, now
 from container_update.vnfm.settings import Settings

@@ -16,7 +16,7 @@ from sqlalchemy import CursorResult, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from container_update.model import Json
+from container_update.model.objects import Json
 from container_update.vnfm import credentials, outbox
 from container_update.vnfm.core import Core
 from container_update.vnfm.database import now

@@ -11,7 +11,7 @@ import uuid
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from container_update.model import Json
+from container_update.model.objects import Json
 from container_update.vnfm import subscription_filters
 from container_update.vnfm.database import now
 from container_update.vnfm.shown import timestamp

@@ -20,8 +20,8 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from container_update import archive, csar
-from container_update.errors import ContainerUpdateError, PackageError
-from container_update.model import Json
+from container_update.model.errors import ContainerUpdateError, PackageError
+from container_update.model.objects import Json
 from container_update.stacks import basehot
 from container_update.vnfm.core import Core
 from container_update.vnfm.database import now

@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 from tempfile import mkstemp
 
-from container_update.errors import ContainerUpdateError
+from container_update.model.errors import ContainerUpdateError
 
 
 def private_text(path: Path, first: str) -> str:

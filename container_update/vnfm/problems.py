@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 
-from container_update.model import Json
+from container_update.model.objects import Json
 
 
 @dataclass(frozen=True)

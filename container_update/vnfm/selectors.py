@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from container_update.model import Json
+from container_update.model.objects import Json
 from container_update.vnfm import filters
 from container_update.vnfm.problems import ProblemError
 

@@ -17,7 +17,7 @@ from importlib.metadata import version
 from fastapi import APIRouter, Depends, FastAPI
 from fastapi.concurrency import run_in_threadpool
 
-from container_update.config import GROUP, Options
+from container_update.model.options import GROUP, Options
 from container_update.vnfm import answers, health, limits, members, metrics, page
 from container_update.vnfm.api import instances, operations, packages, subscriptions, versions, vims
 from container_update.vnfm.authentication import authenticator

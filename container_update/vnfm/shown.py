@@ -7,7 +7,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from container_update.model import Json
+from container_update.model.objects import Json
 from container_update.vnfm.tables import Instance, Operation, Package, Step, Subscription, Vim
 
 

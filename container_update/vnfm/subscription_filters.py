@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from container_update.model import Json
+from container_update.model.objects import Json
 from container_update.vnfm.problems import ProblemError
 
 _OF_NOTIFICATION = {

@@ -9,7 +9,7 @@ import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
-from container_update.errors import ContainerUpdateError
+from container_update.model.errors import ContainerUpdateError
 from container_update.vnfm.principal import Principal
 from container_update.vnfm.private_file import private_text
 

@@ -18,8 +18,9 @@ from sqlalchemy.orm import Session
 
 from container_update.change_vnfpkg.strategy import VIMS
 from container_update.drivers import vim as drivers_vim
-from container_update.errors import PackageError
-from container_update.model import Cluster, Json
+from container_update.model.cluster import Cluster
+from container_update.model.errors import PackageError
+from container_update.model.objects import Json
 from container_update.vnfm.core import Core
 from container_update.vnfm.database import now
 from container_update.vnfm.problems import ProblemError

@@ -15,7 +15,7 @@ from datetime import timedelta
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from container_update.stopping import Stop
+from container_update.model.cancellation import Stop
 from container_update.vnfm import logs, operations, packages
 from container_update.vnfm.core import Core
 from container_update.vnfm.database import now

@@ -17,7 +17,7 @@ from container_update.emulator.kubernetes import controllers
 from container_update.emulator.kubernetes.eviction import evict
 from container_update.emulator.kubernetes.kubelet import Behaviour
 from container_update.emulator.kubernetes.registry import Registry
-from container_update.model import Json
+from container_update.model.objects import Json
 from tests.emulator import virtual_time
 from tests.emulator.watchfacts import differences
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from container_update.emulator.kubernetes.kubelet import Behaviour, Exit
-from container_update.model import Json
+from container_update.model.objects import Json
 from tests.emulator.stage import NAMESPACE, Stage, image, on_stage, pod_spec, workload
 from tests.emulator.watchfacts import events_after, recorded, sequences
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pytest
 
 from container_update.emulator.kubernetes.api_errors import ApiError
-from container_update.model import Json
+from container_update.model.objects import Json
 from tests.emulator.stage import Stage, digest, image, on_stage, scale, workload
 from tests.emulator.watchfacts import differences, events_after, recorded
 

@@ -12,7 +12,7 @@ from container_update.emulator.kubernetes.controllers.workloads import deploymen
 from container_update.emulator.kubernetes.controllers.workloads.replicaset import deletion_order
 from container_update.emulator.kubernetes.controllers.workloads.templates import template_hash
 from container_update.emulator.kubernetes.kubelet import Exit
-from container_update.model import Json
+from container_update.model.objects import Json
 from tests.emulator.stage import (
     Stage,
     digest,

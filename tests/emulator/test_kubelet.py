@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from container_update.emulator.kubernetes.kubelet import Behaviour, Exit
-from container_update.model import Json
+from container_update.model.objects import Json
 from tests.emulator.stage import NAMESPACE, Stage, image, on_stage, pod_spec, workload
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from container_update.emulator.kubernetes.kubelet.status import Run, Sandbox, phase_of, pod_status
-from container_update.model import Json
+from container_update.model.objects import Json
 
 
 def _pod(status: Json | None = None) -> Json:

@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from container_update.model import Json
+from container_update.model.objects import Json
 
 FOLDER = Path(__file__).parent / "recordings_watches"
 _HASH = r"[456789bcdf]{6,10}"

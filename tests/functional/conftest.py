@@ -17,8 +17,9 @@ from pathlib import Path
 import pytest
 
 from container_update.cluster import KubernetesCluster, connect
-from container_update.config import Options
-from container_update.model import ObjectKey, Right
+from container_update.model.cluster import Right
+from container_update.model.objects import ObjectKey
+from container_update.model.options import Options
 from tests.functional import role
 from tests.functional.cnf import Cnf
 

@@ -27,10 +27,10 @@ from pathlib import Path
 from typing import Any
 
 from container_update.cluster import connect
-from container_update.config import Options
 from container_update.emulator import faults
 from container_update.emulator.faults import Effect, Fault
-from container_update.errors import ContainerUpdateError, UndoIncompleteError
+from container_update.model.errors import ContainerUpdateError, UndoIncompleteError
+from container_update.model.options import Options
 from tests.functional.promise import Checker, Expected, settled
 from tests.functional.reference_change import CHANGES
 from tests.functional.reference_update import UPDATE, Lab, Reference

@@ -14,8 +14,8 @@ from container_update.change_vnfpkg.request import ChangeRequest, UpgradeType
 from container_update.change_vnfpkg.resume import resume
 from container_update.change_vnfpkg.strategy import Order
 from container_update.cluster import KubernetesCluster
-from container_update.config import Options
-from container_update.model import Outcome
+from container_update.model.options import Options
+from container_update.model.outcome import Outcome
 from tests.functional import reference_update
 from tests.functional.cnf import IMAGES, INSTANCE
 from tests.functional.manifests import ENV, config_map, workload

@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 from kubernetes import client, config
 
-from container_update.model import Json, ObjectKey
+from container_update.model.objects import Json, ObjectKey
 
 ROLE = Path(__file__).parents[2] / "samples/rbac/role.yaml"
 NAME = "container-update"

@@ -7,14 +7,15 @@ from dataclasses import replace
 import pytest
 
 from container_update.cluster import connect_vim
-from container_update.errors import (
+from container_update.model.errors import (
     ClusterError,
     ContainerUpdateError,
     PackageError,
     PlanError,
     UpdateFailedError,
 )
-from container_update.model import Collection, ObjectKey, StepState
+from container_update.model.objects import Collection, ObjectKey
+from container_update.model.outcome import StepState
 from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
 from tests.functional.conftest import until
 from tests.functional.manifests import ENV, ENV_FROM, config_map, secret, workload

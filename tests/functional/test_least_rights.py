@@ -12,10 +12,12 @@ from typing import Any
 
 import pytest
 
-from container_update import model
-from container_update.errors import ClusterError, UndoIncompleteError, UpdateInProgressError
 from container_update.journal import name_of
-from container_update.model import Collection, Json, Plan, StepResult
+from container_update.model import objects
+from container_update.model.errors import ClusterError, UndoIncompleteError, UpdateInProgressError
+from container_update.model.objects import Collection, Json
+from container_update.model.outcome import StepResult
+from container_update.model.plan import Plan
 from container_update.recovery import Instance
 from container_update.update import update
 from tests.functional import role
@@ -39,10 +41,10 @@ class Right:
         """A rule that grants this right alone."""
         return {"apiGroups": [self.group], "resources": [self.resource], "verbs": [self.verb]}
 
-    def within(self, namespace: str) -> model.Right:
+    def within(self, namespace: str) -> objects.Right:
         """The same in the engine's words."""
         resource, _, subresource = self.resource.partition("/")
-        return model.Right(
+        return objects.Right(
             namespace, self.group, KINDS[resource], self.verb, subresource=subresource
         )
 

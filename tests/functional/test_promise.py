@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from container_update.emulator.faults import Fault
 from container_update.emulator.kubernetes import Registry
-from container_update.errors import (
+from container_update.model.errors import (
     ContainerUpdateError,
     LockLostError,
     UndoIncompleteError,

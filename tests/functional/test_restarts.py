@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from container_update.model import Action, Outcome, StepState
+from container_update.model.outcome import Outcome, StepState
+from container_update.model.plan import Action
 from tests.functional.cnf import IMAGES, Cnf
 from tests.functional.manifests import (
     ENV,

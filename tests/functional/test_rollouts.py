@@ -9,7 +9,8 @@ from contextlib import contextmanager
 import pytest
 
 from container_update.informer import Informer
-from container_update.model import Action, Collection, Json
+from container_update.model.objects import Collection, Json
+from container_update.model.plan import Action
 from container_update.plan import OPT_OUT_ANNOTATION
 from container_update.pod_status import is_ready
 from tests.functional.cnf import IMAGES, Cnf

@@ -15,10 +15,12 @@ import yaml
 
 from container_update import report, report_html
 from container_update.cli import main
-from container_update.errors import ContainerUpdateError
 from container_update.formats import FORMATS, HTML
-from container_update.model import Collection, Plan, StepResult
-from container_update.stopping import Stop
+from container_update.model.cancellation import Stop
+from container_update.model.errors import ContainerUpdateError
+from container_update.model.objects import Collection
+from container_update.model.outcome import StepResult
+from container_update.model.plan import Plan
 from container_update.update import update
 from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE, Cnf
 from tests.functional.manifests import config_map, workload

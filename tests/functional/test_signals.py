@@ -15,7 +15,7 @@ import pytest
 from aiohttp import web
 
 from container_update.emulator.faults import Encounter, Fault
-from container_update.errors import UpdateInterruptedError
+from container_update.model.errors import UpdateInterruptedError
 from tests.functional.cnf import INSTANCE
 from tests.functional.conftest import REAL
 from tests.functional.promise import Checker, Expected

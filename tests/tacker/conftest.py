@@ -13,7 +13,7 @@ import pytest
 
 from container_update.cluster import connect
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.model import Collection
+from container_update.model.objects import Collection
 from tests.tacker import lab as labs
 from tests.tacker import services
 from tests.tacker.operator import Operator

@@ -10,7 +10,8 @@ from typing import Any
 import yaml
 
 from container_update.matching import Matching, match
-from container_update.model import Json, Manifest, ObjectKey, Plan, Source
+from container_update.model.objects import Json, Manifest, ObjectKey, Source
+from container_update.model.plan import Plan
 from container_update.plan import make_plan
 
 GROUPS = {

@@ -7,15 +7,16 @@ import queue
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from container_update.errors import ClusterError
-from container_update.model import Collection, Json, Listing, ObjectKey, Right, WatchEvent
+from container_update.model.cluster import Listing, Right, WatchEvent
+from container_update.model.errors import ClusterError
+from container_update.model.objects import Collection, Json, ObjectKey
 
 Hook = Callable[[str, ObjectKey], None]
 """Called with the verb before a request takes effect; may raise ClusterError."""
 
 
 class FakeCluster:
-    """Implements ``container_update.model.Cluster``."""
+    """Implements ``container_update.model.cluster.Cluster``."""
 
     def __init__(self, *objects: Json) -> None:
         self.objects: dict[ObjectKey, Json] = {}

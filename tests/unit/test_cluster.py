@@ -13,9 +13,10 @@ import urllib3
 
 from container_update.certificates import pem
 from container_update.cluster import KubernetesCluster, connect, connect_vim
-from container_update.config import Options
-from container_update.errors import ClusterError
-from container_update.model import Collection, ObjectKey, Right
+from container_update.model.cluster import Right
+from container_update.model.errors import ClusterError
+from container_update.model.objects import Collection, ObjectKey
+from container_update.model.options import Options
 
 POD = ObjectKey("", "Pod", "ns", "p")
 DEPLOYMENTS = Collection("apps", "Deployment", "ns")

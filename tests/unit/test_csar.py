@@ -11,7 +11,7 @@ import pytest
 
 from container_update import archive, csar, sol004
 from container_update.csar_build import write_metadata
-from container_update.errors import PackageError
+from container_update.model.errors import PackageError
 from tests.packages import (
     CONFIG_MAP,
     META,

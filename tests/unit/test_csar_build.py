@@ -9,7 +9,7 @@ import pytest
 
 from container_update import csar
 from container_update.csar_build import DRIVERS, build, driver_file
-from container_update.errors import PackageError
+from container_update.model.errors import PackageError
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from container_update.csar_bundle import bundle
-from container_update.errors import PackageError
+from container_update.model.errors import PackageError
 
 ALONE = ("-I", "-S")
 """Without what is installed."""

@@ -11,7 +11,7 @@ import pytest
 
 from container_update.csar_build import build, driver_file, write_metadata
 from container_update.csar_check import Finding, Severity, check
-from container_update.errors import PackageError
+from container_update.model.errors import PackageError
 
 SAMPLE = Path(__file__).parents[2] / "samples" / "01-user-guide" / "v1" / "before"
 FLAVOUR = "Definitions/df_simple.yaml"

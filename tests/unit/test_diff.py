@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from container_update import diff
-from container_update.errors import PackageError
-from container_update.model import ConfigChange, ImageChange, Json
+from container_update.model.errors import PackageError
+from container_update.model.objects import Json
+from container_update.model.plan import ConfigChange, ImageChange
 from tests.unit.build import b64, config_map, live, manifest, secret, workload, yaml_of
 
 CREATE, REPLACE, RECREATE = ConfigChange.CREATE, ConfigChange.REPLACE, ConfigChange.RECREATE

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from container_update import edits, workload
-from container_update.model import Action, Json, ObjectKey, Step
+from container_update.model.objects import Json, ObjectKey
+from container_update.model.plan import Action, Step
 from tests.unit.build import b64, config_map, live, secret, yaml_of
 from tests.unit.build import workload as make
 

@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 
-from container_update.config import Options
-from container_update.errors import ClusterError, UndoIncompleteError, UpdateFailedError
 from container_update.execute import Execution
 from container_update.informer import Informer
-from container_update.model import Action, Collection, ObjectKey, Outcome, Plan, Step, StepState
+from container_update.model.errors import ClusterError, UndoIncompleteError, UpdateFailedError
+from container_update.model.objects import Collection, ObjectKey
+from container_update.model.options import Options
+from container_update.model.outcome import Outcome, StepState
+from container_update.model.plan import Action, Plan, Step
 from container_update.restart import Restarter
 from tests.unit.fakes import FakeCluster, config_map, pod
 

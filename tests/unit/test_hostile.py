@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from container_update import errors
+from container_update.model import errors
 from tests import hostile
 
 ROOT = Path(__file__).parents[2]

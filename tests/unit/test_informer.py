@@ -7,9 +7,10 @@ from collections.abc import Callable
 
 import pytest
 
-from container_update.errors import ClusterError
 from container_update.informer import Informer
-from container_update.model import Collection, Json, ObjectKey, WatchEvent
+from container_update.model.cluster import WatchEvent
+from container_update.model.errors import ClusterError
+from container_update.model.objects import Collection, Json, ObjectKey
 from tests.unit.fakes import FakeCluster, pod
 
 PODS = Collection("", "Pod", "ns")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from container_update import inventory
-from container_update.model import Json, Vnfc
+from container_update.model.objects import Json
+from container_update.model.outcome import Vnfc
 from tests.unit import build
 from tests.unit.build import by_identity, live, manifests, pod
 

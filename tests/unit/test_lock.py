@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from container_update.errors import ClusterError, UpdateInProgressError
 from container_update.lock import Holder, Lock
-from container_update.model import ObjectKey
+from container_update.model.errors import ClusterError, UpdateInProgressError
+from container_update.model.objects import ObjectKey
 from tests.unit.fakes import FakeCluster
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)

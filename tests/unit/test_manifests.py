@@ -9,10 +9,10 @@ import pytest
 import yaml
 
 from container_update import kubeyaml
-from container_update.errors import PackageError
 from container_update.kubeyaml import Limits
 from container_update.manifests import parse
-from container_update.model import ObjectKey
+from container_update.model.errors import PackageError
+from container_update.model.objects import ObjectKey
 
 
 def read(text: str, **limits: int):

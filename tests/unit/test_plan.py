@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from container_update import report, workload
-from container_update.errors import PackageError, PlanError
 from container_update.matching import match
-from container_update.model import Action, Collection, Json, ObjectKey, Plan, Step
+from container_update.model.errors import PackageError, PlanError
+from container_update.model.objects import Collection, Json, ObjectKey
+from container_update.model.plan import Action, Plan, Step
 from container_update.plan import collections, make_plan
 from tests.unit import build
 from tests.unit.build import (

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from container_update import readiness
-from container_update.model import Json
+from container_update.model.objects import Json
 from container_update.pod_status import is_finished, is_ready, problem
 from container_update.readiness import Baseline, State
 from tests.unit.build import container, pod

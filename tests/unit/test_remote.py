@@ -12,8 +12,8 @@ import pytest
 import trustme
 
 from container_update import csar, remote
-from container_update.config import Options
-from container_update.errors import PackageError
+from container_update.model.errors import PackageError
+from container_update.model.options import Options
 from tests.packages import CONFIG_MAP, META, block, write_folder
 
 HERE = "127.0.0.1"

@@ -7,18 +7,9 @@ import json
 import pytest
 
 from container_update import report
-from container_update.model import (
-    Action,
-    Note,
-    ObjectKey,
-    Outcome,
-    Plan,
-    Reason,
-    Step,
-    StepResult,
-    StepState,
-    Vnfc,
-)
+from container_update.model.objects import ObjectKey
+from container_update.model.outcome import Outcome, StepResult, StepState, Vnfc
+from container_update.model.plan import Action, Note, Plan, Reason, Step
 
 CM = ObjectKey("", "ConfigMap", "ns", "cm")
 SECRET = ObjectKey("", "Secret", "ns", "s")

@@ -7,8 +7,9 @@ from html.parser import HTMLParser
 import pytest
 
 from container_update import formats, report, report_html
-from container_update.errors import ContainerUpdateError, PackageError, UpdateFailedError
-from container_update.model import Note, Outcome, Plan, Reason, StepResult, StepState
+from container_update.model.errors import ContainerUpdateError, PackageError, UpdateFailedError
+from container_update.model.outcome import Outcome, StepResult, StepState
+from container_update.model.plan import Note, Plan, Reason
 from tests.unit.test_report import CANARY, PLAN, POD, RESTART, ROLL
 
 HOSTILE = "<script>alert('x')</script>\" onload=\"x"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from container_update.errors import ClusterError
-from container_update.model import ObjectKey
+from container_update.model.errors import ClusterError
+from container_update.model.objects import ObjectKey
 from container_update.retry import RetryingCluster
 from tests.unit.fakes import FakeCluster, config_map
 

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from container_update.model import Action, ObjectKey, Plan, Right, Step
+from container_update.model.cluster import Right
+from container_update.model.objects import ObjectKey
+from container_update.model.plan import Action, Plan, Step
 from container_update.rights import allows, needed
 
 DEPLOYMENT = ObjectKey("apps", "Deployment", "ns", "d")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from container_update import manifests
-from container_update.errors import PackageError
+from container_update.model.errors import PackageError
 
 DEPLOYMENT = """\
 apiVersion: apps/v1

@@ -16,8 +16,10 @@ import pytest
 
 from container_update.csar_build import driver_file
 from container_update.drivers import v1_records, vim
-from container_update.errors import PackageError, PlanError
-from container_update.model import Manifest, ObjectKey, Outcome, Plan, Source, Vnfc
+from container_update.model.errors import PackageError, PlanError
+from container_update.model.objects import Manifest, ObjectKey, Source
+from container_update.model.outcome import Outcome, Vnfc
+from container_update.model.plan import Plan
 
 OPERATIONS = [
     f"{operation}_{point}"

@@ -16,9 +16,8 @@ from typing import Any
 import pytest
 import yaml
 
-from container_update.config import Options
 from container_update.drivers import tacker_v2, v2_memory, v2_process, v2_records, v2_rollback, vim
-from container_update.errors import (
+from container_update.model.errors import (
     ClusterError,
     ContainerUpdateError,
     PackageError,
@@ -27,17 +26,11 @@ from container_update.errors import (
     UpdateFailedError,
     UpdateInProgressError,
 )
-from container_update.model import (
-    Action,
-    Manifest,
-    ObjectKey,
-    Outcome,
-    Plan,
-    Source,
-    Step,
-    UpdateRequest,
-    Vnfc,
-)
+from container_update.model.objects import Manifest, ObjectKey, Source
+from container_update.model.options import Options
+from container_update.model.outcome import Outcome, Vnfc
+from container_update.model.plan import Action, Plan, Step
+from container_update.model.requests import UpdateRequest
 
 SCRIPT = Path(str(tacker_v2.__file__))
 WEB = ObjectKey("apps", "Deployment", "cnf", "web")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from container_update import told
-from container_update.model import Event, Plan, StepResult, StepState
+from container_update.model.outcome import Event, StepResult, StepState
+from container_update.model.plan import Plan
 from tests.unit.test_report import CANARY, PLAN, RECREATE, ROLL
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from container_update import whole
-from container_update.model import Action, Json, ObjectKey, Step
+from container_update.model.objects import Json, ObjectKey
+from container_update.model.plan import Action, Step
 from container_update.workload import DIGEST_ANNOTATION
 
 TEMPLATE = {

@@ -9,7 +9,7 @@ from typing import Any
 
 from container_update.cluster import KubernetesCluster
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.model import Collection, ObjectKey
+from container_update.model.objects import Collection, ObjectKey
 from tests.vnfm import vnfs
 from tests.vnfm.client import Client
 

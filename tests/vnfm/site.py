@@ -13,7 +13,7 @@ from typing import Any
 import requests
 import uvicorn
 
-from container_update.config import Options
+from container_update.model.options import Options
 from container_update.vnfm import demo
 from container_update.vnfm.demo import Scene, Stage
 from container_update.vnfm.service import Service

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from container_update.config import Options
 from container_update.emulator.faults import Fault, Faults, answer
 from container_update.emulator.kubernetes import EmbeddedCluster
+from container_update.model.options import Options
 from container_update.vnfm.service import Service
 from container_update.vnfm.settings import Settings
 from tests.vnfm import vnfs

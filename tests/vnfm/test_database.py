@@ -11,7 +11,7 @@ from alembic.migration import MigrationContext
 from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 
-from container_update.errors import ContainerUpdateError
+from container_update.model.errors import ContainerUpdateError
 from container_update.vnfm.database import Database, now
 from container_update.vnfm.states import UNSETTLED, State
 from container_update.vnfm.tables import Base, Operation

@@ -13,8 +13,8 @@ import pytest
 from fastapi.testclient import TestClient
 from stevedore import ExtensionManager
 
-from container_update.config import Options
 from container_update.emulator.kubernetes import EmbeddedCluster
+from container_update.model.options import Options
 from container_update.vnfm.lcm import v1_drivers, v2_scripts
 from container_update.vnfm.service import Service
 from container_update.vnfm.settings import Settings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from container_update.errors import ClusterError, NoWayBackError
+from container_update.model.errors import ClusterError, NoWayBackError
 from container_update.stacks import advice
 from container_update.vnfm.lcm.failures import problem_of
 from container_update.vnfm.problems import ProblemError

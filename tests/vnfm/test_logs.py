@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from container_update import threads
+from container_update.model import context_threads
 from container_update.vnfm import logs
 
 
@@ -49,10 +49,10 @@ def test_a_line_says_when_how_bad_from_where_and_what(lines: Lines) -> None:
 
 
 def test_a_line_names_its_operation_whatever_thread_of_it_writes(lines: Lines) -> None:
-    with logs.about("op-1"), threads.pool(2) as pool:
+    with logs.about("op-1"), context_threads.pool(2) as pool:
         LOG.warning("here")
         list(pool.map(LOG.warning, ["there", "and there"]))
-        thread = threads.daemon(LOG.warning, "in the background", name="t")
+        thread = context_threads.daemon(LOG.warning, "in the background", name="t")
         thread.start()
         thread.join(timeout=10)
     LOG.warning("afterwards")

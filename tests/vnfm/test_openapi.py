@@ -11,7 +11,7 @@ import pytest
 from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, given, settings
 
-from container_update.config import Options
+from container_update.model.options import Options
 from container_update.vnfm.database import now
 from container_update.vnfm.service import Service
 from container_update.vnfm.settings import Settings

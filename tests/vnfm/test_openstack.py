@@ -11,10 +11,10 @@ import pytest
 from fastapi.testclient import TestClient
 
 from container_update import csar, csar_build
-from container_update.config import Options
 from container_update.emulator.heat import Trouble
 from container_update.emulator.heat.faults import NO_HOST
-from container_update.errors import ClusterError
+from container_update.model.errors import ClusterError
+from container_update.model.options import Options
 from container_update.stacks.instantiate import Builder, described_by
 from container_update.vnfm import vims
 from container_update.vnfm.lcm import perform

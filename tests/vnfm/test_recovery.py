@@ -11,8 +11,8 @@ import pytest
 from fastapi.testclient import TestClient
 
 from container_update.cluster import KubernetesCluster, connect
-from container_update.config import Options
 from container_update.emulator.kubernetes import EmbeddedCluster
+from container_update.model.options import Options
 from container_update.vnfm.lcm import perform
 from container_update.vnfm.service import Service
 from container_update.vnfm.settings import Settings

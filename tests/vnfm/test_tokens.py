@@ -13,7 +13,7 @@ from keystoneauth1.identity.v3 import Password
 from keystoneauth1.session import Session
 
 from container_update.emulator.heat import EmbeddedOpenStack
-from container_update.errors import ContainerUpdateError
+from container_update.model.errors import ContainerUpdateError
 from container_update.vnfm import answers
 from container_update.vnfm.authentication import authenticator
 from container_update.vnfm.principal import Principal

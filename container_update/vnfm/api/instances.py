@@ -10,8 +10,8 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from container_update.change_vnfpkg.request import ChangeRequest
-from container_update.errors import PackageError
-from container_update.model import Json
+from container_update.model.errors import PackageError
+from container_update.model.objects import Json
 from container_update.vnfm import instances, operations, packages, shown, vims
 from container_update.vnfm.api import models
 from container_update.vnfm.api.parts import accepted, known_id, listed, refusals, version_of

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from container_update.model import Json
+from container_update.model.objects import Json
 
 Text = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Prose = Annotated[str, Field(max_length=4096, pattern=r"^[^\x00]*$")]

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from container_update.model import Json
+from container_update.model.objects import Json
 from container_update.vnfm import operations, shown
 from container_update.vnfm.api.parts import accepted, known_id, listed, refusals, version_of
 from container_update.vnfm.core import Core

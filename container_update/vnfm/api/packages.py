@@ -11,7 +11,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 from starlette.requests import ClientDisconnect
 
-from container_update.model import Json
+from container_update.model.objects import Json
 from container_update.vnfm import packages, shown
 from container_update.vnfm.api import models
 from container_update.vnfm.api.parts import known_id, listed, refusals

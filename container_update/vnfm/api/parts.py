@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from fastapi import Header, Request, Response
 from sqlalchemy import Select
 
-from container_update.model import Json
+from container_update.model.objects import Json
 from container_update.vnfm.answers import MEDIA_TYPE
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.selectors import Attributes, select

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from container_update.model import Json
+from container_update.model.objects import Json
 from container_update.vnfm import callbacks, shown, subscription_filters
 from container_update.vnfm.api import models
 from container_update.vnfm.api.parts import known_id, listed, refusals, version_of

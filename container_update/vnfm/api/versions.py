@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fastapi import APIRouter
 
-from container_update.model import Json
+from container_update.model.objects import Json
 from container_update.vnfm.api.parts import VERSIONS, refusals
 
 

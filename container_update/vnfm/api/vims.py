@@ -7,8 +7,8 @@ from typing import Any
 from fastapi import APIRouter, Request
 from sqlalchemy import select
 
-from container_update.errors import PackageError
-from container_update.model import Json
+from container_update.model.errors import PackageError
+from container_update.model.objects import Json
 from container_update.vnfm import shown, vims
 from container_update.vnfm.api import models
 from container_update.vnfm.api.parts import known_id, refusals

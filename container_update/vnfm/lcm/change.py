@@ -12,7 +12,7 @@ from container_update.change_vnfpkg.change import change_vnfpkg, coordination_of
 from container_update.change_vnfpkg.request import ChangeRequest
 from container_update.change_vnfpkg.strategy import Order
 from container_update.drivers import v2_memory
-from container_update.errors import ContainerUpdateError
+from container_update.model.errors import ContainerUpdateError
 from container_update.vnfm import instances, packages
 from container_update.vnfm.lcm import drivers, vim
 from container_update.vnfm.lcm.work import Record, Work, merged

@@ -12,7 +12,9 @@ from container_update.change_vnfpkg.kubernetes import KubernetesSite
 from container_update.change_vnfpkg.strategy import Order
 from container_update.instantiate import described_by, instantiate
 from container_update.lock import utc_now
-from container_update.model import Cluster, ObjectKey, Outcome
+from container_update.model.cluster import Cluster
+from container_update.model.objects import ObjectKey
+from container_update.model.outcome import Outcome
 from container_update.terminate import terminate
 from container_update.vnfm.lcm import records
 from container_update.vnfm.lcm.work import DEF_FILES, Record, Work

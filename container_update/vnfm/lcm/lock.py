@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 
-from container_update.errors import UpdateInProgressError
+from container_update.model.errors import UpdateInProgressError
 from container_update.vnfm.lcm.vim import Vim
 from container_update.vnfm.lcm.work import Work
 

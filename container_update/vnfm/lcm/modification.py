@@ -15,8 +15,9 @@ from typing import Any
 
 from container_update.drivers import v2_memory
 from container_update.drivers.v2_rollback import delete_all, write_stand_in
-from container_update.errors import PackageError
-from container_update.model import Json, UpdateRequest
+from container_update.model.errors import PackageError
+from container_update.model.objects import Json
+from container_update.model.requests import UpdateRequest
 from container_update.update import update
 from container_update.vnfm import instances, packages
 from container_update.vnfm.lcm import drivers, records

@@ -19,10 +19,11 @@ from container_update.change_vnfpkg import openstack as strategies
 from container_update.change_vnfpkg.change import Changed, coordination_of
 from container_update.change_vnfpkg.openstack import OpenStackSite
 from container_update.change_vnfpkg.strategy import Order
-from container_update.errors import ContainerUpdateError
 from container_update.heat import Heat, connect, reference
 from container_update.journal import name_of
-from container_update.model import Json, Outcome
+from container_update.model.errors import ContainerUpdateError
+from container_update.model.objects import Json
+from container_update.model.outcome import Outcome
 from container_update.stacks import live
 from container_update.stacks.change import StackInstance
 from container_update.stacks.instantiate import Builder, described_by

@@ -14,8 +14,8 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from container_update.drivers import v2_progress
-from container_update.errors import ContainerUpdateError
-from container_update.stopping import Stop
+from container_update.model.cancellation import Stop
+from container_update.model.errors import ContainerUpdateError
 from container_update.vnfm import instances, operations
 from container_update.vnfm.core import Core
 from container_update.vnfm.lcm import failures, lock, records, vim

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from container_update.model import Json
+from container_update.model.objects import Json
 from container_update.stacks import hot
 from container_update.stacks.members import PORT, VOLUME, Member
 from container_update.vnfm.lcm import records

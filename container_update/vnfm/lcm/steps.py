@@ -18,7 +18,8 @@ from sqlalchemy.orm import Session
 
 from container_update.change_vnfpkg.coordination import ScriptReport
 from container_update.drivers import v2_memory, v2_progress
-from container_update.model import Event, Json, StepState
+from container_update.model.objects import Json
+from container_update.model.outcome import Event, StepState
 from container_update.vnfm.database import Database
 from container_update.vnfm.tables import Operation, Step
 
@@ -26,7 +27,7 @@ LOG = logging.getLogger(__name__)
 
 
 class Steps:
-    """The steps of one operation; implements :data:`container_update.model.Progress`.
+    """The steps of one operation; implements :data:`container_update.model.outcome.Progress`.
 
     :param remember: what a plan brings is to be known to a rollback; not in a rollback itself.
     """

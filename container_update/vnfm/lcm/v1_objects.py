@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
-from container_update.model import Json, Vnfc
+from container_update.model.objects import Json
+from container_update.model.outcome import Vnfc
 from container_update.vnfm.lcm.work import Record
 
 

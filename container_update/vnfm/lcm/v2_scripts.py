@@ -21,8 +21,8 @@ from typing import Any, NoReturn
 
 from container_update.drivers.v2_progress import PROGRESS_VARIABLE
 from container_update.drivers.v2_records import CONFIG_VARIABLE
-from container_update.errors import ContainerUpdateError, PackageError
-from container_update.model import Json
+from container_update.model.errors import ContainerUpdateError, PackageError
+from container_update.model.objects import Json
 from container_update.vnfd import InterfaceScript
 from container_update.vnfm.core import Core
 from container_update.vnfm.lcm.steps import Follower

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from container_update.change_vnfpkg.change import Changed
 from container_update.change_vnfpkg.strategy import Order, Site
-from container_update.model import Outcome
+from container_update.model.outcome import Outcome
 from container_update.vnfm import vims
 from container_update.vnfm.lcm import kubernetes
 from container_update.vnfm.lcm.work import Record, Work

@@ -19,11 +19,13 @@ from container_update.change_vnfpkg.request import ChangeRequest, UpgradeType
 from container_update.change_vnfpkg.resume import resume
 from container_update.change_vnfpkg.strategy import Order
 from container_update.cluster import KubernetesCluster
-from container_update.config import Options
-from container_update.errors import ContainerUpdateError
 from container_update.instantiate import instantiate
 from container_update.lock import Holder, utc_now
-from container_update.model import Collection, Json, ObjectKey, Outcome, Plan
+from container_update.model.errors import ContainerUpdateError
+from container_update.model.objects import Collection, Json, ObjectKey
+from container_update.model.options import Options
+from container_update.model.outcome import Outcome
+from container_update.model.plan import Plan
 from container_update.pod_status import is_deleting, is_finished
 from container_update.recovery import Instance
 from container_update.retry import RetryingCluster

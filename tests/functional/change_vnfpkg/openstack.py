@@ -25,15 +25,16 @@ from container_update.change_vnfpkg.change import (
 from container_update.change_vnfpkg.openstack import OpenStackSite
 from container_update.change_vnfpkg.request import ChangeRequest, UpgradeType
 from container_update.change_vnfpkg.strategy import Order
-from container_update.config import Options
-from container_update.errors import ContainerUpdateError, NoWayBackError
 from container_update.heat import Heat, reference
 from container_update.journal import name_of
-from container_update.model import Outcome, Plan
+from container_update.model.cancellation import Stop
+from container_update.model.errors import ContainerUpdateError, NoWayBackError
+from container_update.model.options import Options
+from container_update.model.outcome import Outcome
+from container_update.model.plan import Plan
 from container_update.stacks import hot, live
 from container_update.stacks.change import StackInstance
 from container_update.stacks.outcome import StackOutcome
-from container_update.stopping import Stop
 from tests.functional.change_vnfpkg.dying import Died, Dying
 from tests.functional.change_vnfpkg.site import INSTANCE, PLAIN, Ask, ContractSite, Release
 from tests.functional.stacks import templates

@@ -13,9 +13,10 @@ from typing import Any
 
 from container_update.change_vnfpkg.change import Changed
 from container_update.change_vnfpkg.request import UpgradeType
-from container_update.config import Options
-from container_update.model import Outcome, Plan, Progress
-from container_update.stopping import Stop
+from container_update.model.cancellation import Stop
+from container_update.model.options import Options
+from container_update.model.outcome import Outcome, Progress
+from container_update.model.plan import Plan
 
 INSTANCE = "5d1b2a6c-0f0e-4c59-9f0f-6f2f6f1f0005"
 VDUS = ("VDU1", "VDU2")

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from container_update.change_vnfpkg.request import UpgradeType
-from container_update.errors import PlanError, UpdateFailedError
+from container_update.model.errors import PlanError, UpdateFailedError
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.kubernetes import IMAGES, KubernetesContractSite, Shape
 from tests.functional.change_vnfpkg.site import V1, V2, Ask, ContractSite, Release

@@ -10,15 +10,16 @@ from typing import Any
 
 import pytest
 
-from container_update.errors import (
+from container_update.model.cancellation import Stop
+from container_update.model.errors import (
     ContainerUpdateError,
     PackageError,
     UpdateFailedError,
     UpdateInProgressError,
     UpdateInterruptedError,
 )
-from container_update.model import Plan, StepResult
-from container_update.stopping import Stop
+from container_update.model.outcome import StepResult
+from container_update.model.plan import Plan
 from tests.functional.change_vnfpkg.site import (
     BROKEN,
     PLAIN,

@@ -12,14 +12,16 @@ import pytest
 import yaml
 
 from container_update.change_vnfpkg.request import UpgradeType
-from container_update.errors import (
+from container_update.model.cancellation import Stop
+from container_update.model.errors import (
     ClusterError,
     PlanError,
     UpdateFailedError,
     UpdateInterruptedError,
 )
-from container_update.model import Plan, Stage, StepResult, UpdateRequest
-from container_update.stopping import Stop
+from container_update.model.outcome import StepResult
+from container_update.model.plan import Plan, Stage
+from container_update.model.requests import UpdateRequest
 from container_update.update import update
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.kubernetes import (
@@ -375,7 +377,7 @@ def test_a_switch_that_a_script_made_is_taken_as_made_and_taken_back(site: Site)
 import pickle, sys
 sys.path[:0] = {PATH!r}
 from container_update.cluster import connect
-from container_update.model import ObjectKey
+from container_update.model.objects import ObjectKey
 mine = pickle.load(sys.stdin.buffer)["coordination"]
 with connect(mine["access"]["kubeconfig"]) as cluster:
     for wanted in mine["services"]:

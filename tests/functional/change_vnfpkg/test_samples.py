@@ -14,7 +14,7 @@ import pytest
 from container_update.cli import main
 from container_update.cluster import KubernetesCluster
 from container_update.instantiate import instantiate
-from container_update.model import Collection
+from container_update.model.objects import Collection
 from tests.functional.conftest import OPTIONS, REAL
 
 SAMPLES = Path(__file__).parents[3] / "samples"

@@ -20,7 +20,7 @@ import pytest
 from container_update.change_vnfpkg.request import UpgradeType
 from container_update.cluster import connect
 from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster, Registry
-from container_update.errors import UpdateFailedError
+from container_update.model.errors import UpdateFailedError
 from tests.functional.change_vnfpkg.conftest import CHANGE_OPTIONS
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite, Shape
 from tests.functional.change_vnfpkg.site import V1, V2, Ask, Release

@@ -13,14 +13,14 @@ from aiohttp import web
 
 from container_update.emulator.faults import Effect, Encounter, Fault, Faults, answer, away
 from container_update.emulator.kubernetes import Registry
-from container_update.errors import (
+from container_update.model.cancellation import Stop
+from container_update.model.errors import (
     LockLostError,
     UndoIncompleteError,
     UpdateFailedError,
     UpdateInterruptedError,
 )
-from container_update.model import Json
-from container_update.stopping import Stop
+from container_update.model.objects import Json
 from tests.functional.cnf import IMAGES
 from tests.functional.conftest import REAL
 from tests.functional.gate import Gate, running

@@ -12,14 +12,14 @@ import pytest
 
 from container_update.emulator.faults import Fault, answer, drop_after
 from container_update.emulator.kubernetes import Registry
-from container_update.errors import (
+from container_update.journal import name_of
+from container_update.model.cancellation import Stop
+from container_update.model.errors import (
     LockLostError,
     UpdateFailedError,
     UpdateInProgressError,
     UpdateInterruptedError,
 )
-from container_update.journal import name_of
-from container_update.stopping import Stop
 from tests.functional.cnf import INSTANCE
 from tests.functional.conftest import REAL
 from tests.functional.gate import Gate, running

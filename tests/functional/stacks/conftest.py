@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from container_update.config import Options
 from container_update.emulator.heat import EmbeddedOpenStack
+from container_update.model.options import Options
 from tests.functional.stacks.vnf import Site, Vnf
 
 pytest.importorskip("openstack", reason="the extra openstack is not installed")

@@ -25,14 +25,14 @@ from typing import Any
 
 from aiohttp import web
 
-from container_update.config import Options
 from container_update.emulator import faults
 from container_update.emulator.faults import Effect, Encounter, Fault, Faults
 from container_update.emulator.heat import EmbeddedOpenStack, Troubles
 from container_update.emulator.heat.api_errors import Refusal
 from container_update.emulator.heat.server import refuse
-from container_update.errors import ContainerUpdateError, NoWayBackError
 from container_update.heat import connect
+from container_update.model.errors import ContainerUpdateError, NoWayBackError
+from container_update.model.options import Options
 from container_update.stacks.change import BLUE_GREEN, ROLLING, StackRequest, change
 from container_update.stacks.journal import now
 from container_update.stacks.outcome import StackUndoIncompleteError

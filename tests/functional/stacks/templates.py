@@ -6,7 +6,7 @@ import copy
 
 import yaml
 
-from container_update.model import Json
+from container_update.model.objects import Json
 from tests import packages
 
 VERSION = "2015-04-30"

@@ -15,7 +15,10 @@ from container_update.emulator.faults import Fault, Faults, drop_after
 from container_update.emulator.heat import EmbeddedOpenStack, Trouble
 from container_update.emulator.heat.api_errors import Refusal, stack_busy
 from container_update.emulator.heat.server import refuse
-from container_update.errors import (
+from container_update.heat import Heat
+from container_update.journal import name_of
+from container_update.model.cancellation import Stop
+from container_update.model.errors import (
     ClusterError,
     ContainerUpdateError,
     LockLostError,
@@ -24,8 +27,6 @@ from container_update.errors import (
     PlanError,
     UpdateInProgressError,
 )
-from container_update.heat import Heat
-from container_update.journal import name_of
 from container_update.stacks.change import (
     BLUE_GREEN,
     ROLLING,
@@ -36,7 +37,6 @@ from container_update.stacks.change import (
 from container_update.stacks.coordination import Coordination
 from container_update.stacks.journal import Phase, now
 from container_update.stacks.outcome import StackChangeFailedError, StackUndoIncompleteError
-from container_update.stopping import Stop
 from tests.functional.stacks import templates
 from tests.functional.stacks.vnf import Vnf
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from container_update.emulator.heat import EmbeddedOpenStack, Trouble
-from container_update.errors import PlanError
+from container_update.model.errors import PlanError
 from container_update.stacks.change import BLUE_GREEN, plan_change
 from container_update.stacks.coordination import Coordination
 from container_update.stacks.outcome import StackChangeFailedError

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from container_update.errors import ContainerUpdateError
+from container_update.model.errors import ContainerUpdateError
 from container_update.stacks.coordination import Coordination
 
 

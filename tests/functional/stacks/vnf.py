@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from container_update.config import Options
 from container_update.heat import Heat, reference
+from container_update.model.options import Options
 from container_update.stacks import hot, live
 from container_update.stacks.change import ROLLING, StackInstance, StackRequest, change
 from container_update.stacks.hot import Body

@@ -17,9 +17,9 @@ from container_update import csar_build
 from container_update.change_vnfpkg.coordination import NEW, Coordination, CoordinationError
 from container_update.change_vnfpkg.request import ChangeRequest
 from container_update.change_vnfpkg.strategy import Order, Target
-from container_update.config import Options
-from container_update.errors import PackageError
-from container_update.stopping import Stop
+from container_update.model.cancellation import Stop
+from container_update.model.errors import PackageError
+from container_update.model.options import Options
 
 CHILD = """
 import subprocess, sys, time

@@ -15,17 +15,9 @@ from container_update.change_vnfpkg.packages import Packages
 from container_update.change_vnfpkg.planning import Planning
 from container_update.change_vnfpkg.rolling_plan import RollingPlanning
 from container_update.change_vnfpkg.selectors import RELEASE_LABEL
-from container_update.errors import PlanError
-from container_update.model import (
-    INSTANCE_LABEL,
-    Action,
-    Json,
-    Manifest,
-    ObjectKey,
-    Plan,
-    Source,
-    Stage,
-)
+from container_update.model.errors import PlanError
+from container_update.model.objects import INSTANCE_LABEL, Json, Manifest, ObjectKey, Source
+from container_update.model.plan import Action, Plan, Stage
 
 INSTANCE = "i"
 

@@ -8,7 +8,7 @@ import pytest
 
 from container_update import inventory
 from container_update.informer import Informer
-from container_update.model import Collection, ObjectKey
+from container_update.model.objects import Collection, ObjectKey
 from container_update.restart import Restarter
 from container_update.waiting import NotReadyError, Waiter
 from tests.unit.fakes import FakeCluster

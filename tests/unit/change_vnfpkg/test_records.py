@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from container_update.change_vnfpkg.records import Records
-from container_update.model import Vnfc
+from container_update.model.outcome import Vnfc
 
 
 def vnfc(pod: str, vdu: str = "VDU1") -> Vnfc:

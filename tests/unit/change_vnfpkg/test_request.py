@@ -13,7 +13,7 @@ from container_update.change_vnfpkg.request import (
     VduParams,
     secrets_in,
 )
-from container_update.errors import PackageError
+from container_update.model.errors import PackageError
 
 LOGIN = {"cp_name": "CP1", "username": "ubuntu", "password": "sesame"}
 

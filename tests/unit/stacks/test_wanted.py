@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from container_update.emulator.heat import resource_types
-from container_update.errors import PackageError
+from container_update.model.errors import PackageError
 from container_update.stacks import basehot, hot
 from container_update.stacks.hot import Body, Place
 from container_update.stacks.wanted import Fate, Software, mixed, nested, server_changes, wanted

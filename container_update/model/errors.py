@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from container_update.model import Outcome
+    from container_update.model.outcome import Outcome
 
 
 class ContainerUpdateError(Exception):

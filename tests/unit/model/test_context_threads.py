@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import contextvars
 
-from container_update import threads
+from container_update.model import context_threads
 
 WHOSE: contextvars.ContextVar[str] = contextvars.ContextVar("whose", default="nobody's")
 
 
 def test_every_thread_of_a_pool_knows_whose_it_is() -> None:
     token = WHOSE.set("ours")
-    pool = threads.pool(3)
+    pool = context_threads.pool(3)
     WHOSE.reset(token)
     with pool:
         assert set(pool.map(lambda _: WHOSE.get(), range(20))) == {"ours"}
@@ -21,7 +21,9 @@ def test_every_thread_of_a_pool_knows_whose_it_is() -> None:
 def test_a_daemon_thread_knows_whose_it_is() -> None:
     heard: list[str] = []
     token = WHOSE.set("ours")
-    thread = threads.daemon(lambda word: heard.append(f"{word} {WHOSE.get()}"), "is", name="t")
+    thread = context_threads.daemon(
+        lambda word: heard.append(f"{word} {WHOSE.get()}"), "is", name="t"
+    )
     WHOSE.reset(token)
     thread.start()
     thread.join(timeout=10)

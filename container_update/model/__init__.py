@@ -1,0 +1,1 @@
+"""The nouns: objects, requests, plans, outcomes, errors, options. Frozen values without I/O."""

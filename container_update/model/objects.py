@@ -1,0 +1,120 @@
+"""Objects of the Kubernetes API: their identity, and where a package describes them.
+
+They are plain dicts, exactly as the server sent them (:data:`Json`); what is ours is frozen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+Json = dict[str, Any]
+"""An object as the API server sends it and as YAML spells it."""
+
+
+INSTANCE_LABEL = "tacker_vnf_instance_id"
+"""The label that Tacker puts on the objects it creates: the VNF instance's id."""
+
+
+CLUSTER_SCOPED = frozenset(
+    {
+        "APIService", "CSIDriver", "CSINode", "ClusterRole", "ClusterRoleBinding",
+        "CustomResourceDefinition", "IngressClass", "MutatingWebhookConfiguration", "Namespace",
+        "Node", "PersistentVolume", "PriorityClass", "RuntimeClass", "StorageClass",
+        "ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding",
+        "ValidatingWebhookConfiguration", "VolumeAttachment",
+    }
+)  # fmt: skip
+"""Built-in kinds that live in no namespace (Kubernetes API reference)."""
+
+
+CONFIG_KINDS = frozenset({"ConfigMap", "Secret"})
+"""The kinds that hold configuration, all of the core group."""
+
+
+POD_TEMPLATE_KINDS = frozenset(
+    {"Deployment", "DaemonSet", "ReplicaSet", "StatefulSet", "Job", "CronJob"}
+)
+"""The kinds that make Pods from a template."""
+
+
+WORKLOAD_KINDS = POD_TEMPLATE_KINDS | {"Pod"}
+"""The kinds that run containers."""
+
+
+@dataclass(frozen=True, order=True)
+class ObjectKey:
+    """What makes two manifests the same object: ConfigMap x and Secret x are two objects."""
+
+    group: str
+    """The API group, '' for the core group; without the version: apps/v1 and apps/v1beta1 agree."""
+    kind: str
+    namespace: str
+    """'' for an object that lives in no namespace."""
+    name: str
+
+    @classmethod
+    def of(cls, body: Mapping[str, Any], default_namespace: str = "") -> ObjectKey:
+        """The identity of an object or manifest; its namespace, else *default_namespace*."""
+        group, _, _ = str(body.get("apiVersion", "")).rpartition("/")
+        kind = str(body["kind"])
+        metadata = body["metadata"]
+        namespace = metadata.get("namespace") or default_namespace
+        if kind in CLUSTER_SCOPED:
+            namespace = ""
+        return cls(group, kind, str(namespace), str(metadata["name"]))
+
+    @property
+    def is_config(self) -> bool:
+        """A ConfigMap or a Secret of the core group."""
+        return self.group == "" and self.kind in CONFIG_KINDS
+
+    @property
+    def is_workload(self) -> bool:
+        """One of the built-in kinds that run containers."""
+        groups = {"Pod": "", "Job": "batch", "CronJob": "batch"}
+        return self.kind in WORKLOAD_KINDS and self.group == groups.get(self.kind, "apps")
+
+    def __str__(self) -> str:
+        where = f"{self.namespace}/" if self.namespace else ""
+        return f"{self.kind} {where}{self.name}"
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where a manifest is written."""
+
+    path: str
+    """The def-file as the package names it."""
+    line: int
+    """The first line of the object, from 1."""
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}"
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """One object of a def-file."""
+
+    key: ObjectKey
+    body: Json = field(repr=False)
+    source: Source
+
+
+@dataclass(frozen=True, order=True)
+class Collection:
+    """All objects of a kind in a namespace: what is listed and watched."""
+
+    group: str
+    kind: str
+    namespace: str
+
+    @classmethod
+    def of(cls, key: ObjectKey) -> Collection:
+        """The collection that an object belongs to."""
+        return cls(key.group, key.kind, key.namespace)
+
+    def __str__(self) -> str:
+        return f"{self.kind}s in namespace {self.namespace}"

@@ -1,0 +1,67 @@
+"""What became of a plan: the result of each step, and the pods that run now."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from container_update.model.objects import ObjectKey
+from container_update.model.plan import Plan, Step
+
+
+class StepState(enum.Enum):
+    """What became of a step."""
+
+    DONE = "done"
+    FAILED = "failed"
+    NOT_STARTED = "not started"
+    UNDONE = "undone"
+    UNDO_FAILED = "could not be undone"
+
+
+@dataclass(frozen=True)
+class StepResult:
+    """What became of a step, in a sentence where there is something to say."""
+
+    step: Step
+    state: StepState
+    message: str = ""
+    seconds: float = 0.0
+    """From its first request until it was done or failed."""
+
+
+@dataclass(frozen=True)
+class Vnfc:
+    """A pod of a VDU: what the host's vnfcResourceInfo records (SOL003, 5.5.3.5)."""
+
+    vdu_id: str
+    pod_name: str
+    namespace: str
+    workload_kind: str
+    """The kind of the VDU's workload: 'Deployment', 'Pod', ..."""
+    workload_name: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of an update."""
+
+    plan: Plan
+    results: tuple[StepResult, ...] = ()
+    vnfcs: tuple[Vnfc, ...] = ()
+    """The live pods of every VDU of the VNFD, restarted or not; empty where the update failed."""
+    restarted: Mapping[ObjectKey, tuple[str, ...]] = field(default_factory=dict)
+    """The names of the pods that each restarted workload has now."""
+    requests: int = 0
+    """How many requests went to the API server."""
+    seconds: float = 0.0
+
+
+Event = Plan | Step | StepResult
+"""A plan that was made, a step that begins, a step that ended."""
+
+
+Progress = Callable[[Event], object]
+"""Told what happens when it does; from several threads."""

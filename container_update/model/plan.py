@@ -1,0 +1,169 @@
+"""The plan of an update: what differs, and the steps that take it to the cluster."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from container_update.model.objects import Json, Manifest, ObjectKey, Source
+
+
+class ConfigChange(enum.Enum):
+    """How the content of a ConfigMap or Secret gets from what is live to what the package says."""
+
+    CREATE = "create"
+    REPLACE = "replace"
+    RECREATE = "recreate"
+    """Deleted and created: it is immutable, or the type changes, which the server refuses."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A ConfigMap or Secret whose live content is not what the new package says."""
+
+    key: ObjectKey
+    how: ConfigChange
+    keys: frozenset[str]
+    """The data keys that are added, removed or have another value."""
+    whole: bool
+    """Every use counts, whatever its key: the object appears, or its type changed."""
+    source: Source
+    details: tuple[str, ...] = ()
+    """For the operator: one line a key, Secrets' values only as digests."""
+
+
+@dataclass(frozen=True)
+class ImageChange:
+    """A container whose image the new package changes."""
+
+    container: str
+    old: str
+    new: str
+    init: bool = False
+    """It is an init container that runs to its end (not a sidecar)."""
+
+    def __str__(self) -> str:
+        role = "init container" if self.init else "container"
+        return f"{role} {self.container}: image {self.old} -> {self.new}"
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why a workload restarts, as a sentence without its full stop."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class Note:
+    """Something that the operator should know and that changes nothing."""
+
+    key: ObjectKey
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.text}"
+
+
+class Action(enum.Enum):
+    """What a step does to its object."""
+
+    CREATE = "create"
+    REPLACE = "replace"
+    RECREATE = "recreate"
+    UPDATE = "update in place"
+    """A Heat stack, or a server in one: what it is made of stays, or is rebuilt or resized."""
+    ROLL = "roll"
+    """Replace the template; the controller replaces the pods."""
+    EVICT = "replace pods one by one"
+    """Replace the template, then evict pod by pod, each replacement Ready before the next."""
+    RESTART_CONTAINERS = "restart in place"
+    """A Pod with new images: the kubelet restarts the containers, the Pod stays."""
+    RECREATE_POD = "recreate pod"
+    TEMPLATE = "replace template"
+    """A CronJob: its next Job has the new template, running Jobs finish."""
+    HOLD = "hold to the old pods"
+    """A Service that would send traffic to the new pods as soon as they are ready."""
+    SWITCH = "switch to the new pods"
+    """A Service, or what else points at pods, once the new ones are ready."""
+    DELETE = "delete"
+
+
+class Stage(enum.IntEnum):
+    """When a step's turn comes: everything of a stage is done before the next one begins."""
+
+    OBJECTS = 1
+    """Configuration and everything else that runs no containers."""
+    WORKLOADS = 2
+    SWITCH = 3
+    REMOVE = 4
+
+
+@dataclass(frozen=True)
+class Step:
+    """One object to be written, with what is needed to write it, explain it and undo it."""
+
+    key: ObjectKey
+    action: Action
+    before: Json | None = field(repr=False)
+    """The live object the plan was made from; None where there is none."""
+    content: Json | None = field(default=None, repr=False)
+    """For configuration, and for a whole object: the manifest that takes effect."""
+    images: Mapping[str, str] = field(default_factory=dict)
+    """For a workload: container name to new image, init containers too."""
+    digest: str | None = None
+    """A workload: the pod template's new annotation; None where only images change."""
+    reasons: tuple[Reason, ...] = ()
+    whole: bool = False
+    """Everything that the manifest says takes effect, not only content or images."""
+    dropped: tuple[tuple[str, str], ...] = ()
+    """For a whole object: ('labels' or 'annotations', name) of what only the old manifest had."""
+
+    @property
+    def is_config(self) -> bool:
+        """The step writes a ConfigMap or Secret."""
+        return self.key.is_config
+
+    @property
+    def place(self) -> tuple[ObjectKey, Action]:
+        """Tells it from every other step of its plan: a Service may be held, then switched."""
+        return self.key, self.action
+
+    @property
+    def stage(self) -> Stage:
+        """When its turn comes."""
+        if self.action is Action.DELETE:
+            return Stage.REMOVE
+        if self.action is Action.SWITCH:
+            return Stage.SWITCH
+        return Stage.WORKLOADS if self.key.is_workload else Stage.OBJECTS
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Everything an update will do, in order, and all that it will leave alone, with reasons."""
+
+    namespace: str
+    instance_id: str | None
+    steps: tuple[Step, ...]
+    """In the order of their stages: configuration first, then workloads."""
+    unchanged: tuple[ObjectKey, ...] = ()
+    """Objects of the CNF that the update has no reason to touch."""
+    ignored: tuple[Note, ...] = ()
+    """Differences between the packages that do not take effect, with their field paths."""
+    notes: tuple[Note, ...] = ()
+    """Drift, opt-outs, objects left alone, Jobs that cannot change."""
+    def_files: tuple[str, ...] = ()
+    """The instance's def-files after the update."""
+    manifests: tuple[Manifest, ...] = ()
+    """The CNF's manifests as they are in force after the update: old ones with the new images and
+    the new configuration."""
+
+    @property
+    def is_empty(self) -> bool:
+        """There is nothing to do."""
+        return not self.steps

@@ -1,0 +1,24 @@
+"""What a caller asks for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class UpdateRequest:
+    """What is asked for: from which package to which, for which instance."""
+
+    old: str
+    """The old package: a folder, a CSAR zip, or the path of a package that Tacker unpacked."""
+    new: str
+    def_files: tuple[str, ...] = ()
+    """The instance's def-files: paths in the package or URLs. Empty: every manifest it lists."""
+    config_paths: tuple[str, ...] = ()
+    """``configmap_secret_paths`` of the request: paths in the new package. May be empty."""
+    namespace: str = "default"
+    """Where manifests without a namespace go."""
+    one_namespace: bool = False
+    """All objects are in *namespace*, whatever their manifests say: as Tacker creates them."""
+    instance_id: str | None = None
+    """The VNF instance; objects that bear another one's label are refused."""
