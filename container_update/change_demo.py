@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TextIO
 
-from container_update import readiness, report, tables
+from container_update import report, tables
 from container_update.change_vnfpkg.change import Changed, change_vnfpkg
 from container_update.change_vnfpkg.kubernetes import KubernetesSite
 from container_update.change_vnfpkg.request import ChangeRequest
@@ -20,6 +20,7 @@ from container_update.demo import embedded_cluster, find_samples, show, title
 from container_update.instantiate import instantiate
 from container_update.model.objects import Collection, Json
 from container_update.model.options import Options
+from container_update.workloads import readiness
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from container_update import workload
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json, Manifest
 from container_update.model.plan import Change, ConfigChange, ImageChange
+from container_update.workloads import pod_template
 
 # --- configuration ------------------------------------------------------------------------------
 
@@ -119,7 +119,7 @@ def images(body: Mapping[str, Any]) -> dict[str, str]:
     """Container name to image, init containers too, of a workload or its manifest."""
     return {
         str(container.get("name")): str(container.get("image", ""))
-        for _, container in workload.containers(workload.pod_spec(body))
+        for _, container in pod_template.containers(pod_template.pod_spec(body))
     }
 
 
@@ -130,7 +130,7 @@ def image_changes(old: Manifest, new: Manifest) -> tuple[ImageChange, ...]:
     """
     wanted = images(new.body)
     changes = []
-    for group, container in workload.containers(workload.pod_spec(old.body)):
+    for group, container in pod_template.containers(pod_template.pod_spec(old.body)):
         name, image = str(container.get("name")), str(container.get("image", ""))
         if name not in wanted:
             raise PackageError(
@@ -143,7 +143,7 @@ def image_changes(old: Manifest, new: Manifest) -> tuple[ImageChange, ...]:
                 f"{old.source}, found none"
             )
         if wanted[name] != image:
-            init = workload.runs_to_its_end(group, container)
+            init = pod_template.runs_to_its_end(group, container)
             changes.append(ImageChange(name, image, wanted[name], init))
     return tuple(changes)
 
@@ -165,7 +165,7 @@ def ignored_fields(old: Manifest, new: Manifest) -> tuple[str, ...]:
         new_body = {k: v for k, v in new_body.items() if k not in _CONTENT_FIELDS}
     elif old.key.is_workload:
         new_images = images(new_body)
-        old_body = workload.with_images(old_body, new_images)
+        old_body = pod_template.with_images(old_body, new_images)
     return tuple(_paths(old_body, new_body, ""))
 
 

@@ -11,9 +11,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from container_update import diff, whole, workload
+from container_update import diff, whole
 from container_update.model.objects import Json
 from container_update.model.plan import Step
+from container_update.workloads import pod_template
 
 _CONTENT = ("data", "binaryData", "type", "immutable")
 _OVERLAID = ("labels", "annotations")
@@ -38,8 +39,8 @@ def desired(step: Step, live: Json) -> Json:
         return _without(_with_content(live, step.content), step.dropped)
     if step.whole:
         return whole.desired(step, live)
-    changed = workload.with_images(live, step.images)
-    return changed if step.digest is None else workload.with_digest(changed, step.digest)
+    changed = pod_template.with_images(live, step.images)
+    return changed if step.digest is None else pod_template.with_digest(changed, step.digest)
 
 
 def restored(step: Step, live: Json) -> Json:
@@ -52,10 +53,10 @@ def restored(step: Step, live: Json) -> Json:
         return whole.restored(step, live)
     before = diff.images(step.before)
     images = {name: before[name] for name in step.images if name in before}
-    changed = workload.with_images(live, images)
+    changed = pod_template.with_images(live, images)
     if step.digest is None:
         return changed
-    return workload.with_digest(changed, workload.digest_of(step.before))
+    return pod_template.with_digest(changed, pod_template.digest_of(step.before))
 
 
 def is_applied(step: Step, live: Json) -> bool:
@@ -85,7 +86,7 @@ def is_none_of(step: Step, live: Json) -> bool:
         return not whole.is_ours(step, live)
     images = diff.images(live)
     return not any(images.get(name) == image for name, image in step.images.items()) and (
-        step.digest is None or workload.digest_of(live) != step.digest
+        step.digest is None or pod_template.digest_of(live) != step.digest
     )
 
 
@@ -106,7 +107,7 @@ def _same(step: Step, one: Json, other: Json) -> bool:
     names = step.images
     one_images, other_images = diff.images(one), diff.images(other)
     return all(one_images.get(name) == other_images.get(name) for name in names) and (
-        step.digest is None or workload.digest_of(one) == workload.digest_of(other)
+        step.digest is None or pod_template.digest_of(one) == pod_template.digest_of(other)
     )
 
 
@@ -192,13 +193,13 @@ def recreated_pod(live: Json, images: Mapping[str, str]) -> Json:
     Left out: what the server put in or refuses at creation: status, server-set metadata, nodeName,
     ephemeralContainers (422), and the token volume of admission with its mounts, which comes anew.
     """
-    pod = new_object(workload.with_images(live, images), live["metadata"]["namespace"], {})
+    pod = new_object(pod_template.with_images(live, images), live["metadata"]["namespace"], {})
     spec = pod["spec"]
     spec.pop("nodeName", None)
     spec.pop("ephemeralContainers", None)
     tokens = {v["name"] for v in spec.get("volumes") or () if _is_token_volume(v)}
     spec["volumes"] = [v for v in spec.get("volumes") or () if v["name"] not in tokens]
-    for _, container in workload.containers(spec):
+    for _, container in pod_template.containers(spec):
         mounts = container.get("volumeMounts") or ()
         container["volumeMounts"] = [m for m in mounts if m["name"] not in tokens]
     return pod

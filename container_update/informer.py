@@ -13,11 +13,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from container_update import inventory
 from container_update.model import context_threads
 from container_update.model.cluster import Cluster, Listing, WatchEvent
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, Json, ObjectKey
+from container_update.workloads import ownership
 
 LOG = logging.getLogger(__name__)
 
@@ -186,7 +186,7 @@ class Informer:
                 return
             self._forget(known)
         self._objects[key] = body
-        owner = inventory.controller_uid(body)
+        owner = ownership.controller_uid(body)
         if owner is not None:
             self._owned[owner].add(key)
 
@@ -196,7 +196,7 @@ class Informer:
         if known is None or known["metadata"]["uid"] != body["metadata"]["uid"]:
             return
         del self._objects[key]
-        owner = inventory.controller_uid(known)
+        owner = ownership.controller_uid(known)
         if owner is not None:
             self._owned[owner].discard(key)
 

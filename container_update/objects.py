@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from container_update import edits, readiness
+from container_update import edits
 from container_update.model.objects import INSTANCE_LABEL, Json
 from container_update.model.plan import Action, Step
-from container_update.readiness import Baseline
 from container_update.restart import ChangedByAnotherError, Restarter
+from container_update.workloads import readiness
+from container_update.workloads.readiness import Baseline
 
 
 @dataclass(frozen=True)

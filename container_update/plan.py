@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from container_update import diff, references, workload
+from container_update import diff
 from container_update.matching import Matching
 from container_update.model.errors import PlanError
 from container_update.model.objects import INSTANCE_LABEL, Collection, Json, Manifest, ObjectKey
@@ -25,6 +25,7 @@ from container_update.model.plan import (
     Reason,
     Step,
 )
+from container_update.workloads import config_references, pod_template
 
 OPT_OUT_ANNOTATION = "container-update/on-config-change"
 """On a workload, a ConfigMap or a Secret: ``ignore`` or ``reload``."""
@@ -117,7 +118,7 @@ def _in_force(matching: Matching) -> Iterator[Manifest]:
         elif old.key.is_config:
             yield new
         elif old.key.is_workload:
-            body = workload.with_images(old.body, diff.images(new.body))
+            body = pod_template.with_images(old.body, diff.images(new.body))
             yield replace(old, body=body, source=new.source)
         else:
             yield replace(old, source=new.source)
@@ -128,7 +129,7 @@ def _in_force(matching: Matching) -> Iterator[Manifest]:
 class ConfigUse:
     """A changed object as a workload's live pod spec uses it."""
 
-    use: references.Use
+    use: config_references.Use
     change: Change
 
     @property
@@ -291,7 +292,7 @@ class Planner:
     def config_uses(self, key: ObjectKey, live: Json) -> list[ConfigUse]:
         """The uses of changed keys that make the workload restart; opt-outs become notes."""
         found = []
-        for use in references.uses(workload.pod_spec(live)):
+        for use in config_references.uses(pod_template.pod_spec(live)):
             change = self.changes.get(ObjectKey("", use.kind, key.namespace, use.name))
             if change is None or not _touches(use, change):
                 continue
@@ -302,7 +303,7 @@ class Planner:
                 self.notes.append(Note(key, opt_out))
         return found
 
-    def _opt_out_of(self, use: references.Use, change: Change, live: Json) -> str | None:
+    def _opt_out_of(self, use: config_references.Use, change: Change, live: Json) -> str | None:
         key = ObjectKey.of(live)
         for owner, choice in (
             ("its", _opt_out(live)),
@@ -310,7 +311,7 @@ class Planner:
         ):
             if choice == "ignore":
                 return f"{owner} annotation says ignore, so {use.what} does not restart it"
-            if choice == "reload" and use.reach is references.Reach.VOLUME:
+            if choice == "reload" and use.reach is config_references.Reach.VOLUME:
                 return f"{owner} annotation says reload, so the kubelet refreshes {use.what}"
             if choice not in _OPT_OUTS:
                 text = f"{owner} annotation {OPT_OUT_ANNOTATION} is neither ignore nor reload"
@@ -343,7 +344,7 @@ def _kept_by_partition(live: Json) -> int:
     return int((strategy.get("rollingUpdate") or {}).get("partition") or 0)
 
 
-def _touches(use: references.Use, change: Change) -> bool:
+def _touches(use: config_references.Use, change: Change) -> bool:
     used = change.keys if use.keys is None else change.keys & use.keys
     return change.whole or bool(used)
 
@@ -391,6 +392,6 @@ def _in_place(live: Json, images: Sequence[ImageChange], config: Sequence[Config
         return False
     restarted = {change.container for change in images}
     return all(
-        use.use.reach is not references.Reach.POD and use.use.containers <= restarted
+        use.use.reach is not config_references.Reach.POD and use.use.containers <= restarted
         for use in config
     )

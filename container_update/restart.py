@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from container_update import diff, edits, inventory, readiness, whole
+from container_update import diff, edits, whole
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ClusterError
 from container_update.model.objects import INSTANCE_LABEL, Collection, Json, ObjectKey
 from container_update.model.plan import Action, Step
-from container_update.pod_status import is_finished
-from container_update.readiness import DONE, Baseline, Readiness, State
 from container_update.waiting import NotReadyError, Waiter
+from container_update.workloads import ownership, readiness
+from container_update.workloads.pod_status import is_finished
+from container_update.workloads.readiness import DONE, Baseline, Readiness, State
 
 _WRITE_ATTEMPTS = 5
 _EVICTION_PAUSE = 2.0
@@ -240,7 +241,7 @@ class Restarter:
             live = self._live(key)
             what = ""
             if live is None:
-                left = inventory.left_behind(key, self.waiter.informer.all(pods))
+                left = ownership.left_behind(key, self.waiter.informer.all(pods))
                 what = f"{len(left)} pods are still there" if left else ""
             elif live["metadata"]["uid"] == uid:
                 what = f"{key.kind.lower()} {key.name} is still being deleted"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from container_update import diff, workload
+from container_update import diff
 from container_update.model.objects import Json
+from container_update.workloads import pod_template
 
 Row = tuple[str, ...]
 
@@ -85,7 +86,9 @@ def _workload_row(body: Json, now: datetime) -> Row:
 
 
 def _images(body: Json) -> str:
-    return ",".join(str(c.get("image")) for _, c in workload.containers(workload.pod_spec(body)))
+    return ",".join(
+        str(c.get("image")) for _, c in pod_template.containers(pod_template.pod_spec(body))
+    )
 
 
 def _age(body: Json, now: datetime) -> str:

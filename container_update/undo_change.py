@@ -16,9 +16,9 @@ from container_update.model.objects import Json
 from container_update.model.outcome import StepResult, StepState
 from container_update.model.plan import Action, Stage, Step
 from container_update.objects import Objects
-from container_update.pod_status import is_deleting
 from container_update.undo import Undo, Undone
 from container_update.waiting import AbortedError
+from container_update.workloads.pod_status import is_deleting
 
 LOG = logging.getLogger(__name__)
 

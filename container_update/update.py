@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from container_update import aliases, csar, inventory, journal, manifests, matching
+from container_update import aliases, csar, journal, manifests, matching
 from container_update.informer import Informer
 from container_update.model.cancellation import Stop
 from container_update.model.cluster import Cluster
@@ -25,6 +25,7 @@ from container_update.model.requests import UpdateRequest
 from container_update.plan import collections, in_force, make_plan
 from container_update.recovery import Instance
 from container_update.retry import RetryingCluster
+from container_update.workloads import ownership
 
 
 def update(
@@ -59,7 +60,7 @@ def update(
         return Outcome(
             plan=plan,
             results=(*(resumed.results if resumed else ()), *results),
-            vnfcs=inventory.vnfcs(packages.vdus, plan.manifests, informer.live),
+            vnfcs=ownership.vnfcs(packages.vdus, plan.manifests, informer.live),
             restarted=_restarted(results, informer),
             requests=cluster.requests - sent_before,
             seconds=time.monotonic() - began,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from container_update.informer import Informer
 from container_update.model.objects import Collection
-from container_update.readiness import Readiness, State
+from container_update.workloads.readiness import Readiness, State
 
 Clock = Callable[[], float]
 """Seconds that only grow; ``time.monotonic`` outside tests."""

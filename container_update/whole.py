@@ -16,9 +16,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from container_update import diff, workload
+from container_update import diff
 from container_update.model.objects import Json
 from container_update.model.plan import Step
+from container_update.workloads import pod_template
 
 DIGEST_ANNOTATION = "container-update/manifest-digest"
 """On an object: which manifest it was last made of."""
@@ -104,8 +105,8 @@ def is_applied(step: Step, live: Json) -> bool:
     Of a pod that a workload owns only the configuration digest tells whether the step started it.
     """
     if live.get("kind") == "Pod" and step.key.kind != "Pod":
-        return step.digest is not None and workload.digest_of(live) == step.digest
-    if step.digest is not None and workload.digest_of(live) != step.digest:
+        return step.digest is not None and pod_template.digest_of(live) == step.digest
+    if step.digest is not None and pod_template.digest_of(live) != step.digest:
         return False
     return _agrees(_content(step), live)
 
@@ -113,7 +114,7 @@ def is_applied(step: Step, live: Json) -> bool:
 def is_restored(step: Step, live: Json) -> bool:
     """The live object is as it was before the step."""
     before = _before(step)
-    if step.key.is_workload and workload.digest_of(live) != workload.digest_of(before):
+    if step.key.is_workload and pod_template.digest_of(live) != pod_template.digest_of(before):
         return False
     return _agrees(before, live)
 
@@ -137,7 +138,7 @@ def is_untouched(step: Step, live: Json) -> bool:
 
 def same_template(one: Json, other: Json) -> bool:
     """Both start the same pods."""
-    return workload.pod_template(one) == workload.pod_template(other)
+    return pod_template.pod_template(one) == pod_template.pod_template(other)
 
 
 def _agrees(manifest: Json, live: Json) -> bool:
@@ -207,8 +208,8 @@ def _keep_node_ports(old: Any, new: Any) -> None:
 
 def _lay_over_template_annotations(step: Step, live: Json, changed: Json) -> None:
     """On the pod template annotations of others stay too: taking one away would restart pods."""
-    old = (workload.pod_template(live).get("metadata") or {}).get("annotations") or {}
-    template = workload.pod_template(changed)
+    old = (pod_template.pod_template(live).get("metadata") or {}).get("annotations") or {}
+    template = pod_template.pod_template(changed)
     metadata = dict(template.get("metadata") or {})
     _set(metadata, "annotations", {**old, **(metadata.get("annotations") or {})})
     for field, name in step.dropped:
@@ -217,7 +218,7 @@ def _lay_over_template_annotations(step: Step, live: Json, changed: Json) -> Non
     if step.digest is not None:
         metadata["annotations"] = {
             **(metadata.get("annotations") or {}),
-            workload.DIGEST_ANNOTATION: step.digest,
+            pod_template.DIGEST_ANNOTATION: step.digest,
         }
     template["metadata"] = metadata
 
@@ -234,9 +235,9 @@ def dropped(old: Json | None, new: Json) -> tuple[tuple[str, str], ...]:
         (field, _names(old["metadata"], field), _names(new["metadata"], field))
         for field in _OVERLAID
     ]
-    if workload.pod_template(new) is not new:
-        was = workload.pod_template(old).get("metadata") or {}
-        now = workload.pod_template(new).get("metadata") or {}
+    if pod_template.pod_template(new) is not new:
+        was = pod_template.pod_template(old).get("metadata") or {}
+        now = pod_template.pod_template(new).get("metadata") or {}
         found.append((TEMPLATE_ANNOTATIONS, _names(was, "annotations"), _names(now, "annotations")))
     return tuple((field, name) for field, was, now in found for name in sorted(was - now))
 

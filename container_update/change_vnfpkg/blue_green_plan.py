@@ -13,15 +13,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from container_update import aliases, edits, inventory, whole
+from container_update import aliases, edits, whole
 from container_update.change_vnfpkg import selectors
 from container_update.change_vnfpkg.planning import Planning, what_differs
 from container_update.model.errors import PlanError
 from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.plan import Action, Reason, Step
 from container_update.plan import ConfigUse
-from container_update.pod_status import is_deleting, is_finished
-from container_update.readiness import selects
+from container_update.workloads import ownership
+from container_update.workloads.pod_status import is_deleting, is_finished
+from container_update.workloads.readiness import selects
 
 _NAME_LENGTH, _RELEASE_LENGTH = 63, 5
 
@@ -255,7 +256,7 @@ class BlueGreenPlanning(Planning):
             if key in changing or not key.is_workload or key.namespace != new.key.namespace:
                 continue
             pods = selectors.pod_labels(body) if key.kind != "Pod" else body
-            if inventory.controller_uid(body) or not selects(now, pods) or selects(wanted, pods):
+            if ownership.controller_uid(body) or not selects(now, pods) or selects(wanted, pods):
                 continue
             names = ", ".join(str(pair.new.key) for pair in pairs)
             raise PlanError(
@@ -269,7 +270,7 @@ class BlueGreenPlanning(Planning):
         """The step that keeps a Service at the pods it has now, by the hash of their template."""
         selector = selectors.selector_of(live)
         hashes = {
-            str((pod["metadata"].get("labels") or {}).get(inventory.HASH_LABEL, ""))
+            str((pod["metadata"].get("labels") or {}).get(ownership.HASH_LABEL, ""))
             for other, pod in self.live.items()
             if other.kind == "Pod"
             and other.namespace == key.namespace
@@ -286,7 +287,7 @@ class BlueGreenPlanning(Planning):
             )
         content = edits.new_object(live, key.namespace, {})
         held = hashes.pop() if hashes else "none"
-        content["spec"]["selector"] = {**selector, inventory.HASH_LABEL: held}
+        content["spec"]["selector"] = {**selector, ownership.HASH_LABEL: held}
         names = ", ".join(str(pair.blue) for pair in pairs)
         why = f"its selector would take in the new pods before they are to serve; stays at {names}"
         return Step(key, Action.HOLD, live, content, whole=True, reasons=(Reason(why),))

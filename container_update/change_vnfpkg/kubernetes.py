@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar, NoReturn
 
-from container_update import inventory, journal, workload
+from container_update import journal
 from container_update.change_vnfpkg import packages as both
 from container_update.change_vnfpkg.packages import Packages
 from container_update.change_vnfpkg.planning import Planning
@@ -28,6 +28,7 @@ from container_update.model.plan import Action, Plan, Stage, Step
 from container_update.plan import collections, traffic
 from container_update.recovery import Instance, Run
 from container_update.retry import RetryingCluster
+from container_update.workloads import ownership, pod_template
 
 _OBJECTS_DONE = "objects"
 """A milestone: held Services must not be held again after they were switched."""
@@ -292,7 +293,7 @@ class KubernetesStrategy(Strategy):
         return Outcome(
             plan=self._plan,
             results=results,
-            vnfcs=inventory.vnfcs(self.packages.new_vdus, self._plan.manifests, live),
+            vnfcs=ownership.vnfcs(self.packages.new_vdus, self._plan.manifests, live),
             restarted=dict(self._pods_now(results)),
             requests=self.site.cluster.requests - self._sent_before,
             seconds=time.monotonic() - self._began,
@@ -336,7 +337,7 @@ def _claims(plan: Plan, names: Mapping[str, str]) -> dict[str, str]:
 
 
 def _claims_of(body: Json | None) -> dict[str, str]:
-    volumes = workload.pod_spec(body or {}).get("volumes") or ()
+    volumes = pod_template.pod_spec(body or {}).get("volumes") or ()
     return {
         volume["name"]: str(volume["persistentVolumeClaim"].get("claimName"))
         for volume in volumes

@@ -13,7 +13,7 @@ from container_update.change_vnfpkg.planning import Planning
 from container_update.change_vnfpkg.selectors import pod_labels, selector_of
 from container_update.model.objects import Manifest
 from container_update.model.plan import Action
-from container_update.readiness import selects
+from container_update.workloads.readiness import selects
 
 
 class KubernetesBlueGreen(KubernetesStrategy):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from container_update import aliases, diff, edits, whole, workload
+from container_update import aliases, diff, edits, whole
 from container_update.change_vnfpkg import selectors
 from container_update.change_vnfpkg.packages import Packages
 from container_update.matching import Matching
@@ -18,6 +18,7 @@ from container_update.model.errors import PlanError
 from container_update.model.objects import INSTANCE_LABEL, Json, Manifest, ObjectKey
 from container_update.model.plan import Action, Note, Plan, Reason, Step
 from container_update.plan import ConfigUse, Live, Planner, action_of, digest_of
+from container_update.workloads import pod_template
 
 _HOLDS_DATA = frozenset(
     {"CustomResourceDefinition", "Namespace", "PersistentVolume", "PersistentVolumeClaim"}
@@ -305,7 +306,7 @@ def what_differs(old: Manifest | None, new: Manifest) -> Iterator[Reason]:
 
 def _only_images_differ(old: Json, new: Json) -> bool:
     return set(diff.images(old)) <= set(diff.images(new)) and (
-        workload.with_images(old, diff.images(new)) == new
+        pod_template.with_images(old, diff.images(new)) == new
     )
 
 

@@ -8,7 +8,7 @@ from container_update.change_vnfpkg import selectors
 from container_update.change_vnfpkg.planning import Planning
 from container_update.model.objects import Manifest, ObjectKey
 from container_update.model.plan import Step
-from container_update.readiness import selects
+from container_update.workloads.readiness import selects
 
 
 class RollingPlanning(Planning):

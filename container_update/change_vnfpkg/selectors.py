@@ -6,9 +6,9 @@ import copy
 from collections.abc import Mapping
 from typing import Any
 
-from container_update import workload
 from container_update.model.objects import Json
-from container_update.readiness import selects
+from container_update.workloads import pod_template
+from container_update.workloads.readiness import selects
 
 RELEASE_LABEL = "container-update/release"
 """On pods of a Blue-Green change, in their Deployment's selector and in that of their Service,
@@ -16,8 +16,8 @@ where the package's own labels do not tell the new pods from the old ones."""
 
 
 def pod_labels(deployment: Mapping[str, Any]) -> Json:
-    """What :func:`~container_update.readiness.selects` takes for the pods of a Deployment."""
-    return {"metadata": workload.pod_template(deployment).get("metadata") or {}}
+    """Return what ``readiness.selects`` takes for the pods of a Deployment."""
+    return {"metadata": pod_template.pod_template(deployment).get("metadata") or {}}
 
 
 def selector_of(service: Mapping[str, Any]) -> dict[str, str]:

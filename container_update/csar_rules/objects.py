@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from container_update.csar_rules.finding import Finding, Severity
 from container_update.csar_rules.subject import Subject
 from container_update.model.objects import Manifest, ObjectKey
-from container_update.references import Use, uses
-from container_update.workload import pod_spec, pod_template
+from container_update.workloads.config_references import Use, uses
+from container_update.workloads.pod_template import pod_spec, pod_template
 
 
 def duplicates(subject: Subject) -> Iterator[Finding]:

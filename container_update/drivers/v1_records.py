@@ -149,7 +149,9 @@ def _record(
 def metadata_of(vnfc: Vnfc, manifests: Iterable[Manifest]) -> dict[str, str]:
     """What Tacker records with a VNFC and reads when it heals: the workload's metadata as JSON,
     and the pod template's unless the workload is a Pod itself."""
-    from container_update.workload import pod_template  # noqa: PLC0415 (not for idle operations)
+    from container_update.workloads.pod_template import (  # noqa: PLC0415 (not for idle operations)
+        pod_template,
+    )
 
     for manifest in manifests:
         key = manifest.key

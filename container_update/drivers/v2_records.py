@@ -17,7 +17,7 @@ from container_update.model.objects import Json, Manifest
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Vnfc
 from container_update.model.requests import UpdateRequest
-from container_update.workload import containers, pod_spec
+from container_update.workloads.pod_template import containers, pod_spec
 
 DEF_FILES = "lcm-kubernetes-def-files"
 """The instance's manifests, in the metadata of its instantiatedVnfInfo."""

@@ -10,14 +10,14 @@ from typing import Any
 
 from container_update.cluster import KubernetesCluster
 from container_update.instantiate import instantiate
-from container_update.inventory import owned_pods
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome
 from container_update.model.plan import Plan
 from container_update.model.requests import UpdateRequest
-from container_update.pod_status import is_deleting, is_finished
 from container_update.update import plan_update, update
+from container_update.workloads.ownership import owned_pods
+from container_update.workloads.pod_status import is_deleting, is_finished
 
 INSTANCE = "5d1b2a6c-0f0e-4c59-9f0f-6f2f6f1f0001"
 

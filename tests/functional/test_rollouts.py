@@ -12,7 +12,7 @@ from container_update.informer import Informer
 from container_update.model.objects import Collection, Json
 from container_update.model.plan import Action
 from container_update.plan import OPT_OUT_ANNOTATION
-from container_update.pod_status import is_ready
+from container_update.workloads.pod_status import is_ready
 from tests.functional.cnf import IMAGES, Cnf
 from tests.functional.manifests import ENV, ENV_FROM, MOUNT, VOLUME, config_map, secret, workload
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from container_update import edits, workload
+from container_update import edits
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.plan import Action, Step
+from container_update.workloads import pod_template
 from tests.unit.build import b64, config_map, live, secret, yaml_of
 from tests.unit.build import workload as make
 
@@ -152,21 +153,21 @@ def test_putting_back_takes_away_the_first_label_that_there_was() -> None:
 def test_a_workload_gets_its_new_images_and_a_digest_only_where_the_step_has_one(kind: str) -> None:
     before = live(make(kind, SPEC))
     images = edits.desired(workload_step(before, {"i": "init:2"}), before)
-    assert workload.digest_of(images) is None
-    assert images == workload.with_images(before, {"i": "init:2"})
+    assert pod_template.digest_of(images) is None
+    assert images == pod_template.with_images(before, {"i": "init:2"})
     both = edits.desired(workload_step(before, {"i": "init:2"}, "d"), before)
-    assert both == workload.with_digest(images, "d")
+    assert both == pod_template.with_digest(images, "d")
 
 
 def test_a_digest_from_before_stays_where_only_images_change() -> None:
-    before = workload.with_digest(deployment(), "old")
+    before = pod_template.with_digest(deployment(), "old")
     after = edits.desired(workload_step(before, {"c": "app:2"}), before)
-    assert workload.digest_of(after) == "old"
+    assert pod_template.digest_of(after) == "old"
 
 
 @pytest.mark.parametrize("old_digest", [None, "old"])
 def test_a_workload_is_put_back_to_its_images_and_its_digest(old_digest: str | None) -> None:
-    before = workload.with_digest(deployment(), old_digest)
+    before = pod_template.with_digest(deployment(), old_digest)
     step = workload_step(before, {"c": "app:2"}, "new")
     now = edits.desired(step, before)
     now["spec"]["replicas"] = 7
@@ -177,19 +178,19 @@ def test_a_workload_is_put_back_to_its_images_and_its_digest(old_digest: str | N
     after["spec"]["template"]["metadata"].pop("annotations", None)
     expected["spec"]["template"]["metadata"].pop("annotations", None)
     assert after == expected
-    assert workload.digest_of(edits.restored(step, now)) == old_digest
+    assert pod_template.digest_of(edits.restored(step, now)) == old_digest
 
 
 def test_a_digest_of_somebody_else_stays_where_only_images_are_put_back() -> None:
     step = workload_step(deployment(), {"c": "app:2"})
-    now = workload.with_digest(edits.desired(step, deployment()), "later")
-    assert workload.digest_of(edits.restored(step, now)) == "later"
+    now = pod_template.with_digest(edits.desired(step, deployment()), "later")
+    assert pod_template.digest_of(edits.restored(step, now)) == "later"
 
 
 def test_images_that_the_step_does_not_change_are_not_put_back() -> None:
     step = workload_step(deployment(), {"c": "app:2", "gone": "x"})
-    now = workload.with_images(deployment(), {"c": "app:2", "i": "init:9"})
-    assert edits.restored(step, now) == workload.with_images(deployment(), {"i": "init:9"})
+    now = pod_template.with_images(deployment(), {"c": "app:2", "i": "init:9"})
+    assert edits.restored(step, now) == pod_template.with_images(deployment(), {"i": "init:9"})
 
 
 # --- where a step is ----------------------------------------------------------------------------
@@ -202,7 +203,7 @@ ONLY_DIGEST = workload_step(deployment(), {}, "new")
 
 
 def changed(images: dict[str, str], digest: str | None = None) -> Json:
-    return workload.with_digest(workload.with_images(deployment(), images), digest)
+    return pod_template.with_digest(pod_template.with_images(deployment(), images), digest)
 
 
 STATES: dict[str, tuple[Step, Json, bool, bool, bool]] = {

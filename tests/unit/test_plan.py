@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from container_update import report, workload
+from container_update import report
 from container_update.matching import match
 from container_update.model.errors import PackageError, PlanError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.plan import Action, Plan, Step
 from container_update.plan import collections, make_plan
+from container_update.workloads import pod_template
 from tests.unit import build
 from tests.unit.build import (
     b64,
@@ -772,8 +773,10 @@ def applied(plan: Plan, cluster: list[Json]) -> list[Json]:
             assert step.content is not None
             after[step.key] = live(step.content, version=f"1{number}")
         else:
-            changed = workload.with_images(after[step.key], step.images)
-            after[step.key] = live(workload.with_digest(changed, step.digest), version=f"1{number}")
+            changed = pod_template.with_images(after[step.key], step.images)
+            after[step.key] = live(
+                pod_template.with_digest(changed, step.digest), version=f"1{number}"
+            )
     return list(after.values())
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from container_update import csar, csar_build, csar_check, manifests, sol004
-from container_update.references import uses
-from container_update.workload import pod_spec
+from container_update.workloads.config_references import uses
+from container_update.workloads.pod_template import pod_spec
 
 GUIDE = Path(__file__).parents[2] / "samples" / "01-user-guide"
 PACKAGES = ["v1/before", "v1/after", "v2/before", "v2/after"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from container_update.informer import Informer
-from container_update.readiness import DONE, Readiness, State
 from container_update.waiting import AbortedError, NotReadyError, Waiter
+from container_update.workloads.readiness import DONE, Readiness, State
 from tests.unit.fakes import FakeCluster
 
 PROGRESSING = Readiness(State.PROGRESSING, "1 of 2 pods are ready")

@@ -11,7 +11,7 @@ import pytest
 from container_update import whole
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.plan import Action, Step
-from container_update.workload import DIGEST_ANNOTATION
+from container_update.workloads.pod_template import DIGEST_ANNOTATION
 
 TEMPLATE = {
     "metadata": {"labels": {"app": "w"}, "annotations": {"theirs": "kept"}},

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from container_update import aliases, csar, inventory
+from container_update import aliases, csar
 from container_update.drivers import v1_records, v2_records
 from container_update.informer import Informer
 from container_update.instantiate import described_by
@@ -22,6 +22,7 @@ from container_update.plan import collections
 from container_update.vnfm.lcm import v1_objects
 from container_update.vnfm.lcm.v1_drivers import Host
 from container_update.vnfm.lcm.work import DEF_FILES, Record, Work
+from container_update.workloads import ownership
 
 
 def instantiated(
@@ -37,7 +38,7 @@ def instantiated(
     vdus = vdus_of(work, folder, request.get("flavourId"))
     with Informer(cluster) as informer:
         informer.list(collections([manifest.key for manifest in manifests]))
-        vnfcs = inventory.vnfcs(vdus, manifests, informer.live)
+        vnfcs = ownership.vnfcs(vdus, manifests, informer.live)
     info: Json = {"flavourId": request.get("flavourId"), "vnfState": "STARTED", "extCpInfo": []}
     body = dict(work.record.body)
     if work.api == "v1":
@@ -91,7 +92,7 @@ def with_live_pods(work: Work, record: Record, cluster: Cluster) -> Record:
         called = aliases.stand_ins(informer.live)
         manifests = [aliases.as_called(manifest, called) for manifest in described]
         vdus = vdus_of(work, folder, record.flavour_id)
-        vnfcs = inventory.vnfcs(vdus, manifests, informer.live)
+        vnfcs = ownership.vnfcs(vdus, manifests, informer.live)
     return with_vnfcs(work, record, vnfcs, manifests, record.def_files)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from container_update import csar_build, inventory
+from container_update import csar_build
 from container_update.change_vnfpkg.change import Changed, change_vnfpkg, plan_change
 from container_update.change_vnfpkg.kubernetes import KubernetesSite
 from container_update.change_vnfpkg.request import ChangeRequest, UpgradeType
@@ -26,9 +26,10 @@ from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome
 from container_update.model.plan import Plan
-from container_update.pod_status import is_deleting, is_finished
 from container_update.recovery import Instance
 from container_update.retry import RetryingCluster
+from container_update.workloads import ownership
+from container_update.workloads.pod_status import is_deleting, is_finished
 from tests.functional.change_vnfpkg.dying import Died, Dying
 from tests.functional.change_vnfpkg.site import INSTANCE, PLAIN, Ask, ContractSite, Release
 
@@ -281,7 +282,7 @@ class KubernetesContractSite(ContractSite):
         return [
             pod
             for deployment in self.deployments(vdu)
-            for pod in inventory.owned_pods(deployment, pods, sets)
+            for pod in ownership.owned_pods(deployment, pods, sets)
             if not is_deleting(pod) and not is_finished(pod)
         ]
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from container_update import inventory
 from container_update.informer import Informer
 from container_update.model.objects import Collection, ObjectKey
 from container_update.restart import Restarter
 from container_update.waiting import NotReadyError, Waiter
+from container_update.workloads import ownership
 from tests.unit.fakes import FakeCluster
 
 WEB = ObjectKey("apps", "Deployment", "n", "web")
@@ -41,7 +41,7 @@ def pod(owner_kind: str = "ReplicaSet", owner: str = "web-1f", **more: Any) -> A
 def test_the_pods_of_a_workload_that_is_gone_are_known_by_their_owners_names(
     key: ObjectKey, body: Any, is_left: bool
 ) -> None:
-    assert bool(inventory.left_behind(key, [body])) is is_left
+    assert bool(ownership.left_behind(key, [body])) is is_left
 
 
 def test_a_workload_is_gone_when_its_last_pod_is_on_its_way_out() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.outcome import Vnfc
-from container_update.pod_status import is_deleting, is_finished
+from container_update.workloads.pod_status import is_deleting, is_finished
 
 Objects = Iterable[Json]
 

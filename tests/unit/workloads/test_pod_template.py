@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from container_update import workload
+from container_update.workloads import pod_template
 from tests.unit import build
 
 SPEC = "{initContainers: [{name: i, image: init:1}], containers: [{name: c, image: app:1}]}"
@@ -32,9 +32,9 @@ def at(body: Any, path: str) -> Any:
 @pytest.mark.parametrize(("kind", "path"), PATHS.items())
 def test_the_pod_spec_of_each_kind_is_found_in_its_place(kind: str, path: str) -> None:
     body = build.workload(kind, SPEC)
-    assert workload.template_path(body) == path
-    assert workload.pod_spec(body) is at(body, path)
-    assert workload.pod_template(body)["spec"] is at(body, path)
+    assert pod_template.template_path(body) == path
+    assert pod_template.pod_spec(body) is at(body, path)
+    assert pod_template.pod_template(body)["spec"] is at(body, path)
 
 
 @pytest.mark.parametrize(
@@ -47,15 +47,17 @@ def test_the_pod_spec_of_each_kind_is_found_in_its_place(kind: str, path: str) -
     ],
 )
 def test_a_manifest_without_a_pod_spec_has_no_containers(body: dict[str, Any]) -> None:
-    assert workload.pod_spec(body) == {}
-    assert list(workload.containers(workload.pod_spec(body))) == []
-    assert workload.with_images(body, {"c": "app:2"}) == body
-    assert workload.digest_of(body) is None
+    assert pod_template.pod_spec(body) == {}
+    assert list(pod_template.containers(pod_template.pod_spec(body))) == []
+    assert pod_template.with_images(body, {"c": "app:2"}) == body
+    assert pod_template.digest_of(body) is None
 
 
 def test_init_containers_come_first_and_say_what_they_are() -> None:
     body = build.workload("Deployment", SPEC)
-    found = [(group, c["name"]) for group, c in workload.containers(workload.pod_spec(body))]
+    found = [
+        (group, c["name"]) for group, c in pod_template.containers(pod_template.pod_spec(body))
+    ]
     assert found == [("initContainers", "i"), ("containers", "c")]
 
 
@@ -68,14 +70,14 @@ def test_init_containers_come_first_and_say_what_they_are() -> None:
     ],
 )
 def test_which_containers_run_to_their_end(group: str, container: Any, ends: bool) -> None:
-    assert workload.runs_to_its_end(group, container) is ends
+    assert pod_template.runs_to_its_end(group, container) is ends
 
 
 @pytest.mark.parametrize(("kind", "path"), PATHS.items())
 def test_a_copy_with_other_images_leaves_the_original_alone(kind: str, path: str) -> None:
     body = build.workload(kind, SPEC)
     original = copy.deepcopy(body)
-    changed = workload.with_images(body, {"i": "init:2", "stranger": "x"})
+    changed = pod_template.with_images(body, {"i": "init:2", "stranger": "x"})
     assert body == original
     assert at(changed, path)["initContainers"] == [{"name": "i", "image": "init:2"}]
     assert at(changed, path)["containers"] == [{"name": "c", "image": "app:1"}]
@@ -111,9 +113,9 @@ def with_template_metadata(metadata: Any) -> dict[str, Any]:
 def test_a_digest_is_put_on_the_template_beside_what_is_there(before: Any, after: Any) -> None:
     body = with_template_metadata(before)
     original = copy.deepcopy(body)
-    changed = workload.with_digest(body, "new")
+    changed = pod_template.with_digest(body, "new")
     assert changed["spec"]["template"]["metadata"] == after
-    assert workload.digest_of(changed) == "new"
+    assert pod_template.digest_of(changed) == "new"
     assert body == original
 
 
@@ -127,12 +129,12 @@ def test_a_digest_is_put_on_the_template_beside_what_is_there(before: Any, after
 )
 def test_taking_the_digest_away_again_leaves_what_was_there(before: Any, after: Any) -> None:
     body = with_template_metadata(before)
-    undone = workload.with_digest(workload.with_digest(body, "new"), None)
-    assert workload.digest_of(undone) is None
+    undone = pod_template.with_digest(pod_template.with_digest(body, "new"), None)
+    assert pod_template.digest_of(undone) is None
     assert (undone["spec"]["template"].get("metadata") or None) == after
 
 
 def test_a_pod_has_its_digest_on_itself() -> None:
-    pod = workload.with_digest(build.workload("Pod", SPEC), "new")
+    pod = pod_template.with_digest(build.workload("Pod", SPEC), "new")
     assert pod["metadata"]["annotations"] == {DIGEST: "new"}
     assert pod["metadata"]["name"] == "w"

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from container_update.model.objects import Json
-from container_update.pod_status import (
+from container_update.workloads.pod_status import (
     container_statuses,
     is_deleting,
     is_finished,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from container_update.references import KEYS_ALL, Reach, Use, uses
+from container_update.workloads.config_references import KEYS_ALL, Reach, Use, uses
 from tests.unit.build import yaml_of
 
 VOLUME, CONTAINER, POD = Reach.VOLUME, Reach.CONTAINER, Reach.POD

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from container_update import inventory
 from container_update.model.objects import Json
 from container_update.model.outcome import Vnfc
+from container_update.workloads import ownership
 from tests.unit import build
 from tests.unit.build import by_identity, live, manifests, pod
 
@@ -52,24 +52,24 @@ PODS = [
 
 
 def test_a_deployment_owns_its_pods_through_its_replicasets() -> None:
-    found = inventory.owned_pods(DEPLOYMENT, PODS, REPLICA_SETS)
+    found = ownership.owned_pods(DEPLOYMENT, PODS, REPLICA_SETS)
     assert names(found) == ["vdu1-5d4f-x2k9p", "vdu1-7f9c-aaaaa", "unlike"]
-    found = inventory.owned_pods(LOOK_ALIKE, PODS, REPLICA_SETS)
+    found = ownership.owned_pods(LOOK_ALIKE, PODS, REPLICA_SETS)
     assert names(found) == ["vdu1-7f9c-bbbbb", "vdu1-update-5d4f-ccccc"]
 
 
 @pytest.mark.parametrize("kind", ["DaemonSet", "StatefulSet", "ReplicaSet"])
 def test_the_other_kinds_own_their_pods_themselves(kind: str) -> None:
-    found = inventory.owned_pods(owned(kind, "ds", "d1"), PODS, REPLICA_SETS)
+    found = ownership.owned_pods(owned(kind, "ds", "d1"), PODS, REPLICA_SETS)
     assert names(found) == ["ds-hhhhh"]
 
 
 def test_a_pod_is_its_own() -> None:
     itself = pod("vdu1", uid="d1-pod")
     itself["kind"] = "Pod"
-    assert names(inventory.owned_pods(itself, PODS, REPLICA_SETS)) == ["vdu1"]
+    assert names(ownership.owned_pods(itself, PODS, REPLICA_SETS)) == ["vdu1"]
     again = pod("vdu1", uid="another")
-    assert inventory.owned_pods(again, PODS, REPLICA_SETS) == ()
+    assert ownership.owned_pods(again, PODS, REPLICA_SETS) == ()
 
 
 @pytest.mark.parametrize(
@@ -85,11 +85,11 @@ def test_a_pod_is_its_own() -> None:
     ],
 )  # fmt: skip
 def test_the_controller_is_the_owner_that_says_so(metadata: Json, uid: str | None) -> None:
-    assert inventory.controller_uid({"metadata": metadata}) == uid
+    assert ownership.controller_uid({"metadata": metadata}) == uid
 
 
 def test_an_object_without_metadata_has_no_controller() -> None:
-    assert inventory.controller_uid({}) is None
+    assert ownership.controller_uid({}) is None
 
 
 # --- the VNFCs ----------------------------------------------------------------------------------
@@ -97,7 +97,7 @@ def test_an_object_without_metadata_has_no_controller() -> None:
 
 def vnfcs(vdus: dict[str, str], workloads: list[Json], others: list[Json]) -> list[Vnfc]:
     live_objects = by_identity(*workloads, *others)
-    return list(inventory.vnfcs(vdus, manifests("f", *workloads), live_objects))
+    return list(ownership.vnfcs(vdus, manifests("f", *workloads), live_objects))
 
 
 def test_every_live_pod_of_a_vdu_is_a_vnfc_of_it_sorted_by_vdu_and_name() -> None:
@@ -162,7 +162,7 @@ def test_nothing_is_a_vnfc_of(vdus: dict[str, str], workload: Json) -> None:
 
 def test_a_workload_that_is_not_in_the_cluster_has_no_vnfc() -> None:
     gone = manifests("f", owned("DaemonSet", "v", "d1"))
-    assert inventory.vnfcs({"VDU1": "v"}, gone, by_identity(*PODS)) == ()
+    assert ownership.vnfcs({"VDU1": "v"}, gone, by_identity(*PODS)) == ()
 
 
 def test_a_pod_of_another_api_group_is_none() -> None:

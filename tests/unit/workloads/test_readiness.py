@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from container_update import readiness
 from container_update.model.objects import Json
-from container_update.pod_status import is_finished, is_ready, problem
-from container_update.readiness import Baseline, State
+from container_update.workloads import readiness
+from container_update.workloads.pod_status import is_finished, is_ready, problem
+from container_update.workloads.readiness import Baseline, State
 from tests.unit.build import container, pod
 
 DONE, PROGRESSING = State.DONE, State.PROGRESSING
