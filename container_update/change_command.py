@@ -132,9 +132,9 @@ def resume(
 
 
 def _order(parsed: argparse.Namespace, options: Options) -> Order:
-    from container_update import csar  # noqa: PLC0415
     from container_update.change_vnfpkg.request import ChangeRequest  # noqa: PLC0415
     from container_update.change_vnfpkg.strategy import Order  # noqa: PLC0415
+    from container_update.package import csar  # noqa: PLC0415
 
     body = _body(parsed)
     if "vnfdId" not in body:

@@ -14,7 +14,7 @@ from container_update.model.errors import PackageError
 from container_update.model.options import READING
 
 if TYPE_CHECKING:
-    from container_update.csar_check import Finding
+    from container_update.package.lint.check import Finding
 
 DONE = 0
 
@@ -47,8 +47,8 @@ def add_commands(commands: Any, parents: Sequence[argparse.ArgumentParser]) -> N
 
 
 def _check(parsed: argparse.Namespace, out: TextIO) -> int:
-    from container_update.csar import Settings  # noqa: PLC0415
-    from container_update.csar_check import Severity, check  # noqa: PLC0415
+    from container_update.package.csar import Settings  # noqa: PLC0415
+    from container_update.package.lint.check import Severity, check  # noqa: PLC0415
 
     settings = Settings.of(option_arguments.read(parsed, READING))
     findings = check(parsed.package, settings=settings)
@@ -70,7 +70,7 @@ def _json(findings: Sequence[Finding]) -> str:
 
 
 def _build(parsed: argparse.Namespace, out: TextIO) -> int:
-    from container_update.csar_build import build  # noqa: PLC0415
+    from container_update.package.build import build  # noqa: PLC0415
 
     target = parsed.to or parsed.folder.resolve().with_name(parsed.folder.resolve().name + ".zip")
     out.write(f"{build(parsed.folder, target, api=parsed.api)}\n")
@@ -78,7 +78,7 @@ def _build(parsed: argparse.Namespace, out: TextIO) -> int:
 
 
 def _bundle(parsed: argparse.Namespace, out: TextIO) -> int:
-    from container_update.csar_bundle import bundle  # noqa: PLC0415
+    from container_update.package.bundle import bundle  # noqa: PLC0415
 
     out.write(f"{bundle(parsed.target)}\n")
     return DONE

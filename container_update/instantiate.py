@@ -9,12 +9,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from container_update import csar, edits, manifests
+from container_update import edits
 from container_update.informer import Informer
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ClusterError, PlanError
 from container_update.model.objects import INSTANCE_LABEL, Json, Manifest, ObjectKey
 from container_update.model.options import Options
+from container_update.package import csar, manifests
 from container_update.plan import collections
 from container_update.waiting import NotReadyError, Waiter
 from container_update.workloads import readiness

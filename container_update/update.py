@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from container_update import aliases, csar, journal, manifests, matching
+from container_update import aliases, journal, matching
 from container_update.informer import Informer
 from container_update.model.cancellation import Stop
 from container_update.model.cluster import Cluster
@@ -22,6 +22,7 @@ from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, StepResult
 from container_update.model.plan import Plan
 from container_update.model.requests import UpdateRequest
+from container_update.package import csar, manifests
 from container_update.plan import collections, in_force, make_plan
 from container_update.recovery import Instance
 from container_update.retry import RetryingCluster

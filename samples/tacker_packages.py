@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from container_update import csar_build
+from container_update.package import build as csar_build
 
 SAMPLES = Path(__file__).resolve().parent
 TYPE_FILES = ("etsi_nfv_sol001_common_types.yaml", "etsi_nfv_sol001_vnfd_types.yaml")

@@ -23,7 +23,7 @@ LONG = (
     "tests/vnfm/test_openstack.py",
     "tests/vnfm/test_openstack_served.py",
     "tests/functional/reference/",
-    "tests/unit/test_hostile.py",
+    "tests/unit/package/test_hostile.py",
     "tests/functional/test_promise.py",
     "tests/project/",
 )

@@ -578,7 +578,7 @@ def _try(use: Callable[[str, str], None], old: str, new: str) -> dict[str, str]:
 
 
 def _read(_: str, source: str) -> None:
-    from container_update import csar, manifests  # noqa: PLC0415
+    from container_update.package import csar, manifests  # noqa: PLC0415
 
     with csar.open_package(source) as package:
         package.verify()
@@ -610,8 +610,8 @@ def _update(old: str, new: str) -> None:
 
 
 def _request(old: str, new: str) -> Any:
-    from container_update import csar  # noqa: PLC0415
     from container_update.model.requests import UpdateRequest  # noqa: PLC0415
+    from container_update.package import csar  # noqa: PLC0415
 
     with csar.open_package(new) as package:
         listed = tuple(package.manifest_files())

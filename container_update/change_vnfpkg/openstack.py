@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from container_update import csar
 from container_update.change_vnfpkg import openstack_records
 from container_update.change_vnfpkg.coordination import Coordination as ScriptRuns
 from container_update.change_vnfpkg.records import Records
@@ -29,6 +28,7 @@ from container_update.model.errors import (
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.outcome import Outcome, Progress, StepResult
 from container_update.model.plan import Action, Plan, Reason, Step
+from container_update.package import csar
 from container_update.stacks import live, plan
 from container_update.stacks.change import (
     Packages,

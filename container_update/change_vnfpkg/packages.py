@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from container_update import csar, manifests, matching
+from container_update import matching
 from container_update.change_vnfpkg.request import ChangeRequest
 from container_update.change_vnfpkg.strategy import Order
 from container_update.model.errors import PackageError
 from container_update.model.objects import Manifest, ObjectKey
+from container_update.package import csar, manifests
 
 Objects = Mapping[ObjectKey, Manifest]
 

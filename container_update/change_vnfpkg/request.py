@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from container_update import archive, remote
 from container_update.model.errors import PackageError
+from container_update.package import archive, fetch
 
 Values = Mapping[str, Any]
 
@@ -189,7 +189,7 @@ def _paths(params: Values, name: str, where: str) -> Iterator[str]:
         place = f"{where}{name}[{number}]"
         if not isinstance(path, str):
             _wrong(place, "a path in the new package", path)
-        yield path if remote.is_url(path) else _inside(path, place)
+        yield path if fetch.is_url(path) else _inside(path, place)
 
 
 def _inside(path: str, place: str) -> str:

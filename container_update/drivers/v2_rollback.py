@@ -15,8 +15,6 @@ from urllib.parse import urlsplit
 
 import yaml
 
-from container_update import csar, manifests
-from container_update.csar_build import write_metadata
 from container_update.drivers import v2_memory, v2_progress
 from container_update.drivers.v2_records import (
     cluster_of,
@@ -24,11 +22,13 @@ from container_update.drivers.v2_records import (
     set_images,
     with_records,
 )
-from container_update.kubeyaml import Limits
 from container_update.model.cluster import Cluster
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.requests import UpdateRequest
+from container_update.package import csar, manifests
+from container_update.package.build import write_metadata
+from container_update.package.yaml11 import Limits
 from container_update.update import placed
 
 

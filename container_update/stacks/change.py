@@ -16,16 +16,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
-from container_update import csar
 from container_update.heat import StackService, reference
 from container_update.model.cancellation import Stop
 from container_update.model.errors import ContainerUpdateError, PackageError, PlanError
 from container_update.model.options import Options
 from container_update.model.outcome import StepState
-from container_update.stacks import advice, basehot, hot, live
+from container_update.package import csar, hot, hot_files
+from container_update.package.hot import Body, Place
+from container_update.stacks import advice, live
 from container_update.stacks.coordination import Coordinator, no_coordination
 from container_update.stacks.execute import Execution
-from container_update.stacks.hot import Body, Place
 from container_update.stacks.journal import Journal, Phase, Record, now
 from container_update.stacks.members import Member
 from container_update.stacks.outcome import (
@@ -156,7 +156,7 @@ def read_packages(request: StackRequest, settings: csar.Settings) -> Packages:
             {vdu_id: name for vdu_id, name in old_vdus.items() if vdu_id in targets},
             {vdu_id: name for vdu_id, name in new_vdus.items() if vdu_id in targets},
             {**old_vdus, **new_vdus},
-            basehot.base_hot(new, flavour.id, settings.yaml),
+            hot_files.base_hot(new, flavour.id, settings.yaml),
             Software(flavour.images, flavour.compute_flavours),
             new.vnfd_id,
         )

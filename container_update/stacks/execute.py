@@ -25,9 +25,9 @@ from container_update.model.errors import (
 from container_update.model.objects import Json
 from container_update.model.options import Options
 from container_update.model.outcome import StepState
+from container_update.package.hot import Body
 from container_update.stacks import advice
 from container_update.stacks.coordination import Coordination, Coordinator, no_coordination
-from container_update.stacks.hot import Body
 from container_update.stacks.journal import Journal, Phase, Record
 from container_update.stacks.members import Member
 from container_update.stacks.outcome import (

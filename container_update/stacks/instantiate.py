@@ -12,16 +12,16 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from container_update import csar
 from container_update.heat import StackService, reference
 from container_update.model.cancellation import Stop
 from container_update.model.errors import ClusterError, PlanError
 from container_update.model.objects import Json
 from container_update.model.options import Options
-from container_update.stacks import basehot, hot, wanted
+from container_update.package import csar, hot, hot_files
+from container_update.package.hot import Body
+from container_update.stacks import wanted
 from container_update.stacks.change import flavour_of
 from container_update.stacks.execute import told_by_heat
-from container_update.stacks.hot import Body
 from container_update.stacks.wanted import Software
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
@@ -37,7 +37,7 @@ def described_by(
     """
     with csar.open_package(package, settings=settings) as opened:
         flavour = flavour_of(opened, flavour_id)
-        body = basehot.base_hot(opened, flavour.id, settings.yaml)
+        body = hot_files.base_hot(opened, flavour.id, settings.yaml)
         places = {
             vdu_id: hot.place_of(body, vdu_id, name, opened.source)
             for vdu_id, name in flavour.vdus.items()

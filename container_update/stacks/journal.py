@@ -26,7 +26,7 @@ from container_update.heat import StackService, reference
 from container_update.journal import name_of
 from container_update.model.errors import ClusterError, LockLostError, UpdateInProgressError
 from container_update.model.objects import Json
-from container_update.stacks.hot import Body, Place
+from container_update.package.hot import Body, Place
 from container_update.stacks.members import Member
 from container_update.stacks.plan import Action, StackPlan, Step
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from container_update.heat import StackService, reference
 from container_update.model.errors import PlanError
 from container_update.model.objects import Json
-from container_update.stacks import hot
-from container_update.stacks.hot import Body, Place
+from container_update.package import hot
+from container_update.package.hot import Body, Place
 from container_update.stacks.members import Member, members, stack_of
 from container_update.stacks.plan import Live
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json
-from container_update.stacks import hot
-from container_update.stacks.hot import Body, Place
+from container_update.package import hot
+from container_update.package.hot import Body, Place
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from container_update import csar_build
 from container_update.cluster import connect
 from container_update.demo import embedded_cluster, find_samples
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Json
+from container_update.package import build
 from container_update.vnfm import packages, vims
 from container_update.vnfm.core import Core
 
@@ -125,7 +125,7 @@ class Stage:
         if scene.is_guide:
             _name_driver(folder / "Definitions", scene.api)
         api = scene.api if scene.is_guide else None
-        return csar_build.build(folder, folder.with_suffix(".zip"), api=api)
+        return build.build(folder, folder.with_suffix(".zip"), api=api)
 
     # --- requests -------------------------------------------------------------------------------
 
@@ -208,7 +208,7 @@ def _onboard(core: Core, zipped: Path) -> str:
 
 def _name_driver(definitions: Path, api: str) -> None:
     """Have a guide's package name our Mgmt Driver, which it comes without."""
-    script = csar_build.DRIVERS[api][1]
+    script = build.DRIVERS[api][1]
     artifact = {
         "description": "Moves the VNF to another package",
         "type": "tosca.artifacts.Implementation.Python",

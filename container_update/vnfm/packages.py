@@ -19,10 +19,9 @@ from sqlalchemy import CursorResult, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from container_update import archive, csar
 from container_update.model.errors import ContainerUpdateError, PackageError
 from container_update.model.objects import Json
-from container_update.stacks import basehot
+from container_update.package import archive, csar, hot_files
 from container_update.vnfm.core import Core
 from container_update.vnfm.database import now
 from container_update.vnfm.problems import Problem, ProblemError
@@ -83,7 +82,7 @@ def hidden_parameters(
     folder, settings = str(unpacked(core, package.id)), csar.Settings.of(core.options)
     try:
         with csar.open_package(folder, settings=settings) as opened:
-            return basehot.base_hot(opened, flavour_id, settings.yaml).hidden
+            return hot_files.base_hot(opened, flavour_id, settings.yaml).hidden
     except PackageError:
         return frozenset()
 

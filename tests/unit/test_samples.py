@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from container_update import csar, csar_build, csar_check, manifests, sol004
+from container_update.package import build, csar, csar_metadata, manifests
+from container_update.package.lint import check
 from container_update.workloads.config_references import uses
 from container_update.workloads.pod_template import pod_spec
 
@@ -58,8 +59,8 @@ def test_there_are_samples_to_check() -> None:
 
 @pytest.mark.parametrize("package", ALL)
 def test_the_check_of_packages_finds_no_error(package: str) -> None:
-    found = csar_check.check(str(GUIDE.parent / package))
-    assert [str(f) for f in found if f.severity is csar_check.Severity.ERROR] == []
+    found = check.check(str(GUIDE.parent / package))
+    assert [str(f) for f in found if f.severity is check.Severity.ERROR] == []
 
 
 def objects(package: str) -> dict[tuple[str, str], dict]:
@@ -90,8 +91,8 @@ def test_the_metadata_is_what_a_build_writes(package, tmp_path):
         copy = tmp_path / file.relative_to(GUIDE / package)
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_bytes(file.read_bytes())
-    written = csar_build.write_metadata(tmp_path).read_text()
-    assert (GUIDE / package / sol004.TOSCA_META).read_text() == written
+    written = build.write_metadata(tmp_path).read_text()
+    assert (GUIDE / package / csar_metadata.TOSCA_META).read_text() == written
 
 
 @pytest.mark.parametrize("package", PACKAGES)

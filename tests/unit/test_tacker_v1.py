@@ -14,12 +14,12 @@ from typing import Any
 
 import pytest
 
-from container_update.csar_build import driver_file
 from container_update.drivers import v1_records, vim
 from container_update.model.errors import PackageError, PlanError
 from container_update.model.objects import Manifest, ObjectKey, Source
 from container_update.model.outcome import Outcome, Vnfc
 from container_update.model.plan import Plan
+from container_update.package.build import driver_file
 
 OPERATIONS = [
     f"{operation}_{point}"

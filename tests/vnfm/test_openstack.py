@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from container_update import csar, csar_build
 from container_update.emulator.heat import Trouble
 from container_update.emulator.heat.faults import NO_HOST
 from container_update.model.errors import ClusterError
 from container_update.model.options import Options
+from container_update.package import build, csar
 from container_update.stacks.instantiate import Builder, described_by
 from container_update.vnfm import vims
 from container_update.vnfm.lcm import perform
@@ -426,7 +426,7 @@ def test_a_parameter_that_the_template_hides_is_given_to_heat_and_shown_nowhere(
     top = package / "BaseHOT" / "simple" / "top.yaml"
     hidden = "parameters:\n  greeting: {type: string, hidden: true}\n"
     top.write_text(top.read_text().replace("parameters:\n", hidden, 1))
-    csar_build.write_metadata(package)
+    build.write_metadata(package)
     path = client.create(client.onboard(sample.zipped("before")))
     request = sample.instantiation(cloud.vims())
     request["additionalParams"]["greeting"] = "open-sesame-11"

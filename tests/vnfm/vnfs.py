@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from container_update.csar_build import driver_file
+from container_update.package.build import driver_file
 
 VNFD = """
 tosca_definitions_version: tosca_simple_yaml_1_2

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
-from container_update import csar
-from container_update.vnfd import InterfaceScript
+from container_update.package import csar
+from container_update.package.vnfd import InterfaceScript
 from container_update.vnfm.lcm.v1_drivers import V1Drivers
 from container_update.vnfm.lcm.v2_scripts import V2Scripts
 from container_update.vnfm.lcm.work import Record, Work

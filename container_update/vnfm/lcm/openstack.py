@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from container_update import csar
 from container_update.certificates import pem
 from container_update.change_vnfpkg import openstack as strategies
 from container_update.change_vnfpkg.change import Changed, coordination_of
@@ -24,6 +23,7 @@ from container_update.journal import name_of
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Json
 from container_update.model.outcome import Outcome
+from container_update.package import csar
 from container_update.stacks import live
 from container_update.stacks.change import StackInstance
 from container_update.stacks.instantiate import Builder, described_by

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from container_update import aliases, csar
+from container_update import aliases
 from container_update.drivers import v1_records, v2_records
 from container_update.informer import Informer
 from container_update.instantiate import described_by
@@ -18,6 +18,7 @@ from container_update.model.cluster import Cluster
 from container_update.model.objects import Json, Manifest
 from container_update.model.outcome import Outcome, Vnfc
 from container_update.model.plan import Plan
+from container_update.package import csar
 from container_update.plan import collections
 from container_update.vnfm.lcm import v1_objects
 from container_update.vnfm.lcm.v1_drivers import Host

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from container_update.model.objects import Json
-from container_update.stacks import hot
+from container_update.package import hot
 from container_update.stacks.members import PORT, VOLUME, Member
 from container_update.vnfm.lcm import records
 

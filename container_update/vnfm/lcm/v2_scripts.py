@@ -23,7 +23,7 @@ from container_update.drivers.v2_progress import PROGRESS_VARIABLE
 from container_update.drivers.v2_records import CONFIG_VARIABLE
 from container_update.model.errors import ContainerUpdateError, PackageError
 from container_update.model.objects import Json
-from container_update.vnfd import InterfaceScript
+from container_update.package.vnfd import InterfaceScript
 from container_update.vnfm.core import Core
 from container_update.vnfm.lcm.steps import Follower
 from container_update.vnfm.lcm.work import Record, Work

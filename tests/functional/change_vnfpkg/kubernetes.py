@@ -12,7 +12,6 @@ from typing import Any
 
 import yaml
 
-from container_update import csar_build
 from container_update.change_vnfpkg.change import Changed, change_vnfpkg, plan_change
 from container_update.change_vnfpkg.kubernetes import KubernetesSite
 from container_update.change_vnfpkg.request import ChangeRequest, UpgradeType
@@ -26,6 +25,7 @@ from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome
 from container_update.model.plan import Plan
+from container_update.package import build
 from container_update.recovery import Instance
 from container_update.retry import RetryingCluster
 from container_update.workloads import ownership
@@ -231,7 +231,7 @@ class KubernetesContractSite(ContractSite):
             path = root / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(textwrap.dedent(text))
-        csar_build.write_metadata(root)
+        build.write_metadata(root)
         return str(root)
 
     def order(self, release: Release, ask: Ask = PLAIN) -> tuple[Order, KubernetesSite]:

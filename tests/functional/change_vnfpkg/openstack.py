@@ -14,7 +14,6 @@ from typing import Any
 
 import yaml
 
-from container_update import csar_build
 from container_update.change_vnfpkg.change import (
     Changed,
     change_vnfpkg,
@@ -32,7 +31,8 @@ from container_update.model.errors import ContainerUpdateError, NoWayBackError
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome
 from container_update.model.plan import Plan
-from container_update.stacks import hot, live
+from container_update.package import build, hot
+from container_update.stacks import live
 from container_update.stacks.change import StackInstance
 from container_update.stacks.outcome import StackOutcome
 from tests.functional.change_vnfpkg.dying import Died, Dying
@@ -202,7 +202,7 @@ class OpenStackContractSite(ContractSite):
             path = root / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(textwrap.dedent(text))
-        csar_build.write_metadata(root)
+        build.write_metadata(root)
         return str(root)
 
     def order(self, release: Release, ask: Ask = PLAIN) -> tuple[Order, OpenStackSite]:

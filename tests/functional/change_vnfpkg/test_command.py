@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from container_update import csar_build
 from container_update.change_vnfpkg.request import UpgradeType
 from container_update.cli import main
+from container_update.package import build
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite
 from tests.functional.change_vnfpkg.site import BROKEN, INSTANCE, V1, V2, ContractSite, Release
@@ -109,7 +109,7 @@ def test_what_a_failing_script_left_is_finished_by_resume_when_the_script_is_men
     status, _ = run(site, "change-vnfpkg", site.old, str(package), *arguments, "--leave-failed")
     assert status == 7
     (package / "Scripts/new.py").write_text(SPEAKS["Scripts/new.py"])
-    csar_build.write_metadata(package)
+    build.write_metadata(package)
     assert run(site, "resume")[0] == 0
     assert site.is_at("v2")
 

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from container_update.csar import Settings
 from container_update.emulator.faults import Fault, Faults, drop_after
 from container_update.emulator.heat import EmbeddedOpenStack, Trouble
 from container_update.emulator.heat.api_errors import Refusal, stack_busy
@@ -27,6 +26,7 @@ from container_update.model.errors import (
     PlanError,
     UpdateInProgressError,
 )
+from container_update.package.csar import Settings
 from container_update.stacks.change import (
     BLUE_GREEN,
     ROLLING,

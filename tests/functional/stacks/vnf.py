@@ -12,9 +12,10 @@ from typing import Any
 
 from container_update.heat import Heat, reference
 from container_update.model.options import Options
-from container_update.stacks import hot, live
+from container_update.package import hot
+from container_update.package.hot import Body
+from container_update.stacks import live
 from container_update.stacks.change import ROLLING, StackInstance, StackRequest, change
-from container_update.stacks.hot import Body
 from container_update.stacks.outcome import StackOutcome
 from tests import packages
 from tests.functional.stacks import templates

@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from container_update import csar_build
 from container_update.change_vnfpkg.coordination import NEW, Coordination, CoordinationError
 from container_update.change_vnfpkg.request import ChangeRequest
 from container_update.change_vnfpkg.strategy import Order, Target
 from container_update.model.cancellation import Stop
 from container_update.model.errors import PackageError
 from container_update.model.options import Options
+from container_update.package import build
 
 CHILD = """
 import subprocess, sys, time
@@ -62,7 +62,7 @@ def coordination(folder: Path, script: str, **options: Any) -> Coordination:
     (folder / "Scripts").mkdir()
     (folder / "Scripts/new.py").write_text(script)
     (folder / "data.txt").write_text("something beside it")
-    csar_build.write_metadata(folder)
+    build.write_metadata(folder)
     params = {
         "upgrade_type": "Blue-Green",
         "lcm-operation-coordinate-new-vnf": "Scripts/new.py",

@@ -10,8 +10,8 @@ import yaml
 
 from container_update.emulator.heat import resource_types
 from container_update.model.errors import PackageError
-from container_update.stacks import basehot, hot
-from container_update.stacks.hot import Body, Place
+from container_update.package import hot, hot_files
+from container_update.package.hot import Body, Place
 from container_update.stacks.wanted import Fate, Software, mixed, nested, server_changes, wanted
 from tests.functional.stacks import templates
 
@@ -40,7 +40,7 @@ class Files:
 
 
 def body(shape: str) -> Body:
-    return basehot.base_hot(Files(templates.hot(shape)), "simple")
+    return hot_files.base_hot(Files(templates.hot(shape)), "simple")
 
 
 LIVE = {"image": "old", "flavor": "small", "network": "net0"}
@@ -248,7 +248,7 @@ WRONG = [
 @pytest.mark.parametrize(("files", "words"), WRONG)
 def test_a_package_without_one_top_template_is_refused(files: dict[str, str], words: str) -> None:
     with pytest.raises(PackageError, match=words):
-        basehot.base_hot(Files(files), "simple")
+        hot_files.base_hot(Files(files), "simple")
 
 
 @pytest.mark.parametrize("folder", ["BaseHOT/simple/", "Definitions/BaseHOT/simple/"])
@@ -260,6 +260,6 @@ def test_templates_are_found_in_either_folder_beside_the_top_one_or_below_it(
         f"{folder}top.yaml": NESTED["BaseHOT/simple/top.yaml"],
         f"{folder}{inner}nested_server.yaml": NESTED["BaseHOT/simple/nested/nested_server.yaml"],
     }
-    made = basehot.base_hot(Files(files), "simple")
+    made = hot_files.base_hot(Files(files), "simple")
     assert set(made.files) == {"nested_server.yaml"}
     assert set(made.template["resources"]) == {"VDU1"}

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Protocol
 
-from container_update.kubeyaml import describe
 from container_update.model.objects import Json, ObjectKey
+from container_update.package.yaml11 import describe
 
 
 @dataclass(frozen=True)

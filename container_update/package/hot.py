@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from container_update.kubeyaml import Limits, documents
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json
+from container_update.package.yaml11 import Limits, documents
 
 SERVER, GROUP = "OS::Nova::Server", "OS::Heat::AutoScalingGroup"
 _NESTED_ENDINGS = (".yaml", ".yml", ".template")

@@ -12,8 +12,8 @@ import shutil
 import zipfile
 from pathlib import Path
 
-from container_update import archive, sol004
 from container_update.model.errors import PackageError
+from container_update.package import archive, csar_metadata
 
 _HEADER = """\
 TOSCA-Meta-File-Version: 1.0
@@ -62,13 +62,13 @@ def build(folder: str | Path, target: str | Path, *, api: str | None = None) -> 
 
 def driver_file(api: str) -> Path:
     """The installed file that packages for an API of the host carry a copy of."""
-    return Path(__file__).parent / "drivers" / DRIVERS[api][0]
+    return Path(__file__).parents[1] / "drivers" / DRIVERS[api][0]
 
 
 def _zip(folder: Path, target: Path) -> None:
     """Write the zip beside its place first, so that no half of it is ever there."""
     files = archive.FolderArchive(str(folder), archive.Limits())
-    names = [name for name in files.names() if _belongs(name) or name == sol004.TOSCA_META]
+    names = [name for name in files.names() if _belongs(name) or name == csar_metadata.TOSCA_META]
     partial = target.with_name(target.name + ".partial")
     with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as package:
         for name in names:
@@ -97,8 +97,8 @@ def write_metadata(folder: str | Path) -> Path:
         raise PackageError(f"{folder}: expected one VNFD, found {', '.join(entries)}")
     header = _HEADER + "".join(f"Entry-Definitions: {entry}\n" for entry in entries)
     blocks = [header, *(_block(files, name) for name in names)]
-    files.has(sol004.TOSCA_META)  # refuses a link that would have it written elsewhere
-    path = files.root / sol004.TOSCA_META
+    files.has(csar_metadata.TOSCA_META)  # refuses a link that would have it written elsewhere
+    path = files.root / csar_metadata.TOSCA_META
     path.parent.mkdir(exist_ok=True)
     path.write_text("\n".join(blocks), encoding="utf-8", newline="\n")
     return path

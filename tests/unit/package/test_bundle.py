@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from container_update.csar_bundle import bundle
 from container_update.model.errors import PackageError
+from container_update.package.bundle import bundle
 
 ALONE = ("-I", "-S")
 """Without what is installed."""

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from container_update import archive, csar
-from container_update.csar_rules import files, objects, templates, vnfd
-from container_update.csar_rules.finding import Finding, Severity
-from container_update.csar_rules.subject import Subject
+from container_update.package import archive, csar
+from container_update.package.lint import files, objects, templates, vnfd
+from container_update.package.lint.finding import Finding, Severity
+from container_update.package.lint.subject import Subject
 
 __all__ = ["Finding", "Severity", "check"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from container_update.csar_rules.finding import Finding, Severity
-from container_update.csar_rules.subject import Subject
 from container_update.model.objects import Manifest, ObjectKey
+from container_update.package.lint.finding import Finding, Severity
+from container_update.package.lint.subject import Subject
 from container_update.workloads.config_references import Use, uses
 from container_update.workloads.pod_template import pod_spec, pod_template
 

@@ -13,7 +13,7 @@ import pytest
 from container_update.model import errors
 from tests import hostile
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 SEED = 20_240_607
 OURS = {
     name

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from container_update import csar
-from container_update.csar_build import DRIVERS, build, driver_file
 from container_update.model.errors import PackageError
+from container_update.package import csar
+from container_update.package.build import DRIVERS, build, driver_file
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ import posixpath
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from container_update.kubeyaml import Limits
 from container_update.model.errors import PackageError
-from container_update.stacks import hot
-from container_update.stacks.hot import Body
+from container_update.package import hot
+from container_update.package.hot import Body
+from container_update.package.yaml11 import Limits
 
 _ENDINGS = (".yaml", ".yml")
 

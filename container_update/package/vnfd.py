@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from container_update.kubeyaml import Limits, documents
 from container_update.model.errors import PackageError
+from container_update.package.yaml11 import Limits, documents
 
 _TYPE_SECTIONS = (
     "artifact_types", "capability_types", "data_types", "group_types", "interface_types",

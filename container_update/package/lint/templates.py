@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from container_update.csar_rules.finding import Finding
-from container_update.csar_rules.subject import Subject, located
 from container_update.model.errors import PackageError
-from container_update.stacks import hot
-from container_update.stacks.basehot import base_hot
+from container_update.package import hot
+from container_update.package.hot_files import base_hot
+from container_update.package.lint.finding import Finding
+from container_update.package.lint.subject import Subject, located
 
 
 def templates(subject: Subject) -> Iterator[Finding]:

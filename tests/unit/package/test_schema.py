@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from container_update import manifests
 from container_update.model.errors import PackageError
+from container_update.package import manifests
 
 DEPLOYMENT = """\
 apiVersion: apps/v1

@@ -8,11 +8,11 @@ import textwrap
 import pytest
 import yaml
 
-from container_update import kubeyaml
-from container_update.kubeyaml import Limits
-from container_update.manifests import parse
 from container_update.model.errors import PackageError
 from container_update.model.objects import ObjectKey
+from container_update.package import yaml11
+from container_update.package.manifests import parse
+from container_update.package.yaml11 import Limits
 
 
 def read(text: str, **limits: int):
@@ -123,7 +123,7 @@ def test_every_object_comes_out_with_its_identity_and_line(text, expected):
 
 @pytest.mark.parametrize(("text", "expected"), FILES.values(), ids=FILES)
 def test_the_parser_in_python_serves_where_libyaml_is_missing(text, expected, monkeypatch):
-    monkeypatch.setattr(kubeyaml, "_LOADER", yaml.SafeLoader)
+    monkeypatch.setattr(yaml11, "_LOADER", yaml.SafeLoader)
     assert [(str(m.key), m.source.line) for m in read(text)] == expected
 
 

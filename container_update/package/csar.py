@@ -14,11 +14,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
-from container_update import archive, kubeyaml, remote, sol004, vnfd
 from container_update.model.errors import PackageError
 from container_update.model.options import Options
-from container_update.sol004 import Artifact
-from container_update.vnfd import Flavour, InterfaceScript
+from container_update.package import archive, csar_metadata, fetch, vnfd, yaml11
+from container_update.package.csar_metadata import Artifact
+from container_update.package.vnfd import Flavour, InterfaceScript
 
 __all__ = ["Artifact", "Csar", "Flavour", "InterfaceScript", "Settings", "open_package"]
 
@@ -32,8 +32,8 @@ class Settings:
     """The bounds within which a package is read."""
 
     limits: archive.Limits = field(default_factory=archive.Limits)
-    urls: remote.Rules = field(default_factory=remote.Rules)
-    yaml: kubeyaml.Limits = field(default_factory=kubeyaml.Limits)
+    urls: fetch.Rules = field(default_factory=fetch.Rules)
+    yaml: yaml11.Limits = field(default_factory=yaml11.Limits)
 
     @classmethod
     def of(cls, options: Options) -> Settings:
@@ -44,13 +44,13 @@ class Settings:
                 total_size=options.package_bytes,
                 read_size=options.def_file_bytes,
             ),
-            remote.Rules(
+            fetch.Rules(
                 schemes=frozenset(options.url_schemes),
                 hosts=frozenset(options.url_hosts),
                 seconds=options.url_seconds,
                 size=options.url_bytes,
             ),
-            kubeyaml.Limits(
+            yaml11.Limits(
                 size=options.def_file_bytes, nodes=options.yaml_values, depth=options.yaml_depth
             ),
         )
@@ -103,7 +103,7 @@ class Csar:
 
     def has(self, path: str) -> bool:
         """Whether the package has this path; URLs are taken to exist."""
-        return remote.is_url(path) or self._files.has(path)
+        return fetch.is_url(path) or self._files.has(path)
 
     def read(self, path: str) -> bytes:
         """The bytes of a file of the package, or of a URL; its hash, where one is listed, holds.
@@ -111,8 +111,8 @@ class Csar:
         PackageError where it is missing, too big, leads out of the package or has another hash.
         """
         artifact = self._listed.get(_normal(path))
-        if remote.is_url(path):
-            content = remote.fetch(path, self.settings.urls)
+        if fetch.is_url(path):
+            content = fetch.fetch(path, self.settings.urls)
         else:
             content = self._read_file(path)
         if artifact and artifact.hash:
@@ -127,7 +127,7 @@ class Csar:
         PackageError for the first that is missing or has another hash.
         """
         for artifact in self.artifacts:
-            if remote.is_url(artifact.path) or not artifact.hash:
+            if fetch.is_url(artifact.path) or not artifact.hash:
                 self.read(artifact.path)
                 continue
             digest = artifact.digest()
@@ -194,7 +194,7 @@ class Csar:
         return chosen
 
     def _may_hold_manifests(self, path: str) -> bool:
-        if remote.is_url(path):
+        if fetch.is_url(path):
             return path.partition("?")[0].endswith(_MANIFEST_ENDINGS)
         normal = _normal(path)
         beside_vnfd = posixpath.dirname(normal) == posixpath.dirname(self.entry_definitions)
@@ -219,25 +219,29 @@ class Csar:
                 "after the package was built, build it again"
             )
 
-    def _metadata(self) -> sol004.Metadata:
+    def _metadata(self) -> csar_metadata.Metadata:
         """TOSCA.meta and the manifest it names; else a manifest at the root with its VNFD."""
-        if not self._files.has(sol004.TOSCA_META):
+        if not self._files.has(csar_metadata.TOSCA_META):
             return self._root_manifest()
-        metadata = sol004.parse(self._read_file(sol004.TOSCA_META), sol004.TOSCA_META)
+        metadata = csar_metadata.parse(
+            self._read_file(csar_metadata.TOSCA_META), csar_metadata.TOSCA_META
+        )
         if not metadata.entry_manifest:
             return metadata
         path = metadata.entry_manifest
         if not self._files.has(path):
-            raise PackageError(f"{sol004.TOSCA_META} in {self.source} names {path}: no such file")
-        listed = sol004.parse(self._read_file(path), path).artifacts
-        return replace(metadata, artifacts=sol004.merged(listed + metadata.artifacts))
+            raise PackageError(
+                f"{csar_metadata.TOSCA_META} in {self.source} names {path}: no such file"
+            )
+        listed = csar_metadata.parse(self._read_file(path), path).artifacts
+        return replace(metadata, artifacts=csar_metadata.merged(listed + metadata.artifacts))
 
-    def _root_manifest(self) -> sol004.Metadata:
+    def _root_manifest(self) -> csar_metadata.Metadata:
         """SOL004's package without TOSCA-Metadata: a VNFD and its manifest at the root."""
         at_root = [name for name in self._files.names() if "/" not in name]
         manifests = [name for name in at_root if name.endswith(".mf")]
         if not manifests:
-            return sol004.Metadata()
+            return csar_metadata.Metadata()
         if len(manifests) > 1:
             raise PackageError(
                 f"{self.source}: expected one manifest at the root, found {', '.join(manifests)}"
@@ -247,9 +251,9 @@ class Csar:
         entry = next((name for name in names if name in at_root), None)
         if entry is None:
             raise PackageError(f"{self.source}: expected the VNFD {names[0]} beside {path}")
-        metadata = sol004.parse(self._read_file(path), path)
+        metadata = csar_metadata.parse(self._read_file(path), path)
         return replace(metadata, entry_definitions=entry)
 
 
 def _normal(path: str) -> str:
-    return path if remote.is_url(path) else posixpath.normpath(path)
+    return path if fetch.is_url(path) else posixpath.normpath(path)

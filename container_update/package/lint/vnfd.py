@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from hashlib import sha256
 
-from container_update import csar_build
-from container_update.csar_rules.finding import Finding, Severity
-from container_update.csar_rules.subject import Subject, located
-from container_update.kubeyaml import documents
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json, Manifest
+from container_update.package import build
+from container_update.package.lint.finding import Finding, Severity
+from container_update.package.lint.subject import Subject, located
+from container_update.package.yaml11 import documents
 
 OPERATION = "modify_information_end"
 DRIVER = "mgmt-container-update"
@@ -168,4 +168,4 @@ def _digest(content: bytes) -> str:
 
 
 def _installed(api: str) -> str:
-    return _digest(csar_build.driver_file(api).read_bytes())
+    return _digest(build.driver_file(api).read_bytes())

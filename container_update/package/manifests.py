@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from container_update import shapes
-from container_update.kubeyaml import Document, Limits, describe, documents
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json, Manifest, ObjectKey, Source
+from container_update.package import schema
+from container_update.package.yaml11 import Document, Limits, describe, documents
 
 __all__ = ["Limits", "parse"]
 
@@ -61,7 +61,7 @@ def _objects(item: _Item, line_of: Any) -> Iterator[_Item]:
     if not isinstance(kind, str) or not kind:
         found = "none" if kind in (None, "") else describe(kind)
         raise item.wrong('a Kubernetes object with a "kind"', found)
-    if not shapes.KIND.form.fullmatch(kind):
+    if not schema.KIND.form.fullmatch(kind):
         raise item.wrong('a "kind" of letters and digits', "another text")
     entries = body.get("items", [] if kind == "List" else None)
     if (
@@ -83,7 +83,7 @@ def _identity(item: _Item, default_namespace: str) -> ObjectKey:
     metadata = body.get("metadata")
     kind = body["kind"]
     version = body.get("apiVersion")
-    if not isinstance(version, str) or not shapes.API_VERSION.form.fullmatch(version):
+    if not isinstance(version, str) or not schema.API_VERSION.form.fullmatch(version):
         raise item.wrong(f'an "apiVersion" in the {kind}', describe(version))
     if not isinstance(metadata, dict):
         raise item.wrong(f'"metadata" with a name in the {kind}', describe(metadata))
@@ -103,7 +103,7 @@ def _identity(item: _Item, default_namespace: str) -> ObjectKey:
 
 
 def _check_shape(item: _Item, key: ObjectKey, document: Document) -> None:
-    found = shapes.wrong(key, item.body)
+    found = schema.wrong(key, item.body)
     if found is not None:
         line = document.line_of(found.inside)
         hint = ": quote it" if found.expected == "text" and found.found != "a mapping" else ""

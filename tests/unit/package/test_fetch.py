@@ -11,13 +11,13 @@ import threading
 import pytest
 import trustme
 
-from container_update import csar, remote
 from container_update.model.errors import PackageError
 from container_update.model.options import Options
+from container_update.package import csar, fetch
 from tests.packages import CONFIG_MAP, META, block, write_folder
 
 HERE = "127.0.0.1"
-ALLOWED = remote.Rules(hosts=frozenset({HERE, "localhost", "example.com"}))
+ALLOWED = fetch.Rules(hosts=frozenset({HERE, "localhost", "example.com"}))
 
 
 class Server(http.server.ThreadingHTTPServer):
@@ -59,9 +59,9 @@ def server():
         thread.join()
 
 
-def refusal(url: str, rules: remote.Rules = ALLOWED) -> str:
+def refusal(url: str, rules: fetch.Rules = ALLOWED) -> str:
     with pytest.raises(PackageError) as caught:
-        remote.fetch(url, rules)
+        fetch.fetch(url, rules)
     return str(caught.value)
 
 
@@ -82,13 +82,13 @@ def test_a_def_file_is_fetched_from_a_url_and_its_hash_holds(server, tmp_path):
 
 def test_the_query_is_sent_and_the_fragment_is_not(server):
     server.answers["/a?b=c"] = (200, {}, b"text")
-    assert remote.fetch(server.url("/a?b=c#d"), ALLOWED) == b"text"
+    assert fetch.fetch(server.url("/a?b=c#d"), ALLOWED) == b"text"
 
 
 def test_a_redirect_on_the_same_host_is_followed(server):
     server.answers["/a"] = (302, {"Location": "/b"}, b"")
     server.answers["/b"] = (200, {}, b"text")
-    assert remote.fetch(server.url("/a"), ALLOWED) == b"text"
+    assert fetch.fetch(server.url("/a"), ALLOWED) == b"text"
 
 
 def test_a_server_with_tls_has_to_prove_its_name(server, monkeypatch):
@@ -101,7 +101,7 @@ def test_a_server_with_tls_has_to_prove_its_name(server, monkeypatch):
     trusting = ssl.create_default_context()
     authority.configure_trust(trusting)
     monkeypatch.setattr(ssl, "create_default_context", lambda: trusting)
-    assert remote.fetch(server.url("/a", "https", "localhost"), ALLOWED) == b"text"
+    assert fetch.fetch(server.url("/a", "https", "localhost"), ALLOWED) == b"text"
     assert "certificate" in refusal(server.url("/a", "https"))
 
 
@@ -109,9 +109,9 @@ def test_a_file_url_is_read_where_it_is_allowed(tmp_path):
     (tmp_path / "a b.yaml").write_text("text")
     url = (tmp_path / "a b.yaml").as_uri()
     files = frozenset({"file"})
-    assert remote.fetch(url, remote.Rules(files)) == b"text"
-    assert "it has more than 3 bytes" in refusal(url, remote.Rules(files, size=3))
-    assert "one of the schemes http, https" in refusal(url, remote.Rules())
+    assert fetch.fetch(url, fetch.Rules(files)) == b"text"
+    assert "it has more than 3 bytes" in refusal(url, fetch.Rules(files, size=3))
+    assert "one of the schemes http, https" in refusal(url, fetch.Rules())
 
 
 # --- redirects ----------------------------------------------------------------------------------
@@ -146,9 +146,9 @@ def test_an_answer_that_is_no_success_is_refused(server):
 
 def test_an_answer_over_the_size_limit_is_refused(server):
     server.answers["/big"] = (200, {}, bytes(1000))
-    exact = remote.Rules(hosts=ALLOWED.hosts, size=1000)
-    assert len(remote.fetch(server.url("/big"), exact)) == 1000
-    message = refusal(server.url("/big"), remote.Rules(hosts=ALLOWED.hosts, size=999))
+    exact = fetch.Rules(hosts=ALLOWED.hosts, size=1000)
+    assert len(fetch.fetch(server.url("/big"), exact)) == 1000
+    message = refusal(server.url("/big"), fetch.Rules(hosts=ALLOWED.hosts, size=999))
     assert "it has more than 999 bytes" in message
 
 
@@ -170,7 +170,7 @@ def test_a_server_that_stops_in_the_middle_is_given_up(sent):
 
         answering = threading.Thread(target=answer)
         answering.start()
-        message = refusal(url, remote.Rules(hosts=ALLOWED.hosts, seconds=0.3))
+        message = refusal(url, fetch.Rules(hosts=ALLOWED.hosts, seconds=0.3))
         done.set()
         answering.join()
     assert message.endswith("/x cannot be fetched: not complete within 0.3 seconds")
@@ -193,7 +193,7 @@ def test_a_server_that_answers_ever_so_slowly_is_given_up():
 
         answering = threading.Thread(target=answer)
         answering.start()
-        message = refusal(url, remote.Rules(hosts=ALLOWED.hosts, seconds=0.3))
+        message = refusal(url, fetch.Rules(hosts=ALLOWED.hosts, seconds=0.3))
         done.set()
         answering.join()
     assert message.endswith("/x cannot be fetched: not complete within 0.3 seconds")
@@ -222,7 +222,7 @@ URLS = {
 
 @pytest.mark.parametrize(("url", "message"), URLS.values(), ids=URLS)
 def test_a_url_that_breaks_a_rule_is_refused(url, message):
-    found = refusal(url, remote.Rules())
+    found = refusal(url, fetch.Rules())
     assert message in found
     assert "hunter2" not in found
 
@@ -236,17 +236,17 @@ FILES = {
 
 @pytest.mark.parametrize(("url", "message"), FILES.values(), ids=FILES)
 def test_a_file_url_is_refused_that_names_a_file(url, message):
-    assert message in refusal(url, remote.Rules(schemes=frozenset({"file"})))
+    assert message in refusal(url, fetch.Rules(schemes=frozenset({"file"})))
 
 
 def test_a_host_that_is_not_on_the_list_is_refused():
-    rules = remote.Rules(hosts=frozenset({"example.com"}))
+    rules = fetch.Rules(hosts=frozenset({"example.com"}))
     assert "expected one of the hosts example.com" in refusal("http://example.org/a", rules)
 
 
 @pytest.mark.parametrize("host", [HERE, "localhost", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]"])
 def test_a_host_that_only_we_can_reach_is_refused_unless_it_is_on_the_list(server, host):
-    message = refusal(server.url("/a", host=host), remote.Rules())
+    message = refusal(server.url("/a", host=host), fetch.Rules())
     assert "which is no public address" in message
     assert server.connections == 0
 
@@ -260,7 +260,7 @@ def test_every_address_of_a_host_is_judged_and_none_is_resolved_again(server, mo
         return [(*kind, (address, port)) for address in next(answers)]
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
-    message = refusal(server.url("/a", host="rebinds.example"), remote.Rules())
+    message = refusal(server.url("/a", host="rebinds.example"), fetch.Rules())
     assert "rebinds.example is at 127.0.0.1, which is no public address" in message
     assert server.connections == 0
 
@@ -292,10 +292,10 @@ ADDRESSES = {
 
 @pytest.mark.parametrize(("address", "public"), ADDRESSES.items())
 def test_an_address_is_public_or_not(address, public):
-    assert remote.is_public(address) is public
+    assert fetch.is_public(address) is public
 
 
 def test_the_operators_options_become_the_rules():
     options = Options(url_schemes=("file",), url_hosts=("h",), url_seconds=2, url_bytes=3)
-    expected = remote.Rules(frozenset({"file"}), frozenset({"h"}), 2, 3)
+    expected = fetch.Rules(frozenset({"file"}), frozenset({"h"}), 2, 3)
     assert csar.Settings.of(options).urls == expected

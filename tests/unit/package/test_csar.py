@@ -9,9 +9,9 @@ import zipfile
 
 import pytest
 
-from container_update import archive, csar, sol004
-from container_update.csar_build import write_metadata
 from container_update.model.errors import PackageError
+from container_update.package import archive, csar, csar_metadata
+from container_update.package.build import write_metadata
 from tests.packages import (
     CONFIG_MAP,
     META,
@@ -162,15 +162,15 @@ METADATA = {
 
 @pytest.mark.parametrize("text", METADATA.values(), ids=METADATA)
 def test_metadata_lists_a_file_with_its_hash(text):
-    (artifact,) = sol004.parse(text.encode(), META).artifacts
+    (artifact,) = csar_metadata.parse(text.encode(), META).artifacts
     assert (artifact.path, artifact.algorithm, artifact.hash) == ("a", "sha256", SHA)
 
 
 def test_metadata_names_the_vnfd_the_manifest_and_content_types():
     text = "Entry-Definitions: d.yaml\nETSI-Entry-Manifest: m.mf\n\nName: a\nContent-Type: t/x\n"
-    metadata = sol004.parse(text.encode(), META)
+    metadata = csar_metadata.parse(text.encode(), META)
     assert (metadata.entry_definitions, metadata.entry_manifest) == ("d.yaml", "m.mf")
-    assert metadata.artifacts == (sol004.Artifact("a", "t/x"),)
+    assert metadata.artifacts == (csar_metadata.Artifact("a", "t/x"),)
 
 
 BAD_METADATA = {

@@ -5,23 +5,23 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator
 
-from container_update import manifests, sol004
-from container_update.csar_rules.finding import Finding
-from container_update.csar_rules.subject import NAMESPACE, Subject, located
 from container_update.model.errors import PackageError
+from container_update.package import csar_metadata, manifests
+from container_update.package.lint.finding import Finding
+from container_update.package.lint.subject import NAMESPACE, Subject, located
 
 
 def metadata(subject: Subject) -> Iterator[Finding]:
     """Tacker's v2 API reads TOSCA.meta and Definitions/, and nothing else will do."""
-    if sol004.TOSCA_META not in subject.names:
+    if csar_metadata.TOSCA_META not in subject.names:
         yield Finding.error(
-            sol004.TOSCA_META,
+            csar_metadata.TOSCA_META,
             "missing: Tacker's v2 API refuses the package (invalid VNFD format)",
             "write it with: container-update csar build",
         )
     if not subject.package.entry_definitions:
         yield Finding.error(
-            sol004.TOSCA_META,
+            csar_metadata.TOSCA_META,
             "names no Entry-Definitions, so that the package has no VNFD",
             "put the VNFD into Definitions/ as NAME.vnfd.yaml and build the package again",
         )

@@ -45,7 +45,7 @@ def bundle(target: str | Path) -> Path:
 
 def _files() -> dict[str, bytes]:
     """Path in the bundle to content."""
-    package = Path(__file__).parent
+    package = Path(__file__).parents[1]
     files = {"__main__.py": MAIN.encode()}
     for path in package.rglob("*.py"):
         name = path.relative_to(package).as_posix()

@@ -6,11 +6,11 @@ import posixpath
 import re
 from functools import cached_property
 
-from container_update import archive, manifests
-from container_update.csar import Csar, Flavour, InterfaceScript
-from container_update.csar_rules.finding import Finding
 from container_update.model.errors import PackageError
 from container_update.model.objects import Manifest
+from container_update.package import archive, manifests
+from container_update.package.csar import Csar, Flavour, InterfaceScript
+from container_update.package.lint.finding import Finding
 
 NAMESPACE = "default"
 """Stands for the namespace that an operator chooses when instantiating."""

@@ -1,0 +1,1 @@
+"""A CSAR as values: archive, metadata, VNFD, manifests, templates; and how to build one."""
