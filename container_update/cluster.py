@@ -23,8 +23,8 @@ from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.options import Options
 from container_update.oidc import OidcToken
+from container_update.planning.permissions import allows
 from container_update.refusals import cause, is_tls, refuse
-from container_update.rights import allows
 from container_update.watch_stream import events
 from container_update.workloads.api_resources import Resources
 

@@ -27,7 +27,7 @@ from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, StepResult, StepState
 from container_update.model.plan import Action, Plan, Stage, Step
 from container_update.objects import Objects
-from container_update.plan import collections, traffic
+from container_update.planning.update import collections, traffic
 from container_update.restart import ChangedByAnotherError, Restarter
 from container_update.undo import Undo, Undone
 from container_update.undo_change import ChangeUndo

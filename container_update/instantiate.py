@@ -9,14 +9,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from container_update import edits
 from container_update.informer import Informer
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ClusterError, PlanError
 from container_update.model.objects import INSTANCE_LABEL, Json, Manifest, ObjectKey
 from container_update.model.options import Options
 from container_update.package import csar, manifests
-from container_update.plan import collections
+from container_update.planning import step_edits
+from container_update.planning.update import collections
 from container_update.waiting import NotReadyError, Waiter
 from container_update.workloads import readiness
 from container_update.workloads.readiness import Baseline, Readiness, State
@@ -90,7 +90,7 @@ def described_by(
 def _create(manifest: Manifest, cluster: Cluster, instance_id: str | None) -> None:
     labels = {INSTANCE_LABEL: instance_id} if instance_id else {}
     try:
-        cluster.create(edits.new_object(manifest.body, manifest.key.namespace, labels))
+        cluster.create(step_edits.new_object(manifest.body, manifest.key.namespace, labels))
     except ClusterError as error:
         live = cluster.get(manifest.key) if error.status == 409 and instance_id else None
         if live is None or instance_of(live) != instance_id:

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from container_update import edits
 from container_update.model.objects import INSTANCE_LABEL, Json
 from container_update.model.plan import Action, Step
+from container_update.planning import step_edits
 from container_update.restart import ChangedByAnotherError, Restarter
 from container_update.workloads import readiness
 from container_update.workloads.readiness import Baseline
@@ -79,10 +79,10 @@ class Objects:
         assert step.content is not None, "what is created has its manifest"
         instance = self.restarter.instance_id
         labels = {INSTANCE_LABEL: instance} if instance else {}
-        body = edits.new_object(step.content, step.key.namespace, labels)
-        return self.restarter.create(body, lambda live: edits.is_ours(step, live))
+        body = step_edits.new_object(step.content, step.key.namespace, labels)
+        return self.restarter.create(body, lambda live: step_edits.is_ours(step, live))
 
     def _replace(self, step: Step) -> None:
         live = self.restarter.cluster.get(step.key)
-        written = self.restarter.write(step, live, edits.desired, edits.is_untouched)
+        written = self.restarter.write(step, live, step_edits.desired, step_edits.is_untouched)
         self.restarter.waiter.informer.observe(written)

@@ -13,7 +13,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from container_update import rights
 from container_update.execute import Execution, pods_by_workload
 from container_update.informer import Informer
 from container_update.journal import Journal, Phase, Record, target_of
@@ -29,7 +28,8 @@ from container_update.model.errors import (
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, StepResult, StepState
 from container_update.model.plan import Plan
-from container_update.plan import collections, traffic
+from container_update.planning import permissions
+from container_update.planning.update import collections, traffic
 
 LOG = logging.getLogger(__name__)
 
@@ -160,7 +160,7 @@ class Instance:
                 yield Run(self.journal, record, self._execution(plan, record, informer, stop))
 
     def _refuse_missing_rights(self, plan: Plan) -> None:
-        missing = self.cluster.refused(rights.needed(plan))
+        missing = self.cluster.refused(permissions.needed(plan))
         if missing:
             raise ClusterError(
                 "the update, or its undo, would be refused (403) because this account may not "

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from container_update import diff, edits, whole
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ClusterError
 from container_update.model.objects import INSTANCE_LABEL, Collection, Json, ObjectKey
 from container_update.model.plan import Action, Step
+from container_update.planning import diff, manifest_edits, step_edits
 from container_update.waiting import NotReadyError, Waiter
 from container_update.workloads import ownership, readiness
 from container_update.workloads.pod_status import is_finished
@@ -47,14 +47,14 @@ class Restarter:
         :raises ChangedByAnotherError: it is neither as planned nor as wanted.
         """
         live = self._as_planned(step)
-        if live is not None and live is not step.before and edits.is_applied(step, live):
+        if live is not None and live is not step.before and step_edits.is_applied(step, live):
             return
         if live is None:
             self._create_config(step)
         elif step.action is Action.REPLACE:
-            self.write(step, live, edits.desired, edits.is_untouched)
-        elif step.action is Action.RECREATE and edits.is_untouched(step, live):
-            self.recreate(step, edits.desired(step, live))
+            self.write(step, live, step_edits.desired, step_edits.is_untouched)
+        elif step.action is Action.RECREATE and step_edits.is_untouched(step, live):
+            self.recreate(step, step_edits.desired(step, live))
         else:
             raise ChangedByAnotherError(f"{step.key} was changed by another since it was read")
 
@@ -67,16 +67,18 @@ class Restarter:
         if step.action is Action.REPLACE:
             raise ChangedByAnotherError(f"{step.key} was deleted by another")
         if step.before is not None:
-            body = edits.new_object(edits.desired(step, step.before), step.key.namespace, {})
+            body = step_edits.new_object(
+                step_edits.desired(step, step.before), step.key.namespace, {}
+            )
         else:
             labels = {INSTANCE_LABEL: self.instance_id} if self.instance_id else {}
-            body = edits.new_object(step.content, step.key.namespace, labels)
-        self.create(body, lambda live: edits.is_applied(step, live))
+            body = step_edits.new_object(step.content, step.key.namespace, labels)
+        self.create(body, lambda live: step_edits.is_applied(step, live))
 
     def recreate(self, step: Step, body: Json) -> None:
         """Delete the object with the UID in *body* and create it with that content."""
         self.cluster.delete(step.key, uid=body["metadata"]["uid"])
-        again = edits.new_object(body, step.key.namespace, {})
+        again = step_edits.new_object(body, step.key.namespace, {})
         self.create(again, lambda live: diff.content(live) == diff.content(body))
 
     def create(self, body: Json, is_ours: Callable[[Json], bool]) -> Json:
@@ -140,14 +142,14 @@ class Restarter:
             self._recreate_pod(step, step.before, deadline)
             return
         live = self._as_planned(step)
-        if live is None or not edits.is_applied(step, live):
+        if live is None or not step_edits.is_applied(step, live):
             owned = self.pods(step.before)
             old_pods |= {pod["metadata"]["uid"] for pod in owned}
-        written = self.write(step, live, edits.desired, edits.is_untouched)
+        written = self.write(step, live, step_edits.desired, step_edits.is_untouched)
         if written["metadata"]["resourceVersion"] == step.before["metadata"]["resourceVersion"]:
             return  # admission made of it what was there: nothing restarts
         self.waiter.informer.observe(written)
-        if step.whole and whole.same_template(step.before, written):
+        if step.whole and manifest_edits.same_template(step.before, written):
             old_pods = frozenset()  # what changed restarts no pod
         if step.action is Action.RESTART_CONTAINERS:
             baseline = Baseline.of([step.before], tuple(step.images))
@@ -172,9 +174,9 @@ class Restarter:
 
     def _new_pod(self, step: Step, before: Json) -> Json:
         if not step.whole or step.content is None:
-            return edits.recreated_pod(before, step.images)
+            return step_edits.recreated_pod(before, step.images)
         labels = {INSTANCE_LABEL: self.instance_id} if self.instance_id else {}
-        return edits.new_object(step.content, step.key.namespace, labels)
+        return step_edits.new_object(step.content, step.key.namespace, labels)
 
     def pods(self, live: Json) -> tuple[Json, ...]:
         """The pods that the workload owns now."""
@@ -297,7 +299,7 @@ class Restarter:
 
 def _is_old(step: Step, pod: Json, old_pods: frozenset[str]) -> bool:
     """Known to be, or made from the old template after the plan was (scaled up, evicted)."""
-    made_since = not step.whole and not edits.is_applied(step, pod)
+    made_since = not step.whole and not step_edits.is_applied(step, pod)
     return pod["metadata"]["uid"] in old_pods or made_since
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from container_update import diff
 from container_update.model.objects import Json
+from container_update.planning import diff
 from container_update.workloads import pod_template
 
 Row = tuple[str, ...]

@@ -14,7 +14,7 @@ from container_update.model.cluster import Cluster
 from container_update.model.errors import PlanError
 from container_update.model.objects import Collection, ObjectKey
 from container_update.model.options import Options
-from container_update.plan import collections
+from container_update.planning.update import collections
 from container_update.waiting import NotReadyError, Waiter
 from container_update.workloads.readiness import DONE, Readiness, State
 

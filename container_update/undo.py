@@ -10,12 +10,12 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from container_update import diff, edits
 from container_update.model import context_threads
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.outcome import StepResult, StepState
 from container_update.model.plan import Action, Step
+from container_update.planning import diff, step_edits
 from container_update.restart import ChangedByAnotherError, Restarter
 from container_update.waiting import AbortedError, NotReadyError
 from container_update.workloads import readiness
@@ -102,23 +102,23 @@ class Undo:
         if step.before is None:
             return self._created_config(step, live)
         if live is None:
-            before = edits.new_object(step.before, step.key.namespace, {})
+            before = step_edits.new_object(step.before, step.key.namespace, {})
             self.restarter.cluster.create(before)
             return Undone.RESTORED
-        if edits.is_restored(step, live):
+        if step_edits.is_restored(step, live):
             return Undone.ALREADY_RIGHT
-        if not edits.is_applied(step, live):
+        if not step_edits.is_applied(step, live):
             return Undone.THEIRS
         if _replaceable(step, live):
-            self.restarter.write(step, live, edits.restored, edits.is_applied)
+            self.restarter.write(step, live, step_edits.restored, step_edits.is_applied)
         else:
-            self.restarter.recreate(step, edits.restored(step, live))
+            self.restarter.recreate(step, step_edits.restored(step, live))
         return Undone.RESTORED
 
     def _created_config(self, step: Step, live: Json | None) -> Undone:
         if live is None:
             return Undone.ALREADY_RIGHT
-        if not edits.is_applied(step, live):
+        if not step_edits.is_applied(step, live):
             return Undone.THEIRS
         self.restarter.cluster.delete(step.key, uid=live["metadata"]["uid"])
         return Undone.RESTORED
@@ -134,10 +134,10 @@ class Undo:
             return Undone.THEIRS
         since = self._pods_since(step, live)
         undone = Undone.ALREADY_RIGHT
-        if not edits.is_restored(step, live):
-            if edits.is_none_of(step, live):
+        if not step_edits.is_restored(step, live):
+            if step_edits.is_none_of(step, live):
                 return Undone.THEIRS
-            live = self.restarter.write(step, live, edits.restored, edits.is_ours)
+            live = self.restarter.write(step, live, step_edits.restored, step_edits.is_ours)
             undone = Undone.RESTORED
         self.restarter.waiter.informer.observe(live)
         if step.action is Action.EVICT:
@@ -164,11 +164,13 @@ class Undo:
 
         def judge_live(live: Json) -> Readiness:
             pods = self.restarter.pods(live)
-            return judge(live, pods, Baseline.of([p for p in pods if edits.is_applied(step, p)]))
+            return judge(
+                live, pods, Baseline.of([p for p in pods if step_edits.is_applied(step, p)])
+            )
 
         self.restarter.until(step.key, judge_live, deadline)
         if step.digest is not None:
-            kept = [pod for pod in since if not edits.is_applied(step, pod)]
+            kept = [pod for pod in since if not step_edits.is_applied(step, pod)]
             self.restarter.evict_one_by_one(step.key, kept, deadline)
 
     def _pod(self, step: Step, before: Json, deadline: float) -> Undone:
@@ -179,17 +181,17 @@ class Undo:
             return self._restarted_pod(step, live, deadline)
         if live is None:
             live = before  # only its UID counts, which is gone
-        again = edits.recreated_pod(before, diff.images(before))
+        again = step_edits.recreated_pod(before, diff.images(before))
         self.restarter.replace_pod(step.key, live["metadata"]["uid"], again, deadline)
         return Undone.RESTORED
 
     def _restarted_pod(self, step: Step, live: Json, deadline: float) -> Undone:
         """The same Pod is still there: its containers get their old images back."""
-        if edits.is_restored(step, live):
+        if step_edits.is_restored(step, live):
             return Undone.ALREADY_RIGHT
         baseline = Baseline.of([live], tuple(step.images))
         started = _container_ids(step.before or {}, step.images)
-        written = self.restarter.write(step, live, edits.restored, edits.is_applied)
+        written = self.restarter.write(step, live, step_edits.restored, step_edits.is_applied)
         self.restarter.waiter.informer.observe(written)
 
         def judge(pod: Json) -> Readiness:

@@ -10,12 +10,12 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from container_update import edits
 from container_update.model import context_threads
 from container_update.model.objects import Json
 from container_update.model.outcome import StepResult, StepState
 from container_update.model.plan import Action, Stage, Step
 from container_update.objects import Objects
+from container_update.planning import step_edits
 from container_update.undo import Undo, Undone
 from container_update.waiting import AbortedError
 from container_update.workloads.pod_status import is_deleting
@@ -98,11 +98,11 @@ class ChangeUndo(Undo):
             live = None
         if live is not None and live["metadata"]["uid"] == uid:
             return Undone.ALREADY_RIGHT
-        if live is not None and not edits.is_restored(_as_whole(step), live):
+        if live is not None and not step_edits.is_restored(_as_whole(step), live):
             return Undone.THEIRS
         undone = Undone.ALREADY_RIGHT
         if live is None:
-            body = edits.new_object(step.before, step.key.namespace, {})
+            body = step_edits.new_object(step.before, step.key.namespace, {})
             live = self.restarter.create(body, lambda _: True)
             undone = Undone.RESTORED
         if step.key.is_workload:
@@ -112,7 +112,7 @@ class ChangeUndo(Undo):
 
     def _created(self, step: Step, deadline: float) -> Undone:
         live = self.restarter.cluster.get(step.key)
-        if live is not None and not edits.is_ours(step, live):
+        if live is not None and not step_edits.is_ours(step, live):
             return Undone.THEIRS
         uid = live["metadata"]["uid"] if live is not None else ""
         if live is not None:
@@ -126,8 +126,8 @@ class ChangeUndo(Undo):
         if live is None:
             return Undone.THEIRS
         undone = Undone.ALREADY_RIGHT
-        if not edits.is_restored(step, live):
-            if not edits.is_ours(step, live):
+        if not step_edits.is_restored(step, live):
+            if not step_edits.is_ours(step, live):
                 return Undone.THEIRS
             self.restarter.waiter.informer.observe(self._restore(step, live))
             undone = Undone.RESTORED
@@ -136,7 +136,7 @@ class ChangeUndo(Undo):
         return undone
 
     def _restore(self, step: Step, live: Json) -> Json:
-        return self.restarter.write(step, live, edits.restored, edits.is_ours)
+        return self.restarter.write(step, live, step_edits.restored, step_edits.is_ours)
 
 
 def _of(steps: Sequence[Step], belongs: Callable[[Step], bool]) -> Round:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from container_update import aliases, journal, matching
+from container_update import journal
 from container_update.informer import Informer
 from container_update.model.cancellation import Stop
 from container_update.model.cluster import Cluster
@@ -23,7 +23,8 @@ from container_update.model.outcome import Outcome, Progress, StepResult
 from container_update.model.plan import Plan
 from container_update.model.requests import UpdateRequest
 from container_update.package import csar, manifests
-from container_update.plan import collections, in_force, make_plan
+from container_update.planning import match, renames
+from container_update.planning.update import collections, in_force, make_plan
 from container_update.recovery import Instance
 from container_update.retry import RetryingCluster
 from container_update.workloads import ownership
@@ -83,7 +84,7 @@ def plan_update(
 class _Packages:
     """What the two packages say, without a look at the cluster."""
 
-    matched: matching.Matching
+    matched: match.Matching
     vdus: Mapping[str, str]
     in_force: tuple[Manifest, ...]
 
@@ -121,13 +122,13 @@ def _planned(
         yield plan, informer
 
 
-def _as_called(matched: matching.Matching, informer: Informer) -> matching.Matching:
+def _as_called(matched: match.Matching, informer: Informer) -> match.Matching:
     """Deployments under the names that a Blue-Green change may have given them."""
-    called = aliases.stand_ins(informer.live)
+    called = renames.stand_ins(informer.live)
     if not called:
         return matched
     pairs = tuple(
-        (aliases.as_called(old, called), new and aliases.as_called(new, called))
+        (renames.as_called(old, called), new and renames.as_called(new, called))
         for old, new in matched.pairs
     )
     return replace(matched, pairs=pairs)
@@ -146,18 +147,18 @@ def _restarted(
     return found
 
 
-def _match(request: UpdateRequest, old: csar.Csar, new: csar.Csar) -> matching.Matching:
+def _match(request: UpdateRequest, old: csar.Csar, new: csar.Csar) -> match.Matching:
     """Read the manifests of both packages and find each old object's new one."""
     def_files = request.def_files or tuple(old.manifest_files())
     before = _read(old, def_files, request)
     listed = _read(new, request.config_paths, request)
     kept_paths = [path for path in def_files if path not in listed and new.has(path)]
     kept = _read(new, kept_paths, request)
-    others: matching.ByPath = {}
-    if matching.unmatched(before, listed, kept):
+    others: match.ByPath = {}
+    if match.unmatched(before, listed, kept):
         paths = [path for path in new.manifest_files() if path not in listed and path not in kept]
         others = _read(new, paths, request)
-    return matching.match(before, listed, kept, others)
+    return match.match(before, listed, kept, others)
 
 
 def _read(

@@ -13,11 +13,8 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar, NoReturn
 
 from container_update import journal
-from container_update.change_vnfpkg import packages as both
-from container_update.change_vnfpkg.packages import Packages
-from container_update.change_vnfpkg.planning import Planning
+from container_update.change_vnfpkg.read_packages import read_packages
 from container_update.change_vnfpkg.records import Records
-from container_update.change_vnfpkg.selectors import selector_of
 from container_update.change_vnfpkg.strategy import Order, Story, Strategy, Target
 from container_update.informer import Informer
 from container_update.model.cancellation import Stop
@@ -25,7 +22,10 @@ from container_update.model.cluster import Cluster
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.outcome import Outcome, Progress, StepResult
 from container_update.model.plan import Action, Plan, Stage, Step
-from container_update.plan import collections, traffic
+from container_update.planning.change import Planning
+from container_update.planning.package_pair import Packages, Placing
+from container_update.planning.release_labels import selector_of
+from container_update.planning.update import collections, traffic
 from container_update.recovery import Instance, Run
 from container_update.retry import RetryingCluster
 from container_update.workloads import ownership, pod_template
@@ -99,8 +99,8 @@ class KubernetesStrategy(Strategy):
         """Both packages, read when they are first needed."""
         if self._packages is None:
             site = self.site
-            placing = both.Placing(site.def_files, site.namespace, site.one_namespace)
-            self._packages = both.read(self.order, placing)
+            placing = Placing(site.def_files, site.namespace, site.one_namespace)
+            self._packages = read_packages(self.order, placing)
         return self._packages
 
     def validate(self) -> Plan:

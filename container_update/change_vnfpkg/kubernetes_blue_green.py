@@ -6,13 +6,13 @@ name changes, VNFCs keep their ids.
 
 from __future__ import annotations
 
-from container_update.change_vnfpkg.blue_green_plan import BlueGreenPlanning
 from container_update.change_vnfpkg.kubernetes import KubernetesStrategy
-from container_update.change_vnfpkg.packages import Objects
-from container_update.change_vnfpkg.planning import Planning
-from container_update.change_vnfpkg.selectors import pod_labels, selector_of
 from container_update.model.objects import Manifest
 from container_update.model.plan import Action
+from container_update.planning.blue_green import BlueGreenPlanning
+from container_update.planning.change import Planning
+from container_update.planning.package_pair import Objects
+from container_update.planning.release_labels import pod_labels, selector_of
 from container_update.workloads.readiness import selects
 
 

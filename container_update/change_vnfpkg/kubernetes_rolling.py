@@ -7,7 +7,7 @@ points stay, VNFCs get new ids.
 from __future__ import annotations
 
 from container_update.change_vnfpkg.kubernetes import KubernetesStrategy
-from container_update.change_vnfpkg.rolling_plan import RollingPlanning
+from container_update.planning.rolling import RollingPlanning
 
 
 class KubernetesRollingUpdate(KubernetesStrategy):

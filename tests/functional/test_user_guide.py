@@ -8,9 +8,9 @@ import pytest
 
 from container_update.cluster import KubernetesCluster
 from container_update.demo import Guide, find_samples
-from container_update.diff import content
 from container_update.instantiate import instantiate
 from container_update.model.outcome import Outcome
+from container_update.planning.diff import content
 from container_update.update import update
 from tests.functional.cnf import Cnf, PodState
 

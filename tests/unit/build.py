@@ -9,10 +9,10 @@ from typing import Any
 
 import yaml
 
-from container_update.matching import Matching, match
 from container_update.model.objects import Json, Manifest, ObjectKey, Source
 from container_update.model.plan import Plan
-from container_update.plan import make_plan
+from container_update.planning.match import Matching, match
+from container_update.planning.update import make_plan
 
 GROUPS = {
     "Deployment": "apps/v1",

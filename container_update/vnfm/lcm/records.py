@@ -10,7 +10,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from container_update import aliases
 from container_update.drivers import v1_records, v2_records
 from container_update.informer import Informer
 from container_update.instantiate import described_by
@@ -19,7 +18,8 @@ from container_update.model.objects import Json, Manifest
 from container_update.model.outcome import Outcome, Vnfc
 from container_update.model.plan import Plan
 from container_update.package import csar
-from container_update.plan import collections
+from container_update.planning import renames
+from container_update.planning.update import collections
 from container_update.vnfm.lcm import v1_objects
 from container_update.vnfm.lcm.v1_drivers import Host
 from container_update.vnfm.lcm.work import DEF_FILES, Record, Work
@@ -90,8 +90,8 @@ def with_live_pods(work: Work, record: Record, cluster: Cluster) -> Record:
     keys = [manifest.key for manifest in described]
     with Informer(cluster) as informer:
         informer.list(collections(keys))
-        called = aliases.stand_ins(informer.live)
-        manifests = [aliases.as_called(manifest, called) for manifest in described]
+        called = renames.stand_ins(informer.live)
+        manifests = [renames.as_called(manifest, called) for manifest in described]
         vdus = vdus_of(work, folder, record.flavour_id)
         vnfcs = ownership.vnfcs(vdus, manifests, informer.live)
     return with_vnfcs(work, record, vnfcs, manifests, record.def_files)

@@ -13,13 +13,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from container_update import aliases, edits, whole
-from container_update.change_vnfpkg import selectors
-from container_update.change_vnfpkg.planning import Planning, what_differs
 from container_update.model.errors import PlanError
 from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.plan import Action, Reason, Step
-from container_update.plan import ConfigUse
+from container_update.planning import manifest_edits, release_labels, renames, step_edits
+from container_update.planning.change import Planning, what_differs
+from container_update.planning.update import ConfigUse
 from container_update.workloads import ownership
 from container_update.workloads.pod_status import is_deleting, is_finished
 from container_update.workloads.readiness import selects
@@ -77,7 +76,9 @@ class BlueGreenPlanning(Planning):
         old = self.packages.old.get(old_key)
         uses = tuple(self.config.config_uses(blue, live))
         same = old is not None and old_key == key and old.body == new.body
-        if (same or whole.stamp_of(live) == whole.digest_of(new.body)) and not uses:
+        if (
+            same or manifest_edits.stamp_of(live) == manifest_edits.digest_of(new.body)
+        ) and not uses:
             return None
         self.config.refuse_unfit(blue, live)
         self.refuse_foreign(blue, old, live)
@@ -87,7 +88,11 @@ class BlueGreenPlanning(Planning):
     def release(self) -> str:
         """Tells the pods of this change from all others."""
         parts = [
-            (str(pair.blue), pair.live["metadata"].get("uid", ""), whole.digest_of(pair.new.body))
+            (
+                str(pair.blue),
+                pair.live["metadata"].get("uid", ""),
+                manifest_edits.digest_of(pair.new.body),
+            )
             for pair in self.pairs.values()
         ]
         return hashlib.sha256(repr(sorted(parts)).encode()).hexdigest()[:_RELEASE_LENGTH]
@@ -96,16 +101,16 @@ class BlueGreenPlanning(Planning):
     def needs_release(self) -> bool:
         """The package's own labels do not tell old from new pods."""
         return any(
-            selectors.overlap(pair.live, pair.new.body)
+            release_labels.overlap(pair.live, pair.new.body)
             or any(self._mixes(service, pair) for service in self._services())
             for pair in self.pairs.values()
         )
 
     def _mixes(self, service: Manifest, pair: Pair) -> bool:
         live = self.live.get(service.key)
-        old, new = selectors.pod_labels(pair.live), selectors.pod_labels(pair.new.body)
-        takes_new = live is not None and selects(selectors.selector_of(live), new)
-        return takes_new or selects(selectors.selector_of(service.body), old)
+        old, new = release_labels.pod_labels(pair.live), release_labels.pod_labels(pair.new.body)
+        takes_new = live is not None and selects(release_labels.selector_of(live), new)
+        return takes_new or selects(release_labels.selector_of(service.body), old)
 
     def _services(self) -> Iterator[Manifest]:
         for key, manifest in self.packages.new.items():
@@ -153,13 +158,13 @@ class BlueGreenPlanning(Planning):
         """The new Deployment as it is created."""
         body = pair.new.body
         if self.needs_release:
-            body = selectors.with_release(body, self.release)
-        body = whole.stamped(body, whole.digest_of(pair.new.body))
+            body = release_labels.with_release(body, self.release)
+        body = manifest_edits.stamped(body, manifest_edits.digest_of(pair.new.body))
         body["spec"]["replicas"] = pair.replicas
         name = self.renamed[pair.new.key.name]
         if name != pair.new.key.name:
             body["metadata"]["name"] = name
-            body["metadata"]["annotations"][aliases.NAME_ANNOTATION] = pair.new.key.name
+            body["metadata"]["annotations"][renames.NAME_ANNOTATION] = pair.new.key.name
         return body
 
     def _green(self, key: ObjectKey, pair: Pair) -> Step:
@@ -175,7 +180,7 @@ class BlueGreenPlanning(Planning):
             *dict.fromkeys(use.reason for use in pair.uses),
         ]
         if self.needs_release:
-            label = f"{selectors.RELEASE_LABEL}={self.release}"
+            label = f"{release_labels.RELEASE_LABEL}={self.release}"
             reasons.append(Reason(f"its pods bear the label {label}, to tell them from the old"))
         there = replace(key, name=self.renamed[key.name])
         body = self.green_body(pair)
@@ -204,16 +209,16 @@ class BlueGreenPlanning(Planning):
         """The Service sends traffic to the pair's old pods, or would to its new ones."""
         if new.key.namespace != pair.blue.namespace:
             return False
-        now = selectors.selector_of(live) if live is not None else {}
-        then = selectors.selector_of(new.body)
-        served = selects(now, selectors.pod_labels(pair.live))
-        return served or selects(then, selectors.pod_labels(pair.new.body))
+        now = release_labels.selector_of(live) if live is not None else {}
+        then = release_labels.selector_of(new.body)
+        served = selects(now, release_labels.pod_labels(pair.live))
+        return served or selects(then, release_labels.pod_labels(pair.new.body))
 
     def _switch(self, new: Manifest, live: Json, pairs: list[Pair]) -> Iterator[Step]:
         old = self.packages.old.get(new.key)
         content = self._switched(new, live, pairs)
-        dropped = whole.dropped(old.body if old else None, new.body)
-        wanted = ", ".join(f"{k}={v}" for k, v in selectors.selector_of(content).items())
+        dropped = manifest_edits.dropped(old.body if old else None, new.body)
+        wanted = ", ".join(f"{k}={v}" for k, v in release_labels.selector_of(content).items())
         reasons = (Reason(f"its selector becomes {wanted}"), *what_differs(old, new))
         step = Step(
             new.key, Action.SWITCH, live, content, reasons=reasons, whole=True, dropped=dropped
@@ -221,7 +226,9 @@ class BlueGreenPlanning(Planning):
         takes_new = [
             pair
             for pair in pairs
-            if selects(selectors.selector_of(live), selectors.pod_labels(self.green_body(pair)))
+            if selects(
+                release_labels.selector_of(live), release_labels.pod_labels(self.green_body(pair))
+            )
         ]
         if takes_new:
             held = self._hold(new.key, live, pairs)
@@ -232,30 +239,30 @@ class BlueGreenPlanning(Planning):
 
     def _switched(self, new: Manifest, live: Json | None, pairs: list[Pair]) -> Json:
         """The Service as it is after the switch: the old pods are none of its own."""
-        selector = selectors.selector_of(new.body)
+        selector = release_labels.selector_of(new.body)
         for pair in pairs:
-            if not selects(selector, selectors.pod_labels(pair.new.body)):
+            if not selects(selector, release_labels.pod_labels(pair.new.body)):
                 raise PlanError(
                     f"{new.key}: expected its selector to select the new pods of {pair.new.key}, "
                     f"found {selector} in {new.source}: all traffic would be lost, correct one of "
                     "them"
                 )
-        body = selectors.with_targets(new.body, self.renamed)
-        if any(selects(selector, selectors.pod_labels(pair.live)) for pair in pairs):
-            body = selectors.with_release(body, self.release)
-            self._refuse_losers(new, live, selectors.selector_of(body), pairs)
-        return whole.stamped(body, whole.digest_of(new.body))
+        body = release_labels.with_targets(new.body, self.renamed)
+        if any(selects(selector, release_labels.pod_labels(pair.live)) for pair in pairs):
+            body = release_labels.with_release(body, self.release)
+            self._refuse_losers(new, live, release_labels.selector_of(body), pairs)
+        return manifest_edits.stamped(body, manifest_edits.digest_of(new.body))
 
     def _refuse_losers(
         self, new: Manifest, live: Json | None, wanted: dict[str, str], pairs: list[Pair]
     ) -> None:
         """Workloads that share the Service and do not change would get no traffic any more."""
-        now = selectors.selector_of(live) if live is not None else {}
+        now = release_labels.selector_of(live) if live is not None else {}
         changing = {pair.blue for pair in pairs}
         for key, body in self.live.items():
             if key in changing or not key.is_workload or key.namespace != new.key.namespace:
                 continue
-            pods = selectors.pod_labels(body) if key.kind != "Pod" else body
+            pods = release_labels.pod_labels(body) if key.kind != "Pod" else body
             if ownership.controller_uid(body) or not selects(now, pods) or selects(wanted, pods):
                 continue
             names = ", ".join(str(pair.new.key) for pair in pairs)
@@ -268,7 +275,7 @@ class BlueGreenPlanning(Planning):
 
     def _hold(self, key: ObjectKey, live: Json, pairs: list[Pair]) -> Step:
         """The step that keeps a Service at the pods it has now, by the hash of their template."""
-        selector = selectors.selector_of(live)
+        selector = release_labels.selector_of(live)
         hashes = {
             str((pod["metadata"].get("labels") or {}).get(ownership.HASH_LABEL, ""))
             for other, pod in self.live.items()
@@ -285,7 +292,7 @@ class BlueGreenPlanning(Planning):
                 "give the pod templates a label with their version and put it into the selector, "
                 "by a rolling update before this change"
             )
-        content = edits.new_object(live, key.namespace, {})
+        content = step_edits.new_object(live, key.namespace, {})
         held = hashes.pop() if hashes else "none"
         content["spec"]["selector"] = {**selector, ownership.HASH_LABEL: held}
         names = ", ".join(str(pair.blue) for pair in pairs)

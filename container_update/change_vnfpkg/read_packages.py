@@ -1,73 +1,20 @@
-"""Both packages of a change as one value: every object of either, and the VDUs they are of."""
+"""Reads both packages of a change and checks the request against them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
-from container_update import matching
 from container_update.change_vnfpkg.request import ChangeRequest
 from container_update.change_vnfpkg.strategy import Order
 from container_update.model.errors import PackageError
-from container_update.model.objects import Manifest, ObjectKey
+from container_update.model.objects import Manifest
 from container_update.package import csar, manifests
-
-Objects = Mapping[ObjectKey, Manifest]
-
-
-@dataclass(frozen=True)
-class Packages:
-    """What the old and the new package say, without a look at the cluster."""
-
-    old: Objects
-    new: Objects
-    old_vdus: Mapping[str, str]
-    """VDU id to the name of its workload."""
-    new_vdus: Mapping[str, str]
-    vnfd_id: str
-    """The new VNFD's."""
-    def_files: tuple[str, ...]
-    """The instance's def-files after the change."""
-    chosen: frozenset[str] | None = None
-    """The ids of the VDUs that change; None: all."""
-
-    @property
-    def keys(self) -> tuple[ObjectKey, ...]:
-        """Every object of either package: new ones in their order, then what is gone."""
-        return (*self.new, *(key for key in self.old if key not in self.new))
-
-    def concerns(self, key: ObjectKey) -> bool:
-        """The object may change: it runs no containers, or is of a VDU that was chosen."""
-        if self.chosen is None or not key.is_workload:
-            return True
-        return any(
-            vdus.get(vdu) == key.name
-            for vdus in (self.old_vdus, self.new_vdus)
-            for vdu in self.chosen
-        )
-
-    def vdu_of(self, key: ObjectKey) -> str:
-        """The id of the VDU that a workload is of; its own name where the VNFD has none for it."""
-        for vdus in (self.new_vdus, self.old_vdus):
-            for vdu, name in vdus.items():
-                if name == key.name:
-                    return vdu
-        return key.name
+from container_update.planning import match
+from container_update.planning.package_pair import Objects, Packages, Placing
 
 
-@dataclass(frozen=True)
-class Placing:
-    """Which def-files make up the VNF, and where their objects go."""
-
-    def_files: tuple[str, ...] = ()
-    """The instance's; empty: every manifest that the old package lists."""
-    namespace: str = "default"
-    """For manifests that name none."""
-    one_namespace: bool = False
-    """Everything that lives in a namespace lives in that one, whatever its manifest says."""
-
-
-def read(order: Order, placing: Placing) -> Packages:
+def read_packages(order: Order, placing: Placing) -> Packages:
     """Read what a change needs of both packages.
 
     :raises PackageError: a package or the request is wrong.
@@ -110,7 +57,7 @@ def _same_files(def_files: Sequence[str], after: csar.Csar) -> tuple[str, ...]:
 
 def _objects(package: csar.Csar, paths: Sequence[str], placing: Placing) -> Objects:
     limits = package.settings.yaml
-    return matching.index(
+    return match.index(
         {
             path: tuple(
                 _placed(manifest, placing)

@@ -11,8 +11,6 @@ import hashlib
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from container_update import diff
-from container_update.matching import Matching
 from container_update.model.errors import PlanError
 from container_update.model.objects import INSTANCE_LABEL, Collection, Json, Manifest, ObjectKey
 from container_update.model.plan import (
@@ -25,6 +23,8 @@ from container_update.model.plan import (
     Reason,
     Step,
 )
+from container_update.planning import diff
+from container_update.planning.match import Matching
 from container_update.workloads import config_references, pod_template
 
 OPT_OUT_ANNOTATION = "container-update/on-config-change"

@@ -8,16 +8,16 @@ from typing import Any
 
 import pytest
 
-from container_update import whole
-from container_update.aliases import NAME_ANNOTATION
-from container_update.change_vnfpkg.blue_green_plan import BlueGreenPlanning
-from container_update.change_vnfpkg.packages import Packages
-from container_update.change_vnfpkg.planning import Planning
-from container_update.change_vnfpkg.rolling_plan import RollingPlanning
-from container_update.change_vnfpkg.selectors import RELEASE_LABEL
 from container_update.model.errors import PlanError
 from container_update.model.objects import INSTANCE_LABEL, Json, Manifest, ObjectKey, Source
 from container_update.model.plan import Action, Plan, Stage
+from container_update.planning import manifest_edits
+from container_update.planning.blue_green import BlueGreenPlanning
+from container_update.planning.change import Planning
+from container_update.planning.package_pair import Packages
+from container_update.planning.release_labels import RELEASE_LABEL
+from container_update.planning.renames import NAME_ANNOTATION
+from container_update.planning.rolling import RollingPlanning
 
 INSTANCE = "i"
 
@@ -342,5 +342,5 @@ def test_the_stages_are_in_order_and_what_goes_goes_last() -> None:
 
 def test_an_object_that_was_made_of_another_manifest_since_is_written_again() -> None:
     """The last update left out what it does not touch; now all of the manifest takes effect."""
-    there = live([whole.stamped(NEW, "of another manifest")])
+    there = live([manifest_edits.stamped(NEW, "of another manifest")])
     assert told(plan(RollingPlanning, [NEW], [NEW], there)) == ["ROLL Deployment web"]

@@ -9,7 +9,7 @@ import pytest
 from container_update.model.cluster import Right
 from container_update.model.objects import ObjectKey
 from container_update.model.plan import Action, Plan, Step
-from container_update.rights import allows, needed
+from container_update.planning.permissions import allows, needed
 
 DEPLOYMENT = ObjectKey("apps", "Deployment", "ns", "d")
 STATEFUL = ObjectKey("apps", "StatefulSet", "ns", "d")

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from container_update import diff
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json
 from container_update.model.plan import ConfigChange, ImageChange
+from container_update.planning import diff
 from tests.unit.build import b64, config_map, live, manifest, secret, workload, yaml_of
 
 CREATE, REPLACE, RECREATE = ConfigChange.CREATE, ConfigChange.REPLACE, ConfigChange.RECREATE

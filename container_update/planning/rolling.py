@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from container_update.change_vnfpkg import selectors
-from container_update.change_vnfpkg.planning import Planning
 from container_update.model.objects import Manifest, ObjectKey
 from container_update.model.plan import Step
+from container_update.planning import release_labels
+from container_update.planning.change import Planning
 from container_update.workloads.readiness import selects
 
 
@@ -23,13 +23,13 @@ class RollingPlanning(Planning):
         live = self.live.get(key)
         if key.kind != "Service" or key.group or live is None:
             return
-        now, then = selectors.selector_of(live), selectors.selector_of(new.body)
+        now, then = release_labels.selector_of(live), release_labels.selector_of(new.body)
         for workload_key, manifest in self.packages.new.items():
             before = self.live.get(self.live_key(workload_key))
             if before is None or workload_key.kind != "Deployment":
                 continue
-            served = selects(now, selectors.pod_labels(before))
-            if served and selects(then, selectors.pod_labels(manifest.body)) and now != then:
+            served = selects(now, release_labels.pod_labels(before))
+            if served and selects(then, release_labels.pod_labels(manifest.body)) and now != then:
                 self.note(
                     key,
                     f"its selector changes along with the labels of {workload_key}: between the "

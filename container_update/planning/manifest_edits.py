@@ -16,9 +16,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from container_update import diff
 from container_update.model.objects import Json
 from container_update.model.plan import Step
+from container_update.planning import diff
 from container_update.workloads import pod_template
 
 DIGEST_ANNOTATION = "container-update/manifest-digest"

@@ -11,9 +11,9 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from container_update import diff, whole
 from container_update.model.objects import Json
 from container_update.model.plan import Step
+from container_update.planning import diff, manifest_edits
 from container_update.workloads import pod_template
 
 _CONTENT = ("data", "binaryData", "type", "immutable")
@@ -38,7 +38,7 @@ def desired(step: Step, live: Json) -> Json:
         assert step.content is not None, "a configuration step always has its manifest"
         return _without(_with_content(live, step.content), step.dropped)
     if step.whole:
-        return whole.desired(step, live)
+        return manifest_edits.desired(step, live)
     changed = pod_template.with_images(live, step.images)
     return changed if step.digest is None else pod_template.with_digest(changed, step.digest)
 
@@ -50,7 +50,7 @@ def restored(step: Step, live: Json) -> Json:
         assert step.content is not None, "a configuration step always has its manifest"
         return _with_content_of_before(step.before, step, live)
     if step.whole:
-        return whole.restored(step, live)
+        return manifest_edits.restored(step, live)
     before = diff.images(step.before)
     images = {name: before[name] for name in step.images if name in before}
     changed = pod_template.with_images(live, images)
@@ -62,28 +62,28 @@ def restored(step: Step, live: Json) -> Json:
 def is_applied(step: Step, live: Json) -> bool:
     """The live object is as the step wants it already."""
     if step.whole and not step.is_config:
-        return whole.is_applied(step, live)
+        return manifest_edits.is_applied(step, live)
     return _same(step, desired(step, live), live)
 
 
 def is_restored(step: Step, live: Json) -> bool:
     """The live object is as it was before the step."""
     if step.whole and not step.is_config:
-        return whole.is_restored(step, live)
+        return manifest_edits.is_restored(step, live)
     return _same(step, restored(step, live), live)
 
 
 def is_ours(step: Step, live: Json) -> bool:
     """What the step wrote is there, to be taken back."""
     if step.whole and not step.is_config:
-        return whole.is_ours(step, live)
+        return manifest_edits.is_ours(step, live)
     return is_applied(step, live)
 
 
 def is_none_of(step: Step, live: Json) -> bool:
     """Nothing that the step writes is in the workload (any more)."""
     if step.whole:
-        return not whole.is_ours(step, live)
+        return not manifest_edits.is_ours(step, live)
     images = diff.images(live)
     return not any(images.get(name) == image for name, image in step.images.items()) and (
         step.digest is None or pod_template.digest_of(live) != step.digest
@@ -94,7 +94,7 @@ def is_untouched(step: Step, live: Json) -> bool:
     """Nobody else changed, since the plan was made, what the step is to change."""
     assert step.before is not None, "there was an object"
     if step.whole and not step.is_config:
-        return whole.is_untouched(step, live)
+        return manifest_edits.is_untouched(step, live)
     if step.before["metadata"]["uid"] != live["metadata"]["uid"]:
         return False
     return _same(step, step.before, live)

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from container_update import report
-from container_update.matching import match
 from container_update.model.errors import PackageError, PlanError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.plan import Action, Plan, Step
-from container_update.plan import collections, make_plan
+from container_update.planning.match import match
+from container_update.planning.update import collections, make_plan
 from container_update.workloads import pod_template
 from tests.unit import build
 from tests.unit.build import (

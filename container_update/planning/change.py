@@ -10,14 +10,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from container_update import aliases, diff, edits, whole
-from container_update.change_vnfpkg import selectors
-from container_update.change_vnfpkg.packages import Packages
-from container_update.matching import Matching
 from container_update.model.errors import PlanError
 from container_update.model.objects import INSTANCE_LABEL, Json, Manifest, ObjectKey
 from container_update.model.plan import Action, Note, Plan, Reason, Step
-from container_update.plan import ConfigUse, Live, Planner, action_of, digest_of
+from container_update.planning import diff, manifest_edits, release_labels, renames, step_edits
+from container_update.planning.match import Matching
+from container_update.planning.package_pair import Packages
+from container_update.planning.update import ConfigUse, Live, Planner, action_of, digest_of
 from container_update.workloads import pod_template
 
 _HOLDS_DATA = frozenset(
@@ -39,7 +38,7 @@ class Planning:
         self.namespace = namespace
         self.instance_id = instance_id
         self.notes: list[Note] = []
-        self.stand_ins = aliases.stand_ins(live)
+        self.stand_ins = renames.stand_ins(live)
         self.renamed: dict[str, str] = {
             named.name: there.name for named, there in self.stand_ins.items()
         }
@@ -87,7 +86,7 @@ class Planning:
             if not key.is_config:
                 continue
             old = self.packages.old.get(key)
-            dropped = whole.dropped(old.body if old else None, new.body)
+            dropped = manifest_edits.dropped(old.body if old else None, new.body)
             steps = self.config.config_step(new)
             live = self.live.get(key)
             if steps and live is not None and self.instance_id:
@@ -99,7 +98,7 @@ class Planning:
                 yield from self._relabelled(step)
 
     def _relabelled(self, step: Step) -> Iterator[Step]:
-        if step.before is not None and not edits.is_applied(step, step.before):
+        if step.before is not None and not step_edits.is_applied(step, step.before):
             yield replace(step, reasons=(Reason("other labels or annotations"),))
 
     # --- workloads ------------------------------------------------------------------------------
@@ -136,7 +135,9 @@ class Planning:
 
     def creation(self, new: Manifest) -> Step:
         """The step that creates an object."""
-        content = whole.stamped(self.content_of(new, None), whole.digest_of(new.body))
+        content = manifest_edits.stamped(
+            self.content_of(new, None), manifest_edits.digest_of(new.body)
+        )
         return Step(new.key, Action.CREATE, None, content, whole=True, reasons=(Reason("is new"),))
 
     def _pod_images(self, key: ObjectKey, live: Json) -> Iterator[Step]:
@@ -183,23 +184,25 @@ class Planning:
     def is_changed(self, step: Step, old: Manifest | None, new: Manifest) -> bool:
         """The manifest says something that the live object was not made of."""
         assert step.before is not None, "only what is there can be changed"
-        if whole.is_applied(replace(step, digest=None), step.before):
+        if manifest_edits.is_applied(replace(step, digest=None), step.before):
             return False
         if old is None or old.body != new.body:
             return True
-        stamp, digest = whole.stamp_of(step.before), whole.digest_of(new.body)
+        stamp, digest = manifest_edits.stamp_of(step.before), manifest_edits.digest_of(new.body)
         if new.key.is_workload:
             return stamp not in ("", digest) and new.key.kind != "Pod"
-        return bool(stamp) or step.content != whole.stamped(new.body, digest)
+        return bool(stamp) or step.content != manifest_edits.stamped(new.body, digest)
 
     def _replacement(
         self, there: ObjectKey, new: Manifest, old: Manifest | None, live: Json
     ) -> Step:
-        content = whole.stamped(self.content_of(new, live), whole.digest_of(new.body))
+        content = manifest_edits.stamped(
+            self.content_of(new, live), manifest_edits.digest_of(new.body)
+        )
         if there != new.key:
             content["metadata"]["name"] = there.name
-            content["metadata"]["annotations"][aliases.NAME_ANNOTATION] = new.key.name
-        dropped = whole.dropped(old.body if old else None, new.body)
+            content["metadata"]["annotations"][renames.NAME_ANNOTATION] = new.key.name
+        dropped = manifest_edits.dropped(old.body if old else None, new.body)
         return Step(there, Action.REPLACE, live, content, whole=True, dropped=dropped)
 
     def _refuse_other_selector(self, key: ObjectKey, step: Step, live: Json) -> None:
@@ -217,12 +220,12 @@ class Planning:
         """A manifest with what this cluster's past makes of it: release labels, other names."""
         body = new.body
         old = self.packages.old.get(new.key)
-        release = selectors.release_of(live) if live is not None else ""
+        release = release_labels.release_of(live) if live is not None else ""
         if release and new.key.kind in ("Deployment", "Service"):
-            body = selectors.with_release(body, release)
+            body = release_labels.with_release(body, release)
         if old is not None and live is not None:
-            body = selectors.with_live_limits(body, old.body, live)
-        return selectors.with_targets(body, self.renamed)
+            body = release_labels.with_live_limits(body, old.body, live)
+        return release_labels.with_targets(body, self.renamed)
 
     # --- everything else ------------------------------------------------------------------------
 
@@ -248,7 +251,7 @@ class Planning:
         """PlanError where a new object's name is taken by what is not this VNF's."""
         labels = live["metadata"].get("labels") or {}
         ours = self.instance_id is not None and labels.get(INSTANCE_LABEL) == self.instance_id
-        if old is None and not ours and not whole.stamp_of(live):
+        if old is None and not ours and not manifest_edits.stamp_of(live):
             raise PlanError(
                 f"{key}: is new in the new package, but the cluster has one already that is not "
                 "this VNF's: name the new one otherwise, or remove the old one"

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from container_update import matching
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json, Manifest, ObjectKey
+from container_update.planning import match as matching
 from tests.unit.build import config_map, manifests, secret, workload
 
 Files = dict[str, list[Json]]

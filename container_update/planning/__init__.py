@@ -1,0 +1,1 @@
+"""Old package, new package and live objects to a plan. Pure: neither network nor files."""

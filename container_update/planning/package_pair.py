@@ -1,0 +1,62 @@
+"""Both packages of a change as one value: every object of either, and the VDUs they are of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from container_update.model.objects import Manifest, ObjectKey
+
+Objects = Mapping[ObjectKey, Manifest]
+
+
+@dataclass(frozen=True)
+class Packages:
+    """What the old and the new package say, without a look at the cluster."""
+
+    old: Objects
+    new: Objects
+    old_vdus: Mapping[str, str]
+    """VDU id to the name of its workload."""
+    new_vdus: Mapping[str, str]
+    vnfd_id: str
+    """The new VNFD's."""
+    def_files: tuple[str, ...]
+    """The instance's def-files after the change."""
+    chosen: frozenset[str] | None = None
+    """The ids of the VDUs that change; None: all."""
+
+    @property
+    def keys(self) -> tuple[ObjectKey, ...]:
+        """Every object of either package: new ones in their order, then what is gone."""
+        return (*self.new, *(key for key in self.old if key not in self.new))
+
+    def concerns(self, key: ObjectKey) -> bool:
+        """The object may change: it runs no containers, or is of a VDU that was chosen."""
+        if self.chosen is None or not key.is_workload:
+            return True
+        return any(
+            vdus.get(vdu) == key.name
+            for vdus in (self.old_vdus, self.new_vdus)
+            for vdu in self.chosen
+        )
+
+    def vdu_of(self, key: ObjectKey) -> str:
+        """The id of the VDU that a workload is of; its own name where the VNFD has none for it."""
+        for vdus in (self.new_vdus, self.old_vdus):
+            for vdu, name in vdus.items():
+                if name == key.name:
+                    return vdu
+        return key.name
+
+
+@dataclass(frozen=True)
+class Placing:
+    """Which def-files make up the VNF, and where their objects go."""
+
+    def_files: tuple[str, ...] = ()
+    """The instance's; empty: every manifest that the old package lists."""
+    namespace: str = "default"
+    """For manifests that name none."""
+    one_namespace: bool = False
+    """Everything that lives in a namespace lives in that one, whatever its manifest says."""
