@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from container_update.change_vnfpkg.kubernetes import KubernetesSite
     from container_update.change_vnfpkg.openstack import OpenStackSite
     from container_update.change_vnfpkg.strategy import Order
-    from container_update.cluster import KubernetesCluster
-    from container_update.recovery import Instance
+    from container_update.cluster.client import KubernetesCluster
+    from container_update.cluster.execution.operation import Instance
 
 DONE, NOTHING_TO_DO, CHANGES_PENDING = 0, 2, 3
 

@@ -14,9 +14,9 @@ from container_update.change_vnfpkg.change import Changed, change_vnfpkg
 from container_update.change_vnfpkg.kubernetes import KubernetesSite
 from container_update.change_vnfpkg.request import ChangeRequest
 from container_update.change_vnfpkg.strategy import Order
-from container_update.cluster import KubernetesCluster, connect
+from container_update.cluster.client import KubernetesCluster, connect
+from container_update.cluster.execution.instantiate import instantiate
 from container_update.demo import embedded_cluster, find_samples, show, title
-from container_update.instantiate import instantiate
 from container_update.model.objects import Collection, Json
 from container_update.model.options import Options
 from container_update.planning.release_labels import selector_of

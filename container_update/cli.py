@@ -32,8 +32,8 @@ from container_update.model.errors import ContainerUpdateError
 from container_update.model.requests import UpdateRequest
 
 if TYPE_CHECKING:
-    from container_update.cluster import KubernetesCluster
-    from container_update.recovery import Instance
+    from container_update.cluster.client import KubernetesCluster
+    from container_update.cluster.execution.operation import Instance
 
 DONE, NOTHING_TO_DO, CHANGES_PENDING, USAGE = 0, 2, 3, 64
 
@@ -177,7 +177,7 @@ def _cluster_arguments(
 
 @contextmanager
 def _connected(parsed: argparse.Namespace) -> Iterator[KubernetesCluster]:
-    from container_update.cluster import connect  # noqa: PLC0415
+    from container_update.cluster.client import connect  # noqa: PLC0415
 
     options = option_arguments.read(parsed)
     with connect(parsed.kubeconfig, parsed.context, options=options) as cluster:
@@ -252,8 +252,8 @@ def _change_vnfpkg(parsed: argparse.Namespace, out: TextIO) -> int:
 
 
 def _instance(parsed: argparse.Namespace, cluster: KubernetesCluster) -> Instance:
-    from container_update.recovery import Instance  # noqa: PLC0415
-    from container_update.retry import RetryingCluster  # noqa: PLC0415
+    from container_update.cluster.execution.operation import Instance  # noqa: PLC0415
+    from container_update.cluster.retry import RetryingCluster  # noqa: PLC0415
 
     options = option_arguments.read(parsed)
     asked = RetryingCluster(cluster, options.retry_seconds)

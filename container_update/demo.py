@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TextIO
 
 from container_update import report, tables
-from container_update.cluster import KubernetesCluster, connect
-from container_update.instantiate import instantiate
+from container_update.cluster.client import KubernetesCluster, connect
+from container_update.cluster.execution.instantiate import instantiate
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Collection, Json
 from container_update.model.outcome import Outcome

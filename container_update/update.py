@@ -12,8 +12,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from container_update import journal
-from container_update.informer import Informer
+from container_update.cluster import journal
+from container_update.cluster.execution.operation import Instance
+from container_update.cluster.informer import Informer
+from container_update.cluster.retry import RetryingCluster
 from container_update.model.cancellation import Stop
 from container_update.model.cluster import Cluster
 from container_update.model.errors import PlanError
@@ -25,8 +27,6 @@ from container_update.model.requests import UpdateRequest
 from container_update.package import csar, manifests
 from container_update.planning import match, renames
 from container_update.planning.update import collections, in_force, make_plan
-from container_update.recovery import Instance
-from container_update.retry import RetryingCluster
 from container_update.workloads import ownership
 
 

@@ -12,11 +12,13 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar, NoReturn
 
-from container_update import journal
 from container_update.change_vnfpkg.read_packages import read_packages
 from container_update.change_vnfpkg.records import Records
 from container_update.change_vnfpkg.strategy import Order, Story, Strategy, Target
-from container_update.informer import Informer
+from container_update.cluster import journal
+from container_update.cluster.execution.operation import Instance, Run
+from container_update.cluster.informer import Informer
+from container_update.cluster.retry import RetryingCluster
 from container_update.model.cancellation import Stop
 from container_update.model.cluster import Cluster
 from container_update.model.objects import Collection, Json, ObjectKey
@@ -26,8 +28,6 @@ from container_update.planning.change import Planning
 from container_update.planning.package_pair import Packages, Placing
 from container_update.planning.release_labels import selector_of
 from container_update.planning.update import collections, traffic
-from container_update.recovery import Instance, Run
-from container_update.retry import RetryingCluster
 from container_update.workloads import ownership, pod_template
 
 _OBJECTS_DONE = "objects"

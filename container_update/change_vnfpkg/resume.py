@@ -8,10 +8,10 @@ from container_update.change_vnfpkg.change import coordination_of, resume_change
 from container_update.change_vnfpkg.kubernetes import KubernetesSite
 from container_update.change_vnfpkg.request import ChangeRequest
 from container_update.change_vnfpkg.strategy import Order
-from container_update.journal import Record
+from container_update.cluster.execution.operation import Instance
+from container_update.cluster.journal import Record
 from container_update.model.cancellation import Stop
 from container_update.model.outcome import Outcome
-from container_update.recovery import Instance
 
 
 def resume(instance: Instance, site: KubernetesSite, stop: Stop | None = None) -> Outcome | None:

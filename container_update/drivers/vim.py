@@ -26,7 +26,7 @@ def connect(
 
     ClusterError where the access information is incomplete or refused.
     """
-    from container_update.cluster import connect_vim  # noqa: PLC0415 (heavy)
+    from container_update.cluster.client import connect_vim  # noqa: PLC0415 (heavy)
 
     given = {key: value for key, value in access.items() if _is_set(value)}
     authority = ca_text if _is_set(ca_text) else None

@@ -22,8 +22,8 @@ from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from typing import Any
 
+from container_update.cluster.journal import name_of
 from container_update.heat import StackService, reference
-from container_update.journal import name_of
 from container_update.model.errors import ClusterError, LockLostError, UpdateInProgressError
 from container_update.model.objects import Json
 from container_update.package.hot import Body, Place

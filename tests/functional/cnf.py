@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from container_update.cluster import KubernetesCluster
-from container_update.instantiate import instantiate
+from container_update.cluster.client import KubernetesCluster
+from container_update.cluster.execution.instantiate import instantiate
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from container_update.cluster import KubernetesCluster, connect
+from container_update.cluster.client import KubernetesCluster, connect
 from container_update.model.cluster import Right
 from container_update.model.objects import ObjectKey
 from container_update.model.options import Options

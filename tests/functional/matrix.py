@@ -26,7 +26,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
-from container_update.cluster import connect
+from container_update.cluster.client import connect
 from container_update.emulator import faults
 from container_update.emulator.faults import Effect, Fault
 from container_update.model.errors import ContainerUpdateError, UndoIncompleteError

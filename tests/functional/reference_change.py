@@ -13,7 +13,7 @@ from container_update.change_vnfpkg.kubernetes import KubernetesSite
 from container_update.change_vnfpkg.request import ChangeRequest, UpgradeType
 from container_update.change_vnfpkg.resume import resume
 from container_update.change_vnfpkg.strategy import Order
-from container_update.cluster import KubernetesCluster
+from container_update.cluster.client import KubernetesCluster
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome
 from tests.functional import reference_update

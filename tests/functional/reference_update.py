@@ -15,7 +15,9 @@ from typing import Any, Generic, TypeVar
 
 import yaml
 
-from container_update.cluster import KubernetesCluster, connect
+from container_update.cluster.client import KubernetesCluster, connect
+from container_update.cluster.execution.operation import Instance
+from container_update.cluster.retry import RetryingCluster
 from container_update.emulator.faults import Fault, Faults
 from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster, Registry
 from container_update.emulator.kubernetes.kubelet.behaviour import Exit
@@ -24,8 +26,6 @@ from container_update.model.objects import INSTANCE_LABEL
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome
 from container_update.model.requests import UpdateRequest
-from container_update.recovery import Instance
-from container_update.retry import RetryingCluster
 from container_update.update import update
 from tests.functional.cnf import IMAGES, INSTANCE
 from tests.functional.manifests import config_map, secret, workload

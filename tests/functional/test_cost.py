@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from container_update.cluster import connect
+from container_update.cluster.client import connect
 from tests.functional.cnf import IMAGES, Cnf
 from tests.functional.manifests import ENV, config_map, workload
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from container_update.cluster import connect_vim
+from container_update.cluster.client import connect_vim
 from container_update.model.errors import (
     ClusterError,
     ContainerUpdateError,

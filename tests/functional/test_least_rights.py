@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
-from container_update.journal import name_of
+from container_update.cluster.execution.operation import Instance
+from container_update.cluster.journal import name_of
 from container_update.model import objects
 from container_update.model.errors import ClusterError, UndoIncompleteError, UpdateInProgressError
 from container_update.model.objects import Collection, Json
 from container_update.model.outcome import StepResult
 from container_update.model.plan import Plan
-from container_update.recovery import Instance
 from container_update.update import update
 from tests.functional import role
 from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE, Cnf

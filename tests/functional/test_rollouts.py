@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from container_update.informer import Informer
+from container_update.cluster.informer import Informer
 from container_update.model.objects import Collection, Json
 from container_update.model.plan import Action
 from container_update.planning.update import OPT_OUT_ANNOTATION

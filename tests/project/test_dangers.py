@@ -47,8 +47,8 @@ DANGERS: dict[str, tuple[str, dict[str, str]]] = {
         r"verify_ssl\s*=\s*|CERT_NONE|_create_unverified|check_hostname\s*=|verify\s*=\s*(False|not)"
         r"|disable_warnings|InsecureRequestWarning",
         {
-            "container_update/cluster.py": "where the option insecure_skip_tls_verify says so",
-            "container_update/oidc.py": "where the option insecure_skip_tls_verify says so",
+            "container_update/cluster/client.py": "where insecure_skip_tls_verify says so",
+            "container_update/cluster/oidc.py": "where insecure_skip_tls_verify says so",
             "container_update/heat.py": "where the option, or the cloud's description, says so",
         },
     ),

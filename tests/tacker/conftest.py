@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from container_update.cluster import connect
+from container_update.cluster.client import connect
 from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.model.objects import Collection
 from tests.tacker import lab as labs

@@ -453,7 +453,7 @@ def test_a_cluster_is_connected_with_what_the_vim_has(
     access, expected = case
     monkeypatch.setitem(
         sys.modules,
-        "container_update.cluster",
+        "container_update.cluster.client",
         module("cluster", connect_vim=lambda endpoint, **given: (endpoint, given)),
     )
     found = vim.connect("https://k8s", access, ca, Options())

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from container_update.cluster import KubernetesCluster
+from container_update.cluster.client import KubernetesCluster
 from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.model.objects import Collection, ObjectKey
 from tests.vnfm import vnfs

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from container_update.cluster import KubernetesCluster, connect
+from container_update.cluster.client import KubernetesCluster, connect
 from container_update.emulator.kubernetes import EmbeddedCluster
 from tests.vnfm import fleet, vnfs
 from tests.vnfm.client import SETTLED, Client

@@ -5,7 +5,7 @@ What a command line's operator is told to do next is said in the API's words.
 
 from __future__ import annotations
 
-from container_update.execute import WHAT_NEXT
+from container_update.cluster.execution.execute import WHAT_NEXT
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Json
 from container_update.stacks import advice

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from container_update.cluster.execution.instantiate import described_by
+from container_update.cluster.informer import Informer
 from container_update.drivers import v1_records, v2_records
-from container_update.informer import Informer
-from container_update.instantiate import described_by
 from container_update.model.cluster import Cluster
 from container_update.model.objects import Json, Manifest
 from container_update.model.outcome import Outcome, Vnfc

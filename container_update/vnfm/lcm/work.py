@@ -13,12 +13,12 @@ from typing import Any
 
 from sqlalchemy import select
 
+from container_update.cluster.execution.operation import Instance as Journalled
+from container_update.cluster.retry import RetryingCluster
 from container_update.model.cancellation import Stop
 from container_update.model.cluster import Cluster
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json
-from container_update.recovery import Instance as Journalled
-from container_update.retry import RetryingCluster
 from container_update.vnfm import packages, vims
 from container_update.vnfm.core import Core
 from container_update.vnfm.lcm.steps import Steps

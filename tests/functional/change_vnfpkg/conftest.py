@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from container_update.change_vnfpkg.request import UpgradeType
-from container_update.cluster import connect
+from container_update.cluster.client import connect
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite
 from tests.functional.change_vnfpkg.site import ContractSite
 from tests.functional.conftest import OPTIONS

@@ -17,17 +17,17 @@ from container_update.change_vnfpkg.kubernetes import KubernetesSite
 from container_update.change_vnfpkg.request import ChangeRequest, UpgradeType
 from container_update.change_vnfpkg.resume import resume
 from container_update.change_vnfpkg.strategy import Order
-from container_update.cluster import KubernetesCluster
-from container_update.instantiate import instantiate
-from container_update.lock import Holder, utc_now
+from container_update.cluster.client import KubernetesCluster
+from container_update.cluster.execution.instantiate import instantiate
+from container_update.cluster.execution.operation import Instance
+from container_update.cluster.lease import Holder, utc_now
+from container_update.cluster.retry import RetryingCluster
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome
 from container_update.model.plan import Plan
 from container_update.package import build
-from container_update.recovery import Instance
-from container_update.retry import RetryingCluster
 from container_update.workloads import ownership
 from container_update.workloads.pod_status import is_deleting, is_finished
 from tests.functional.change_vnfpkg.dying import Died, Dying

@@ -24,8 +24,8 @@ from container_update.change_vnfpkg.change import (
 from container_update.change_vnfpkg.openstack import OpenStackSite
 from container_update.change_vnfpkg.request import ChangeRequest, UpgradeType
 from container_update.change_vnfpkg.strategy import Order
+from container_update.cluster.journal import name_of
 from container_update.heat import Heat, reference
-from container_update.journal import name_of
 from container_update.model.cancellation import Stop
 from container_update.model.errors import ContainerUpdateError, NoWayBackError
 from container_update.model.options import Options

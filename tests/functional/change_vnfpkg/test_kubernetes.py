@@ -376,7 +376,7 @@ def test_a_switch_that_a_script_made_is_taken_as_made_and_taken_back(site: Site)
     script = f"""
 import pickle, sys
 sys.path[:0] = {PATH!r}
-from container_update.cluster import connect
+from container_update.cluster.client import connect
 from container_update.model.objects import ObjectKey
 mine = pickle.load(sys.stdin.buffer)["coordination"]
 with connect(mine["access"]["kubeconfig"]) as cluster:

@@ -21,7 +21,7 @@ from container_update.change_vnfpkg.change import change_vnfpkg
 from container_update.change_vnfpkg.records import Records
 from container_update.change_vnfpkg.request import ChangeRequest, UpgradeType
 from container_update.change_vnfpkg.strategy import Order
-from container_update.instantiate import instantiate
+from container_update.cluster.execution.instantiate import instantiate
 from container_update.model.options import Options
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite, Shape

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from container_update.cli import main
-from container_update.cluster import KubernetesCluster
-from container_update.instantiate import instantiate
+from container_update.cluster.client import KubernetesCluster
+from container_update.cluster.execution.instantiate import instantiate
 from container_update.model.objects import Collection
 from tests.functional.conftest import OPTIONS, REAL
 

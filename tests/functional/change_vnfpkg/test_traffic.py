@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from container_update.change_vnfpkg.request import UpgradeType
-from container_update.cluster import connect
+from container_update.cluster.client import connect
 from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster, Registry
 from container_update.model.errors import UpdateFailedError
 from tests.functional.change_vnfpkg.conftest import CHANGE_OPTIONS

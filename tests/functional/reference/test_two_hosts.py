@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from container_update.cluster.journal import name_of
 from container_update.emulator.faults import Fault, answer, drop_after
 from container_update.emulator.kubernetes import Registry
-from container_update.journal import name_of
 from container_update.model.cancellation import Stop
 from container_update.model.errors import (
     LockLostError,

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from container_update.cluster.journal import name_of
 from container_update.emulator.faults import Fault, Faults, drop_after
 from container_update.emulator.heat import EmbeddedOpenStack, Trouble
 from container_update.emulator.heat.api_errors import Refusal, stack_busy
 from container_update.emulator.heat.server import refuse
 from container_update.heat import Heat
-from container_update.journal import name_of
 from container_update.model.cancellation import Stop
 from container_update.model.errors import (
     ClusterError,

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from container_update.informer import Informer
+from container_update.cluster.execution.workload import Restarter
+from container_update.cluster.informer import Informer
+from container_update.cluster.waiting import NotReadyError, Waiter
 from container_update.model.objects import Collection, ObjectKey
-from container_update.restart import Restarter
-from container_update.waiting import NotReadyError, Waiter
 from container_update.workloads import ownership
 from tests.unit.fakes import FakeCluster
 

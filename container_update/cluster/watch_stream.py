@@ -9,9 +9,9 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from container_update.cluster.api_errors import cause
 from container_update.model.cluster import WatchEvent
 from container_update.model.errors import ClusterError
-from container_update.refusals import cause
 
 
 def events(what: str, response: Any) -> Iterator[WatchEvent]:

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from container_update.execute import Execution
-from container_update.informer import Informer
+from container_update.cluster.execution.execute import Execution
+from container_update.cluster.execution.workload import Restarter
+from container_update.cluster.informer import Informer
 from container_update.model.errors import ClusterError, UndoIncompleteError, UpdateFailedError
 from container_update.model.objects import Collection, ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, StepState
 from container_update.model.plan import Action, Plan, Step
-from container_update.restart import Restarter
 from tests.unit.fakes import FakeCluster, config_map, pod
 
 KEY = ObjectKey("", "ConfigMap", "ns", "cm")

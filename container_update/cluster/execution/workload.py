@@ -8,12 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from container_update.cluster.waiting import NotReadyError, Waiter
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ClusterError
 from container_update.model.objects import INSTANCE_LABEL, Collection, Json, ObjectKey
 from container_update.model.plan import Action, Step
 from container_update.planning import diff, manifest_edits, step_edits
-from container_update.waiting import NotReadyError, Waiter
 from container_update.workloads import ownership, readiness
 from container_update.workloads.pod_status import is_finished
 from container_update.workloads.readiness import DONE, Baseline, Readiness, State

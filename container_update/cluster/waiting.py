@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from container_update.informer import Informer
+from container_update.cluster.informer import Informer
 from container_update.model.objects import Collection
 from container_update.workloads.readiness import Readiness, State
 

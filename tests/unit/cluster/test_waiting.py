@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from container_update.informer import Informer
-from container_update.waiting import AbortedError, NotReadyError, Waiter
+from container_update.cluster.informer import Informer
+from container_update.cluster.waiting import AbortedError, NotReadyError, Waiter
 from container_update.workloads.readiness import DONE, Readiness, State
 from tests.unit.fakes import FakeCluster
 

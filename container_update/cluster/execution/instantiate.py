@@ -9,7 +9,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from container_update.informer import Informer
+from container_update.cluster.informer import Informer
+from container_update.cluster.waiting import NotReadyError, Waiter
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ClusterError, PlanError
 from container_update.model.objects import INSTANCE_LABEL, Json, Manifest, ObjectKey
@@ -17,7 +18,6 @@ from container_update.model.options import Options
 from container_update.package import csar, manifests
 from container_update.planning import step_edits
 from container_update.planning.update import collections
-from container_update.waiting import NotReadyError, Waiter
 from container_update.workloads import readiness
 from container_update.workloads.readiness import Baseline, Readiness, State
 

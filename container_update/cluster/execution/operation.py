@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from container_update.execute import Execution, pods_by_workload
-from container_update.informer import Informer
-from container_update.journal import Journal, Phase, Record, target_of
-from container_update.lock import Holder, Lock, utc_now
+from container_update.cluster.execution.execute import Execution, pods_by_workload
+from container_update.cluster.informer import Informer
+from container_update.cluster.journal import Journal, Phase, Record, target_of
+from container_update.cluster.lease import Holder, Lock, utc_now
 from container_update.model.cancellation import Stop
 from container_update.model.cluster import Cluster
 from container_update.model.errors import (

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta, timezone
 from types import TracebackType
 from typing import Any
 
-from container_update.journal import name_of
+from container_update.cluster.journal import name_of
 from container_update.model import context_threads
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ClusterError, UpdateInProgressError

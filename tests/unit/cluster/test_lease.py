@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from container_update.lock import Holder, Lock
+from container_update.cluster.lease import Holder, Lock
 from container_update.model.errors import ClusterError, UpdateInProgressError
 from container_update.model.objects import ObjectKey
 from tests.unit.fakes import FakeCluster

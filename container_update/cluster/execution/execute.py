@@ -11,7 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
-from container_update.informer import Informer
+from container_update.cluster.execution.manifest import Objects
+from container_update.cluster.execution.undo import Undo, Undone
+from container_update.cluster.execution.undo_change import ChangeUndo
+from container_update.cluster.execution.workload import ChangedByAnotherError, Restarter
+from container_update.cluster.informer import Informer
+from container_update.cluster.waiting import AbortedError, Clock, NotReadyError, Waiter
 from container_update.model import context_threads
 from container_update.model.cancellation import Stop
 from container_update.model.cluster import Cluster
@@ -26,12 +31,7 @@ from container_update.model.objects import Collection, ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, StepResult, StepState
 from container_update.model.plan import Action, Plan, Stage, Step
-from container_update.objects import Objects
 from container_update.planning.update import collections, traffic
-from container_update.restart import ChangedByAnotherError, Restarter
-from container_update.undo import Undo, Undone
-from container_update.undo_change import ChangeUndo
-from container_update.waiting import AbortedError, Clock, NotReadyError, Waiter
 
 LOG = logging.getLogger(__name__)
 

@@ -10,14 +10,14 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from container_update.cluster.execution.manifest import Objects
+from container_update.cluster.execution.undo import Undo, Undone
+from container_update.cluster.waiting import AbortedError
 from container_update.model import context_threads
 from container_update.model.objects import Json
 from container_update.model.outcome import StepResult, StepState
 from container_update.model.plan import Action, Stage, Step
-from container_update.objects import Objects
 from container_update.planning import step_edits
-from container_update.undo import Undo, Undone
-from container_update.waiting import AbortedError
 from container_update.workloads.pod_status import is_deleting
 
 LOG = logging.getLogger(__name__)

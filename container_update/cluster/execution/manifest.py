@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from container_update.cluster.execution.workload import ChangedByAnotherError, Restarter
 from container_update.model.objects import INSTANCE_LABEL, Json
 from container_update.model.plan import Action, Step
 from container_update.planning import step_edits
-from container_update.restart import ChangedByAnotherError, Restarter
 from container_update.workloads import readiness
 from container_update.workloads.readiness import Baseline
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from container_update import journal as journal_module
-from container_update.journal import Journal, Phase, Record, decode, encode, name_of
+from container_update.cluster import journal as journal_module
+from container_update.cluster.journal import Journal, Phase, Record, decode, encode, name_of
 from container_update.model.errors import ContainerUpdateError, UpdateInProgressError
 from container_update.model.objects import Manifest, ObjectKey, Source
 from container_update.model.plan import Action, Reason, Step

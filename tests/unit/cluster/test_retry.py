@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from container_update.cluster.retry import RetryingCluster
 from container_update.model.errors import ClusterError
 from container_update.model.objects import ObjectKey
-from container_update.retry import RetryingCluster
 from tests.unit.fakes import FakeCluster, config_map
 
 KEY = ObjectKey("", "ConfigMap", "ns", "cm")

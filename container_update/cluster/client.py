@@ -17,15 +17,15 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from container_update.certificates import pem, private_file
+from container_update.cluster.api_errors import cause, is_tls, refuse
+from container_update.cluster.ca_files import pem, private_file
+from container_update.cluster.oidc import OidcToken
+from container_update.cluster.watch_stream import events
 from container_update.model.cluster import Listing, Right, WatchEvent
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.options import Options
-from container_update.oidc import OidcToken
 from container_update.planning.permissions import allows
-from container_update.refusals import cause, is_tls, refuse
-from container_update.watch_stream import events
 from container_update.workloads.api_resources import Resources
 
 LOG = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from container_update.informer import Informer
+from container_update.cluster.informer import Informer
 from container_update.model.cluster import WatchEvent
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, Json, ObjectKey

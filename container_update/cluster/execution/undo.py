@@ -10,14 +10,14 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from container_update.cluster.execution.workload import ChangedByAnotherError, Restarter
+from container_update.cluster.waiting import AbortedError, NotReadyError
 from container_update.model import context_threads
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.outcome import StepResult, StepState
 from container_update.model.plan import Action, Step
 from container_update.planning import diff, step_edits
-from container_update.restart import ChangedByAnotherError, Restarter
-from container_update.waiting import AbortedError, NotReadyError
 from container_update.workloads import readiness
 from container_update.workloads.pod_status import is_deleting, is_ready
 from container_update.workloads.readiness import Baseline, Readiness

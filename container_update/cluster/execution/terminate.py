@@ -8,14 +8,14 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 
-from container_update.informer import Informer
-from container_update.instantiate import instance_of
+from container_update.cluster.execution.instantiate import instance_of
+from container_update.cluster.informer import Informer
+from container_update.cluster.waiting import NotReadyError, Waiter
 from container_update.model.cluster import Cluster
 from container_update.model.errors import PlanError
 from container_update.model.objects import Collection, ObjectKey
 from container_update.model.options import Options
 from container_update.planning.update import collections
-from container_update.waiting import NotReadyError, Waiter
 from container_update.workloads.readiness import DONE, Readiness, State
 
 

@@ -1,0 +1,1 @@
+"""The Kubernetes API server: client, retries, watches, lease and journal; execution of plans."""
