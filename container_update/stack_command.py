@@ -11,7 +11,7 @@ from container_update.model.options import Options
 
 if TYPE_CHECKING:
     from container_update.change_vnfpkg.openstack import OpenStackSite
-    from container_update.heat import Heat
+    from container_update.stacks.client import Heat
 
 DONE, NOTHING_TO_DO = 0, 2
 
@@ -47,7 +47,7 @@ def status(parsed: argparse.Namespace, options: Options, out: TextIO) -> int:
 @contextmanager
 def _connected(parsed: argparse.Namespace, options: Options) -> Iterator[Heat]:
     try:
-        from container_update.heat import connect  # noqa: PLC0415, an extra
+        from container_update.stacks.client import connect  # noqa: PLC0415, an extra
     except ImportError as error:
         from container_update.model.errors import ClusterError  # noqa: PLC0415
 

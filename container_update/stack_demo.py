@@ -24,7 +24,7 @@ from container_update.model.objects import Json
 if TYPE_CHECKING:
     from container_update.emulator.heat import EmbeddedOpenStack
     from container_update.emulator.heat.balancer import Balancer
-    from container_update.heat import Heat
+    from container_update.stacks.client import Heat
 
 SCENARIOS: Mapping[str, str] = {
     "openstack-blue-green": "06-openstack-blue-green",
@@ -46,7 +46,7 @@ def demo_stack(name: str, out: TextIO) -> Changed:
     """
     with _embedded() as (cloud, balancer), TemporaryDirectory() as place:
         from container_update.change_vnfpkg.openstack import OpenStackSite  # noqa: PLC0415
-        from container_update.heat import connect  # noqa: PLC0415
+        from container_update.stacks.client import connect  # noqa: PLC0415
 
         folder = Path(place, "sample")
         shutil.copytree(find_samples() / SCENARIOS[name], folder)

@@ -17,7 +17,6 @@ from container_update.change_vnfpkg import openstack_records
 from container_update.change_vnfpkg.coordination import Coordination as ScriptRuns
 from container_update.change_vnfpkg.records import Records
 from container_update.change_vnfpkg.strategy import Order, Story, Strategy, Target
-from container_update.heat import StackService, reference
 from container_update.model.cancellation import Stop
 from container_update.model.errors import (
     PackageError,
@@ -37,9 +36,9 @@ from container_update.stacks.change import (
     make_plan,
     read_packages,
 )
+from container_update.stacks.client import StackService, reference
 from container_update.stacks.coordination import Coordination
 from container_update.stacks.execute import Execution
-from container_update.stacks.members import Member
 from container_update.stacks.outcome import (
     Result,
     StackChangeFailedError,
@@ -47,6 +46,7 @@ from container_update.stacks.outcome import (
     StackUndoIncompleteError,
 )
 from container_update.stacks.plan import StackPlan
+from container_update.stacks.vnfcs import Member
 
 _ACTIONS = {
     plan.Action.CREATE: Action.CREATE,

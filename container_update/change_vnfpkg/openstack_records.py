@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from container_update.change_vnfpkg.records import Records, Storage
 from container_update.model.outcome import Vnfc
 from container_update.package import hot
-from container_update.stacks.members import Member
+from container_update.stacks.vnfcs import Member
 
 _Ids = Mapping[tuple[str, str], Sequence[str]]
 """VDU and resource name to the ids of its VNFCs' resources of that name."""

@@ -16,7 +16,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 
-from container_update.heat import StackService, reference
 from container_update.model.cancellation import Stop
 from container_update.model.errors import ContainerUpdateError, PackageError, PlanError
 from container_update.model.options import Options
@@ -24,10 +23,11 @@ from container_update.model.outcome import StepState
 from container_update.package import csar, hot, hot_files
 from container_update.package.hot import Body, Place
 from container_update.stacks import advice, live
+from container_update.stacks.client import StackService, reference
 from container_update.stacks.coordination import Coordinator, no_coordination
+from container_update.stacks.desired import Software, is_same, wanted
 from container_update.stacks.execute import Execution
 from container_update.stacks.journal import Journal, Phase, Record, now
-from container_update.stacks.members import Member
 from container_update.stacks.outcome import (
     Records,
     Result,
@@ -35,7 +35,7 @@ from container_update.stacks.outcome import (
     StackUndoIncompleteError,
 )
 from container_update.stacks.plan import Action, StackPlan, Step, blue_green, rolling
-from container_update.stacks.wanted import Software, is_same, wanted
+from container_update.stacks.vnfcs import Member
 
 BLUE_GREEN, ROLLING = "Blue-Green", "RollingUpdate"
 

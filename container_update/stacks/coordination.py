@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from container_update.stacks.members import Member
+from container_update.stacks.vnfcs import Member
 
 
 @dataclass(frozen=True)

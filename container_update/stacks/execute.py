@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from container_update.heat import StackService, reference
 from container_update.model.cancellation import Stop
 from container_update.model.errors import (
     ClusterError,
@@ -27,9 +26,9 @@ from container_update.model.options import Options
 from container_update.model.outcome import StepState
 from container_update.package.hot import Body
 from container_update.stacks import advice
+from container_update.stacks.client import StackService, reference
 from container_update.stacks.coordination import Coordination, Coordinator, no_coordination
 from container_update.stacks.journal import Journal, Phase, Record
-from container_update.stacks.members import Member
 from container_update.stacks.outcome import (
     Result,
     StackChangeFailedError,
@@ -37,6 +36,7 @@ from container_update.stacks.outcome import (
     StackUndoIncompleteError,
 )
 from container_update.stacks.plan import UPDATES, Action, Step
+from container_update.stacks.vnfcs import Member
 
 LOG = logging.getLogger(__name__)
 

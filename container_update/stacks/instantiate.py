@@ -12,17 +12,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from container_update.heat import StackService, reference
 from container_update.model.cancellation import Stop
 from container_update.model.errors import ClusterError, PlanError
 from container_update.model.objects import Json
 from container_update.model.options import Options
 from container_update.package import csar, hot, hot_files
 from container_update.package.hot import Body
-from container_update.stacks import wanted
+from container_update.stacks import desired
 from container_update.stacks.change import flavour_of
+from container_update.stacks.client import StackService, reference
+from container_update.stacks.desired import Software
 from container_update.stacks.execute import told_by_heat
-from container_update.stacks.wanted import Software
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 
@@ -43,7 +43,7 @@ def described_by(
             for vdu_id, name in flavour.vdus.items()
         }
         software = Software(flavour.images, flavour.compute_flavours)
-        return wanted.first(body, given, places, software)
+        return desired.first(body, given, places, software)
 
 
 @dataclass(frozen=True)

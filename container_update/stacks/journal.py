@@ -23,12 +23,12 @@ from datetime import datetime, timezone
 from typing import Any
 
 from container_update.cluster.journal import name_of
-from container_update.heat import StackService, reference
 from container_update.model.errors import ClusterError, LockLostError, UpdateInProgressError
 from container_update.model.objects import Json
 from container_update.package.hot import Body, Place
-from container_update.stacks.members import Member
+from container_update.stacks.client import StackService, reference
 from container_update.stacks.plan import Action, StackPlan, Step
+from container_update.stacks.vnfcs import Member
 
 LOG = logging.getLogger(__name__)
 

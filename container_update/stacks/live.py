@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from container_update.heat import StackService, reference
 from container_update.model.errors import PlanError
 from container_update.model.objects import Json
 from container_update.package import hot
 from container_update.package.hot import Body, Place
-from container_update.stacks.members import Member, members, stack_of
+from container_update.stacks.client import StackService, reference
 from container_update.stacks.plan import Live
+from container_update.stacks.vnfcs import Member, members, stack_of
 
 DEPTH = 5
 """How deep nested stacks are listed: a group, its members, and what these nest."""

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.outcome import StepState
-from container_update.stacks.members import Member
 from container_update.stacks.plan import StackPlan, Step
+from container_update.stacks.vnfcs import Member
 
 
 @dataclass(frozen=True)

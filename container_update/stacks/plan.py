@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from container_update.model.errors import PackageError
 from container_update.package import hot
 from container_update.package.hot import Body, Place
-from container_update.stacks.members import Member
-from container_update.stacks.wanted import Fate, is_same, mixed, nested, server_changes
+from container_update.stacks.desired import Fate, is_same, mixed, nested, server_changes
+from container_update.stacks.vnfcs import Member
 
 
 class Action(enum.Enum):

@@ -49,7 +49,7 @@ DANGERS: dict[str, tuple[str, dict[str, str]]] = {
         {
             "container_update/cluster/client.py": "where insecure_skip_tls_verify says so",
             "container_update/cluster/oidc.py": "where insecure_skip_tls_verify says so",
-            "container_update/heat.py": "where the option, or the cloud's description, says so",
+            "container_update/stacks/client.py": "where the option or clouds.yaml says so",
         },
     ),
     "makes temporary files that others can read or foresee": (

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from container_update.stacks.members import Member
+from container_update.stacks.vnfcs import Member
 from container_update.vnfm.lcm.stack_records import described
 
 Json = dict[str, Any]

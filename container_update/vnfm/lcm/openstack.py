@@ -19,15 +19,15 @@ from container_update.change_vnfpkg.openstack import OpenStackSite
 from container_update.change_vnfpkg.strategy import Order
 from container_update.cluster.ca_files import pem
 from container_update.cluster.journal import name_of
-from container_update.heat import Heat, connect, reference
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Json
 from container_update.model.outcome import Outcome
 from container_update.package import csar
 from container_update.stacks import live
 from container_update.stacks.change import StackInstance
+from container_update.stacks.client import Heat, connect, reference
 from container_update.stacks.instantiate import Builder, described_by
-from container_update.stacks.members import Member
+from container_update.stacks.vnfcs import Member
 from container_update.vnfm.lcm import records, stack_records
 from container_update.vnfm.lcm.work import Record, Work
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from container_update.model.objects import Json
 from container_update.package import hot
-from container_update.stacks.members import PORT, VOLUME, Member
+from container_update.stacks.vnfcs import PORT, VOLUME, Member
 from container_update.vnfm.lcm import records
 
 STACK = "instance_id"

@@ -60,7 +60,7 @@ def openstack_site(
         Trouble,
         Troubles,
     )
-    from container_update.heat import connect as connect_cloud  # noqa: PLC0415
+    from container_update.stacks.client import connect as connect_cloud  # noqa: PLC0415
     from tests.functional.change_vnfpkg.openstack import (  # noqa: PLC0415
         BAD_IMAGE,
         OpenStackContractSite,

@@ -25,7 +25,6 @@ from container_update.change_vnfpkg.openstack import OpenStackSite
 from container_update.change_vnfpkg.request import ChangeRequest, UpgradeType
 from container_update.change_vnfpkg.strategy import Order
 from container_update.cluster.journal import name_of
-from container_update.heat import Heat, reference
 from container_update.model.cancellation import Stop
 from container_update.model.errors import ContainerUpdateError, NoWayBackError
 from container_update.model.options import Options
@@ -34,6 +33,7 @@ from container_update.model.plan import Plan
 from container_update.package import build, hot
 from container_update.stacks import live
 from container_update.stacks.change import StackInstance
+from container_update.stacks.client import Heat, reference
 from container_update.stacks.outcome import StackOutcome
 from tests.functional.change_vnfpkg.dying import Died, Dying
 from tests.functional.change_vnfpkg.site import INSTANCE, PLAIN, Ask, ContractSite, Release

@@ -305,7 +305,7 @@ def openstack_play(kind: UpgradeType, shapes: tuple[str, str], folder: Path) -> 
     """With the old package's VNF."""
     pytest.importorskip("openstack", reason="the extra openstack is not installed")
     from container_update.emulator.heat import EmbeddedOpenStack  # noqa: PLC0415
-    from container_update.heat import connect  # noqa: PLC0415
+    from container_update.stacks.client import connect  # noqa: PLC0415
     from tests.functional.stacks.vnf import Site, Vnf  # noqa: PLC0415
 
     with EmbeddedOpenStack() as cloud, connect(auth=cloud.auth()) as heat:

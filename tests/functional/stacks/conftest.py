@@ -20,7 +20,7 @@ from tests.functional.stacks.vnf import Site, Vnf
 
 pytest.importorskip("openstack", reason="the extra openstack is not installed")
 
-from container_update.heat import Heat, connect
+from container_update.stacks.client import Heat, connect
 
 REAL = os.environ.get("OS_CLOUD")
 OPTIONS = Options(

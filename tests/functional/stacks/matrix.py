@@ -30,10 +30,10 @@ from container_update.emulator.faults import Effect, Encounter, Fault, Faults
 from container_update.emulator.heat import EmbeddedOpenStack, Troubles
 from container_update.emulator.heat.api_errors import Refusal
 from container_update.emulator.heat.server import refuse
-from container_update.heat import connect
 from container_update.model.errors import ContainerUpdateError, NoWayBackError
 from container_update.model.options import Options
 from container_update.stacks.change import BLUE_GREEN, ROLLING, StackRequest, change
+from container_update.stacks.client import connect
 from container_update.stacks.journal import now
 from container_update.stacks.outcome import StackUndoIncompleteError
 from tests.functional.stacks.told import Balancer

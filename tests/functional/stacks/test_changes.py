@@ -6,8 +6,8 @@ import pytest
 
 from container_update.stacks.change import BLUE_GREEN, ROLLING, plan_change
 from container_update.stacks.coordination import Coordination
+from container_update.stacks.desired import Fate
 from container_update.stacks.plan import Action
-from container_update.stacks.wanted import Fate
 from tests.functional.stacks.vnf import NEW_VNFD, Vnf
 
 SHAPES = ["server", "nested", "group", "group of servers"]

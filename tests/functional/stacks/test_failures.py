@@ -15,7 +15,6 @@ from container_update.emulator.faults import Fault, Faults, drop_after
 from container_update.emulator.heat import EmbeddedOpenStack, Trouble
 from container_update.emulator.heat.api_errors import Refusal, stack_busy
 from container_update.emulator.heat.server import refuse
-from container_update.heat import Heat
 from container_update.model.cancellation import Stop
 from container_update.model.errors import (
     ClusterError,
@@ -34,6 +33,7 @@ from container_update.stacks.change import (
     make_plan,
     read_packages,
 )
+from container_update.stacks.client import Heat
 from container_update.stacks.coordination import Coordination
 from container_update.stacks.journal import Phase, now
 from container_update.stacks.outcome import StackChangeFailedError, StackUndoIncompleteError

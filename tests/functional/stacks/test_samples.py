@@ -14,9 +14,9 @@ import pytest
 
 from container_update.cli import main
 from container_update.emulator.heat import EmbeddedOpenStack, Trouble
-from container_update.heat import Heat, reference
 from container_update.package import hot
 from container_update.stacks import live
+from container_update.stacks.client import Heat, reference
 from tests.functional.stacks.vnf import until
 
 paramiko = pytest.importorskip("paramiko")  # before what imports it

@@ -10,12 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from container_update.heat import Heat, reference
 from container_update.model.options import Options
 from container_update.package import hot
 from container_update.package.hot import Body
 from container_update.stacks import live
 from container_update.stacks.change import ROLLING, StackInstance, StackRequest, change
+from container_update.stacks.client import Heat, reference
 from container_update.stacks.outcome import StackOutcome
 from tests import packages
 from tests.functional.stacks import templates

@@ -12,7 +12,7 @@ from container_update.emulator.heat import resource_types
 from container_update.model.errors import PackageError
 from container_update.package import hot, hot_files
 from container_update.package.hot import Body, Place
-from container_update.stacks.wanted import Fate, Software, mixed, nested, server_changes, wanted
+from container_update.stacks.desired import Fate, Software, mixed, nested, server_changes, wanted
 from tests.functional.stacks import templates
 
 PLACES = {
