@@ -16,13 +16,13 @@ from container_update.model.options import Options
 from container_update.model.outcome import Outcome
 
 if TYPE_CHECKING:
-    from container_update.change_vnfpkg.change import Changed
-    from container_update.change_vnfpkg.coordination import Coordination
-    from container_update.change_vnfpkg.kubernetes import KubernetesSite
-    from container_update.change_vnfpkg.openstack import OpenStackSite
-    from container_update.change_vnfpkg.strategy import Order
     from container_update.cluster.client import KubernetesCluster
     from container_update.cluster.execution.operation import Instance
+    from container_update.operations.change_package import Changed
+    from container_update.operations.coordination import Coordination
+    from container_update.operations.strategies.kubernetes import KubernetesSite
+    from container_update.operations.strategies.openstack import OpenStackSite
+    from container_update.operations.strategy import Order
 
 DONE, NOTHING_TO_DO, CHANGES_PENDING = 0, 2, 3
 
@@ -71,7 +71,7 @@ def run(
     out: TextIO,
 ) -> int:
     """Plan or carry out the change that the arguments ask for; the exit status."""
-    from container_update.change_vnfpkg.change import (  # noqa: PLC0415
+    from container_update.operations.change_package import (  # noqa: PLC0415
         change_vnfpkg,
         coordination_of,
         plan_change,
@@ -104,7 +104,7 @@ def _roll_back(
     order: Order, site: KubernetesSite | OpenStackSite, scripts: Coordination, out: TextIO
 ) -> int:
     """Undo what an earlier run left, with the request at hand that its scripts need."""
-    from container_update.change_vnfpkg.openstack import (  # noqa: PLC0415
+    from container_update.operations.strategies.openstack import (  # noqa: PLC0415
         OpenStackSite,
         roll_back,
     )
@@ -123,7 +123,7 @@ def resume(
     parsed: argparse.Namespace, instance: Instance, cluster: KubernetesCluster, stop: Stop
 ) -> Outcome | None:
     """Finish whatever the instance's journal holds; None where there is nothing."""
-    from container_update.change_vnfpkg import resume as resuming  # noqa: PLC0415, slow to load
+    from container_update.operations import resume as resuming  # noqa: PLC0415, slow to load
 
     return resuming.resume(instance, site_of(parsed, cluster), stop)
 
@@ -132,8 +132,8 @@ def resume(
 
 
 def _order(parsed: argparse.Namespace, options: Options) -> Order:
-    from container_update.change_vnfpkg.request import ChangeRequest  # noqa: PLC0415
-    from container_update.change_vnfpkg.strategy import Order  # noqa: PLC0415
+    from container_update.operations.change_request import ChangeRequest  # noqa: PLC0415
+    from container_update.operations.strategy import Order  # noqa: PLC0415
     from container_update.package import csar  # noqa: PLC0415
 
     body = _body(parsed)
@@ -184,7 +184,7 @@ def _json(path: Path) -> Mapping[str, Any]:
 
 def site_of(parsed: argparse.Namespace, cluster: KubernetesCluster) -> KubernetesSite:
     """The namespace that the arguments name."""
-    from container_update.change_vnfpkg.kubernetes import KubernetesSite  # noqa: PLC0415
+    from container_update.operations.strategies.kubernetes import KubernetesSite  # noqa: PLC0415
 
     access = {"context": parsed.context} if parsed.context else {}
     default = os.environ.get("KUBECONFIG", "").partition(os.pathsep)[0] or "~/.kube/config"

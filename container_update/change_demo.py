@@ -10,15 +10,15 @@ from tempfile import TemporaryDirectory
 from typing import TextIO
 
 from container_update import report, tables
-from container_update.change_vnfpkg.change import Changed, change_vnfpkg
-from container_update.change_vnfpkg.kubernetes import KubernetesSite
-from container_update.change_vnfpkg.request import ChangeRequest
-from container_update.change_vnfpkg.strategy import Order
 from container_update.cluster.client import KubernetesCluster, connect
 from container_update.cluster.execution.instantiate import instantiate
 from container_update.demo import embedded_cluster, find_samples, show, title
 from container_update.model.objects import Collection, Json
 from container_update.model.options import Options
+from container_update.operations.change_package import Changed, change_vnfpkg
+from container_update.operations.change_request import ChangeRequest
+from container_update.operations.strategies.kubernetes import KubernetesSite
+from container_update.operations.strategy import Order
 from container_update.planning.release_labels import selector_of
 from container_update.workloads import readiness
 

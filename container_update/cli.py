@@ -218,7 +218,7 @@ def _request(parsed: argparse.Namespace) -> UpdateRequest:
 
 
 def _plan(parsed: argparse.Namespace, out: TextIO) -> int:
-    from container_update.update import plan_update  # noqa: PLC0415
+    from container_update.operations.update import plan_update  # noqa: PLC0415
 
     with _connected(parsed) as cluster:
         plan = plan_update(_request(parsed), cluster, option_arguments.read(parsed))
@@ -227,7 +227,7 @@ def _plan(parsed: argparse.Namespace, out: TextIO) -> int:
 
 
 def _apply(parsed: argparse.Namespace, out: TextIO) -> int:
-    from container_update.update import update  # noqa: PLC0415
+    from container_update.operations.update import update  # noqa: PLC0415
 
     as_text = parsed.output == formats.TEXT
     with _connected(parsed) as cluster, _stopped_by_signals(parsed.leave_on_signal) as stop:

@@ -17,7 +17,7 @@ from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Collection, Json
 from container_update.model.outcome import Outcome
 from container_update.model.requests import UpdateRequest
-from container_update.update import update
+from container_update.operations.update import update
 
 if TYPE_CHECKING:
     from container_update.emulator.kubernetes import EmbeddedCluster

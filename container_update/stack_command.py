@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 from container_update.model.options import Options
 
 if TYPE_CHECKING:
-    from container_update.change_vnfpkg.openstack import OpenStackSite
+    from container_update.operations.strategies.openstack import OpenStackSite
     from container_update.stacks.client import Heat
 
 DONE, NOTHING_TO_DO = 0, 2
@@ -28,7 +28,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 @contextmanager
 def site(parsed: argparse.Namespace, options: Options) -> Iterator[OpenStackSite]:
     """The stack that the arguments name."""
-    from container_update.change_vnfpkg.openstack import OpenStackSite  # noqa: PLC0415
+    from container_update.operations.strategies.openstack import OpenStackSite  # noqa: PLC0415
 
     with _connected(parsed, options) as heat:
         yield OpenStackSite(heat, parsed.stack, getattr(parsed, "flavour_id", None))

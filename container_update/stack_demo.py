@@ -14,12 +14,12 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, TextIO
 
 from container_update import report
-from container_update.change_vnfpkg.change import Changed, change_vnfpkg
-from container_update.change_vnfpkg.request import ChangeRequest
-from container_update.change_vnfpkg.strategy import Order
 from container_update.demo import find_samples, title
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Json
+from container_update.operations.change_package import Changed, change_vnfpkg
+from container_update.operations.change_request import ChangeRequest
+from container_update.operations.strategy import Order
 
 if TYPE_CHECKING:
     from container_update.emulator.heat import EmbeddedOpenStack
@@ -45,7 +45,7 @@ def demo_stack(name: str, out: TextIO) -> Changed:
     :raises ContainerUpdateError: something did not work, or an extra is missing.
     """
     with _embedded() as (cloud, balancer), TemporaryDirectory() as place:
-        from container_update.change_vnfpkg.openstack import OpenStackSite  # noqa: PLC0415
+        from container_update.operations.strategies.openstack import OpenStackSite  # noqa: PLC0415
         from container_update.stacks.client import connect  # noqa: PLC0415
 
         folder = Path(place, "sample")

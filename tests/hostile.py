@@ -593,13 +593,13 @@ def _read(_: str, source: str) -> None:
 
 
 def _plan(old: str, new: str) -> None:
-    from container_update.update import plan_update  # noqa: PLC0415
+    from container_update.operations.update import plan_update  # noqa: PLC0415
 
     plan_update(_request(old, new), _cluster())
 
 
 def _update(old: str, new: str) -> None:
-    from container_update.update import update  # noqa: PLC0415
+    from container_update.operations.update import update  # noqa: PLC0415
 
     cluster = _cluster()
     try:

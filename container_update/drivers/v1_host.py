@@ -55,7 +55,7 @@ class Tacker:
         from container_update.model.options import (  # noqa: PLC0415 (not for idle operations)
             Options,
         )
-        from container_update.update import update  # noqa: PLC0415 (heavy)
+        from container_update.operations.update import update  # noqa: PLC0415 (heavy)
 
         access = utils.get_vim(self._context, vnf_instance.vim_connection_info)["access_info"]
         options = Options.from_conf(cfg.CONF)

@@ -11,12 +11,12 @@ import os
 import threading
 from pathlib import Path
 
-from container_update import told
 from container_update.drivers import v2_memory
 from container_update.model.errors import ContainerUpdateError, UpdateFailedError
 from container_update.model.objects import Json
 from container_update.model.outcome import Event, Progress
 from container_update.model.plan import Plan
+from container_update.operations import progress as told
 
 PROGRESS_VARIABLE = "CONTAINER_UPDATE_PROGRESS"
 """An environment variable: the file to append to."""

@@ -33,7 +33,7 @@ def update_instance(script: Json, output: Json) -> None:
     *output* gets ``vnf_instance`` once the cluster is right, and in any case what a rollback has to
     know. ContainerUpdateError where the update cannot be made; it was undone then.
     """
-    from container_update.update import update  # noqa: PLC0415 (heavy)
+    from container_update.operations.update import update  # noqa: PLC0415 (heavy)
 
     instance = script["vnf_instance"]
     metadata = script["request"].get("metadata") or {}

@@ -26,10 +26,10 @@ from container_update.model.cluster import Cluster
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.requests import UpdateRequest
+from container_update.operations.update import placed
 from container_update.package import csar, manifests
 from container_update.package.build import write_metadata
 from container_update.package.yaml11 import Limits
-from container_update.update import placed
 
 
 def put_back(script: Json, output: Json) -> None:
@@ -41,7 +41,7 @@ def put_back(script: Json, output: Json) -> None:
     ours = v2_memory.recall(script)
     if ours.get("state") in v2_memory.SETTLED:
         return
-    from container_update.update import update  # noqa: PLC0415 (heavy)
+    from container_update.operations.update import update  # noqa: PLC0415 (heavy)
 
     instance, old = script["vnf_instance"], script["tmp_csar_dir"]
     request = request_of(instance, old, old)

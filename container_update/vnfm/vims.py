@@ -16,11 +16,11 @@ from typing import Any
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
-from container_update.change_vnfpkg.strategy import VIMS
 from container_update.drivers import vim as drivers_vim
 from container_update.model.cluster import Cluster
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json
+from container_update.operations.strategy import VIMS
 from container_update.vnfm.core import Core
 from container_update.vnfm.database import now
 from container_update.vnfm.problems import ProblemError

@@ -15,7 +15,7 @@ from container_update.model.options import Options
 from container_update.model.outcome import Outcome
 from container_update.model.plan import Plan
 from container_update.model.requests import UpdateRequest
-from container_update.update import plan_update, update
+from container_update.operations.update import plan_update, update
 from container_update.workloads.ownership import owned_pods
 from container_update.workloads.pod_status import is_deleting, is_finished
 

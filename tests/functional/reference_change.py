@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from container_update.change_vnfpkg import change
-from container_update.change_vnfpkg.kubernetes import KubernetesSite
-from container_update.change_vnfpkg.request import ChangeRequest, UpgradeType
-from container_update.change_vnfpkg.resume import resume
-from container_update.change_vnfpkg.strategy import Order
 from container_update.cluster.client import KubernetesCluster
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome
+from container_update.operations import change_package
+from container_update.operations.change_request import ChangeRequest, UpgradeType
+from container_update.operations.resume import resume
+from container_update.operations.strategies.kubernetes import KubernetesSite
+from container_update.operations.strategy import Order
 from tests.functional import reference_update
 from tests.functional.cnf import IMAGES, INSTANCE
 from tests.functional.manifests import ENV, config_map, workload
@@ -92,7 +92,7 @@ class ReferenceChange(Reference[tuple[Order, str]]):
     def run(self, cluster: KubernetesCluster, request: tuple[Order, str], options: Options) -> None:
         order, namespace = request
         site = KubernetesSite(cluster, namespace)
-        change.change_vnfpkg(replace(order, options=options), site)
+        change_package.change_vnfpkg(replace(order, options=options), site)
 
     def resume(self, lab: Lab, namespace: str) -> Outcome | None:
         instance = replace(lab.instance(namespace), options=self.options)

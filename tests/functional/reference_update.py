@@ -26,7 +26,7 @@ from container_update.model.objects import INSTANCE_LABEL
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome
 from container_update.model.requests import UpdateRequest
-from container_update.update import update
+from container_update.operations.update import update
 from tests.functional.cnf import IMAGES, INSTANCE
 from tests.functional.manifests import config_map, secret, workload
 from tests.functional.promise import Expected, Look, Running, settled

@@ -19,7 +19,7 @@ from container_update.model.errors import ClusterError, UndoIncompleteError, Upd
 from container_update.model.objects import Collection, Json
 from container_update.model.outcome import StepResult
 from container_update.model.plan import Plan
-from container_update.update import update
+from container_update.operations.update import update
 from tests.functional import role
 from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE, Cnf
 from tests.functional.conftest import until

@@ -21,7 +21,7 @@ from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Collection
 from container_update.model.outcome import StepResult
 from container_update.model.plan import Plan
-from container_update.update import update
+from container_update.operations.update import update
 from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE, Cnf
 from tests.functional.manifests import config_map, workload
 

@@ -10,8 +10,8 @@ from container_update.cluster.client import KubernetesCluster
 from container_update.cluster.execution.instantiate import instantiate
 from container_update.demo import Guide, find_samples
 from container_update.model.outcome import Outcome
+from container_update.operations.update import update
 from container_update.planning.diff import content
-from container_update.update import update
 from tests.functional.cnf import Cnf, PodState
 
 

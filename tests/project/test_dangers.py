@@ -14,14 +14,14 @@ DANGERS: dict[str, tuple[str, dict[str, str]]] = {
         r"pickle\.loads?\(|Unpickler|shelve|marshal\.load",
         {
             "container_update/drivers/v2_process.py": "Tacker's own request, from its own process",
-            "container_update/change_vnfpkg/script_runner.py": "from its parent process",
+            "container_update/operations/script_runner.py": "from its parent process",
             "container_update/vnfm/lcm/v2_scripts.py": "a script's answer, plain values only",
         },
     ),
     "runs a program": (
         r"subprocess\.|os\.(system|exec|spawn|popen|fork)|\bpty\.",
         {
-            "container_update/change_vnfpkg/script_process.py": "coordination scripts, in a "
+            "container_update/operations/script_process.py": "coordination scripts, in a "
             "process of their own, without a shell",
             "container_update/vnfm/lcm/v2_scripts.py": "Mgmt Drivers of packages, as Tacker does",
         },
@@ -35,7 +35,7 @@ DANGERS: dict[str, tuple[str, dict[str, str]]] = {
         r"import_module\(|spec_from_file_location|run_path|run_module",
         {
             "container_update/drivers/v2_process.py": "one of the names of its own table",
-            "container_update/change_vnfpkg/script_runner.py": "the script that its parent "
+            "container_update/operations/script_runner.py": "the script that its parent "
             "was asked to run",
         },
     ),

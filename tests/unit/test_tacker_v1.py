@@ -97,7 +97,9 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 
     monkeypatch.setattr(vim, "connect", connect)
     monkeypatch.setitem(
-        sys.modules, "container_update.update", module("container_update.update", update=update)
+        sys.modules,
+        "container_update.operations.update",
+        module("container_update.operations.update", update=update),
     )
     return seen
 

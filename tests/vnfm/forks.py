@@ -77,7 +77,7 @@ def services() -> Forks:
     """For ``container-update serve``."""
     return Forks("container_update.cli", "container_update.serve_command",
                  "container_update.vnfm.service", "uvicorn.protocols.http.auto",
-                 "container_update.update", "container_update.vnfm.lcm.openstack",
+                 "container_update.operations.update", "container_update.vnfm.lcm.openstack",
                  "toscaparser.topology_template")  # fmt: skip
 
 

@@ -9,9 +9,9 @@ from fastapi import APIRouter, Depends, Request, Response
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
-from container_update.change_vnfpkg.request import ChangeRequest
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json
+from container_update.operations.change_request import ChangeRequest
 from container_update.vnfm import instances, operations, packages, shown, vims
 from container_update.vnfm.api import models
 from container_update.vnfm.api.parts import accepted, known_id, listed, refusals, version_of

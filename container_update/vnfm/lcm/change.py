@@ -1,4 +1,4 @@
-"""CHANGE_VNFPKG: Blue-Green or rolling, by the strategies of ``container_update.change_vnfpkg``.
+"""CHANGE_VNFPKG: Blue-Green or rolling, by the strategies of ``container_update.operations``.
 
 A failure is left as it is: the occurrence is FAILED_TEMP then, and a retry goes on with it, a
 rollback undoes it, both by the journal in the VIM.
@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from container_update.change_vnfpkg.change import change_vnfpkg, coordination_of, plan_change
-from container_update.change_vnfpkg.request import ChangeRequest
-from container_update.change_vnfpkg.strategy import Order
 from container_update.drivers import v2_memory
 from container_update.model.errors import ContainerUpdateError
+from container_update.operations.change_package import change_vnfpkg, coordination_of, plan_change
+from container_update.operations.change_request import ChangeRequest
+from container_update.operations.strategy import Order
 from container_update.vnfm import instances, packages
 from container_update.vnfm.lcm import drivers, vim
 from container_update.vnfm.lcm.work import Record, Work, merged

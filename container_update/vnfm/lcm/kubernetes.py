@@ -6,9 +6,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from container_update.change_vnfpkg.change import Changed
-from container_update.change_vnfpkg.kubernetes import KubernetesSite
-from container_update.change_vnfpkg.strategy import Order
 from container_update.cluster.ca_files import pem
 from container_update.cluster.execution.instantiate import described_by, instantiate
 from container_update.cluster.execution.terminate import terminate
@@ -16,6 +13,9 @@ from container_update.cluster.lease import utc_now
 from container_update.model.cluster import Cluster
 from container_update.model.objects import ObjectKey
 from container_update.model.outcome import Outcome
+from container_update.operations.change_package import Changed
+from container_update.operations.strategies.kubernetes import KubernetesSite
+from container_update.operations.strategy import Order
 from container_update.vnfm.lcm import records
 from container_update.vnfm.lcm.work import DEF_FILES, Record, Work
 

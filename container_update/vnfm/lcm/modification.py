@@ -18,7 +18,7 @@ from container_update.drivers.v2_rollback import delete_all, write_stand_in
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json
 from container_update.model.requests import UpdateRequest
-from container_update.update import update
+from container_update.operations.update import update
 from container_update.vnfm import instances, packages
 from container_update.vnfm.lcm import drivers, records
 from container_update.vnfm.lcm.work import Record, Work, merged

@@ -13,15 +13,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from container_update.change_vnfpkg import openstack as strategies
-from container_update.change_vnfpkg.change import Changed, coordination_of
-from container_update.change_vnfpkg.openstack import OpenStackSite
-from container_update.change_vnfpkg.strategy import Order
 from container_update.cluster.ca_files import pem
 from container_update.cluster.journal import name_of
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Json
 from container_update.model.outcome import Outcome
+from container_update.operations.change_package import Changed, coordination_of
+from container_update.operations.strategies import openstack as strategies
+from container_update.operations.strategies.openstack import OpenStackSite
+from container_update.operations.strategy import Order
 from container_update.package import csar
 from container_update.stacks import live
 from container_update.stacks.change import StackInstance

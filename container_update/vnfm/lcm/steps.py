@@ -16,10 +16,10 @@ from typing import Any
 from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session
 
-from container_update.change_vnfpkg.coordination import ScriptReport
 from container_update.drivers import v2_memory, v2_progress
 from container_update.model.objects import Json
 from container_update.model.outcome import Event, StepState
+from container_update.operations.coordination import ScriptReport
 from container_update.vnfm.database import Database
 from container_update.vnfm.tables import Operation, Step
 

@@ -21,8 +21,8 @@ from container_update.drivers import v1_host
 from container_update.model.errors import ContainerUpdateError, PackageError
 from container_update.model.outcome import Outcome, Vnfc
 from container_update.model.requests import UpdateRequest
+from container_update.operations.update import update
 from container_update.package.vnfd import InterfaceScript
-from container_update.update import update
 from container_update.vnfm.lcm import v1_objects
 from container_update.vnfm.lcm.work import Record, Work
 

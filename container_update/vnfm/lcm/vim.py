@@ -9,9 +9,9 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 from typing import Protocol
 
-from container_update.change_vnfpkg.change import Changed
-from container_update.change_vnfpkg.strategy import Order, Site
 from container_update.model.outcome import Outcome
+from container_update.operations.change_package import Changed
+from container_update.operations.strategy import Order, Site
 from container_update.vnfm import vims
 from container_update.vnfm.lcm import kubernetes
 from container_update.vnfm.lcm.work import Record, Work

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from container_update.change_vnfpkg.request import UpgradeType
 from container_update.cluster.client import connect
+from container_update.operations.change_request import UpgradeType
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite
 from tests.functional.change_vnfpkg.site import ContractSite
 from tests.functional.conftest import OPTIONS

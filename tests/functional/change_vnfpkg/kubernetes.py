@@ -12,11 +12,6 @@ from typing import Any
 
 import yaml
 
-from container_update.change_vnfpkg.change import Changed, change_vnfpkg, plan_change
-from container_update.change_vnfpkg.kubernetes import KubernetesSite
-from container_update.change_vnfpkg.request import ChangeRequest, UpgradeType
-from container_update.change_vnfpkg.resume import resume
-from container_update.change_vnfpkg.strategy import Order
 from container_update.cluster.client import KubernetesCluster
 from container_update.cluster.execution.instantiate import instantiate
 from container_update.cluster.execution.operation import Instance
@@ -27,6 +22,11 @@ from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome
 from container_update.model.plan import Plan
+from container_update.operations.change_package import Changed, change_vnfpkg, plan_change
+from container_update.operations.change_request import ChangeRequest, UpgradeType
+from container_update.operations.resume import resume
+from container_update.operations.strategies.kubernetes import KubernetesSite
+from container_update.operations.strategy import Order
 from container_update.package import build
 from container_update.workloads import ownership
 from container_update.workloads.pod_status import is_deleting, is_finished

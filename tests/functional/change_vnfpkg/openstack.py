@@ -14,22 +14,22 @@ from typing import Any
 
 import yaml
 
-from container_update.change_vnfpkg.change import (
-    Changed,
-    change_vnfpkg,
-    coordination_of,
-    plan_change,
-    resume_change,
-)
-from container_update.change_vnfpkg.openstack import OpenStackSite
-from container_update.change_vnfpkg.request import ChangeRequest, UpgradeType
-from container_update.change_vnfpkg.strategy import Order
 from container_update.cluster.journal import name_of
 from container_update.model.cancellation import Stop
 from container_update.model.errors import ContainerUpdateError, NoWayBackError
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome
 from container_update.model.plan import Plan
+from container_update.operations.change_package import (
+    Changed,
+    change_vnfpkg,
+    coordination_of,
+    plan_change,
+    resume_change,
+)
+from container_update.operations.change_request import ChangeRequest, UpgradeType
+from container_update.operations.strategies.openstack import OpenStackSite
+from container_update.operations.strategy import Order
 from container_update.package import build, hot
 from container_update.stacks import live
 from container_update.stacks.change import StackInstance

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from container_update.change_vnfpkg.change import Changed
-from container_update.change_vnfpkg.request import UpgradeType
 from container_update.model.cancellation import Stop
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import Plan
+from container_update.operations.change_package import Changed
+from container_update.operations.change_request import UpgradeType
 
 INSTANCE = "5d1b2a6c-0f0e-4c59-9f0f-6f2f6f1f0005"
 VDUS = ("VDU1", "VDU2")

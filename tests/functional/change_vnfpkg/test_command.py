@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from container_update.change_vnfpkg.request import UpgradeType
 from container_update.cli import main
+from container_update.operations.change_request import UpgradeType
 from container_update.package import build
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 import yaml
 
-from container_update.change_vnfpkg.request import UpgradeType
 from container_update.model.cancellation import Stop
 from container_update.model.errors import (
     ClusterError,
@@ -22,7 +21,8 @@ from container_update.model.errors import (
 from container_update.model.outcome import StepResult
 from container_update.model.plan import Plan, Stage
 from container_update.model.requests import UpdateRequest
-from container_update.update import update
+from container_update.operations.change_request import UpgradeType
+from container_update.operations.update import update
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.kubernetes import (
     BAD_IMAGE,

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from container_update.change_vnfpkg.request import UpgradeType
 from container_update.model.errors import ClusterError, ContainerUpdateError
+from container_update.operations.change_request import UpgradeType
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite
 from tests.functional.change_vnfpkg.site import V1, V2, ContractSite

@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 import yaml
 
-from container_update.change_vnfpkg.change import change_vnfpkg
-from container_update.change_vnfpkg.records import Records
-from container_update.change_vnfpkg.request import ChangeRequest, UpgradeType
-from container_update.change_vnfpkg.strategy import Order
 from container_update.cluster.execution.instantiate import instantiate
 from container_update.model.options import Options
+from container_update.operations.change_package import change_vnfpkg
+from container_update.operations.change_request import ChangeRequest, UpgradeType
+from container_update.operations.strategy import Order
+from container_update.operations.vnf_records import Records
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite, Shape
 from tests.functional.change_vnfpkg.site import INSTANCE, V1, V2, Ask, Release
@@ -285,7 +285,7 @@ class OpenStackPlay(Play):
         return {"kept": "yes"}
 
     def change(self) -> Records:
-        from container_update.change_vnfpkg.openstack import OpenStackSite  # noqa: PLC0415
+        from container_update.operations.strategies.openstack import OpenStackSite  # noqa: PLC0415
 
         vnf = self.vnf
         params = {"upgrade_type": self.kind.value, "vdu_params": [{"vdu_id": "VDU1"}]}

@@ -17,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from container_update.change_vnfpkg.request import UpgradeType
 from container_update.cluster.client import connect
 from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster, Registry
 from container_update.model.errors import UpdateFailedError
+from container_update.operations.change_request import UpgradeType
 from tests.functional.change_vnfpkg.conftest import CHANGE_OPTIONS
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite, Shape
 from tests.functional.change_vnfpkg.site import V1, V2, Ask, Release

@@ -34,7 +34,10 @@ def test_the_bundle_answers_with_nothing_installed_beside_it(script: Path) -> No
 
 
 def test_the_bundle_uses_its_own_modules_though_others_are_installed(script: Path) -> None:
-    code = f"import sys; sys.path.insert(0, {str(script)!r}); import container_update.update as u"
+    code = (
+        f"import sys; sys.path.insert(0, {str(script)!r}); "
+        "import container_update.operations.update as u"
+    )
     command = [sys.executable, "-c", f"{code}; print(u.__file__)"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout.startswith(str(script)), done.stderr
@@ -68,7 +71,7 @@ def test_an_update_gets_as_far_as_its_package(script: Path) -> None:
 def test_the_bundle_leaves_out_what_a_script_never_uses(script: Path) -> None:
     with zipfile.ZipFile(script) as archive:
         names = archive.namelist()
-    assert "container_update/update.py" in names
+    assert "container_update/operations/update.py" in names
     assert not [name for name in names if "emulator" in name or name.endswith("/cli.py")]
 
 

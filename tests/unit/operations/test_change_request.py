@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from container_update.change_vnfpkg.request import (
+from container_update.model.errors import PackageError
+from container_update.operations.change_request import (
     ChangeRequest,
     ScriptName,
     UpgradeType,
     VduParams,
     secrets_in,
 )
-from container_update.model.errors import PackageError
 
 LOGIN = {"cp_name": "CP1", "username": "ubuntu", "password": "sesame"}
 

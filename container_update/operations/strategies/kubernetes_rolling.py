@@ -6,7 +6,7 @@ points stay, VNFCs get new ids.
 
 from __future__ import annotations
 
-from container_update.change_vnfpkg.kubernetes import KubernetesStrategy
+from container_update.operations.strategies.kubernetes import KubernetesStrategy
 from container_update.planning.rolling import RollingPlanning
 
 

@@ -16,11 +16,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from container_update.change_vnfpkg.request import ScriptName, VduParams, secrets_in
-from container_update.change_vnfpkg.script_process import Script
-from container_update.change_vnfpkg.strategy import Order, Strategy, Target
 from container_update.model.cancellation import Stop
 from container_update.model.errors import ContainerUpdateError
+from container_update.operations.change_request import ScriptName, VduParams, secrets_in
+from container_update.operations.script_process import Script
+from container_update.operations.strategy import Order, Strategy, Target
 from container_update.package import archive, csar
 
 NEW, OLD = "new", "old"

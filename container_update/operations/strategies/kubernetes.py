@@ -12,9 +12,6 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar, NoReturn
 
-from container_update.change_vnfpkg.read_packages import read_packages
-from container_update.change_vnfpkg.records import Records
-from container_update.change_vnfpkg.strategy import Order, Story, Strategy, Target
 from container_update.cluster import journal
 from container_update.cluster.execution.operation import Instance, Run
 from container_update.cluster.informer import Informer
@@ -24,6 +21,9 @@ from container_update.model.cluster import Cluster
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.outcome import Outcome, Progress, StepResult
 from container_update.model.plan import Action, Plan, Stage, Step
+from container_update.operations.read_packages import read_packages
+from container_update.operations.strategy import Order, Story, Strategy, Target
+from container_update.operations.vnf_records import Records
 from container_update.planning.change import Planning
 from container_update.planning.package_pair import Packages, Placing
 from container_update.planning.release_labels import selector_of
@@ -73,7 +73,7 @@ class KubernetesStrategy(Strategy):
 
     planning: ClassVar[type[Planning]]
     new_vnfc_ids: ClassVar[bool]
-    """See :class:`~container_update.change_vnfpkg.records.Records`."""
+    """See :class:`~container_update.operations.vnf_records.Records`."""
 
     site: KubernetesSite
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import pytest
 
-from container_update import told
 from container_update.model.outcome import Event, StepResult, StepState
 from container_update.model.plan import Plan
+from container_update.operations import progress
 from tests.unit.test_report import CANARY, PLAN, RECREATE, ROLL
 
 
 def test_a_plan_has_every_step_with_its_reasons_and_no_content() -> None:
-    lines = told.lines(PLAN)
+    lines = progress.lines(PLAN)
     assert CANARY not in str(lines)
     assert [line["object"] for line in lines] == [str(step.key) for step in PLAN.steps]
     assert {line["state"] for line in lines} == {"planned"}
     assert lines[3]["reasons"] == ["container c: image app:1 -> app:2", "env E of container c"]
-    assert told.lines(Plan("ns", None, ())) == []
+    assert progress.lines(Plan("ns", None, ())) == []
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_a_plan_has_every_step_with_its_reasons_and_no_content() -> None:
 def test_a_step_that_begins_or_ended_is_one_value(
     event: Event, state: str, message: str, seconds: float
 ) -> None:
-    (line,) = told.lines(event)
+    (line,) = progress.lines(event)
     assert (line["state"], line["message"], line["seconds"]) == (state, message, seconds)
     assert "reasons" not in line
     assert CANARY not in str(line)

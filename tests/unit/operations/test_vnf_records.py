@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from container_update.change_vnfpkg.records import Records
 from container_update.model.outcome import Vnfc
+from container_update.operations.vnf_records import Records
 
 
 def vnfc(pod: str, vdu: str = "VDU1") -> Vnfc:

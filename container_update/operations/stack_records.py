@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from container_update.change_vnfpkg.records import Records, Storage
 from container_update.model.outcome import Vnfc
+from container_update.operations.vnf_records import Records, Storage
 from container_update.package import hot
 from container_update.stacks.vnfcs import Member
 

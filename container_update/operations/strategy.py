@@ -12,14 +12,14 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NoReturn, Protocol
 
-from container_update.change_vnfpkg.records import Records
-from container_update.change_vnfpkg.request import ChangeRequest, UpgradeType
 from container_update.model.cancellation import Stop
 from container_update.model.errors import ContainerUpdateError, PackageError
 from container_update.model.objects import Json
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import Plan
+from container_update.operations.change_request import ChangeRequest, UpgradeType
+from container_update.operations.vnf_records import Records
 
 NAMESPACE = "container_update.strategies"
 

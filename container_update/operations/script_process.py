@@ -20,8 +20,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-from container_update.change_vnfpkg import script_runner
-from container_update.change_vnfpkg.request import ScriptName
+from container_update.operations import script_runner
+from container_update.operations.change_request import ScriptName
 
 _ENVIRONMENT = ("LANG", "LC_ALL", "LC_CTYPE", "PATH", "SSL_CERT_DIR", "SSL_CERT_FILE", "TZ")
 """All that a script inherits of our environment."""

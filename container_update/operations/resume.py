@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from container_update.change_vnfpkg.change import coordination_of, resume_change
-from container_update.change_vnfpkg.kubernetes import KubernetesSite
-from container_update.change_vnfpkg.request import ChangeRequest
-from container_update.change_vnfpkg.strategy import Order
 from container_update.cluster.execution.operation import Instance
 from container_update.cluster.journal import Record
 from container_update.model.cancellation import Stop
 from container_update.model.outcome import Outcome
+from container_update.operations.change_package import coordination_of, resume_change
+from container_update.operations.change_request import ChangeRequest
+from container_update.operations.strategies.kubernetes import KubernetesSite
+from container_update.operations.strategy import Order
 
 
 def resume(instance: Instance, site: KubernetesSite, stop: Stop | None = None) -> Outcome | None:

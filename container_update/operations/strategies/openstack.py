@@ -13,10 +13,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
-from container_update.change_vnfpkg import openstack_records
-from container_update.change_vnfpkg.coordination import Coordination as ScriptRuns
-from container_update.change_vnfpkg.records import Records
-from container_update.change_vnfpkg.strategy import Order, Story, Strategy, Target
 from container_update.model.cancellation import Stop
 from container_update.model.errors import (
     PackageError,
@@ -27,6 +23,10 @@ from container_update.model.errors import (
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.outcome import Outcome, Progress, StepResult
 from container_update.model.plan import Action, Plan, Reason, Step
+from container_update.operations import stack_records
+from container_update.operations.coordination import Coordination as ScriptRuns
+from container_update.operations.strategy import Order, Story, Strategy, Target
+from container_update.operations.vnf_records import Records
 from container_update.package import csar
 from container_update.stacks import live, plan
 from container_update.stacks.change import (
@@ -268,7 +268,7 @@ class OpenStackStrategy(Strategy):
         found = self._finished.records if self._finished else None
         after = self._finished.members if self._finished else before
         stack_id = found.instance_id if found else None
-        return openstack_records.records(
+        return stack_records.records(
             self.packages.vnfd_id, before, after, self._live_members(), stack_id
         )
 
@@ -305,7 +305,7 @@ class OpenStackStrategy(Strategy):
             results=tuple(
                 _told_result(result) for result in found.results if result.step.action in _ACTIONS
             ),
-            vnfcs=openstack_records.vnfcs(self._live_members()) if found.records else (),
+            vnfcs=stack_records.vnfcs(self._live_members()) if found.records else (),
             requests=self.site.service.requests - self._sent_before,
             seconds=time.monotonic() - self._began,
         )

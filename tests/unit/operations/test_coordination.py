@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from container_update.change_vnfpkg.coordination import NEW, Coordination, CoordinationError
-from container_update.change_vnfpkg.request import ChangeRequest
-from container_update.change_vnfpkg.strategy import Order, Target
 from container_update.model.cancellation import Stop
 from container_update.model.errors import PackageError
 from container_update.model.options import Options
+from container_update.operations.change_request import ChangeRequest
+from container_update.operations.coordination import NEW, Coordination, CoordinationError
+from container_update.operations.strategy import Order, Target
 from container_update.package import build
 
 CHILD = """
@@ -46,8 +46,8 @@ if __name__ == "__main__":
 
 UPDATER = """
 import os, pathlib, time
-from container_update.change_vnfpkg.request import ScriptName
-from container_update.change_vnfpkg.script_process import Script
+from container_update.operations.change_request import ScriptName
+from container_update.operations.script_process import Script
 
 here = pathlib.Path.cwd()
 script = Script(ScriptName("new.py", {class_name!r}), here, {{}})

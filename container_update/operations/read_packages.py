@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from container_update.change_vnfpkg.request import ChangeRequest
-from container_update.change_vnfpkg.strategy import Order
 from container_update.model.errors import PackageError
 from container_update.model.objects import Manifest
+from container_update.operations.change_request import ChangeRequest
+from container_update.operations.strategy import Order
 from container_update.package import csar, manifests
 from container_update.planning import match
 from container_update.planning.package_pair import Objects, Packages, Placing

@@ -10,15 +10,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from container_update.change_vnfpkg import coordination, strategy
-from container_update.change_vnfpkg.coordination import Coordination, CoordinationError
-from container_update.change_vnfpkg.records import Records
-from container_update.change_vnfpkg.strategy import Order, Site, Strategy
 from container_update.model.cancellation import Stop
 from container_update.model.errors import ClusterError, PackageError
 from container_update.model.objects import ObjectKey
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import Note, Plan
+from container_update.operations import coordination, strategy
+from container_update.operations.coordination import Coordination, CoordinationError
+from container_update.operations.strategy import Order, Site, Strategy
+from container_update.operations.vnf_records import Records
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ name changes, VNFCs keep their ids.
 
 from __future__ import annotations
 
-from container_update.change_vnfpkg.kubernetes import KubernetesStrategy
 from container_update.model.objects import Manifest
 from container_update.model.plan import Action
+from container_update.operations.strategies.kubernetes import KubernetesStrategy
 from container_update.planning.blue_green import BlueGreenPlanning
 from container_update.planning.change import Planning
 from container_update.planning.package_pair import Objects
