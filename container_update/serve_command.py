@@ -103,7 +103,7 @@ def _listening(settings: Settings) -> socket.socket:
 def _serve(app: Any, settings: Settings, sock: socket.socket) -> None:
     import uvicorn  # noqa: PLC0415, an extra
 
-    from container_update.vnfm import logs  # noqa: PLC0415, an extra
+    from container_update.vnfm.http import logs  # noqa: PLC0415, an extra
 
     logs.configure()
     config = uvicorn.Config(

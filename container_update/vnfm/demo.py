@@ -23,7 +23,7 @@ from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Json
 from container_update.package import build
 from container_update.vnfm import packages, vims
-from container_update.vnfm.core import Core
+from container_update.vnfm.service_context import Core
 
 if TYPE_CHECKING:
     from container_update.emulator.kubernetes import EmbeddedCluster

@@ -8,11 +8,12 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from container_update.model.objects import Json
-from container_update.vnfm import operations, outbox, packages
-from container_update.vnfm.core import Core
-from container_update.vnfm.database import now
+from container_update.vnfm import operations, packages
+from container_update.vnfm.notify import outbox
 from container_update.vnfm.problems import ProblemError
-from container_update.vnfm.tables import Instance, Package
+from container_update.vnfm.service_context import Core
+from container_update.vnfm.store.database import now
+from container_update.vnfm.store.rows import Instance, Package
 
 PRODUCT = ("vnfProvider", "vnfProductName", "vnfSoftwareVersion", "vnfdVersion")
 """What an instance takes from its package."""

@@ -20,10 +20,10 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from container_update.vnfm.database import Database
-from container_update.vnfm.notifications import PENDING
+from container_update.vnfm.notify.delivery import PENDING
 from container_update.vnfm.states import UNSETTLED
-from container_update.vnfm.tables import Instance, Notification, Operation, Package
+from container_update.vnfm.store.database import Database
+from container_update.vnfm.store.rows import Instance, Notification, Operation, Package
 
 _PREFIX = "container_update"
 _RUNS = (1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600)

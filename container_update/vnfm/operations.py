@@ -17,12 +17,13 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from container_update.model.objects import Json
-from container_update.vnfm import credentials, outbox
-from container_update.vnfm.core import Core
-from container_update.vnfm.database import now
+from container_update.vnfm.http import redaction
+from container_update.vnfm.notify import outbox
 from container_update.vnfm.problems import Problem, ProblemError
+from container_update.vnfm.service_context import Core
 from container_update.vnfm.states import RUNNING, TRANSITIONS, UNSETTLED, Request, State, after
-from container_update.vnfm.tables import Instance, Operation
+from container_update.vnfm.store.database import now
+from container_update.vnfm.store.rows import Instance, Operation
 
 
 def begin(  # noqa: PLR0913
@@ -52,7 +53,7 @@ def begin(  # noqa: PLR0913
         started=moment,
         entered=moment,
         owner=core.member.id,
-        params=credentials.without(request, hidden),
+        params=redaction.without(request, hidden),
         sealed=core.vault.seal(request),
     )
     session.add(begun)

@@ -22,11 +22,11 @@ from sqlalchemy.orm import Session
 from container_update.model.errors import ContainerUpdateError, PackageError
 from container_update.model.objects import Json
 from container_update.package import archive, csar, hot_files
-from container_update.vnfm.core import Core
-from container_update.vnfm.database import now
 from container_update.vnfm.problems import Problem, ProblemError
+from container_update.vnfm.service_context import Core
 from container_update.vnfm.states import UNSETTLED
-from container_update.vnfm.tables import Instance, Operation, Package
+from container_update.vnfm.store.database import now
+from container_update.vnfm.store.rows import Instance, Operation, Package
 
 LOG = logging.getLogger(__name__)
 

@@ -18,14 +18,16 @@ from fastapi import APIRouter, Depends, FastAPI
 from fastapi.concurrency import run_in_threadpool
 
 from container_update.model.options import GROUP, Options
-from container_update.vnfm import answers, health, limits, members, metrics, page
+from container_update.vnfm import metrics, page
 from container_update.vnfm.api import instances, operations, packages, subscriptions, versions, vims
-from container_update.vnfm.authentication import authenticator
-from container_update.vnfm.core import Core
-from container_update.vnfm.database import Database
-from container_update.vnfm.notifications import Notifier
+from container_update.vnfm.http import error_responses, health, limits
+from container_update.vnfm.http.authentication import authenticator
+from container_update.vnfm.notify.delivery import Notifier
+from container_update.vnfm.service_context import Core
 from container_update.vnfm.settings import Settings
-from container_update.vnfm.vault import Vault
+from container_update.vnfm.store import liveness
+from container_update.vnfm.store.database import Database
+from container_update.vnfm.store.vault import Vault
 from container_update.vnfm.workers import Workers
 
 LOG = logging.getLogger(__name__)
@@ -49,7 +51,7 @@ class Service:
             options=options,
             database=self.database,
             vault=self.vault,
-            member=members.join(self.database, settings.folder / "members"),
+            member=liveness.join(self.database, settings.folder / "members"),
         )
         self.workers = Workers(self.core)
         self.notifier = Notifier(settings, self.database, self.vault, self.core.metrics.notified)
@@ -81,7 +83,7 @@ class Service:
             app.include_router(router, dependencies=known)
         app.include_router(health.router(self._checks()))
         page.install(app)
-        answers.install(app)
+        error_responses.install(app)
         limits.install(app, self.settings)
         metrics.install(app, self.core.metrics)
         return app

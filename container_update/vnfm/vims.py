@@ -21,10 +21,10 @@ from container_update.model.cluster import Cluster
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json
 from container_update.operations.strategy import VIMS
-from container_update.vnfm.core import Core
-from container_update.vnfm.database import now
 from container_update.vnfm.problems import ProblemError
-from container_update.vnfm.tables import Vim
+from container_update.vnfm.service_context import Core
+from container_update.vnfm.store.database import now
+from container_update.vnfm.store.rows import Vim
 
 KUBERNETES, OPENSTACK = "kubernetes", "openstack"
 """The kinds of VIMs, as they are registered."""

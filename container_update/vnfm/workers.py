@@ -16,10 +16,11 @@ from datetime import timedelta
 from sqlalchemy.exc import SQLAlchemyError
 
 from container_update.model.cancellation import Stop
-from container_update.vnfm import logs, operations, packages
-from container_update.vnfm.core import Core
-from container_update.vnfm.database import now
+from container_update.vnfm import operations, packages
+from container_update.vnfm.http import logs
 from container_update.vnfm.lcm.perform import perform
+from container_update.vnfm.service_context import Core
+from container_update.vnfm.store.database import now
 
 LOG = logging.getLogger(__name__)
 

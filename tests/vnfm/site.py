@@ -16,9 +16,9 @@ import uvicorn
 from container_update.model.options import Options
 from container_update.vnfm import demo
 from container_update.vnfm.demo import Scene, Stage
+from container_update.vnfm.http.tokens import read_tokens
 from container_update.vnfm.service import Service
 from container_update.vnfm.settings import Settings
-from container_update.vnfm.tokens import read_tokens
 from tests.vnfm.waiting import until
 
 SETTLED = frozenset({"COMPLETED", "FAILED", "FAILED_TEMP", "ROLLED_BACK"})

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from container_update.vnfm import targets
-from container_update.vnfm.callbacks import check_callback
+from container_update.vnfm.notify import address_policy
+from container_update.vnfm.notify.callback_test import check_callback
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.settings import Settings
 from tests.vnfm.consumer import Consumer
@@ -166,8 +166,8 @@ def test_a_name_with_one_address_off_limits_is_not_asked(
 
 def test_only_the_configured_hosts_are_asked() -> None:
     settings = Settings(callback_hosts=("nfvo", "127.0.0.1"))
-    assert targets.uri_problem("http://nfvo:8000/x", settings.callback_hosts) == ""
-    assert targets.uri_problem("http://127.0.0.1/x", settings.callback_hosts) == ""
+    assert address_policy.uri_problem("http://nfvo:8000/x", settings.callback_hosts) == ""
+    assert address_policy.uri_problem("http://127.0.0.1/x", settings.callback_hosts) == ""
     with pytest.raises(ProblemError, match="other is none of the hosts"):
         check_callback(settings, "http://other/", None)
 
@@ -176,7 +176,7 @@ def test_only_the_configured_hosts_are_asked() -> None:
     "address", ["10.0.0.1", "192.168.1.1", "192.0.32.8", "2606:2800::1", "64:ff9b::a00:1"]
 )
 def test_private_and_public_addresses_are_allowed(address: str) -> None:
-    assert targets.address_problem(address) == ""
+    assert address_policy.address_problem(address) == ""
 
 
 @pytest.mark.parametrize("uri", NO_CALLBACKS, ids=lambda uri: ascii(uri)[:40])

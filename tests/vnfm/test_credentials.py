@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from container_update.vnfm.credentials import HIDDEN, without
+from container_update.vnfm.http.redaction import HIDDEN, without
 
 CASES: dict[str, tuple[Any, Any]] = {
     "access to a VIM": (

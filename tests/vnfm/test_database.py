@@ -12,9 +12,9 @@ from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 
 from container_update.model.errors import ContainerUpdateError
-from container_update.vnfm.database import Database, now
 from container_update.vnfm.states import UNSETTLED, State
-from container_update.vnfm.tables import Base, Operation
+from container_update.vnfm.store.database import Database, now
+from container_update.vnfm.store.rows import Base, Operation
 
 
 @pytest.fixture

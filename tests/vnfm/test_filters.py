@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from container_update.vnfm import filters
+from container_update.vnfm.api import query_filters
 from container_update.vnfm.problems import ProblemError
 
 GREEN = {
@@ -107,31 +107,31 @@ REFUSED = {
 
 @pytest.mark.parametrize(("text", "ids"), FINDS.items(), ids=FINDS)
 def test_the_filter_finds(text: str, ids: list[int]) -> None:
-    assert [item["id"] for item in filters.find([GREEN, BLUE], text)] == ids
+    assert [item["id"] for item in query_filters.find([GREEN, BLUE], text)] == ids
 
 
 @pytest.mark.parametrize(("text", "why"), REFUSED.items(), ids=[text[:30] for text in REFUSED])
 def test_the_filter_is_refused(text: str, why: str) -> None:
     with pytest.raises(ProblemError, match=re.escape(why)) as caught:
-        filters.parse(text)
+        query_filters.parse(text)
     assert caught.value.problem.status == 400
 
 
 def test_no_filter_finds_all() -> None:
-    assert filters.find([GREEN, BLUE], None) == [GREEN, BLUE]
+    assert query_filters.find([GREEN, BLUE], None) == [GREEN, BLUE]
 
 
 def test_a_document_far_deeper_than_the_filter_is_no_trouble() -> None:
     deep: Any = "x"
     for _ in range(900):
         deep = {"a": deep}
-    assert filters.find([{"id": 1, "deep": deep}], "(neq,deep/a/a,y)") == []
+    assert query_filters.find([{"id": 1, "deep": deep}], "(neq,deep/a/a,y)") == []
 
 
 @given(st.text(alphabet="(),';/~@01abeqinct=-.Z", max_size=40))
 def test_any_text_is_a_filter_or_a_refusal(text: str) -> None:
     try:
-        found = filters.find([GREEN, BLUE], text)
+        found = query_filters.find([GREEN, BLUE], text)
     except ProblemError as error:
         assert error.problem.status == 400  # noqa: PT017, either is right
     else:

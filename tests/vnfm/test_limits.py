@@ -13,7 +13,7 @@ from fastapi.testclient import TestClient
 from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
-from container_update.vnfm import answers, limits
+from container_update.vnfm.http import error_responses, limits
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.settings import Settings
 
@@ -34,7 +34,7 @@ class Service:
         settings = Settings(**{"request_bytes": 100, "upload_bytes": 1000, **changed})
         self.read = 0
         app = FastAPI(docs_url=None, redoc_url=None)
-        answers.install(app)
+        error_responses.install(app)
         limits.install(app, settings)
 
         async def stream(request: Request) -> int:
@@ -80,7 +80,7 @@ def test_a_body_may_have_so_many_bytes_and_no_more(method: str, path: str, most:
         service.read = 0
         answer = service.client.request(method, path, content=content)
         assert answer.status_code == 413
-        assert answer.headers["content-type"] == answers.MEDIA_TYPE
+        assert answer.headers["content-type"] == error_responses.MEDIA_TYPE
         assert f"more than {most} bytes" in answer.json()["detail"]
         assert service.read <= most
 
@@ -143,7 +143,7 @@ def test_only_requests_for_this_host_are_answered(
 ) -> None:
     answer = Service(**settings).client.get("/refuse", headers={"Host": host})
     assert answer.status_code == status
-    assert answer.headers["content-type"] == answers.MEDIA_TYPE
+    assert answer.headers["content-type"] == error_responses.MEDIA_TYPE
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ def test_refusals_are_problem_details(
         method, path, content=body, headers={"Content-Type": "application/json"}
     )
     assert answer.status_code == status
-    assert answer.headers["content-type"] == answers.MEDIA_TYPE
+    assert answer.headers["content-type"] == error_responses.MEDIA_TYPE
     problem = answer.json()
     assert set(problem) == {"type", "title", "status", "detail"}
     assert problem["status"] == status
@@ -209,6 +209,6 @@ def test_a_refusal_has_its_own_title_and_headers() -> None:
 
 def test_of_many_faults_the_first_are_told() -> None:
     faults = [{"loc": ("body", n), "msg": "wrong", "type": "x"} for n in range(9)]
-    told = answers._told(faults)
+    told = error_responses._told(faults)
     assert told.startswith("body.0: wrong; body.1: wrong")
     assert told.endswith("(and 4 more)")

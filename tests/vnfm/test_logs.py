@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from container_update.model import context_threads
-from container_update.vnfm import logs
+from container_update.vnfm.http import logs
 
 
 class Lines(logging.Handler):

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from container_update.vnfm import members
-from container_update.vnfm.database import Database
-from container_update.vnfm.members import DatabaseMember
+from container_update.vnfm.store import liveness
+from container_update.vnfm.store.database import Database
+from container_update.vnfm.store.liveness import DatabaseMember
 
 
 @pytest.fixture
@@ -20,7 +20,7 @@ def database_of(database: str, tmp_path: Path) -> Database:
 def test_a_member_is_dead_once_it_left_and_not_before(
     database_of: Database, tmp_path: Path
 ) -> None:
-    first, second = (members.join(database_of, tmp_path / "members") for _ in range(2))
+    first, second = (liveness.join(database_of, tmp_path / "members") for _ in range(2))
     with first.dead(second.id) as dead:
         assert not dead
     with first.dead(first.id) as dead:
@@ -31,7 +31,7 @@ def test_a_member_is_dead_once_it_left_and_not_before(
 
 
 def test_only_one_claims_what_a_dead_member_left(database_of: Database, tmp_path: Path) -> None:
-    first, second, third = (members.join(database_of, tmp_path / "members") for _ in range(3))
+    first, second, third = (liveness.join(database_of, tmp_path / "members") for _ in range(3))
     third.leave()
     with first.dead(third.id) as mine, second.dead(third.id) as its:
         assert (mine, its) == (True, False)
@@ -39,7 +39,7 @@ def test_only_one_claims_what_a_dead_member_left(database_of: Database, tmp_path
 
 def test_a_member_whose_connection_broke_lives_on(postgresql: str, tmp_path: Path) -> None:
     database = Database(postgresql)
-    first, second = (members.join(database, tmp_path) for _ in range(2))
+    first, second = (liveness.join(database, tmp_path) for _ in range(2))
     assert isinstance(second, DatabaseMember)
     with database.engine.connect() as connection:
         connection.execute(

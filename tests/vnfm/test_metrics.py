@@ -11,10 +11,11 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 
-from container_update.vnfm import answers, health, metrics
-from container_update.vnfm.database import Database, now
+from container_update.vnfm import metrics
+from container_update.vnfm.http import error_responses, health
 from container_update.vnfm.metrics import Metrics, Now
-from container_update.vnfm.tables import Notification, Operation, Package, Subscription
+from container_update.vnfm.store.database import Database, now
+from container_update.vnfm.store.rows import Notification, Operation, Package, Subscription
 
 ID = "00000000-0000-4000-8000-00000000000{}"
 
@@ -35,7 +36,7 @@ class Watched:
         app = FastAPI()
         app.include_router(metrics.router(self.metrics, Now(self.database, Pool(), 3)))
         app.add_api_route("/things/{thing}", lambda thing: thing)
-        answers.install(app)
+        error_responses.install(app)
         metrics.install(app, self.metrics)
         self.client = TestClient(app, raise_server_exceptions=False)
 
@@ -161,7 +162,7 @@ def probe(**checks: bool) -> TestClient:
     app.include_router(
         health.router({name: lambda good=good: good for name, good in checks.items()})
     )
-    answers.install(app)
+    error_responses.install(app)
     return TestClient(app)
 
 

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from sqlalchemy import delete, select
 
-from container_update.vnfm import notifications
-from container_update.vnfm.database import Database, now
-from container_update.vnfm.notifications import Notifier
+from container_update.vnfm.notify import delivery
+from container_update.vnfm.notify.delivery import Notifier
 from container_update.vnfm.settings import Settings
-from container_update.vnfm.tables import Notification, Subscription
-from container_update.vnfm.vault import Vault
+from container_update.vnfm.store.database import Database, now
+from container_update.vnfm.store.rows import Notification, Subscription
+from container_update.vnfm.store.vault import Vault
 from tests.vnfm.consumer import Consumer
 from tests.vnfm.waiting import until
 
@@ -32,7 +32,7 @@ def consumer() -> Iterator[Consumer]:
 
 @pytest.fixture(autouse=True)
 def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(notifications, "pause", lambda _: 0.02)
+    monkeypatch.setattr(delivery, "pause", lambda _: 0.02)
 
 
 class Post:
@@ -129,7 +129,7 @@ def test_what_waits_is_delivered_in_order_with_the_credentials(
 def test_what_comes_later_is_delivered_when_it_is_told(
     post: Post, consumer: Consumer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(notifications, "LOOK_SECONDS", 3600.0)
+    monkeypatch.setattr(delivery, "LOOK_SECONDS", 3600.0)
     post.subscribe("one", f"{consumer.url}/")
     notifier = post.begin()
     for number in range(3):
@@ -142,7 +142,7 @@ def test_what_comes_later_is_delivered_when_it_is_told(
 def test_what_comes_later_is_delivered_also_when_nobody_tells(
     post: Post, consumer: Consumer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(notifications, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(delivery, "LOOK_SECONDS", 0.02)
     post.subscribe("one", f"{consumer.url}/")
     post.begin()
     post.post("one", 1)
@@ -282,7 +282,7 @@ def test_it_goes_on_after_the_database_was_away(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(notifications, "LOOK_SECONDS", 0.02)
+    monkeypatch.setattr(delivery, "LOOK_SECONDS", 0.02)
     post.subscribe("one", f"{consumer.url}/")
     notifier = post.begin()
     monkeypatch.setattr(notifier, "_database", Database("sqlite:////nonexistent/vnfm.sqlite"))

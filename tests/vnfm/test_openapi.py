@@ -12,11 +12,11 @@ from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, given, settings
 
 from container_update.model.options import Options
-from container_update.vnfm.database import now
+from container_update.vnfm.http.tokens import read_tokens
 from container_update.vnfm.service import Service
 from container_update.vnfm.settings import Settings
-from container_update.vnfm.tables import Subscription
-from container_update.vnfm.tokens import read_tokens
+from container_update.vnfm.store.database import now
+from container_update.vnfm.store.rows import Subscription
 from tests.vnfm.waiting import until
 
 schemathesis = pytest.importorskip("schemathesis")

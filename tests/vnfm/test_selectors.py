@@ -6,8 +6,8 @@ import copy
 
 import pytest
 
+from container_update.vnfm.api.attribute_selectors import Attributes, select
 from container_update.vnfm.problems import ProblemError
-from container_update.vnfm.selectors import Attributes, select
 
 BODY = {
     "id": "1",

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from container_update.vnfm.notify.subscription_filters import check, matches
 from container_update.vnfm.problems import ProblemError
-from container_update.vnfm.subscription_filters import check, matches
 
 STATE = {
     "notificationType": "VnfLcmOperationOccurrenceNotification",

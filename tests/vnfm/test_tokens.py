@@ -14,11 +14,11 @@ from keystoneauth1.session import Session
 
 from container_update.emulator.heat import EmbeddedOpenStack
 from container_update.model.errors import ContainerUpdateError
-from container_update.vnfm import answers
-from container_update.vnfm.authentication import authenticator
-from container_update.vnfm.principal import Principal
+from container_update.vnfm.http import error_responses
+from container_update.vnfm.http.authentication import authenticator
+from container_update.vnfm.http.principal import Principal
+from container_update.vnfm.http.tokens import read_tokens
 from container_update.vnfm.settings import Settings
-from container_update.vnfm.tokens import read_tokens
 
 ONE, OTHER = "one-" + "1" * 20, "other-" + "2" * 20
 
@@ -26,7 +26,7 @@ ONE, OTHER = "one-" + "1" * 20, "other-" + "2" * 20
 def service(settings: Settings) -> TestClient:
     """A service with one resource: the principal's name."""
     app = FastAPI()
-    answers.install(app)
+    error_responses.install(app)
     authenticate = authenticator(settings)
 
     @app.get("/name")
@@ -81,7 +81,7 @@ def test_a_good_token_is_answered(named: TestClient, headers: dict[str, str], na
 def test_any_other_request_is_refused(named: TestClient, headers: dict[str, str]) -> None:
     answer = named.get("/name", headers=headers)
     assert answer.status_code == 401
-    assert answer.headers["content-type"] == answers.MEDIA_TYPE
+    assert answer.headers["content-type"] == error_responses.MEDIA_TYPE
     assert answer.headers["www-authenticate"] == "Bearer"
     assert "expected a good token" in answer.json()["detail"]
     assert ONE[:-1] not in answer.text
@@ -181,7 +181,7 @@ def test_a_token_is_not_good_beyond_its_end_though_it_is_remembered(
     client, headers = by_keystone(cloud), user_token(cloud)
     assert client.get("/name", headers=headers).is_success
     end = cloud.keystone.lifetime.total_seconds()
-    from container_update.vnfm import keystone  # noqa: PLC0415
+    from container_update.vnfm.http import keystone  # noqa: PLC0415
 
     began = keystone.time.time()
     monkeypatch.setattr(keystone, "time", type("later", (), {"time": lambda: began + end}))

@@ -12,13 +12,13 @@ from sqlalchemy.orm import Session
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json
 from container_update.operations.change_request import ChangeRequest
-from container_update.vnfm import instances, operations, packages, shown, vims
-from container_update.vnfm.api import models
+from container_update.vnfm import instances, operations, packages, vims
+from container_update.vnfm.api import models, representations
+from container_update.vnfm.api.attribute_selectors import Attributes
 from container_update.vnfm.api.parts import accepted, known_id, listed, refusals, version_of
-from container_update.vnfm.core import Core
 from container_update.vnfm.problems import ProblemError
-from container_update.vnfm.selectors import Attributes
-from container_update.vnfm.tables import Instance
+from container_update.vnfm.service_context import Core
+from container_update.vnfm.store.rows import Instance
 from container_update.vnfm.workers import Workers
 
 _ATTRIBUTES = Attributes(
@@ -51,7 +51,7 @@ def _add_resource(routes: APIRouter, core: Core, api: str) -> None:
         """Create a VNF instance of an onboarded package."""
         with core.database.writing() as session:
             created = instances.create(core, session, api, body.as_sent())
-            answer = shown.instance(created, None, core.settings.base_url)
+            answer = representations.instance(created, None, core.settings.base_url)
         response.headers["Location"] = answer["_links"]["self"]["href"]
         return answer
 
@@ -88,7 +88,7 @@ def _id(text: str) -> str:
 
 
 def _shown(core: Core, row: Instance) -> Json:
-    return shown.instance(row, instances.vims_of(core, row), core.settings.base_url)
+    return representations.instance(row, instances.vims_of(core, row), core.settings.base_url)
 
 
 class _Starter:

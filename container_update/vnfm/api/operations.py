@@ -9,14 +9,15 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from container_update.model.objects import Json
-from container_update.vnfm import operations, shown
+from container_update.vnfm import operations
+from container_update.vnfm.api import representations
+from container_update.vnfm.api.attribute_selectors import Attributes
 from container_update.vnfm.api.parts import accepted, known_id, listed, refusals, version_of
-from container_update.vnfm.core import Core
 from container_update.vnfm.lcm.perform import TASKS
 from container_update.vnfm.problems import ProblemError
-from container_update.vnfm.selectors import Attributes
+from container_update.vnfm.service_context import Core
 from container_update.vnfm.states import Request as Asked
-from container_update.vnfm.tables import Operation, Step
+from container_update.vnfm.store.rows import Operation, Step
 from container_update.vnfm.workers import Workers
 
 _ATTRIBUTES = Attributes(
@@ -56,7 +57,9 @@ def _add_reading(routes: APIRouter, core: Core, api: str) -> None:
         with core.database.reading() as session:
             return listed(
                 every.order_by(Operation.started, Operation.id),
-                lambda query: [shown.operation(row, base_url) for row in session.scalars(query)],
+                lambda query: [
+                    representations.operation(row, base_url) for row in session.scalars(query)
+                ],
                 request,
                 response,
                 attributes=_ATTRIBUTES,
@@ -67,7 +70,7 @@ def _add_reading(routes: APIRouter, core: Core, api: str) -> None:
     def show(operation_id: str) -> Json:
         """An operation occurrence."""
         with core.database.reading() as session:
-            return shown.operation(_get(session, api, operation_id), base_url)
+            return representations.operation(_get(session, api, operation_id), base_url)
 
     @routes.get("/{operation_id}/progress", responses=refusals(404))
     def progress(operation_id: str) -> Json:
@@ -77,7 +80,7 @@ def _add_reading(routes: APIRouter, core: Core, api: str) -> None:
             steps = session.scalars(
                 select(Step).where(Step.operation_id == found.id).order_by(Step.number)
             )
-            return shown.progress(found, list(steps))
+            return representations.progress(found, list(steps))
 
 
 def _add_requests(routes: APIRouter, core: Core, workers: Workers, api: str) -> None:
@@ -110,7 +113,7 @@ def _add_requests(routes: APIRouter, core: Core, workers: Workers, api: str) -> 
         with core.database.writing() as session:
             found = _get(session, api, operation_id)
             operations.ask(core, session, found, Asked.FAIL)
-            return shown.operation(found, base_url)
+            return representations.operation(found, base_url)
 
     @routes.post("/{operation_id}/cancel", status_code=202, responses=refusals(404, 409))
     def cancel(operation_id: str) -> None:

@@ -12,13 +12,13 @@ from sqlalchemy.orm import Session
 from starlette.requests import ClientDisconnect
 
 from container_update.model.objects import Json
-from container_update.vnfm import packages, shown
-from container_update.vnfm.api import models
+from container_update.vnfm import packages
+from container_update.vnfm.api import models, representations
+from container_update.vnfm.api.attribute_selectors import Attributes
 from container_update.vnfm.api.parts import known_id, listed, refusals
-from container_update.vnfm.core import Core
 from container_update.vnfm.problems import ProblemError
-from container_update.vnfm.selectors import Attributes
-from container_update.vnfm.tables import Package
+from container_update.vnfm.service_context import Core
+from container_update.vnfm.store.rows import Package
 from container_update.vnfm.workers import Workers
 
 _ATTRIBUTES = Attributes(
@@ -130,4 +130,4 @@ def _id(text: str) -> str:
 
 def _shown(session: Session, row: Package) -> Json:
     used = "IN_USE" if packages.in_use(session, row) else "NOT_IN_USE"
-    return {**shown.package(row), "usageState": used}
+    return {**representations.package(row), "usageState": used}

@@ -11,9 +11,9 @@ from fastapi import Header, Request, Response
 from sqlalchemy import Select
 
 from container_update.model.objects import Json
-from container_update.vnfm.answers import MEDIA_TYPE
+from container_update.vnfm.api.attribute_selectors import Attributes, select
+from container_update.vnfm.http.error_responses import MEDIA_TYPE
 from container_update.vnfm.problems import ProblemError
-from container_update.vnfm.selectors import Attributes, select
 
 _ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
 

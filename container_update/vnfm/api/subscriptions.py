@@ -9,14 +9,14 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from container_update.model.objects import Json
-from container_update.vnfm import callbacks, shown, subscription_filters
-from container_update.vnfm.api import models
+from container_update.vnfm.api import models, representations
+from container_update.vnfm.api.attribute_selectors import Attributes
 from container_update.vnfm.api.parts import known_id, listed, refusals, version_of
-from container_update.vnfm.core import Core
-from container_update.vnfm.database import now
+from container_update.vnfm.notify import callback_test, subscription_filters
 from container_update.vnfm.problems import ProblemError
-from container_update.vnfm.selectors import Attributes
-from container_update.vnfm.tables import Subscription
+from container_update.vnfm.service_context import Core
+from container_update.vnfm.store.database import now
+from container_update.vnfm.store.rows import Subscription
 
 
 def router(core: Core, api: str) -> APIRouter:
@@ -32,7 +32,7 @@ def router(core: Core, api: str) -> APIRouter:
     def create(body: models.NewSubscription, response: Response) -> Json:
         """Subscribe to notifications; the callback URI is asked whether it answers."""
         subscription_filters.check(body.filter)
-        callbacks.check_callback(core.settings, body.callbackUri, body.authentication)
+        callback_test.check_callback(core.settings, body.callbackUri, body.authentication)
         created = Subscription(
             id=str(uuid.uuid4()),
             created=now(),
@@ -43,7 +43,7 @@ def router(core: Core, api: str) -> APIRouter:
         )
         with core.database.writing() as session:
             session.add(created)
-        answer = shown.subscription(created, base_url)
+        answer = representations.subscription(created, base_url)
         response.headers["Location"] = answer["_links"]["self"]["href"]
         return answer
 
@@ -54,7 +54,9 @@ def router(core: Core, api: str) -> APIRouter:
         with core.database.reading() as session:
             return listed(
                 every.order_by(Subscription.created, Subscription.id),
-                lambda query: [shown.subscription(row, base_url) for row in session.scalars(query)],
+                lambda query: [
+                    representations.subscription(row, base_url) for row in session.scalars(query)
+                ],
                 request,
                 response,
                 attributes=Attributes(),
@@ -65,7 +67,7 @@ def router(core: Core, api: str) -> APIRouter:
     def show(subscription_id: str) -> Json:
         """A subscription."""
         with core.database.reading() as session:
-            return shown.subscription(_get(session, api, subscription_id), base_url)
+            return representations.subscription(_get(session, api, subscription_id), base_url)
 
     @routes.delete("/{subscription_id}", status_code=204, responses=refusals(404))
     def delete(subscription_id: str) -> None:

@@ -9,12 +9,12 @@ from sqlalchemy import select
 
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json
-from container_update.vnfm import shown, vims
-from container_update.vnfm.api import models
+from container_update.vnfm import vims
+from container_update.vnfm.api import models, representations
 from container_update.vnfm.api.parts import known_id, refusals
-from container_update.vnfm.core import Core
 from container_update.vnfm.problems import ProblemError
-from container_update.vnfm.tables import Vim
+from container_update.vnfm.service_context import Core
+from container_update.vnfm.store.rows import Vim
 
 
 def router(core: Core) -> APIRouter:
@@ -36,7 +36,7 @@ def _add_list(routes: APIRouter, core: Core) -> None:
             raise ProblemError(422, str(error)) from error
         with core.database.writing() as session:
             created = vims.register(core, session, body.vim.model_dump(exclude_none=True))
-            return {"vim": shown.vim(created)}
+            return {"vim": representations.vim(created)}
 
     @routes.get("/vims.json", responses=refusals())
     @routes.get("/vims", responses=refusals())
@@ -44,7 +44,7 @@ def _add_list(routes: APIRouter, core: Core) -> None:
         """The registered VIMs; ``id`` and ``name`` in the query find one."""
         with core.database.reading() as session:
             rows = session.scalars(select(Vim).order_by(Vim.created, Vim.id)).all()
-            bodies = [shown.vim(row) for row in rows]
+            bodies = [representations.vim(row) for row in rows]
         wanted = {k: v for k, v in request.query_params.items() if k in ("id", "name")}
         return {"vims": [body for body in bodies if _has(body, wanted)]}
 
@@ -58,7 +58,7 @@ def _add_one(routes: APIRouter, core: Core) -> None:
     def show(vim_id: str) -> dict[str, Json]:
         """A registered VIM, without its credentials."""
         with core.database.reading() as session:
-            return {"vim": shown.vim(vims.get(session, _id(vim_id)))}
+            return {"vim": representations.vim(vims.get(session, _id(vim_id)))}
 
     @routes.put("/vims/{vim_id}", responses=refusals(404, 409, 413))
     def change(vim_id: str, body: models.ChangedVim) -> dict[str, Json]:
@@ -66,7 +66,7 @@ def _add_one(routes: APIRouter, core: Core) -> None:
         with core.database.writing() as session:
             found = vims.get(session, _id(vim_id))
             vims.change(core, session, found, body.vim.as_sent())
-            return {"vim": shown.vim(found)}
+            return {"vim": representations.vim(found)}
 
     @routes.delete("/vims/{vim_id}", status_code=204, responses=refusals(404))
     def delete(vim_id: str) -> None:

@@ -15,7 +15,7 @@ from container_update.operations.change_request import ChangeRequest
 from container_update.operations.strategy import Order
 from container_update.vnfm import instances, packages
 from container_update.vnfm.lcm import drivers, vim
-from container_update.vnfm.lcm.work import Record, Work, merged
+from container_update.vnfm.lcm.operation_context import Record, Work, merged
 
 
 def do_change(work: Work) -> Record:

@@ -12,9 +12,9 @@ from typing import Protocol
 
 from container_update.package import csar
 from container_update.package.vnfd import InterfaceScript
+from container_update.vnfm.lcm.operation_context import Record, Work
 from container_update.vnfm.lcm.v1_drivers import V1Drivers
 from container_update.vnfm.lcm.v2_scripts import V2Scripts
-from container_update.vnfm.lcm.work import Record, Work
 
 
 class Drivers(Protocol):

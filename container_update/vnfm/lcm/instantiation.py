@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from container_update.vnfm.lcm import drivers, vim
-from container_update.vnfm.lcm.work import Record, Work
+from container_update.vnfm.lcm.operation_context import Record, Work
 
 
 def do_instantiate(work: Work) -> Record:

@@ -17,7 +17,7 @@ from container_update.operations.change_package import Changed
 from container_update.operations.strategies.kubernetes import KubernetesSite
 from container_update.operations.strategy import Order
 from container_update.vnfm.lcm import records
-from container_update.vnfm.lcm.work import DEF_FILES, Record, Work
+from container_update.vnfm.lcm.operation_context import DEF_FILES, Record, Work
 
 
 @contextmanager

@@ -8,8 +8,8 @@ from __future__ import annotations
 import time
 
 from container_update.model.errors import UpdateInProgressError
+from container_update.vnfm.lcm.operation_context import Work
 from container_update.vnfm.lcm.vim import Vim
-from container_update.vnfm.lcm.work import Work
 
 _PAUSE = 0.5
 

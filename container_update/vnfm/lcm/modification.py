@@ -21,7 +21,7 @@ from container_update.model.requests import UpdateRequest
 from container_update.operations.update import update
 from container_update.vnfm import instances, packages
 from container_update.vnfm.lcm import drivers, records
-from container_update.vnfm.lcm.work import Record, Work, merged
+from container_update.vnfm.lcm.operation_context import Record, Work, merged
 
 _MERGED = ("metadata", "extensions", "vnfConfigurableProperties")
 _PLAIN = ("vnfInstanceName", "vnfInstanceDescription")

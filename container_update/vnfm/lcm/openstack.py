@@ -29,7 +29,7 @@ from container_update.stacks.client import Heat, connect, reference
 from container_update.stacks.instantiate import Builder, described_by
 from container_update.stacks.vnfcs import Member
 from container_update.vnfm.lcm import records, stack_records
-from container_update.vnfm.lcm.work import Record, Work
+from container_update.vnfm.lcm.operation_context import Record, Work
 
 
 @contextmanager

@@ -17,7 +17,6 @@ from container_update.drivers import v2_progress
 from container_update.model.cancellation import Stop
 from container_update.model.errors import ContainerUpdateError
 from container_update.vnfm import instances, operations
-from container_update.vnfm.core import Core
 from container_update.vnfm.lcm import failures, lock, records, vim
 from container_update.vnfm.lcm.change import do_change, undo_change
 from container_update.vnfm.lcm.instantiation import (
@@ -26,11 +25,12 @@ from container_update.vnfm.lcm.instantiation import (
     undo_instantiate,
 )
 from container_update.vnfm.lcm.modification import do_modify, undo_modify
+from container_update.vnfm.lcm.operation_context import Record, Work
 from container_update.vnfm.lcm.steps import Follower, Steps
 from container_update.vnfm.lcm.v2_scripts import told_to
-from container_update.vnfm.lcm.work import Record, Work
+from container_update.vnfm.service_context import Core
 from container_update.vnfm.states import RUNNING, State
-from container_update.vnfm.tables import Instance, Operation
+from container_update.vnfm.store.rows import Instance, Operation
 
 LOG = logging.getLogger(__name__)
 

@@ -21,8 +21,8 @@ from container_update.package import csar
 from container_update.planning import renames
 from container_update.planning.update import collections
 from container_update.vnfm.lcm import v1_objects
+from container_update.vnfm.lcm.operation_context import DEF_FILES, Record, Work
 from container_update.vnfm.lcm.v1_drivers import Host
-from container_update.vnfm.lcm.work import DEF_FILES, Record, Work
 from container_update.workloads import ownership
 
 

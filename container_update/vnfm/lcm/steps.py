@@ -20,8 +20,8 @@ from container_update.drivers import v2_memory, v2_progress
 from container_update.model.objects import Json
 from container_update.model.outcome import Event, StepState
 from container_update.operations.coordination import ScriptReport
-from container_update.vnfm.database import Database
-from container_update.vnfm.tables import Operation, Step
+from container_update.vnfm.store.database import Database
+from container_update.vnfm.store.rows import Operation, Step
 
 LOG = logging.getLogger(__name__)
 

@@ -24,7 +24,7 @@ from container_update.model.requests import UpdateRequest
 from container_update.operations.update import update
 from container_update.package.vnfd import InterfaceScript
 from container_update.vnfm.lcm import v1_objects
-from container_update.vnfm.lcm.work import Record, Work
+from container_update.vnfm.lcm.operation_context import Record, Work
 
 NAMESPACE = "tacker.tacker.mgmt.drivers"
 NOOP = "vnflcm_noop"

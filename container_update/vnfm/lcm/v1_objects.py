@@ -12,7 +12,7 @@ from typing import Any
 
 from container_update.model.objects import Json
 from container_update.model.outcome import Vnfc
-from container_update.vnfm.lcm.work import Record
+from container_update.vnfm.lcm.operation_context import Record
 
 
 def instance(instance_id: str, record: Record, connection: Json) -> SimpleNamespace:

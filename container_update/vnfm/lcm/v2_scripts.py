@@ -24,9 +24,9 @@ from container_update.drivers.v2_records import CONFIG_VARIABLE
 from container_update.model.errors import ContainerUpdateError, PackageError
 from container_update.model.objects import Json
 from container_update.package.vnfd import InterfaceScript
-from container_update.vnfm.core import Core
+from container_update.vnfm.lcm.operation_context import Record, Work
 from container_update.vnfm.lcm.steps import Follower
-from container_update.vnfm.lcm.work import Record, Work
+from container_update.vnfm.service_context import Core
 
 KEPT = "user_script_err_handling_data"
 _LOOK_SECONDS = 0.2

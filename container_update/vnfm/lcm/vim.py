@@ -14,7 +14,7 @@ from container_update.operations.change_package import Changed
 from container_update.operations.strategy import Order, Site
 from container_update.vnfm import vims
 from container_update.vnfm.lcm import kubernetes
-from container_update.vnfm.lcm.work import Record, Work
+from container_update.vnfm.lcm.operation_context import Record, Work
 
 
 class Vim(Protocol):

@@ -20,9 +20,9 @@ from container_update.model.cluster import Cluster
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json
 from container_update.vnfm import packages, vims
-from container_update.vnfm.core import Core
 from container_update.vnfm.lcm.steps import Steps
-from container_update.vnfm.tables import Package
+from container_update.vnfm.service_context import Core
+from container_update.vnfm.store.rows import Package
 
 DEF_FILES = "lcm-kubernetes-def-files"
 

@@ -1,5 +1,5 @@
 """Notifications are written down in the transaction of what they are about, one for each
-subscription that wants them; :mod:`container_update.vnfm.notifications` delivers them.
+subscription that wants them; :mod:`container_update.vnfm.notify.delivery` delivers them.
 
 Source: ETSI GS NFV-SOL 003, 5.5.2.17 to 5.5.2.19.
 """
@@ -12,11 +12,10 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from container_update.model.objects import Json
-from container_update.vnfm import subscription_filters
-from container_update.vnfm.database import now
-from container_update.vnfm.shown import timestamp
+from container_update.vnfm.notify import subscription_filters
 from container_update.vnfm.states import State
-from container_update.vnfm.tables import Instance, Notification, Operation, Subscription
+from container_update.vnfm.store.database import now, timestamp
+from container_update.vnfm.store.rows import Instance, Notification, Operation, Subscription
 
 CREATED = "VnfIdentifierCreationNotification"
 DELETED = "VnfIdentifierDeletionNotification"

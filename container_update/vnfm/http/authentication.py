@@ -13,10 +13,10 @@ from typing import Annotated
 from fastapi import Security
 from fastapi.security import APIKeyHeader, HTTPAuthorizationCredentials, HTTPBearer
 
-from container_update.vnfm.principal import Check, Principal
+from container_update.vnfm.http.principal import Check, Principal
+from container_update.vnfm.http.tokens import TokenFile
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.settings import Settings
-from container_update.vnfm.tokens import TokenFile
 
 _TOKEN = re.compile(r"[!-~]{1,8192}")
 _X_AUTH = APIKeyHeader(name="X-Auth-Token", auto_error=False, scheme_name="token")
@@ -60,6 +60,8 @@ def _anybody() -> Principal:
 def _check(settings: Settings) -> Check:
     if settings.auth == "token_file":
         return TokenFile(settings.token_path)
-    from container_update.vnfm.keystone import KeystoneTokens  # noqa: PLC0415, an extra of its own
+    from container_update.vnfm.http.keystone import (  # noqa: PLC0415, an extra of its own
+        KeystoneTokens,
+    )
 
     return KeystoneTokens(settings)

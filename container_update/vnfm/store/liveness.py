@@ -20,7 +20,7 @@ from pathlib import Path
 from sqlalchemy import Connection, text
 from sqlalchemy.exc import SQLAlchemyError
 
-from container_update.vnfm.database import Database
+from container_update.vnfm.store.database import Database
 
 LOG = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from container_update.model.objects import Json
-from container_update.vnfm import filters
+from container_update.vnfm.api import query_filters
 from container_update.vnfm.problems import ProblemError
 
 MOST_FIELDS = 64
@@ -58,7 +58,7 @@ def select(
     :raises ProblemError: 400: a parameter is wrong, or two of them exclude each other.
     """
     narrow = Selector.of(query, attributes or Attributes())
-    return [narrow.apply(body) for body in filters.find(bodies, query.get("filter"))]
+    return [narrow.apply(body) for body in query_filters.find(bodies, query.get("filter"))]
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,7 @@ class Selector:
             return cls(None, _paths(p for p in excluded if p[0] not in attributes.required))
         if given == {"fields"}:
             return cls(_paths([*listed, *([name] for name in attributes.required)]), {})
-        hidden = (filters.path_of(path) for path in attributes.hidden)
+        hidden = (query_filters.path_of(path) for path in attributes.hidden)
         return cls(None, _paths(path for path in hidden if not _asked(path, listed)))
 
     def apply(self, body: Json) -> Json:
@@ -104,7 +104,7 @@ def _listed(query: Mapping[str, str], name: str) -> list[list[str]]:
     paths = query[name].split(",")
     if len(paths) > MOST_FIELDS:
         raise ProblemError(400, f"{name}: at most {MOST_FIELDS} attributes, found {len(paths)}")
-    return [filters.path_of(path) for path in paths]
+    return [query_filters.path_of(path) for path in paths]
 
 
 def _asked(path: list[str], listed: list[list[str]]) -> bool:

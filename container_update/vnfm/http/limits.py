@@ -14,7 +14,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from container_update.vnfm.answers import respond
+from container_update.vnfm.http.error_responses import respond
 from container_update.vnfm.problems import Problem
 from container_update.vnfm.settings import Settings, is_loopback
 

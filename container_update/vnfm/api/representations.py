@@ -4,16 +4,11 @@ but for the vimConnectionInfo that is handed in opened and goes out without its 
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Any
 
 from container_update.model.objects import Json
-from container_update.vnfm.tables import Instance, Operation, Package, Step, Subscription, Vim
-
-
-def timestamp(moment: datetime) -> str:
-    """A time of the tables as RFC 3339."""
-    return moment.isoformat(timespec="milliseconds") + "Z"
+from container_update.vnfm.store.database import timestamp
+from container_update.vnfm.store.rows import Instance, Operation, Package, Step, Subscription, Vim
 
 
 def package(row: Package) -> Json:

@@ -34,6 +34,11 @@ def now() -> datetime:
     return datetime.now(timezone.utc).replace(tzinfo=None)
 
 
+def timestamp(moment: datetime) -> str:
+    """A time of the tables as RFC 3339."""
+    return moment.isoformat(timespec="milliseconds") + "Z"
+
+
 class Database:
     """A database, by its URL: ``sqlite:///...`` or ``postgresql://...``.
 

@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from container_update.vnfm.tables import Base
+from container_update.vnfm.store.rows import Base
 
 context.configure(
     connection=context.config.attributes["connection"],

@@ -17,9 +17,9 @@ from urllib.parse import quote
 import aiohttp
 
 from container_update.model.objects import Json
+from container_update.vnfm.notify.address_policy import JudgingResolver, uri_problem
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.settings import Settings
-from container_update.vnfm.targets import JudgingResolver, uri_problem
 
 BASIC, OAUTH = "BASIC", "OAUTH2_CLIENT_CREDENTIALS"
 _PARAMS = {BASIC: "paramsBasic", OAUTH: "paramsOauth2ClientCredentials"}

@@ -6,11 +6,11 @@ import threading
 from dataclasses import dataclass, field
 
 from container_update.model.options import Options
-from container_update.vnfm.database import Database
-from container_update.vnfm.members import Member
 from container_update.vnfm.metrics import Metrics
 from container_update.vnfm.settings import Settings
-from container_update.vnfm.vault import Vault
+from container_update.vnfm.store.database import Database
+from container_update.vnfm.store.liveness import Member
+from container_update.vnfm.store.vault import Vault
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any
 from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 
 from container_update.model.errors import ContainerUpdateError
-from container_update.vnfm.private_file import private_text
+from container_update.vnfm.store.private_file import private_text
 
 
 class VaultError(ContainerUpdateError):

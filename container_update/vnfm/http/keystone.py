@@ -16,7 +16,7 @@ from keystoneauth1.identity.v3 import Password
 from keystoneauth1.session import Session
 
 from container_update.model.errors import ContainerUpdateError
-from container_update.vnfm.principal import Principal
+from container_update.vnfm.http.principal import Principal
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.settings import Settings
 

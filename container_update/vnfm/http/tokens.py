@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from container_update.model.errors import ContainerUpdateError
-from container_update.vnfm.principal import Principal
-from container_update.vnfm.private_file import private_text
+from container_update.vnfm.http.principal import Principal
+from container_update.vnfm.store.private_file import private_text
 
 SHORTEST = 16
 """Characters that a token of the token file has at least."""

@@ -21,11 +21,11 @@ from sqlalchemy import delete, func, or_, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from container_update.model.objects import Json
-from container_update.vnfm.callbacks import CallbackError, Callbacks
-from container_update.vnfm.database import Database, now
+from container_update.vnfm.notify.callback_test import CallbackError, Callbacks
 from container_update.vnfm.settings import Settings
-from container_update.vnfm.tables import Notification, Subscription
-from container_update.vnfm.vault import Vault, VaultError
+from container_update.vnfm.store.database import Database, now
+from container_update.vnfm.store.rows import Notification, Subscription
+from container_update.vnfm.store.vault import Vault, VaultError
 
 LOG = logging.getLogger(__name__)
 

@@ -12,8 +12,8 @@ from fastapi import APIRouter
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 
-from container_update.vnfm.database import Database
 from container_update.vnfm.problems import ProblemError
+from container_update.vnfm.store.database import Database
 
 Check = Callable[[], bool]
 """Whether a part of the service can do its work."""

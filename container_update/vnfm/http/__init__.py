@@ -1,0 +1,1 @@
+"""The HTTP side apart from SOL003: authentication, limits, problem details, metrics."""

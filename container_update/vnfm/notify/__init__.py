@@ -1,0 +1,1 @@
+"""Notifications to subscribers: the outbox, their delivery, and where they may go."""

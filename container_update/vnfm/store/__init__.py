@@ -1,0 +1,1 @@
+"""What the service keeps: the database, its tables and history, secrets at rest."""
