@@ -21,9 +21,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from container_update.cli.demo.update import Guide, find_samples
 from container_update.cluster.client import KubernetesCluster, connect
 from container_update.cluster.execution.instantiate import instantiate
-from container_update.demo import Guide, find_samples
 from container_update.model.requests import UpdateRequest
 
 COMMAND = [sys.executable, "-m", "container_update"]

@@ -1,5 +1,5 @@
 """``python -m container_update``: the command line."""
 
-from container_update.cli import main
+from container_update.cli.main import main
 
 raise SystemExit(main())

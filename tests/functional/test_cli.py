@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from container_update.cli import main
+from container_update.cli.main import main
 from tests.functional.cnf import BAD_IMAGE, INSTANCE, Cnf
 from tests.functional.manifests import ENV, config_map, workload
 

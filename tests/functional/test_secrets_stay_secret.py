@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from container_update import report, report_html
-from container_update.cli import main
-from container_update.formats import FORMATS, HTML
+from container_update.cli import report, report_html
+from container_update.cli.main import main
+from container_update.cli.output import FORMATS, HTML
 from container_update.model.cancellation import Stop
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Collection

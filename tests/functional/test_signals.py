@@ -31,7 +31,7 @@ from tests.functional.reference_update import (
 
 pytestmark = pytest.mark.skipif(bool(REAL), reason="holds a request of the embedded cluster")
 
-PROGRAM = "import sys; from container_update.cli import main; sys.exit(main())"
+PROGRAM = "import sys; from container_update.cli.main import main; sys.exit(main())"
 INTERRUPTED = UpdateInterruptedError.exit_status
 
 

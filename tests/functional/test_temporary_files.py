@@ -14,7 +14,7 @@ from tests.functional.manifests import ENV, config_map, workload
 PROGRAM = """
 import os, sys
 from container_update import cluster
-from container_update.cli import main
+from container_update.cli.main import main
 
 def modes():
     for folder, folders, files in os.walk(os.environ["TMPDIR"]):

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from container_update.cli.demo.update import Guide, find_samples
 from container_update.cluster.client import KubernetesCluster
 from container_update.cluster.execution.instantiate import instantiate
-from container_update.demo import Guide, find_samples
 from container_update.model.outcome import Outcome
 from container_update.operations.update import update
 from container_update.planning.diff import content

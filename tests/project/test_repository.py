@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from container_update import cli
+from container_update.cli import main
 
 ROOT = Path(__file__).parents[2]
 DEMO = (
@@ -43,7 +43,7 @@ def test_ci_ends_with_the_test_command():
 
 def test_the_documentation_names_every_command(capsys):
     with pytest.raises(SystemExit):
-        cli.main(["--help"])
+        main.main(["--help"])
     commands = re.findall(r"^    ([a-z]+)  ", capsys.readouterr().out, re.MULTILINE)
     assert {"plan", "apply", "demo"} <= set(commands)
     page = (ROOT / "doc/source/cli.rst").read_text(encoding="utf-8")

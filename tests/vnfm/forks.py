@@ -75,7 +75,7 @@ class Forks:
 @functools.cache
 def services() -> Forks:
     """For ``container-update serve``."""
-    return Forks("container_update.cli", "container_update.serve_command",
+    return Forks("container_update.cli.main", "container_update.cli.serve",
                  "container_update.vnfm.service", "uvicorn.protocols.http.auto",
                  "container_update.operations.update", "container_update.vnfm.lcm.openstack",
                  "toscaparser.topology_template")  # fmt: skip

@@ -69,7 +69,7 @@ class Served:
         arguments = ["serve", "--config-file", str(conf), "--port", port,
                      "--state-dir", str(self.folder / "state"), *database]  # fmt: skip
         self.process = forks.services().start(
-            "container_update.cli:main", arguments, self.folder, out, log
+            "container_update.cli.main:main", arguments, self.folder, out, log
         )
 
         def answers() -> bool:

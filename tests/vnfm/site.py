@@ -13,9 +13,9 @@ from typing import Any
 import requests
 import uvicorn
 
+from container_update.cli.demo import service as demo
+from container_update.cli.demo.service import Scene, Stage
 from container_update.model.options import Options
-from container_update.vnfm import demo
-from container_update.vnfm.demo import Scene, Stage
 from container_update.vnfm.http.tokens import read_tokens
 from container_update.vnfm.service import Service
 from container_update.vnfm.settings import Settings

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from container_update import cli
+from container_update.cli import main
 from tests.vnfm.waiting import until
 
 SCRIPTS = Path(sys.executable).parent
@@ -112,6 +112,6 @@ def test_every_command_that_the_demo_prints_runs(demo: Demo, tmp_path: Path) -> 
 def test_the_demo_has_no_place_for_another_state(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    status = cli.main(["serve", "--demo", "--state-dir", str(tmp_path)])
+    status = main.main(["serve", "--demo", "--state-dir", str(tmp_path)])
     assert status != 0
     assert "--demo" in capsys.readouterr().err

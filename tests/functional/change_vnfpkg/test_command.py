@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from container_update.cli import main
+from container_update.cli.main import main
 from container_update.operations.change_request import UpgradeType
 from container_update.package import build
 from tests.functional.change_vnfpkg.conftest import kubernetes_site

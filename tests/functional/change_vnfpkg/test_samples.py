@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from container_update.cli import main
+from container_update.cli.main import main
 from container_update.cluster.client import KubernetesCluster
 from container_update.cluster.execution.instantiate import instantiate
 from container_update.model.objects import Collection

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from container_update.cli import main
+from container_update.cli.main import main
 from container_update.emulator.heat import EmbeddedOpenStack, Trouble
 from container_update.package import hot
 from container_update.stacks import live

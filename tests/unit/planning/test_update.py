@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from container_update import report
+from container_update.cli import report
 from container_update.model.errors import PackageError, PlanError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.plan import Action, Plan, Step

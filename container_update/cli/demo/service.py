@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
+from container_update.cli.demo.update import embedded_cluster, find_samples
 from container_update.cluster.client import connect
-from container_update.demo import embedded_cluster, find_samples
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Json
 from container_update.package import build

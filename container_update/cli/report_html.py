@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from container_update import report
+from container_update.cli import report
 from container_update.model.outcome import Outcome, StepResult, StepState
 from container_update.model.plan import Plan, Step
 

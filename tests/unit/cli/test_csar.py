@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from container_update import cli
+from container_update.cli import main
 
-SAMPLE = Path(__file__).parents[2] / "samples" / "01-user-guide" / "v1" / "before"
+SAMPLE = Path(__file__).parents[3] / "samples" / "01-user-guide" / "v1" / "before"
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def package(tmp_path: Path) -> Path:
 def csar(*arguments: str | Path) -> tuple[int, str]:
     """The exit status and what was printed."""
     out = io.StringIO()
-    return cli.main(["csar", *map(str, arguments)], out), out.getvalue()
+    return main.main(["csar", *map(str, arguments)], out), out.getvalue()
 
 
 def test_a_package_without_errors_passes_with_a_count_of_the_rest(package: Path) -> None:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from container_update import report
+from container_update.cli import report
 from container_update.model.objects import ObjectKey
 from container_update.model.outcome import Outcome, StepResult, StepState, Vnfc
 from container_update.model.plan import Action, Note, Plan, Reason, Step

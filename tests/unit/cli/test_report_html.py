@@ -6,11 +6,11 @@ from html.parser import HTMLParser
 
 import pytest
 
-from container_update import formats, report, report_html
+from container_update.cli import output, report, report_html
 from container_update.model.errors import ContainerUpdateError, PackageError, UpdateFailedError
 from container_update.model.outcome import Outcome, StepResult, StepState
 from container_update.model.plan import Note, Plan, Reason
-from tests.unit.test_report import CANARY, PLAN, POD, RESTART, ROLL
+from tests.unit.cli.test_report import CANARY, PLAN, POD, RESTART, ROLL
 
 HOSTILE = "<script>alert('x')</script>\" onload=\"x"
 VOID = {"meta", "br"}
@@ -102,24 +102,24 @@ FAILURE = UpdateFailedError("it failed", Outcome(PLAN, (StepResult(ROLL, StepSta
 @pytest.mark.parametrize(
     ("error", "style", "word"),
     [
-        (PackageError("wrong"), formats.TEXT, ""),
-        (PackageError("wrong"), formats.JSON, "PackageError"),
-        (PackageError("wrong"), formats.HTML, "wrong"),
-        (FAILURE, formats.TEXT, "failed: Deployment"),
-        (FAILURE, formats.JSON, "outcome"),
-        (FAILURE, formats.HTML, "What was done"),
+        (PackageError("wrong"), output.TEXT, ""),
+        (PackageError("wrong"), output.JSON, "PackageError"),
+        (PackageError("wrong"), output.HTML, "wrong"),
+        (FAILURE, output.TEXT, "failed: Deployment"),
+        (FAILURE, output.JSON, "outcome"),
+        (FAILURE, output.HTML, "What was done"),
     ],
 )
 def test_an_error_is_shown_in_each_format(
     error: ContainerUpdateError, style: str, word: str
 ) -> None:
-    told = formats.error(error, style)
+    told = output.error(error, style)
     assert word in told
     assert bool(told) == bool(word)
 
 
-@pytest.mark.parametrize("style", formats.FORMATS)
+@pytest.mark.parametrize("style", output.FORMATS)
 def test_nothing_to_do_is_said_in_each_format(style: str) -> None:
-    assert {"text": "no update", "json": "{}", "html": "<!doctype html>"}[style] in formats.nothing(
+    assert {"text": "no update", "json": "{}", "html": "<!doctype html>"}[style] in output.nothing(
         "no update", style
     )

@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TextIO
 
-from container_update import report, tables
+from container_update.cli import report, tables
 from container_update.cluster.client import KubernetesCluster, connect
 from container_update.cluster.execution.instantiate import instantiate
 from container_update.model.errors import ContainerUpdateError
@@ -65,7 +65,7 @@ def find_samples() -> Path:
 
     :raises ContainerUpdateError: they are not installed.
     """
-    beside = Path(__file__).resolve().parent.parent / "samples"
+    beside = Path(__file__).resolve().parents[3] / "samples"
     installed = Path(sysconfig.get_path("data")) / "share" / "container-update" / "samples"
     for folder in (beside, installed):
         if (folder / "01-user-guide").is_dir():

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from container_update import formats, option_arguments
+from container_update.cli import option_arguments, output
 from container_update.model.errors import PackageError
 from container_update.model.options import READING
 
@@ -29,9 +29,7 @@ def add_commands(commands: Any, parents: Sequence[argparse.ArgumentParser]) -> N
     text = "say what would go wrong with a package in Tacker"
     command = kinds.add_parser("check", help=text, description=text, parents=parents)
     command.add_argument("package", metavar="PACKAGE", help="a folder or a CSAR zip")
-    command.add_argument(
-        "-o", "--output", choices=(formats.TEXT, formats.JSON), default=formats.TEXT
-    )
+    command.add_argument("-o", "--output", choices=(output.TEXT, output.JSON), default=output.TEXT)
     option_arguments.add_arguments(command, READING)
     command.set_defaults(run=_check)
     text = "write TOSCA.meta with hashes, the driver file and the zip"
@@ -52,7 +50,7 @@ def _check(parsed: argparse.Namespace, out: TextIO) -> int:
 
     settings = Settings.of(option_arguments.read(parsed, READING))
     findings = check(parsed.package, settings=settings)
-    shown = {formats.TEXT: _text, formats.JSON: _json}[parsed.output]
+    shown = {output.TEXT: _text, output.JSON: _json}[parsed.output]
     out.write(shown(findings))
     failed = any(finding.severity is Severity.ERROR for finding in findings)
     return PackageError.exit_status if failed else DONE

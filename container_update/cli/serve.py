@@ -37,7 +37,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(parsed: argparse.Namespace, out: TextIO) -> int:
     """Serve until SIGTERM or SIGINT; the exit status."""
     try:
-        from container_update.vnfm import demo  # noqa: PLC0415, an extra
+        from container_update.cli.demo import service as demo  # noqa: PLC0415, an extra
         from container_update.vnfm.service import Service  # noqa: PLC0415, an extra
     except ImportError as error:
         raise ContainerUpdateError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, TextIO
 
-from container_update import report, report_html
+from container_update.cli import report, report_html
 from container_update.model.errors import ContainerUpdateError, UpdateFailedError
 from container_update.model.outcome import Event, Progress, StepResult
 from container_update.model.plan import Plan

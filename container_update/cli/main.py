@@ -18,14 +18,14 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TextIO
 
-from container_update import (
-    change_command,
-    csar_command,
-    formats,
+from container_update.cli import (
+    change,
+    csar,
     option_arguments,
+    output,
     report,
-    serve_command,
-    stack_command,
+    serve,
+    stack_arguments,
 )
 from container_update.model.cancellation import Stop
 from container_update.model.errors import ContainerUpdateError
@@ -65,11 +65,11 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
 
 
 def _report_error(error: ContainerUpdateError, parsed: argparse.Namespace, out: TextIO) -> None:
-    style = getattr(parsed, "output", formats.TEXT)
-    told = formats.error(error, style)
+    style = getattr(parsed, "output", output.TEXT)
+    told = output.error(error, style)
     if told:
         out.write(told + "\n")
-    if style != formats.JSON:
+    if style != output.JSON:
         sys.stderr.write(f"container-update: {error}\n")
 
 
@@ -98,8 +98,8 @@ def _parser() -> argparse.ArgumentParser:
         description="Change the VNF's package (SOL003): all of the new package takes effect.",
         parents=[verbose],
     )  # fmt: skip
-    change_command.add_arguments(command)
-    stack_command.add_arguments(command)
+    change.add_arguments(command)
+    stack_arguments.add_arguments(command)
     _cluster_arguments(command)
     command.set_defaults(run=_change_vnfpkg)
     for name, run, text in (
@@ -109,12 +109,12 @@ def _parser() -> argparse.ArgumentParser:
     ):
         command = commands.add_parser(name, help=text, description=text, parents=[verbose])
         if run is _status:
-            stack_command.add_arguments(command)
-            _cluster_arguments(command, (formats.TEXT, formats.JSON))
+            stack_arguments.add_arguments(command)
+            _cluster_arguments(command, (output.TEXT, output.JSON))
         else:
             _cluster_arguments(command)
         command.set_defaults(run=run)
-    csar_command.add_commands(commands, [verbose])
+    csar.add_commands(commands, [verbose])
     command = commands.add_parser(
         "demo", help="the user guide's update on the embedded cluster", parents=[verbose]
     )
@@ -142,8 +142,8 @@ def _parser() -> argparse.ArgumentParser:
     command.set_defaults(run=_emulate)
     text = "run a small VNFM: SOL003 over REST, for those who have no Tacker at hand"
     command = commands.add_parser("serve", help=text, description=text, parents=[verbose])
-    serve_command.add_arguments(command)
-    command.set_defaults(run=serve_command.run)
+    serve.add_arguments(command)
+    command.set_defaults(run=serve.run)
     return parser
 
 
@@ -159,14 +159,14 @@ def _update_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def _cluster_arguments(
-    command: argparse.ArgumentParser, styles: Sequence[str] = formats.FORMATS
+    command: argparse.ArgumentParser, styles: Sequence[str] = output.FORMATS
 ) -> None:
     add = command.add_argument
     add("--kubeconfig", help="default: $KUBECONFIG, ~/.kube/config, else in-cluster")
     add("--context", help="of the kubeconfig")
     add("-n", "--namespace", default="default", help="for manifests that name none")
     add("--instance-id", help="the VNF instance; another one's objects are refused")
-    add("-o", "--output", choices=styles, default=formats.TEXT)
+    add("-o", "--output", choices=styles, default=output.TEXT)
     add("--leave-on-signal", action="store_true",
         help="on SIGINT or SIGTERM leave the update for a resume, do not undo it")  # fmt: skip
     option_arguments.add_arguments(command)
@@ -222,19 +222,19 @@ def _plan(parsed: argparse.Namespace, out: TextIO) -> int:
 
     with _connected(parsed) as cluster:
         plan = plan_update(_request(parsed), cluster, option_arguments.read(parsed))
-    out.write(formats.PLAN[parsed.output](plan) + "\n")
+    out.write(output.PLAN[parsed.output](plan) + "\n")
     return NOTHING_TO_DO if plan.is_empty else CHANGES_PENDING
 
 
 def _apply(parsed: argparse.Namespace, out: TextIO) -> int:
     from container_update.operations.update import update  # noqa: PLC0415
 
-    as_text = parsed.output == formats.TEXT
+    as_text = parsed.output == output.TEXT
     with _connected(parsed) as cluster, _stopped_by_signals(parsed.leave_on_signal) as stop:
-        progress = formats.progress(out) if as_text else (lambda _: None)
+        progress = output.progress(out) if as_text else (lambda _: None)
         outcome = update(_request(parsed), cluster, option_arguments.read(parsed), stop, progress)
     if not as_text:
-        out.write(formats.OUTCOME[parsed.output](outcome) + "\n")
+        out.write(output.OUTCOME[parsed.output](outcome) + "\n")
     elif outcome.results:
         out.write(report.sum_text(outcome) + "\n")
     return DONE if outcome.results else NOTHING_TO_DO
@@ -244,11 +244,11 @@ def _change_vnfpkg(parsed: argparse.Namespace, out: TextIO) -> int:
     options = option_arguments.read(parsed)
     with _stopped_by_signals(parsed.leave_on_signal) as stop:
         if parsed.stack:
-            with stack_command.site(parsed, options) as stack:
-                return change_command.run(parsed, stack, options, stop, out)
+            with stack_arguments.site(parsed, options) as stack:
+                return change.run(parsed, stack, options, stop, out)
         with _connected(parsed) as cluster:
-            site = change_command.site_of(parsed, cluster)
-            return change_command.run(parsed, site, options, stop, out)
+            site = change.site_of(parsed, cluster)
+            return change.run(parsed, site, options, stop, out)
 
 
 def _instance(parsed: argparse.Namespace, cluster: KubernetesCluster) -> Instance:
@@ -262,7 +262,7 @@ def _instance(parsed: argparse.Namespace, cluster: KubernetesCluster) -> Instanc
 
 def _status(parsed: argparse.Namespace, out: TextIO) -> int:
     if parsed.stack:
-        return stack_command.status(parsed, option_arguments.read(parsed), out)
+        return stack_arguments.status(parsed, option_arguments.read(parsed), out)
     with _connected(parsed) as cluster:
         status = _instance(parsed, cluster).status()
     text = json.dumps(status.as_dict(), indent=2) if parsed.output == "json" else str(status)
@@ -284,18 +284,18 @@ def _recover(parsed: argparse.Namespace, out: TextIO, *, back: bool) -> int:
         if back:
             outcome = instance.recover(back=True, stop=stop)
         else:
-            outcome = change_command.resume(parsed, instance, cluster, stop)
+            outcome = change.resume(parsed, instance, cluster, stop)
     if outcome is None:
-        out.write(formats.nothing("No update was cut short.", parsed.output) + "\n")
+        out.write(output.nothing("No update was cut short.", parsed.output) + "\n")
         return NOTHING_TO_DO
-    out.write(formats.OUTCOME[parsed.output](outcome) + "\n")
+    out.write(output.OUTCOME[parsed.output](outcome) + "\n")
     return DONE
 
 
 def _demo(parsed: argparse.Namespace, out: TextIO) -> int:
-    from container_update.change_demo import demo_change  # noqa: PLC0415
-    from container_update.demo import demo  # noqa: PLC0415
-    from container_update.stack_demo import SCENARIOS, demo_stack  # noqa: PLC0415
+    from container_update.cli.demo.change import demo_change  # noqa: PLC0415
+    from container_update.cli.demo.stack import SCENARIOS, demo_stack  # noqa: PLC0415
+    from container_update.cli.demo.update import demo  # noqa: PLC0415
 
     if parsed.scenario == "modify":
         demo(parsed.guide, out)
@@ -307,13 +307,13 @@ def _demo(parsed: argparse.Namespace, out: TextIO) -> int:
 
 
 def _emulate(parsed: argparse.Namespace, out: TextIO) -> int:
-    from container_update.demo import embedded_cluster  # noqa: PLC0415
+    from container_update.cli.demo.update import embedded_cluster  # noqa: PLC0415
 
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
     if parsed.openstack:
-        from container_update.stack_demo import emulate  # noqa: PLC0415, an extra
+        from container_update.cli.demo.stack import emulate  # noqa: PLC0415, an extra
 
         emulate(parsed.clouds_yaml, parsed.port, out, stop)
         return DONE

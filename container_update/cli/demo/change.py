@@ -9,10 +9,10 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TextIO
 
-from container_update import report, tables
+from container_update.cli import report, tables
+from container_update.cli.demo.update import embedded_cluster, find_samples, show, title
 from container_update.cluster.client import KubernetesCluster, connect
 from container_update.cluster.execution.instantiate import instantiate
-from container_update.demo import embedded_cluster, find_samples, show, title
 from container_update.model.objects import Collection, Json
 from container_update.model.options import Options
 from container_update.operations.change_package import Changed, change_vnfpkg

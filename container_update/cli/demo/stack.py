@@ -13,8 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, TextIO
 
-from container_update import report
-from container_update.demo import find_samples, title
+from container_update.cli import report
+from container_update.cli.demo.update import find_samples, title
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Json
 from container_update.operations.change_package import Changed, change_vnfpkg

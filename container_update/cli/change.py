@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from container_update import formats, report, report_html
+from container_update.cli import output, report, report_html
 from container_update.model.cancellation import Stop
 from container_update.model.errors import PackageError
 from container_update.model.options import Options
@@ -78,13 +78,13 @@ def run(
     )
 
     order = _order(parsed, options)
-    as_text = parsed.output == formats.TEXT
+    as_text = parsed.output == output.TEXT
     if parsed.plan:
         plan = plan_change(order, site)
-        out.write(formats.PLAN[parsed.output](plan) + "\n")
+        out.write(output.PLAN[parsed.output](plan) + "\n")
         return NOTHING_TO_DO if plan.is_empty else CHANGES_PENDING
 
-    progress = formats.progress(out) if as_text else (lambda _: None)
+    progress = output.progress(out) if as_text else (lambda _: None)
     scripts = coordination_of(order, site, stop)
     if parsed.rollback:
         return _roll_back(order, site, scripts, out)
@@ -206,13 +206,13 @@ def _show_scripts(scripts: Coordination, out: TextIO) -> None:
 
 
 def _show(changed: Changed, style: str, out: TextIO) -> None:
-    if style == formats.JSON:
+    if style == output.JSON:
         body = report.outcome_dict(changed.outcome)
         body["scripts"] = [script.as_dict() for script in changed.scripts]
         body["vnfdId"] = changed.records.vnfd_id
         body["resourceNames"] = dict(changed.records.resource_names)
         out.write(json.dumps(body, indent=2) + "\n")
-    elif style == formats.HTML:
+    elif style == output.HTML:
         scripts = [str(script) for script in changed.scripts]
         out.write(report_html.outcome_html(changed.outcome, scripts=scripts) + "\n")
     elif changed.outcome.results:

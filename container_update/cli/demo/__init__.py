@@ -1,0 +1,1 @@
+"""Demonstrations on the emulators: a scenario for each kind of operation."""
