@@ -1,33 +1,62 @@
-"""The errors of an update, divided by what the caller can do about them.
+"""The errors of all operations, divided by what the caller can do about them.
 
-Every message names the object, what was expected, what was found and what to do next. None ever
-holds the value of a Secret. ``exit_status`` is what the command line ends with.
+Every message names the object, what was expected and what was found; ``next_step`` is what the
+caller can do, as a value. None ever holds the value of a Secret. ``exit_status`` is the command
+line's exit status.
 """
 
 from __future__ import annotations
 
+import enum
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from container_update.model.outcome import Outcome
 
 
+class NextStep(enum.Enum):
+    """What the caller of a failed operation can do; each front end puts it into its own words."""
+
+    NOTHING = "nothing"
+    FIX_REQUEST = "fix request"
+    """Correct the package or the request; nothing was written."""
+    FIX_TARGET = "fix target"
+    """Bring the cluster or the stack into a state that can be updated; nothing was written."""
+    RETRY = "retry"
+    """Repeat the same request later."""
+    WAIT = "wait"
+    """Another operation holds the instance: wait for its end."""
+    FIX_AND_RETRY = "fix and retry"
+    """Everything was put back: remove the cause, then repeat the request."""
+    FIX_AND_ROLLBACK = "fix and rollback"
+    """The objects that the message names could not be put back: fix them, then roll back."""
+    RESUME_OR_ROLLBACK = "resume or rollback"
+    """The operation was left as it is: finish it or undo it."""
+    RESUME = "resume"
+    """There is no way back any more: finish it."""
+    CHECK_STATUS = "check status"
+    """Another run may hold the instance: look at its status, then resume or roll back."""
+
+
 class ContainerUpdateError(Exception):
     """The root: catch it to catch everything this library raises on purpose."""
 
     exit_status = 1
+    next_step = NextStep.NOTHING
 
 
 class PackageError(ContainerUpdateError):
     """The package or the request is wrong: correct it. Nothing was written to the cluster."""
 
     exit_status = 4
+    next_step = NextStep.FIX_REQUEST
 
 
 class PlanError(ContainerUpdateError):
     """The cluster is in no state to be updated this way: nothing was written to it."""
 
     exit_status = 5
+    next_step = NextStep.FIX_TARGET
 
 
 class ClusterError(ContainerUpdateError):
@@ -41,6 +70,7 @@ class ClusterError(ContainerUpdateError):
     """
 
     exit_status = 6
+    next_step = NextStep.RETRY
 
     def __init__(
         self,
@@ -63,25 +93,33 @@ class UpdateFailedError(ContainerUpdateError):
 
     :param message: the cause, then what became of the undo.
     :param outcome: what became of each step.
+    :param next_step: where it is not the one of the class: the operation was left as it is.
     """
 
     exit_status = 7
+    next_step = NextStep.FIX_AND_RETRY
 
-    def __init__(self, message: str, outcome: Outcome) -> None:
+    def __init__(
+        self, message: str, outcome: Outcome, *, next_step: NextStep | None = None
+    ) -> None:
         super().__init__(message)
         self.outcome = outcome
+        if next_step is not None:
+            self.next_step = next_step
 
 
 class UndoIncompleteError(UpdateFailedError):
     """The update failed, and not everything could be put back: an operator has to look."""
 
     exit_status = 8
+    next_step = NextStep.FIX_AND_ROLLBACK
 
 
 class UpdateInProgressError(ContainerUpdateError):
     """Another update of the same VNF instance runs: wait for it. Nothing was written."""
 
     exit_status = 9
+    next_step = NextStep.WAIT
 
 
 class UpdateInterruptedError(UpdateFailedError):
@@ -94,9 +132,11 @@ class NoWayBackError(ContainerUpdateError):
     """What is old is being removed for good: the change can only be finished, not undone."""
 
     exit_status = 12
+    next_step = NextStep.RESUME
 
 
 class LockLostError(ContainerUpdateError):
     """The lock could not be kept, so that another may go on: this run stopped where it was."""
 
     exit_status = 11
+    next_step = NextStep.CHECK_STATUS
