@@ -8,6 +8,7 @@ from typing import Any
 
 from container_update.model.outcome import Outcome, StepResult, StepState
 from container_update.model.plan import Action, Plan, Stage, Step
+from container_update.planning.steps import ConfigStep, RestartStep
 
 _SYMBOLS = {
     Action.CREATE: "+",
@@ -94,13 +95,19 @@ def result_text(result: StepResult, pods: Sequence[str] = ()) -> str:
     return f"{line}\n      pods: {', '.join(pods)}" if pods else line
 
 
+def _is_of_change(result: StepResult) -> bool:
+    """Tell whether a step belongs to a change of the package: more than content and images."""
+    step = result.step
+    return not isinstance(step, ConfigStep | RestartStep) or getattr(step, "with_metadata", False)
+
+
 def sum_text(outcome: Outcome) -> str:
     """An outcome on a line; empty where it failed."""
     if not outcome.results:
         return NOTHING_TO_DO
     if any(result.state is not StepState.DONE for result in outcome.results):
         return ""
-    if any(result.step.whole for result in outcome.results):
+    if any(map(_is_of_change, outcome.results)):
         return _change_sum(outcome)
     config = sum(1 for result in outcome.results if result.step.is_config)
     templates = sum(1 for result in outcome.results if result.step.action is Action.TEMPLATE)

@@ -20,13 +20,14 @@ from typing import Any
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ClusterError, ContainerUpdateError, UpdateInProgressError
 from container_update.model.objects import Json, Manifest, ObjectKey
-from container_update.model.plan import Action, Reason, Step
+from container_update.planning.steps import ObjectStep
+from container_update.planning.steps.codec import step_from_dict, step_to_dict
 
 _PART_BYTES = 700_000
 """What one Secret holds; the API server allows 1 MiB for all of its data."""
 
 _LABEL = "container-update/journal"
-_FORMAT = 2
+_FORMAT = 3
 
 
 class Phase(enum.Enum):
@@ -47,7 +48,7 @@ class Record:
     """When, in UTC (RFC 3339)."""
     target: str
     """Stands for what was asked for; see :func:`target_of`."""
-    steps: tuple[Step, ...]
+    steps: tuple[ObjectStep, ...]
     pods_before: Mapping[ObjectKey, frozenset[str]]
     """For each workload the UIDs of the pods it had."""
     instance_id: str | None
@@ -97,7 +98,7 @@ def encode(record: Record) -> bytes:
         "target": record.target,
         "instanceId": record.instance_id,
         "defFiles": list(record.def_files),
-        "steps": [_step_to_json(step) for step in record.steps],
+        "steps": [step_to_dict(step) for step in record.steps],
         "context": dict(record.context),
         "podsBefore": [[asdict(key), sorted(uids)] for key, uids in record.pods_before.items()],
     }
@@ -120,45 +121,13 @@ def decode(data: bytes, phase: Phase, milestones: frozenset[str] = frozenset()) 
         host=body["host"],
         started=body["started"],
         target=body["target"],
-        steps=tuple(_step_of_json(step) for step in body["steps"]),
+        steps=tuple(step_from_dict(step) for step in body["steps"]),
         pods_before={ObjectKey(**key): frozenset(uids) for key, uids in body["podsBefore"]},
         instance_id=body["instanceId"],
         phase=phase,
         def_files=tuple(body["defFiles"]),
         context=body["context"],
         milestones=milestones,
-    )
-
-
-def _step_to_json(step: Step) -> Json:
-    before = step.before
-    if before is not None:
-        metadata = {k: v for k, v in before["metadata"].items() if k != "managedFields"}
-        before = {**before, "metadata": metadata}
-    return {
-        "key": asdict(step.key),
-        "action": step.action.name,
-        "before": before,
-        "content": step.content,
-        "images": dict(step.images),
-        "digest": step.digest,
-        "reasons": [reason.text for reason in step.reasons],
-        "whole": step.whole,
-        "dropped": list(step.dropped),
-    }
-
-
-def _step_of_json(body: Json) -> Step:
-    return Step(
-        key=ObjectKey(**body["key"]),
-        action=Action[body["action"]],
-        before=body["before"],
-        content=body["content"],
-        images=body["images"],
-        digest=body["digest"],
-        reasons=tuple(Reason(text) for text in body["reasons"]),
-        whole=body["whole"],
-        dropped=tuple((field, name) for field, name in body["dropped"]),
     )
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import enum
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from container_update.model.objects import Json, Manifest, ObjectKey, Source
+from container_update.model.objects import Manifest, ObjectKey, Source
 
 
 class ConfigChange(enum.Enum):
@@ -104,24 +105,24 @@ class Stage(enum.IntEnum):
 
 
 @dataclass(frozen=True)
-class Step:
-    """One object to be written, with what is needed to write it, explain it and undo it."""
+class Step(ABC):
+    """One thing that a plan does, with what is needed to explain it.
+
+    Each kind of step is a class of its own: what the step makes of its object, how to recognise
+    that, and the way back. See :mod:`container_update.planning.steps` and
+    :mod:`container_update.stacks.steps`.
+    """
 
     key: ObjectKey
     action: Action
-    before: Json | None = field(repr=False)
-    """The live object the plan was made from; None where there is none."""
-    content: Json | None = field(default=None, repr=False)
-    """For configuration, and for a whole object: the manifest that takes effect."""
-    images: Mapping[str, str] = field(default_factory=dict)
-    """For a workload: container name to new image, init containers too."""
-    digest: str | None = None
-    """A workload: the pod template's new annotation; None where only images change."""
-    reasons: tuple[Reason, ...] = ()
-    whole: bool = False
-    """Everything that the manifest says takes effect, not only content or images."""
-    dropped: tuple[tuple[str, str], ...] = ()
-    """For a whole object: ('labels' or 'annotations', name) of what only the old manifest had."""
+    reasons: tuple[Reason, ...] = field(default=(), kw_only=True)
+    images: Mapping[str, str] = field(default_factory=dict, kw_only=True)
+    """Container name to new image, init containers too; empty where no image changes."""
+
+    @property
+    @abstractmethod
+    def stage(self) -> Stage:
+        """When its turn comes."""
 
     @property
     def is_config(self) -> bool:
@@ -132,15 +133,6 @@ class Step:
     def place(self) -> tuple[ObjectKey, Action]:
         """Tells it from every other step of its plan: a Service may be held, then switched."""
         return self.key, self.action
-
-    @property
-    def stage(self) -> Stage:
-        """When its turn comes."""
-        if self.action is Action.DELETE:
-            return Stage.REMOVE
-        if self.action is Action.SWITCH:
-            return Stage.SWITCH
-        return Stage.WORKLOADS if self.key.is_workload else Stage.OBJECTS
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,16 @@ from functools import cached_property
 from container_update.model.errors import PlanError
 from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.plan import Action, Reason, Step
-from container_update.planning import manifest_edits, release_labels, renames, step_edits
-from container_update.planning.change import Planning, what_differs
+from container_update.planning import release_labels, renames
+from container_update.planning.change import ChangePlanner, what_differs
+from container_update.planning.steps import ManifestStep
+from container_update.planning.steps.manifest import (
+    manifest_digest,
+    recorded_digest,
+    with_recorded_digest,
+)
+from container_update.planning.steps.metadata import dropped as dropped_metadata
+from container_update.planning.steps.new_objects import new_object
 from container_update.planning.update import ConfigUse
 from container_update.workloads import ownership
 from container_update.workloads.pod_status import is_deleting, is_finished
@@ -46,7 +54,7 @@ class Pair:
         return 1 if replicas is None else int(replicas)
 
 
-class BlueGreenPlanning(Planning):
+class BlueGreenPlanner(ChangePlanner):
     """Decides a Blue-Green change."""
 
     # --- the pairs ------------------------------------------------------------------------------
@@ -76,9 +84,7 @@ class BlueGreenPlanning(Planning):
         old = self.packages.old.get(old_key)
         uses = tuple(self.config.config_uses(blue, live))
         same = old is not None and old_key == key and old.body == new.body
-        if (
-            same or manifest_edits.stamp_of(live) == manifest_edits.digest_of(new.body)
-        ) and not uses:
+        if (same or recorded_digest(live) == manifest_digest(new.body)) and not uses:
             return None
         self.config.refuse_unfit(blue, live)
         self.refuse_foreign(blue, old, live)
@@ -91,7 +97,7 @@ class BlueGreenPlanning(Planning):
             (
                 str(pair.blue),
                 pair.live["metadata"].get("uid", ""),
-                manifest_edits.digest_of(pair.new.body),
+                manifest_digest(pair.new.body),
             )
             for pair in self.pairs.values()
         ]
@@ -159,7 +165,7 @@ class BlueGreenPlanning(Planning):
         body = pair.new.body
         if self.needs_release:
             body = release_labels.with_release(body, self.release)
-        body = manifest_edits.stamped(body, manifest_edits.digest_of(pair.new.body))
+        body = with_recorded_digest(body, manifest_digest(pair.new.body))
         body["spec"]["replicas"] = pair.replicas
         name = self.renamed[pair.new.key.name]
         if name != pair.new.key.name:
@@ -167,7 +173,7 @@ class BlueGreenPlanning(Planning):
             body["metadata"]["annotations"][renames.NAME_ANNOTATION] = pair.new.key.name
         return body
 
-    def _green(self, key: ObjectKey, pair: Pair) -> Step:
+    def _green(self, key: ObjectKey, pair: Pair) -> ManifestStep:
         for use in pair.uses:
             self.note(
                 use.change.key,
@@ -184,7 +190,7 @@ class BlueGreenPlanning(Planning):
             reasons.append(Reason(f"its pods bear the label {label}, to tell them from the old"))
         there = replace(key, name=self.renamed[key.name])
         body = self.green_body(pair)
-        return Step(there, Action.CREATE, None, body, reasons=tuple(reasons), whole=True)
+        return ManifestStep(there, Action.CREATE, None, body, reasons=tuple(reasons))
 
     def is_succeeded(self, key: ObjectKey) -> bool:
         """An old Deployment that is removed with its pair."""
@@ -217,12 +223,10 @@ class BlueGreenPlanning(Planning):
     def _switch(self, new: Manifest, live: Json, pairs: list[Pair]) -> Iterator[Step]:
         old = self.packages.old.get(new.key)
         content = self._switched(new, live, pairs)
-        dropped = manifest_edits.dropped(old.body if old else None, new.body)
+        dropped = dropped_metadata(old.body if old else None, new.body)
         wanted = ", ".join(f"{k}={v}" for k, v in release_labels.selector_of(content).items())
         reasons = (Reason(f"its selector becomes {wanted}"), *what_differs(old, new))
-        step = Step(
-            new.key, Action.SWITCH, live, content, reasons=reasons, whole=True, dropped=dropped
-        )
+        step = ManifestStep(new.key, Action.SWITCH, live, content, reasons=reasons, dropped=dropped)
         takes_new = [
             pair
             for pair in pairs
@@ -251,7 +255,7 @@ class BlueGreenPlanning(Planning):
         if any(selects(selector, release_labels.pod_labels(pair.live)) for pair in pairs):
             body = release_labels.with_release(body, self.release)
             self._refuse_losers(new, live, release_labels.selector_of(body), pairs)
-        return manifest_edits.stamped(body, manifest_edits.digest_of(new.body))
+        return with_recorded_digest(body, manifest_digest(new.body))
 
     def _refuse_losers(
         self, new: Manifest, live: Json | None, wanted: dict[str, str], pairs: list[Pair]
@@ -273,7 +277,7 @@ class BlueGreenPlanning(Planning):
                 "rolling update"
             )
 
-    def _hold(self, key: ObjectKey, live: Json, pairs: list[Pair]) -> Step:
+    def _hold(self, key: ObjectKey, live: Json, pairs: list[Pair]) -> ManifestStep:
         """The step that keeps a Service at the pods it has now, by the hash of their template."""
         selector = release_labels.selector_of(live)
         hashes = {
@@ -292,9 +296,9 @@ class BlueGreenPlanning(Planning):
                 "give the pod templates a label with their version and put it into the selector, "
                 "by a rolling update before this change"
             )
-        content = step_edits.new_object(live, key.namespace, {})
+        content = new_object(live, key.namespace, {})
         held = hashes.pop() if hashes else "none"
         content["spec"]["selector"] = {**selector, ownership.HASH_LABEL: held}
         names = ", ".join(str(pair.blue) for pair in pairs)
         why = f"its selector would take in the new pods before they are to serve; stays at {names}"
-        return Step(key, Action.HOLD, live, content, whole=True, reasons=(Reason(why),))
+        return ManifestStep(key, Action.HOLD, live, content, reasons=(Reason(why),))

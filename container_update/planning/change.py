@@ -13,10 +13,23 @@ from dataclasses import replace
 from container_update.model.errors import PlanError
 from container_update.model.objects import INSTANCE_LABEL, Json, Manifest, ObjectKey
 from container_update.model.plan import Action, Note, Plan, Reason, Step
-from container_update.planning import diff, manifest_edits, release_labels, renames, step_edits
+from container_update.planning import diff, release_labels, renames
 from container_update.planning.match import Matching
 from container_update.planning.package_pair import Packages
-from container_update.planning.update import ConfigUse, Live, Planner, action_of, digest_of
+from container_update.planning.steps import ConfigStep, ManifestStep, RestartStep
+from container_update.planning.steps.manifest import (
+    manifest_digest,
+    recorded_digest,
+    with_recorded_digest,
+)
+from container_update.planning.steps.metadata import dropped as dropped_metadata
+from container_update.planning.update import (
+    ConfigUse,
+    Live,
+    UpdatePlanner,
+    action_of,
+    new_config_digest,
+)
 from container_update.workloads import pod_template
 
 _HOLDS_DATA = frozenset(
@@ -27,7 +40,7 @@ _HOLDS_DATA = frozenset(
 _SELECTING = frozenset({"DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"})
 
 
-class Planning:
+class ChangePlanner:
     """The decisions for one change; collects the notes on the way."""
 
     def __init__(
@@ -43,7 +56,7 @@ class Planning:
             named.name: there.name for named, there in self.stand_ins.items()
         }
         """A Deployment's name in its manifest to its name in the cluster after the change."""
-        self.config = Planner(Matching((), (), (), ()), live, instance_id)
+        self.config = UpdatePlanner(Matching((), (), (), ()), live, instance_id)
 
     def plan(self) -> Plan:
         """Decide everything.
@@ -86,19 +99,21 @@ class Planning:
             if not key.is_config:
                 continue
             old = self.packages.old.get(key)
-            dropped = manifest_edits.dropped(old.body if old else None, new.body)
+            dropped = dropped_metadata(old.body if old else None, new.body)
             steps = self.config.config_step(new)
             live = self.live.get(key)
             if steps and live is not None and self.instance_id:
                 self.refuse_foreign(key, old, live)
             if steps:
-                yield replace(steps[0], whole=True, dropped=dropped)
+                yield replace(steps[0], with_metadata=True, dropped=dropped)
             elif live is not None:
-                step = Step(key, Action.REPLACE, live, new.body, whole=True, dropped=dropped)
+                step = ConfigStep(
+                    key, Action.REPLACE, live, new.body, with_metadata=True, dropped=dropped
+                )
                 yield from self._relabelled(step)
 
-    def _relabelled(self, step: Step) -> Iterator[Step]:
-        if step.before is not None and not step_edits.is_applied(step, step.before):
+    def _relabelled(self, step: ConfigStep) -> Iterator[Step]:
+        if step.before is not None and not step.is_applied(step.before):
             yield replace(step, reasons=(Reason("other labels or annotations"),))
 
     # --- workloads ------------------------------------------------------------------------------
@@ -133,12 +148,10 @@ class Planning:
             text = "uses configuration that changes, but is of no VDU in vdu_params: not restarted"
             self.note(key, text)
 
-    def creation(self, new: Manifest) -> Step:
+    def creation(self, new: Manifest) -> ManifestStep:
         """The step that creates an object."""
-        content = manifest_edits.stamped(
-            self.content_of(new, None), manifest_edits.digest_of(new.body)
-        )
-        return Step(new.key, Action.CREATE, None, content, whole=True, reasons=(Reason("is new"),))
+        content = with_recorded_digest(self.content_of(new, None), manifest_digest(new.body))
+        return ManifestStep(new.key, Action.CREATE, None, content, reasons=(Reason("is new"),))
 
     def _pod_images(self, key: ObjectKey, live: Json) -> Iterator[Step]:
         """A Pod whose manifests differ in images alone can keep its place, as in an update."""
@@ -149,12 +162,12 @@ class Planning:
         if not images and not uses:
             return
         self.config.refuse_unfit(key, live)
-        yield Step(
+        yield RestartStep(
             key,
             action_of(live, images, uses),
             live,
             images={change.container: change.new for change in images},
-            digest=digest_of(live, uses, self.live) if uses else None,
+            digest=new_config_digest(live, uses, self.live) if uses else None,
             reasons=(*(Reason(str(change)) for change in images), *_reasons(uses)),
         )
 
@@ -163,7 +176,7 @@ class Planning:
     ) -> Iterator[Step]:
         uses = self.config.config_uses(there, live)
         step = self._replacement(there, new, old, live)
-        step = replace(step, digest=digest_of(live, uses, self.live) if uses else None)
+        step = replace(step, digest=new_config_digest(live, uses, self.live) if uses else None)
         if not self.is_changed(step, old, new) and not uses:
             return
         if new.key.kind == "Job":
@@ -181,31 +194,29 @@ class Planning:
         }
         yield replace(step, action=action, reasons=reasons, images=images)
 
-    def is_changed(self, step: Step, old: Manifest | None, new: Manifest) -> bool:
+    def is_changed(self, step: ManifestStep, old: Manifest | None, new: Manifest) -> bool:
         """The manifest says something that the live object was not made of."""
         assert step.before is not None, "only what is there can be changed"
-        if manifest_edits.is_applied(replace(step, digest=None), step.before):
+        if replace(step, digest=None).is_applied(step.before):
             return False
         if old is None or old.body != new.body:
             return True
-        stamp, digest = manifest_edits.stamp_of(step.before), manifest_edits.digest_of(new.body)
+        stamp, digest = recorded_digest(step.before), manifest_digest(new.body)
         if new.key.is_workload:
             return stamp not in ("", digest) and new.key.kind != "Pod"
-        return bool(stamp) or step.content != manifest_edits.stamped(new.body, digest)
+        return bool(stamp) or step.content != with_recorded_digest(new.body, digest)
 
     def _replacement(
         self, there: ObjectKey, new: Manifest, old: Manifest | None, live: Json
-    ) -> Step:
-        content = manifest_edits.stamped(
-            self.content_of(new, live), manifest_edits.digest_of(new.body)
-        )
+    ) -> ManifestStep:
+        content = with_recorded_digest(self.content_of(new, live), manifest_digest(new.body))
         if there != new.key:
             content["metadata"]["name"] = there.name
             content["metadata"]["annotations"][renames.NAME_ANNOTATION] = new.key.name
-        dropped = manifest_edits.dropped(old.body if old else None, new.body)
-        return Step(there, Action.REPLACE, live, content, whole=True, dropped=dropped)
+        dropped = dropped_metadata(old.body if old else None, new.body)
+        return ManifestStep(there, Action.REPLACE, live, content, dropped=dropped)
 
-    def _refuse_other_selector(self, key: ObjectKey, step: Step, live: Json) -> None:
+    def _refuse_other_selector(self, key: ObjectKey, step: ManifestStep, live: Json) -> None:
         if key.kind not in _SELECTING or step.content is None:
             return
         was, is_to_be = live["spec"].get("selector"), step.content["spec"].get("selector")
@@ -251,7 +262,7 @@ class Planning:
         """PlanError where a new object's name is taken by what is not this VNF's."""
         labels = live["metadata"].get("labels") or {}
         ours = self.instance_id is not None and labels.get(INSTANCE_LABEL) == self.instance_id
-        if old is None and not ours and not manifest_edits.stamp_of(live):
+        if old is None and not ours and not recorded_digest(live):
             raise PlanError(
                 f"{key}: is new in the new package, but the cluster has one already that is not "
                 "this VNF's: name the new one otherwise, or remove the old one"
@@ -282,9 +293,9 @@ class Planning:
         else:
             yield self.deletion(key, live, "is not in the new package")
 
-    def deletion(self, key: ObjectKey, live: Json, why: str) -> Step:
+    def deletion(self, key: ObjectKey, live: Json, why: str) -> ManifestStep:
         """The step that deletes an object."""
-        return Step(key, Action.DELETE, live, whole=True, reasons=(Reason(why),))
+        return ManifestStep(key, Action.DELETE, live, reasons=(Reason(why),))
 
 
 def _action_for(key: ObjectKey) -> Action:

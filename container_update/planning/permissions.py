@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from container_update.model.cluster import Right
 from container_update.model.objects import Json
 from container_update.model.plan import Action, Plan, Step
+from container_update.planning.steps import WorkloadStep
 
 _WRITES: Mapping[Action, frozenset[str]] = {
     Action.CREATE: frozenset({"create", "delete"}),
@@ -55,7 +56,8 @@ def _of_step(step: Step) -> Iterator[Right]:
     yield Right(key.namespace, "", "Pod", "watch")
     if key.kind not in _OWNS_PODS:
         return
-    if step.action is Action.EVICT or step.digest is not None:
+    reads_config = isinstance(step, WorkloadStep) and step.digest is not None
+    if step.action is Action.EVICT or reads_config:
         yield Right(key.namespace, "", "Pod", _CREATE, subresource="eviction")
     if key.kind == "StatefulSet":
         yield Right(key.namespace, "", "Pod", "delete")

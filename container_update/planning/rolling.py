@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from container_update.model.objects import Manifest, ObjectKey
 from container_update.model.plan import Step
 from container_update.planning import release_labels
-from container_update.planning.change import Planning
+from container_update.planning.change import ChangePlanner
 from container_update.workloads.readiness import selects
 
 
-class RollingPlanning(Planning):
+class RollingPlanner(ChangePlanner):
     """Decides a rolling update; what is special about it is what it cannot do."""
 
     def other_step(self, key: ObjectKey, new: Manifest) -> Iterator[Step]:

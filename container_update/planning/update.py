@@ -21,10 +21,10 @@ from container_update.model.plan import (
     Note,
     Plan,
     Reason,
-    Step,
 )
 from container_update.planning import diff
 from container_update.planning.match import Matching
+from container_update.planning.steps import ConfigStep, RestartStep
 from container_update.workloads import config_references, pod_template
 
 OPT_OUT_ANNOTATION = "container-update/on-config-change"
@@ -73,7 +73,7 @@ def make_plan(
     :raises PackageError: a manifest is wrong (a container vanished, a value is no string).
     :raises PlanError: an object is in no state to be changed; the message names it.
     """
-    planner = Planner(matching, live, instance_id)
+    planner = UpdatePlanner(matching, live, instance_id)
     config = planner.config_steps()
     workloads = planner.workload_steps()
     steps = (*config, *workloads)
@@ -153,7 +153,7 @@ class ConfigUse:
         return f"key{'s' if len(keys) > 1 else ''} {', '.join(sorted(keys))} of"
 
 
-class Planner:
+class UpdatePlanner:
     """The decisions for one update; collects the notes on the way."""
 
     def __init__(self, matching: Matching, live: Live, instance_id: str | None) -> None:
@@ -166,7 +166,7 @@ class Planner:
 
     # --- configuration --------------------------------------------------------------------------
 
-    def config_steps(self) -> list[Step]:
+    def config_steps(self) -> list[ConfigStep]:
         """A step for each ConfigMap and Secret whose content is not what the new package says."""
         steps = []
         for old, new in self.matching.pairs:
@@ -182,7 +182,7 @@ class Planner:
             steps += step
         return steps
 
-    def config_step(self, new: Manifest) -> list[Step]:
+    def config_step(self, new: Manifest) -> list[ConfigStep]:
         """The step that brings one object to its new content; none where it has it."""
         live = self.live.get(new.key)
         change = diff.config_change(new, live)
@@ -194,7 +194,7 @@ class Planner:
         self.opt_outs[new.key] = _opt_out(new.body) or _opt_out(live or {})
         action = Action[change.how.name]
         reasons = tuple(Reason(detail) for detail in change.details)
-        return [Step(new.key, action, before=live, content=new.body, reasons=reasons)]
+        return [ConfigStep(new.key, action, live, new.body, reasons=reasons)]
 
     def _refuse_foreign(self, new: Manifest) -> None:
         """What the CNF did not have and the cluster has under that name is somebody else's."""
@@ -209,7 +209,7 @@ class Planner:
 
     # --- workloads ------------------------------------------------------------------------------
 
-    def workload_steps(self) -> list[Step]:
+    def workload_steps(self) -> list[RestartStep]:
         """A step for each workload that has to restart."""
         steps = []
         for old, new in self.matching.pairs:
@@ -233,7 +233,7 @@ class Planner:
 
     def _workload_step(
         self, old: Manifest, changes: Sequence[ImageChange], live: Json
-    ) -> list[Step]:
+    ) -> list[RestartStep]:
         effective = self._effective_images(old, changes, live)
         config = self.config_uses(old.key, live)
         if not effective and not config:
@@ -252,12 +252,12 @@ class Planner:
             text = f"its partition keeps the pods with ordinals below {kept} as they are"
             self.notes.append(Note(old.key, text))
         return [
-            Step(
+            RestartStep(
                 old.key,
                 action_of(live, effective, config),
-                before=live,
+                live,
                 images={change.container: change.new for change in effective},
-                digest=digest_of(live, config, self.live) if config else None,
+                digest=new_config_digest(live, config, self.live) if config else None,
                 reasons=reasons,
             )
         ]
@@ -354,7 +354,7 @@ def _opt_out(body: Json) -> str:
     return str(annotations.get(OPT_OUT_ANNOTATION, ""))
 
 
-def digest_of(live: Json, config: Sequence[ConfigUse], objects: Live) -> str:
+def new_config_digest(live: Json, config: Sequence[ConfigUse], objects: Live) -> str:
     """Stands for the configuration that the pods will be started with.
 
     From what identifies the changed objects, never from their content: the digest of a short

@@ -67,7 +67,7 @@ def with_images(workload: Json, images: Mapping[str, str]) -> Json:
     return changed
 
 
-def digest_of(workload: Mapping[str, Any]) -> str | None:
+def config_digest(workload: Mapping[str, Any]) -> str | None:
     """The configuration digest on the pod template, None where there is none."""
     annotations = (pod_template(workload).get("metadata") or {}).get("annotations") or {}
     digest = annotations.get(DIGEST_ANNOTATION)

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
-from container_update.cluster.execution.manifest import Objects
-from container_update.cluster.execution.undo import Undo, Undone
-from container_update.cluster.execution.undo_change import ChangeUndo
-from container_update.cluster.execution.workload import ChangedByAnotherError, Restarter
+from container_update.cluster.execution.context import ExecutionContext, Reverted
+from container_update.cluster.execution.executors import executor_of
+from container_update.cluster.execution.undo import Undo
+from container_update.cluster.execution.writer import ChangedByAnotherError
 from container_update.cluster.informer import Informer
 from container_update.cluster.waiting import AbortedError, Clock, NotReadyError, Waiter
 from container_update.model import context_threads
@@ -31,6 +31,7 @@ from container_update.model.objects import Collection, ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, StepResult, StepState
 from container_update.model.plan import Action, Plan, Stage, Step
+from container_update.planning.steps import ObjectStep, object_steps
 from container_update.planning.update import collections, traffic
 
 LOG = logging.getLogger(__name__)
@@ -102,13 +103,20 @@ class Execution:
     def begin(self, *, resumed: bool = False) -> None:
         """Be ready to :meth:`advance`; *resumed* as for :meth:`run`."""
         self._resumed = resumed
-        self._restarter = Restarter(self.cluster, self._waiter, self.plan.instance_id, resumed)
+        self._context = ExecutionContext(
+            self.cluster,
+            self._waiter,
+            self.plan.instance_id,
+            self.pods_before,
+            self._leaving(),
+            resumed,
+        )
         self.informer.watch(followed([s for s in self.plan.steps if not s.is_config]))
         self.stop.on_request(self._waiter.abort)
 
     def advance(self, stage: Stage) -> None:
         """Carry out the steps of one stage; raises as :meth:`run` does."""
-        steps = [step for step in self.plan.steps if step.stage is stage]
+        steps = [step for step in object_steps(self.plan) if step.stage is stage]
         try:
             self._run_all(steps)
         except BaseException:
@@ -148,23 +156,20 @@ class Execution:
         """What became of each step so far, in the order of the plan."""
         return self._outcome({}).results
 
-    def undo(self, cause: str, steps: Sequence[Step]) -> tuple[StepResult, ...]:
+    def undo(self, cause: str, steps: Sequence[ObjectStep]) -> tuple[StepResult, ...]:
         """Put these steps of the plan back, as far as they were done."""
         LOG.warning("undoing %d steps: %s", len(steps), cause)
         self.before_undo()
         self.informer.watch(followed([step for step in steps if not step.is_config]))
         waiter = Waiter(self.informer, max(self.options.grace_period, _UNDO_GRACE), self.clock)
         self.stop.on_request(lambda: waiter.abort() if self.stop.lost else None)
-        restarter = Restarter(self.cluster, waiter, self.plan.instance_id)
-        undo = Undo(restarter, self.pods_before, self.options.workers)
-        if any(step.whole for step in steps):
-            drain = self.options.drain_seconds
-            undo = ChangeUndo(restarter, self.pods_before, self.options.workers, drain)
+        context = ExecutionContext(self.cluster, waiter, self.plan.instance_id, self.pods_before)
+        undo = Undo(context, self.options.workers, self.options.drain_seconds)
         return undo.run(steps, self.clock() + self.options.undo_timeout)
 
     # --- the steps ------------------------------------------------------------------------------
 
-    def _run_all(self, steps: Sequence[Step]) -> None:
+    def _run_all(self, steps: Sequence[ObjectStep]) -> None:
         with context_threads.pool(self.options.workers) as pool:
             try:
                 list(pool.map(self._run, steps))
@@ -172,7 +177,7 @@ class Execution:
                 self._waiter.abort()  # or leaving the pool would wait for all of them
                 raise
 
-    def _run(self, step: Step) -> None:
+    def _run(self, step: ObjectStep) -> None:
         if self.stop or self._waiter.aborted.is_set():
             return
         began = self.clock()
@@ -180,7 +185,7 @@ class Execution:
         self._results[step.place] = StepResult(step, StepState.FAILED, "interrupted")
         self.progress(step)
         try:
-            self._carry_out(step, began + self.options.timeout)
+            executor_of(step, self._context).apply(step, began + self.options.timeout)
         except _STEP_ERRORS as error:
             state, message = StepState.FAILED, str(error)
             if not isinstance(error, AbortedError):
@@ -191,28 +196,12 @@ class Execution:
         self.progress(result)
         LOG.info("%s: %s: %s (%.1f s)", step.key, step.action.value, state.value, result.seconds)
 
-    def _carry_out(self, step: Step, deadline: float) -> None:
-        objects = Objects(self._restarter)
-        if step.stage is Stage.REMOVE:
-            objects.delete(step, deadline)
-        elif step.stage is Stage.SWITCH:
-            objects.switch(step, self._leaving(), deadline)
-        elif step.is_config:
-            self._restarter.write_config(step)
-        elif step.stage is Stage.OBJECTS:
-            objects.write(step)
-        elif step.action is Action.CREATE:
-            objects.create_workload(step, deadline)
-        else:
-            old_pods = self.pods_before.get(step.key, frozenset())
-            self._restarter.restart(step, old_pods, deadline)
-
     def _leaving(self) -> frozenset[str]:
         """The pods of the workloads that the plan deletes."""
         removed = [step.key for step in self.plan.steps if step.stage is Stage.REMOVE]
         return frozenset(uid for key in removed for uid in self.pods_before.get(key, ()))
 
-    def _stay_ready(self, steps: Sequence[Step]) -> None:
+    def _stay_ready(self, steps: Sequence[ObjectStep]) -> None:
         """Everything that restarted is ready at the same time, and for ``settle_seconds``.
 
         Without a readiness probe a pod is Ready before it does anything: it may have crashed while
@@ -222,8 +211,10 @@ class Execution:
         try:
             while True:
                 for step in steps:
-                    if not self._restarter.is_still_done(step.key):
-                        self._restarter.wait_again(step.key, self.clock() + self.options.timeout)
+                    if not self._context.rollout.is_still_done(step.key):
+                        self._context.rollout.wait_again(
+                            step.key, self.clock() + self.options.timeout
+                        )
                         since = self.clock()
                 left = since + self.options.settle_seconds - self.clock()
                 if left <= 0:
@@ -239,11 +230,13 @@ class Execution:
 
     # --- failure --------------------------------------------------------------------------------
 
-    def _begun(self) -> list[Step]:
+    def _begun(self) -> list[ObjectStep]:
         """The steps that may have been done, in this run or in the one before it."""
-        return [step for step in self.plan.steps if self._resumed or self._may_be_done(step)]
+        return [
+            step for step in object_steps(self.plan) if self._resumed or self._may_be_done(step)
+        ]
 
-    def _may_be_done(self, step: Step) -> bool:
+    def _may_be_done(self, step: ObjectStep) -> bool:
         """By this run, or by a coordination script, which may switch over by itself."""
         by_script = step.stage is Stage.SWITCH and Stage.WORKLOADS in self._advanced
         return by_script or step.place in self._results
@@ -292,7 +285,7 @@ class Execution:
                 "container-update rollback, or the update again",
                 outcome,
             )
-        theirs = [str(r.step.key) for r in undone if r.message == Undone.THEIRS.value]
+        theirs = [str(r.step.key) for r in undone if r.message == Reverted.OF_OTHERS.value]
         kept = f"; {', '.join(theirs)}: left as changed by another" if theirs else ""
         raise error(
             f"{what}. Everything is as before ({len(undone)} objects looked at{kept}). Correct the "
@@ -319,6 +312,6 @@ def pods_by_workload(plan: Plan, informer: Informer) -> dict[ObjectKey, frozense
     """For each workload of the plan the UIDs of the pods it has now."""
     return {
         step.key: frozenset(pod["metadata"]["uid"] for pod in informer.pods_of(step.before))
-        for step in plan.steps
+        for step in object_steps(plan)
         if not step.is_config and step.before is not None
     }

@@ -16,7 +16,7 @@ from container_update.model.errors import ClusterError, PlanError
 from container_update.model.objects import INSTANCE_LABEL, Json, Manifest, ObjectKey
 from container_update.model.options import Options
 from container_update.package import csar, manifests
-from container_update.planning import step_edits
+from container_update.planning.steps.new_objects import new_object
 from container_update.planning.update import collections
 from container_update.workloads import readiness
 from container_update.workloads.readiness import Baseline, Readiness, State
@@ -90,7 +90,7 @@ def described_by(
 def _create(manifest: Manifest, cluster: Cluster, instance_id: str | None) -> None:
     labels = {INSTANCE_LABEL: instance_id} if instance_id else {}
     try:
-        cluster.create(step_edits.new_object(manifest.body, manifest.key.namespace, labels))
+        cluster.create(new_object(manifest.body, manifest.key.namespace, labels))
     except ClusterError as error:
         live = cluster.get(manifest.key) if error.status == 409 and instance_id else None
         if live is None or instance_of(live) != instance_id:

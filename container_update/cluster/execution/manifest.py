@@ -1,88 +1,121 @@
-"""Objects that come, change as a whole, and go: what a change of the package does beside restarts.
-
-As in ``restart``, every step can be taken again: what is there already is looked at, not repeated.
-"""
+"""Carries out steps that make an object what its manifest says: it comes, changes or goes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from container_update.cluster.execution.workload import ChangedByAnotherError, Restarter
-from container_update.model.objects import INSTANCE_LABEL, Json
-from container_update.model.plan import Action, Step
-from container_update.planning import step_edits
-from container_update.workloads import readiness
-from container_update.workloads.readiness import Baseline
+from container_update.cluster.execution.context import ExecutionContext, Reverted
+from container_update.cluster.execution.workload import WorkloadExecutor
+from container_update.cluster.execution.writer import ChangedByAnotherError
+from container_update.model.plan import Action, Stage
+from container_update.planning.steps import ManifestStep
+from container_update.planning.steps.new_objects import new_object
+from container_update.workloads.pod_status import is_deleting
 
 
 @dataclass(frozen=True)
-class Objects:
-    """Carries out the steps of whole objects in one cluster."""
+class ManifestExecutor:
+    """See :class:`~container_update.cluster.execution.context.StepExecutor`."""
 
-    restarter: Restarter
+    context: ExecutionContext
 
-    def write(self, step: Step) -> None:
-        """Create or replace what runs no containers.
-
-        :raises ChangedByAnotherError: it is neither as planned nor as wanted.
-        """
-        if step.action is Action.CREATE:
-            self._create(step)
+    def apply(self, step: ManifestStep, deadline: float) -> None:
+        """Create, change or delete the object, and wait for its pods or its traffic."""
+        if step.action is Action.DELETE:
+            self._delete(step, deadline)
+        elif step.action is Action.CREATE:
+            self._create(step, deadline)
+        elif step.stage is Stage.WORKLOADS:
+            WorkloadExecutor(self.context).apply(step, deadline)
         else:
-            self._replace(step)
+            self._replace(step, deadline)
 
-    def create_workload(self, step: Step, deadline: float) -> None:
-        """Create what runs containers and wait until all of them are Ready.
+    def revert(self, step: ManifestStep, deadline: float) -> Reverted:
+        """Delete what was created, create what was deleted, restore what was changed."""
+        if step.action is Action.DELETE:
+            return self._create_again(step, deadline)
+        if step.action is Action.CREATE:
+            return self._delete_created(step, deadline)
+        if step.stage is Stage.WORKLOADS:
+            return WorkloadExecutor(self.context).revert(step, deadline)
+        return self._restore(step, deadline)
 
-        :raises NotReadyError: they did not get there.
-        :raises ChangedByAnotherError: another made an object of that name.
-        """
-        self.restarter.waiter.informer.observe(self._create(step))
-        self.until_ready(step, deadline)
+    # --- apply ----------------------------------------------------------------------------------
 
-    def until_ready(self, step: Step, deadline: float) -> None:
-        """Wait until a workload that was created has all of its pods Ready."""
-        if step.key.kind == "Pod":
-            self.restarter.until_recreated(step.key, "", deadline)
-        elif step.key.kind in readiness.CONTROLLERS:
-            self.restarter.until_new(step.key, Baseline(), deadline)
+    def _create(self, step: ManifestStep, deadline: float) -> None:
+        assert step.content is not None, "what is created has its manifest"
+        body = new_object(step.content, step.key.namespace, self.context.writer.labels)
+        created = self.context.writer.create(body, step.is_own)
+        if step.stage is Stage.WORKLOADS:
+            self.context.rollout.observe(created)
+            self.context.rollout.until_ready(step.key, deadline)
 
-    def switch(self, step: Step, leaving: frozenset[str], deadline: float) -> None:
-        """Point a Service, or what else points, at the new pods; see its traffic arrive there.
+    def _replace(self, step: ManifestStep, deadline: float) -> None:
+        """Replace the object; see a switched Service's traffic arrive at the new pods."""
+        live = self.context.cluster.get(step.key)
+        self.context.rollout.observe(self.context.writer.apply(step, live))
+        if step.action is Action.SWITCH and step.key.kind == "Service":
+            self.context.rollout.until_served(step.key, self.context.leaving, deadline)
 
-        :param leaving: UIDs of the pods that are to get none any more.
-        :raises NotReadyError: the Service's endpoints did not follow.
-        :raises ChangedByAnotherError: it is neither as planned nor as wanted.
-        """
-        self._replace(step)
-        if step.key.kind == "Service":
-            self.restarter.until_served(step.key, leaving, deadline)
-
-    def delete(self, step: Step, deadline: float) -> None:
-        """Delete the object that the plan was made from.
-
-        :raises NotReadyError: it does not go.
-        :raises ChangedByAnotherError: there is another one of that name by now.
-        """
+    def _delete(self, step: ManifestStep, deadline: float) -> None:
+        """Delete the object that the plan was made from, and no other of its name."""
         assert step.before is not None, "only what is there is deleted"
         uid = step.before["metadata"]["uid"]
-        live = self.restarter.cluster.get(step.key)
+        live = self.context.cluster.get(step.key)
         if live is None:
             return
         if live["metadata"]["uid"] != uid:
-            raise ChangedByAnotherError(f"{step.key} was made again by another")
-        self.restarter.cluster.delete(step.key, uid=uid)
+            raise ChangedByAnotherError(f"{step.key} was created again by another")
+        self.context.cluster.delete(step.key, uid=uid)
+        self._wait_gone(step, uid, deadline)
+
+    def _wait_gone(self, step: ManifestStep, uid: str, deadline: float) -> None:
         if step.key.is_workload and step.key.kind not in ("Job", "CronJob"):
-            self.restarter.until_gone(step.key, uid, deadline)
+            self.context.rollout.until_gone(step.key, uid, deadline)
 
-    def _create(self, step: Step) -> Json:
-        assert step.content is not None, "what is created has its manifest"
-        instance = self.restarter.instance_id
-        labels = {INSTANCE_LABEL: instance} if instance else {}
-        body = step_edits.new_object(step.content, step.key.namespace, labels)
-        return self.restarter.create(body, lambda live: step_edits.is_ours(step, live))
+    # --- revert ---------------------------------------------------------------------------------
 
-    def _replace(self, step: Step) -> None:
-        live = self.restarter.cluster.get(step.key)
-        written = self.restarter.write(step, live, step_edits.desired, step_edits.is_untouched)
-        self.restarter.waiter.informer.observe(written)
+    def _create_again(self, step: ManifestStep, deadline: float) -> Reverted:
+        assert step.before is not None, "only what was there is deleted"
+        uid = step.before["metadata"]["uid"]
+        live = self.context.cluster.get(step.key)
+        if live is not None and is_deleting(live) and step.key.is_workload:
+            self.context.rollout.until_gone(step.key, uid, deadline)
+            live = None
+        if live is not None and live["metadata"]["uid"] == uid:
+            return Reverted.UNCHANGED
+        if live is not None and not step.recreation().is_restored(live):
+            return Reverted.OF_OTHERS
+        reverted = Reverted.UNCHANGED
+        if live is None:
+            body = new_object(step.before, step.key.namespace, {})
+            live = self.context.writer.create(body, lambda _: True)
+            reverted = Reverted.RESTORED
+        if step.key.is_workload:
+            self.context.rollout.observe(live)
+            self.context.rollout.until_ready(step.key, deadline)
+        return reverted
+
+    def _delete_created(self, step: ManifestStep, deadline: float) -> Reverted:
+        live = self.context.cluster.get(step.key)
+        if live is not None and not step.is_own(live):
+            return Reverted.OF_OTHERS
+        uid = live["metadata"]["uid"] if live is not None else ""
+        if live is not None:
+            self.context.cluster.delete(step.key, uid=uid)
+        self._wait_gone(step, uid, deadline)
+        return Reverted.UNCHANGED if live is None else Reverted.RESTORED
+
+    def _restore(self, step: ManifestStep, deadline: float) -> Reverted:
+        live = self.context.cluster.get(step.key)
+        if live is None:
+            return Reverted.OF_OTHERS
+        reverted = Reverted.UNCHANGED
+        if not step.is_restored(live):
+            if not step.is_own(live):
+                return Reverted.OF_OTHERS
+            self.context.rollout.observe(self.context.writer.restore(step, live))
+            reverted = Reverted.RESTORED
+        if step.key.kind == "Service":
+            self.context.rollout.until_served(step.key, frozenset(), deadline)
+        return reverted

@@ -29,6 +29,7 @@ from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, StepResult, StepState
 from container_update.model.plan import Plan
 from container_update.planning import permissions
+from container_update.planning.steps import object_steps
 from container_update.planning.update import collections, traffic
 
 LOG = logging.getLogger(__name__)
@@ -149,7 +150,7 @@ class Instance:
                 host=_host(),
                 started=utc_now().isoformat(timespec="seconds"),
                 target=target,
-                steps=plan.steps,
+                steps=object_steps(plan),
                 pods_before=pods_by_workload(plan, informer),
                 instance_id=self.instance_id,
                 def_files=plan.def_files,
@@ -264,7 +265,7 @@ class Instance:
         return Informer(self.cluster, watch_seconds=self.options.watch_seconds)
 
     def _go_back(self, record: Record, plan: Plan, execution: Execution) -> Outcome:
-        results = execution.undo(f"operation {record.operation} was cut short", plan.steps)
+        results = execution.undo(f"operation {record.operation} was cut short", record.steps)
         outcome = Outcome(plan, results)
         could_not = [result for result in results if result.state is StepState.UNDO_FAILED]
         execution.refuse_if_lost()

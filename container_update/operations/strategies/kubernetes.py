@@ -20,13 +20,14 @@ from container_update.model.cancellation import Stop
 from container_update.model.cluster import Cluster
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.outcome import Outcome, Progress, StepResult
-from container_update.model.plan import Action, Plan, Stage, Step
+from container_update.model.plan import Action, Plan, Stage
 from container_update.operations.read_packages import read_packages
 from container_update.operations.strategy import Order, Story, Strategy, Target
 from container_update.operations.vnf_records import Records
-from container_update.planning.change import Planning
+from container_update.planning.change import ChangePlanner
 from container_update.planning.package_pair import Packages, Placing
 from container_update.planning.release_labels import selector_of
+from container_update.planning.steps import ManifestStep, object_steps
 from container_update.planning.update import collections, traffic
 from container_update.workloads import ownership, pod_template
 
@@ -71,7 +72,7 @@ class _Facts:
 class KubernetesStrategy(Strategy):
     """A strategy that carries out a plan in a cluster; a subclass says how it is made."""
 
-    planning: ClassVar[type[Planning]]
+    planning: ClassVar[type[ChangePlanner]]
     new_vnfc_ids: ClassVar[bool]
     """See :class:`~container_update.operations.vnf_records.Records`."""
 
@@ -125,7 +126,7 @@ class KubernetesStrategy(Strategy):
                     live[key] = body
         return live
 
-    def _facts_of(self, plan: Plan, planning: Planning) -> _Facts:
+    def _facts_of(self, plan: Plan, planning: ChangePlanner) -> _Facts:
         names = self.successors(planning)
         return _Facts(
             targets=tuple(self._targets(plan, planning, names)),
@@ -134,25 +135,28 @@ class KubernetesStrategy(Strategy):
             storage=_claims(plan, names),
         )
 
-    def successors(self, planning: Planning) -> dict[str, str]:  # noqa: ARG002
+    def successors(self, planning: ChangePlanner) -> dict[str, str]:  # noqa: ARG002
         """Old to new name of what runs a VDU, where another object takes its place."""
         return {}
 
-    def connection_points(self, planning: Planning) -> dict[str, str]:  # noqa: ARG002
+    def connection_points(self, planning: ChangePlanner) -> dict[str, str]:  # noqa: ARG002
         """Old to new name of the Services of the VNF, where another takes its place."""
         return {}
 
     def _targets(
-        self, plan: Plan, planning: Planning, names: Mapping[str, str]
+        self, plan: Plan, planning: ChangePlanner, names: Mapping[str, str]
     ) -> Iterator[Target]:
         old_names = {new: old for old, new in names.items()}
         in_manifest = {there: named for named, there in planning.renamed.items()}
         services = [
             {"name": s.key.name, "namespace": s.key.namespace, "selector": selector_of(s.content)}
-            for s in plan.steps
-            if s.stage is Stage.SWITCH and s.key.kind == "Service" and s.content is not None
+            for s in object_steps(plan)
+            if isinstance(s, ManifestStep)
+            and s.stage is Stage.SWITCH
+            and s.key.kind == "Service"
+            and s.content is not None
         ]
-        for step in plan.steps:
+        for step in object_steps(plan):
             if step.stage is not Stage.WORKLOADS:
                 continue
             key = replace(step.key, name=in_manifest.get(step.key.name, step.key.name))
@@ -324,8 +328,10 @@ class KubernetesStrategy(Strategy):
 
 def _claims(plan: Plan, names: Mapping[str, str]) -> dict[str, str]:
     """Old to new PersistentVolumeClaim of a workload that another takes the place of, by volume."""
-    steps: dict[tuple[Action, str], Step] = {
-        (step.action, step.key.name): step for step in plan.steps if step.key.is_workload
+    steps = {
+        (step.action, step.key.name): step
+        for step in plan.steps
+        if isinstance(step, ManifestStep) and step.key.is_workload
     }
     found = {}
     for old_name, new_name in names.items():

@@ -9,8 +9,8 @@ from __future__ import annotations
 from container_update.model.objects import Manifest
 from container_update.model.plan import Action
 from container_update.operations.strategies.kubernetes import KubernetesStrategy
-from container_update.planning.blue_green import BlueGreenPlanning
-from container_update.planning.change import Planning
+from container_update.planning.blue_green import BlueGreenPlanner
+from container_update.planning.change import ChangePlanner
 from container_update.planning.package_pair import Objects
 from container_update.planning.release_labels import pod_labels, selector_of
 from container_update.workloads.readiness import selects
@@ -19,7 +19,7 @@ from container_update.workloads.readiness import selects
 class KubernetesBlueGreen(KubernetesStrategy):
     """See the module."""
 
-    planning = BlueGreenPlanning
+    planning = BlueGreenPlanner
     new_vnfc_ids = False
 
     def switch_over(self) -> None:
@@ -29,14 +29,14 @@ class KubernetesBlueGreen(KubernetesStrategy):
         if any(step.action is Action.DELETE for step in run.execution.plan.steps):
             run.execution.linger(self.order.options.drain_seconds)
 
-    def successors(self, planning: Planning) -> dict[str, str]:
+    def successors(self, planning: ChangePlanner) -> dict[str, str]:
         """The old Deployments' names to those of the new ones."""
-        assert isinstance(planning, BlueGreenPlanning), "this strategy's own planning"
+        assert isinstance(planning, BlueGreenPlanner), "this strategy's own planning"
         return {pair.blue.name: planning.renamed[key.name] for key, pair in planning.pairs.items()}
 
-    def connection_points(self, planning: Planning) -> dict[str, str]:
+    def connection_points(self, planning: ChangePlanner) -> dict[str, str]:
         """A Service of the old package that is gone to the one that serves the VDU now."""
-        assert isinstance(planning, BlueGreenPlanning), "this strategy's own planning"
+        assert isinstance(planning, BlueGreenPlanner), "this strategy's own planning"
         found: dict[str, str] = {}
         for pair in planning.pairs.values():
             gone = _serving(self.packages.old, pair.old, but_in=self.packages.new)

@@ -7,12 +7,12 @@ points stay, VNFCs get new ids.
 from __future__ import annotations
 
 from container_update.operations.strategies.kubernetes import KubernetesStrategy
-from container_update.planning.rolling import RollingPlanning
+from container_update.planning.rolling import RollingPlanner
 
 
 class KubernetesRollingUpdate(KubernetesStrategy):
     """See the module."""
 
-    planning = RollingPlanning
+    planning = RollingPlanner
     new_vnfc_ids = True
     coordinated = frozenset({"new"})  # one call, when the update is done: no old VNF is left

@@ -22,7 +22,7 @@ from container_update.model.errors import (
 )
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.outcome import Outcome, Progress, StepResult
-from container_update.model.plan import Action, Plan, Reason, Step
+from container_update.model.plan import Action, Plan, Reason, Stage, Step
 from container_update.operations import stack_records
 from container_update.operations.coordination import Coordination as ScriptRuns
 from container_update.operations.strategy import Order, Story, Strategy, Target
@@ -358,10 +358,20 @@ def _translated(strategy: OpenStackStrategy) -> Iterator[None]:
         raise kind(str(error), strategy._told_outcome(error.outcome)) from error
 
 
+@dataclass(frozen=True)
+class StackStep(Step):
+    """A step of a change of stacks, for reports."""
+
+    @property
+    def stage(self) -> Stage:
+        """By what is done."""
+        return Stage.REMOVE if self.action is Action.DELETE else Stage.OBJECTS
+
+
 def _told_step(step: plan.Step) -> Step:
     reasons = tuple(Reason(text) for text in step.reasons)
     kind, name = ("Server", str(step.member)) if step.member else ("Stack", step.stack_name)
-    return Step(_key(kind, name), _ACTIONS[step.action], None, reasons=reasons, whole=True)
+    return StackStep(_key(kind, name), _ACTIONS[step.action], reasons=reasons)
 
 
 def _told_result(result: Result) -> StepResult:

@@ -9,7 +9,8 @@ import pytest
 from container_update.cli import report
 from container_update.model.objects import ObjectKey
 from container_update.model.outcome import Outcome, StepResult, StepState, Vnfc
-from container_update.model.plan import Action, Note, Plan, Reason, Step
+from container_update.model.plan import Action, Note, Plan, Reason
+from container_update.planning.steps import ConfigStep, RestartStep
 
 CM = ObjectKey("", "ConfigMap", "ns", "cm")
 SECRET = ObjectKey("", "Secret", "ns", "s")
@@ -18,14 +19,14 @@ POD = ObjectKey("", "Pod", "ns", "p")
 
 CANARY = "canary"
 BODY = {"kind": "Secret", "metadata": {"name": "s"}, "data": {"k": CANARY}}
-REPLACE = Step(CM, Action.REPLACE, {}, {}, reasons=(Reason("key a: removed"),))
-RECREATE = Step(SECRET, Action.RECREATE, BODY, BODY, reasons=(Reason("is immutable"),))
-CREATE = Step(ObjectKey("", "Secret", "ns", "n"), Action.CREATE, None, BODY)
-ROLL = Step(
+REPLACE = ConfigStep(CM, Action.REPLACE, {}, {}, reasons=(Reason("key a: removed"),))
+RECREATE = ConfigStep(SECRET, Action.RECREATE, BODY, BODY, reasons=(Reason("is immutable"),))
+CREATE = ConfigStep(ObjectKey("", "Secret", "ns", "n"), Action.CREATE, None, BODY)
+ROLL = RestartStep(
     DEPLOYMENT, Action.ROLL, {}, images={"c": "app:2"}, digest="d",
     reasons=(Reason("container c: image app:1 -> app:2"), Reason("env E of container c")),
 )  # fmt: skip
-RESTART = Step(POD, Action.RESTART_CONTAINERS, {}, reasons=(Reason("container c"),))
+RESTART = RestartStep(POD, Action.RESTART_CONTAINERS, {}, reasons=(Reason("container c"),))
 PLAN = Plan(
     namespace="ns",
     instance_id="i-1",
@@ -98,7 +99,7 @@ def test_an_outcome_has_a_line_for_each_step_and_the_sum() -> None:
 
 
 def test_a_template_for_later_is_no_restart() -> None:
-    cron = Step(ObjectKey("batch", "CronJob", "ns", "c"), Action.TEMPLATE, {})
+    cron = RestartStep(ObjectKey("batch", "CronJob", "ns", "c"), Action.TEMPLATE, {})
     text = report.sum_text(outcome(StepResult(cron, DONE), StepResult(ROLL, DONE)))
     assert "1 workloads restarted, 1 templates replaced, 1 objects" in text
 

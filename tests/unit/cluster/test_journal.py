@@ -11,7 +11,8 @@ from container_update.cluster import journal as journal_module
 from container_update.cluster.journal import Journal, Phase, Record, decode, encode, name_of
 from container_update.model.errors import ContainerUpdateError, UpdateInProgressError
 from container_update.model.objects import Manifest, ObjectKey, Source
-from container_update.model.plan import Action, Reason, Step
+from container_update.model.plan import Action, Reason
+from container_update.planning.steps import ConfigStep, RestartStep
 from tests.unit.fakes import FakeCluster, config_map, pod
 
 POD = ObjectKey("", "Pod", "ns", "p")
@@ -28,8 +29,8 @@ def record(size: int = 0) -> Record:
         "stringData": {"password": PLANTED, "noise": noise},
     }
     steps = (
-        Step(ObjectKey.of(secret), Action.CREATE, None, secret, reasons=(Reason("is new"),)),
-        Step(POD, Action.RECREATE_POD, pod("p"), images={"a": "app:2"}, digest="d"),
+        ConfigStep(ObjectKey.of(secret), Action.CREATE, None, secret, reasons=(Reason("is new"),)),
+        RestartStep(POD, Action.RECREATE_POD, pod("p"), images={"a": "app:2"}, digest="d"),
     )
     return Record(
         operation="op-1",

@@ -29,8 +29,9 @@ from container_update.model.errors import (
 from container_update.model.objects import Manifest, ObjectKey, Source
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Vnfc
-from container_update.model.plan import Action, Plan, Step
+from container_update.model.plan import Action, Plan
 from container_update.model.requests import UpdateRequest
+from container_update.planning.steps import ConfigStep, RestartStep
 
 SCRIPT = Path(str(tacker_v2.__file__))
 WEB = ObjectKey("apps", "Deployment", "cnf", "web")
@@ -67,9 +68,9 @@ def deployment(image: str) -> dict[str, Any]:
 def plan_of(image: str = "web:2") -> Plan:
     manifest = Manifest(WEB, deployment(image), Source("Files/web.yaml", 1))
     steps = (
-        Step(NEW_CONFIG, Action.CREATE, None, {"data": {"password": SECRET_VALUE}}),
-        Step(OLD_CONFIG, Action.REPLACE, {"data": {"password": SECRET_VALUE}}),
-        Step(WEB, Action.ROLL, None, images={"web": image}),
+        ConfigStep(NEW_CONFIG, Action.CREATE, None, {"data": {"password": SECRET_VALUE}}),
+        ConfigStep(OLD_CONFIG, Action.REPLACE, {"data": {"password": SECRET_VALUE}}, {}),
+        RestartStep(WEB, Action.ROLL, None, images={"web": image}),
     )
     files = ("Files/web.yaml", "Files/cm_2.yaml")
     return Plan("cnf", "instance-1", steps, def_files=files, manifests=(manifest,))

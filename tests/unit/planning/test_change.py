@@ -11,13 +11,13 @@ import pytest
 from container_update.model.errors import PlanError
 from container_update.model.objects import INSTANCE_LABEL, Json, Manifest, ObjectKey, Source
 from container_update.model.plan import Action, Plan, Stage
-from container_update.planning import manifest_edits
-from container_update.planning.blue_green import BlueGreenPlanning
-from container_update.planning.change import Planning
+from container_update.planning.blue_green import BlueGreenPlanner
+from container_update.planning.change import ChangePlanner
 from container_update.planning.package_pair import Packages
 from container_update.planning.release_labels import RELEASE_LABEL
 from container_update.planning.renames import NAME_ANNOTATION
-from container_update.planning.rolling import RollingPlanning
+from container_update.planning.rolling import RollingPlanner
+from container_update.planning.steps.manifest import with_recorded_digest
 
 INSTANCE = "i"
 
@@ -80,7 +80,7 @@ def live(bodies: Sequence[Json], label: str | None = INSTANCE) -> dict[ObjectKey
 
 
 def plan(
-    kind: type[Planning],
+    kind: type[ChangePlanner],
     old: Sequence[Json],
     new: Sequence[Json],
     there: dict[ObjectKey, Json] | None = None,
@@ -138,7 +138,7 @@ ROLLING: list[tuple[str, list[Json], list[Json], list[str]]] = [
     ("old", "new", "steps"), [case[1:] for case in ROLLING], ids=[case[0] for case in ROLLING]
 )
 def test_a_rolling_update_does_this(old: list[Json], new: list[Json], steps: list[str]) -> None:
-    assert told(plan(RollingPlanning, old, new)) == steps
+    assert told(plan(RollingPlanner, old, new)) == steps
 
 
 BLUE_GREEN: list[tuple[str, list[Json], list[Json], list[str]]] = [
@@ -179,7 +179,7 @@ BLUE_GREEN: list[tuple[str, list[Json], list[Json], list[str]]] = [
     ("old", "new", "steps"), [case[1:] for case in BLUE_GREEN], ids=[case[0] for case in BLUE_GREEN]
 )
 def test_a_blue_green_change_does_this(old: list[Json], new: list[Json], steps: list[str]) -> None:
-    found = told(plan(BlueGreenPlanning, old, new))
+    found = told(plan(BlueGreenPlanner, old, new))
     assert [
         "CREATE Deployment web-*" if line.startswith("CREATE Deployment web-") else line
         for line in found
@@ -194,7 +194,7 @@ def created(planned: Plan) -> Json:
 
 
 def test_the_new_deployment_shares_no_pods_with_the_old_one() -> None:
-    body = created(plan(BlueGreenPlanning, [OLD], [NEW]))
+    body = created(plan(BlueGreenPlanner, [OLD], [NEW]))
     label = body["spec"]["selector"]["matchLabels"][RELEASE_LABEL]
     assert body["spec"]["template"]["metadata"]["labels"] == {"app": "web", RELEASE_LABEL: label}
     assert body["metadata"]["name"] == f"web-{label}"
@@ -203,7 +203,7 @@ def test_the_new_deployment_shares_no_pods_with_the_old_one() -> None:
 
 def test_a_derived_name_is_cut_to_what_a_label_can_hold() -> None:
     name = "w" * 63
-    body = created(plan(BlueGreenPlanning, [deployment(name)], [deployment(name, "a:2")]))
+    body = created(plan(BlueGreenPlanner, [deployment(name)], [deployment(name, "a:2")]))
     assert len(body["metadata"]["name"]) == 63
     assert body["metadata"]["name"] != name
 
@@ -211,7 +211,7 @@ def test_a_derived_name_is_cut_to_what_a_label_can_hold() -> None:
 def test_a_name_of_the_new_package_is_taken_as_it_is() -> None:
     new = deployment("web-2", "a:2", app="web-2")
     planned = plan(
-        BlueGreenPlanning,
+        BlueGreenPlanner,
         [OLD, service()],
         [new, service(app="web-2")],
         new_vdus={"VDU1": "web-2"},
@@ -227,11 +227,11 @@ def test_a_name_of_the_new_package_is_taken_as_it_is() -> None:
 def test_as_many_replicas_as_there_are_now() -> None:
     there = live([OLD])
     there[ObjectKey("apps", "Deployment", "n", "web")]["spec"]["replicas"] = 0
-    assert created(plan(BlueGreenPlanning, [OLD], [NEW], there))["spec"]["replicas"] == 0
+    assert created(plan(BlueGreenPlanner, [OLD], [NEW], there))["spec"]["replicas"] == 0
 
 
 def test_a_held_service_is_switched_from_where_it_is_held() -> None:
-    planned = plan(BlueGreenPlanning, [OLD, service()], [NEW, service()])
+    planned = plan(BlueGreenPlanner, [OLD, service()], [NEW, service()])
     hold, switch = (s for s in planned.steps if s.key.kind == "Service")
     assert hold.content is not None
     assert switch.before is not None
@@ -241,14 +241,14 @@ def test_a_held_service_is_switched_from_where_it_is_held() -> None:
 
 
 def test_a_rerun_after_a_derived_name_finds_the_stand_in_and_nothing_to_do() -> None:
-    body = created(plan(BlueGreenPlanning, [OLD], [NEW]))
-    for kind in (BlueGreenPlanning, RollingPlanning):
+    body = created(plan(BlueGreenPlanner, [OLD], [NEW]))
+    for kind in (BlueGreenPlanner, RollingPlanner):
         assert plan(kind, [OLD], [NEW], live([body])).is_empty
 
 
 def test_the_next_change_uses_the_free_name_again() -> None:
-    body = created(plan(BlueGreenPlanning, [OLD], [NEW]))
-    again = plan(BlueGreenPlanning, [NEW], [deployment(image="a:3")], live([body]))
+    body = created(plan(BlueGreenPlanner, [OLD], [NEW]))
+    again = plan(BlueGreenPlanner, [NEW], [deployment(image="a:3")], live([body]))
     assert told(again) == [
         "CREATE Deployment web",
         f"DELETE Deployment {body['metadata']['name']}",
@@ -258,16 +258,16 @@ def test_the_next_change_uses_the_free_name_again() -> None:
 def test_only_chosen_vdus_change_and_the_others_are_told_of() -> None:
     old = [OLD, deployment("other", app="other")]
     new = [NEW, deployment("other", "a:2", app="other"), deployment("third", app="third")]
-    for kind in (RollingPlanning, BlueGreenPlanning):
+    for kind in (RollingPlanner, BlueGreenPlanner):
         planned = plan(kind, old, new, chosen=frozenset({"VDU1"}))
         assert {s.key.name.partition("-")[0] for s in planned.steps} == {"web"}
         assert [note.key.name for note in planned.notes if "vdu_params" in note.text] == ["third"]
 
 
-REFUSED: list[tuple[str, type[Planning], list[Json], list[Json], dict[str, Any], str]] = [
+REFUSED: list[tuple[str, type[ChangePlanner], list[Json], list[Json], dict[str, Any], str]] = [
     (
         "a selector that changes in place",
-        RollingPlanning,
+        RollingPlanner,
         [OLD],
         [deployment(app="else")],
         {},
@@ -275,7 +275,7 @@ REFUSED: list[tuple[str, type[Planning], list[Json], list[Json], dict[str, Any],
     ),
     (
         "a Service that would select no new pod",
-        BlueGreenPlanning,
+        BlueGreenPlanner,
         [OLD, service()],
         [deployment(image="a:2", app="web"), service(app="nobody")],
         {},
@@ -283,7 +283,7 @@ REFUSED: list[tuple[str, type[Planning], list[Json], list[Json], dict[str, Any],
     ),
     (
         "a Service whose old pods are of two kinds",
-        BlueGreenPlanning,
+        BlueGreenPlanner,
         [deployment(app="web", t="x"), deployment("other", app="other", t="x"), service(t="x")],
         [
             deployment(image="a:2", app="web", t="x"),
@@ -295,7 +295,7 @@ REFUSED: list[tuple[str, type[Planning], list[Json], list[Json], dict[str, Any],
     ),
     (
         "a Service shared with a Deployment that stays",
-        BlueGreenPlanning,
+        BlueGreenPlanner,
         [deployment(app="web", t="x"), deployment("other", app="other", t="x"), service(t="x")],
         [
             deployment(image="a:2", app="web", t="x"),
@@ -314,7 +314,7 @@ REFUSED: list[tuple[str, type[Planning], list[Json], list[Json], dict[str, Any],
     ids=[case[0] for case in REFUSED],
 )
 def test_what_cannot_be_is_refused_before_anything_is_written(
-    kind: type[Planning], old: list[Json], new: list[Json], more: dict[str, Any], says: str
+    kind: type[ChangePlanner], old: list[Json], new: list[Json], more: dict[str, Any], says: str
 ) -> None:
     with pytest.raises(PlanError, match=says):
         plan(kind, old, new, **more)
@@ -324,23 +324,23 @@ def test_what_cannot_be_is_refused_before_anything_is_written(
     ("label", "goes"), [(INSTANCE, True), (None, False)], ids=["this VNF's", "nobody's"]
 )
 def test_only_what_bears_this_vnf_s_label_is_deleted(label: str | None, goes: bool) -> None:
-    planned = plan(RollingPlanning, [config()], [], live([config()], label))
+    planned = plan(RollingPlanner, [config()], [], live([config()], label))
     assert told(planned) == (["DELETE ConfigMap cm"] if goes else [])
 
 
 def test_another_vnf_s_object_is_refused() -> None:
     with pytest.raises(PlanError, match="another instance"):
-        plan(RollingPlanning, [OLD], [NEW], live([OLD], "other"))
+        plan(RollingPlanner, [OLD], [NEW], live([OLD], "other"))
 
 
 def test_the_stages_are_in_order_and_what_goes_goes_last() -> None:
     old, new = ROLLING[-1][1:3]
-    stages = [step.stage for step in plan(RollingPlanning, old, new).steps]
+    stages = [step.stage for step in plan(RollingPlanner, old, new).steps]
     assert stages == sorted(stages)
     assert stages[-1] is Stage.REMOVE
 
 
 def test_an_object_that_was_made_of_another_manifest_since_is_written_again() -> None:
     """The last update left out what it does not touch; now all of the manifest takes effect."""
-    there = live([manifest_edits.stamped(NEW, "of another manifest")])
-    assert told(plan(RollingPlanning, [NEW], [NEW], there)) == ["ROLL Deployment web"]
+    there = live([with_recorded_digest(NEW, "of another manifest")])
+    assert told(plan(RollingPlanner, [NEW], [NEW], there)) == ["ROLL Deployment web"]

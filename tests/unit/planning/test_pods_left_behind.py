@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from container_update.cluster.execution.workload import Restarter
+from container_update.cluster.execution.rollout import RolloutWaiter
 from container_update.cluster.informer import Informer
 from container_update.cluster.waiting import NotReadyError, Waiter
 from container_update.model.objects import Collection, ObjectKey
@@ -48,8 +48,8 @@ def test_a_workload_is_gone_when_its_last_pod_is_on_its_way_out() -> None:
     cluster = FakeCluster(pod())
     informer = Informer(cluster)
     informer.list([Collection("", "Pod", "n")])
-    restarter = Restarter(cluster, Waiter(informer, 1.0))
+    rollout = RolloutWaiter(Waiter(informer, 1.0))
     with pytest.raises(NotReadyError, match="1 pods are still there"):
-        restarter.until_gone(WEB, "uid-of-web", 0.0)
+        rollout.until_gone(WEB, "uid-of-web", 0.0)
     cluster.put(pod(deletionTimestamp="now"))
-    restarter.until_gone(WEB, "uid-of-web", 0.0)
+    rollout.until_gone(WEB, "uid-of-web", 0.0)

@@ -12,6 +12,7 @@ from container_update.model.errors import PackageError, PlanError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.plan import Action, Plan, Step
 from container_update.planning.match import match
+from container_update.planning.steps import RestartStep
 from container_update.planning.update import collections, make_plan
 from container_update.workloads import pod_template
 from tests.unit import build
@@ -851,7 +852,7 @@ def test_no_secrets_word_is_in_what_an_update_says() -> None:
         *map(str, plan.notes),
         *map(str, plan.ignored),
         *(str(reason) for step in plan.steps for reason in step.reasons),
-        *(str(step.digest) for step in plan.steps),
+        *(str(step.digest) for step in plan.steps if isinstance(step, RestartStep)),
     ]
     assert any("of which p, q, r changed" in text for text in said)
     for word, text in itertools.product([*words, *map(b64, words)], said):

@@ -50,7 +50,7 @@ def test_a_manifest_without_a_pod_spec_has_no_containers(body: dict[str, Any]) -
     assert pod_template.pod_spec(body) == {}
     assert list(pod_template.containers(pod_template.pod_spec(body))) == []
     assert pod_template.with_images(body, {"c": "app:2"}) == body
-    assert pod_template.digest_of(body) is None
+    assert pod_template.config_digest(body) is None
 
 
 def test_init_containers_come_first_and_say_what_they_are() -> None:
@@ -115,7 +115,7 @@ def test_a_digest_is_put_on_the_template_beside_what_is_there(before: Any, after
     original = copy.deepcopy(body)
     changed = pod_template.with_digest(body, "new")
     assert changed["spec"]["template"]["metadata"] == after
-    assert pod_template.digest_of(changed) == "new"
+    assert pod_template.config_digest(changed) == "new"
     assert body == original
 
 
@@ -130,7 +130,7 @@ def test_a_digest_is_put_on_the_template_beside_what_is_there(before: Any, after
 def test_taking_the_digest_away_again_leaves_what_was_there(before: Any, after: Any) -> None:
     body = with_template_metadata(before)
     undone = pod_template.with_digest(pod_template.with_digest(body, "new"), None)
-    assert pod_template.digest_of(undone) is None
+    assert pod_template.config_digest(undone) is None
     assert (undone["spec"]["template"].get("metadata") or None) == after
 
 

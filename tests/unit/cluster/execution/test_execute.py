@@ -8,13 +8,15 @@ from typing import Any
 import pytest
 
 from container_update.cluster.execution.execute import Execution
-from container_update.cluster.execution.workload import Restarter
+from container_update.cluster.execution.rollout import RolloutWaiter
+from container_update.cluster.execution.workload import WorkloadExecutor
 from container_update.cluster.informer import Informer
 from container_update.model.errors import ClusterError, UndoIncompleteError, UpdateFailedError
 from container_update.model.objects import Collection, ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, StepState
-from container_update.model.plan import Action, Plan, Step
+from container_update.model.plan import Action, Plan
+from container_update.planning.steps import ConfigStep, ObjectStep, RestartStep
 from tests.unit.fakes import FakeCluster, config_map, pod
 
 KEY = ObjectKey("", "ConfigMap", "ns", "cm")
@@ -22,23 +24,24 @@ POD = ObjectKey("", "Pod", "ns", "p")
 OLD, NEW = {"k": "old"}, {"k": "new"}
 
 
-def replace_step(cluster: FakeCluster, name: str = "cm", **more: Any) -> Step:
+def replace_step(cluster: FakeCluster, name: str = "cm", **more: Any) -> ObjectStep:
     key = ObjectKey("", "ConfigMap", "ns", name)
     before = copy.deepcopy(cluster.objects[key])
     content = config_map(name, NEW, **more)
     action = Action.RECREATE if before.get("immutable") else Action.REPLACE
-    return Step(key, action, before, content)
+    return ConfigStep(key, action, before, content)
 
 
-def create_step(name: str) -> Step:
-    return Step(ObjectKey("", "ConfigMap", "ns", name), Action.CREATE, None, config_map(name, NEW))
+def create_step(name: str) -> ObjectStep:
+    key = ObjectKey("", "ConfigMap", "ns", name)
+    return ConfigStep(key, Action.CREATE, None, config_map(name, NEW))
 
 
-def pod_step(cluster: FakeCluster, action: Action = Action.RESTART_CONTAINERS) -> Step:
-    return Step(POD, action, copy.deepcopy(cluster.objects[POD]), images={"a": "app:2"})
+def pod_step(cluster: FakeCluster, action: Action = Action.RESTART_CONTAINERS) -> ObjectStep:
+    return RestartStep(POD, action, copy.deepcopy(cluster.objects[POD]), images={"a": "app:2"})
 
 
-def run(cluster: FakeCluster, *steps: Step, **options: Any) -> Any:
+def run(cluster: FakeCluster, *steps: ObjectStep, **options: Any) -> Any:
     plan = Plan("ns", "i-1", steps)
     informer = Informer(cluster)
     with informer:
@@ -47,7 +50,7 @@ def run(cluster: FakeCluster, *steps: Step, **options: Any) -> Any:
         return Execution(plan, cluster, informer, Options(timeout=2, **options)).run()
 
 
-def failure(cluster: FakeCluster, *steps: Step, **options: Any) -> tuple[str, Outcome]:
+def failure(cluster: FakeCluster, *steps: ObjectStep, **options: Any) -> tuple[str, Outcome]:
     with pytest.raises(UpdateFailedError) as raised:
         run(cluster, *steps, **options)
     return str(raised.value), raised.value.outcome
@@ -124,7 +127,7 @@ def test_a_failure_puts_back_what_was_written_and_tells_so() -> None:
     states = {result.step.key.name: (result.state, result.message) for result in outcome.results}
     assert states == {
         "one": (StepState.UNDONE, "restored"),
-        "three": (StepState.UNDONE, "already right"),
+        "three": (StepState.UNDONE, "already as before"),
     }
 
 
@@ -222,9 +225,9 @@ def test_an_api_server_that_is_lost_at_the_last_look_undoes_too(
     def lost(*_: object) -> None:
         raise ClusterError("list Pods: cannot reach the server")
 
-    monkeypatch.setattr(Restarter, "restart", lambda *_: None)
-    monkeypatch.setattr(Restarter, "is_still_done", lambda *_: False)
-    monkeypatch.setattr(Restarter, "wait_again", lost)
+    monkeypatch.setattr(WorkloadExecutor, "apply", lambda *_: None)
+    monkeypatch.setattr(RolloutWaiter, "is_still_done", lambda *_: False)
+    monkeypatch.setattr(RolloutWaiter, "wait_again", lost)
     cluster = FakeCluster(config_map("cm", OLD), pod("p"))
     message, _ = failure(cluster, replace_step(cluster), pod_step(cluster), undo_timeout=1)
     assert "Pod ns/p failed: list Pods: cannot reach the server" in message

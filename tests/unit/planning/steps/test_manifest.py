@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from container_update.model.objects import Json, ObjectKey
-from container_update.model.plan import Action, Step
-from container_update.planning import manifest_edits
+from container_update.model.plan import Action
+from container_update.planning.steps import ManifestStep
+from container_update.planning.steps.manifest import manifest_digest, with_recorded_digest
+from container_update.planning.steps.metadata import dropped
 from container_update.workloads.pod_template import DIGEST_ANNOTATION
 
 TEMPLATE = {
@@ -63,11 +65,11 @@ SERVICE: Json = {
 }
 
 
-def step(manifest: Json = MANIFEST, live: Json = LIVE, **more: Any) -> Step:
+def step(manifest: Json = MANIFEST, live: Json = LIVE, **more: Any) -> ManifestStep:
     """The step that makes the live object of the manifest."""
-    content = manifest_edits.stamped(manifest, manifest_edits.digest_of(manifest))
+    content = with_recorded_digest(manifest, manifest_digest(manifest))
     key = ObjectKey.of(live)
-    return Step(key, Action.ROLL, live, content, whole=True, **more)
+    return ManifestStep(key, Action.ROLL, live, content, **more)
 
 
 def service(**spec: Any) -> Json:
@@ -81,7 +83,7 @@ def service(**spec: Any) -> Json:
 
 
 def test_everything_is_the_manifest_s_but_what_the_cluster_owns() -> None:
-    wanted = manifest_edits.desired(step(), LIVE)
+    wanted = step().desired(LIVE)
     assert wanted["spec"]["replicas"] == 7
     assert wanted["spec"]["template"]["spec"] == MANIFEST["spec"]["template"]["spec"]
     assert "progressDeadlineSeconds" not in wanted["spec"]
@@ -91,34 +93,34 @@ def test_everything_is_the_manifest_s_but_what_the_cluster_owns() -> None:
 
 def test_labels_are_laid_over_and_those_of_the_old_manifest_alone_go() -> None:
     old = {**MANIFEST, "metadata": {"name": "w", "labels": {"old": "x"}}}
-    wanted = manifest_edits.desired(step(dropped=manifest_edits.dropped(old, MANIFEST)), LIVE)
+    wanted = step(dropped=dropped(old, MANIFEST)).desired(LIVE)
     assert wanted["metadata"]["labels"] == {"tacker_vnf_instance_id": "i", "new": "y"}
 
 
 def test_annotations_of_others_on_the_pod_template_stay_so_that_nothing_restarts_for_them() -> None:
-    wanted = manifest_edits.desired(step(), LIVE)
+    wanted = step().desired(LIVE)
     assert wanted["spec"]["template"]["metadata"]["annotations"] == {"theirs": "kept"}
-    with_digest = manifest_edits.desired(step(digest="d"), LIVE)
+    with_digest = step(digest="d").desired(LIVE)
     annotations = with_digest["spec"]["template"]["metadata"]["annotations"]
     assert annotations == {"theirs": "kept", DIGEST_ANNOTATION: "d"}
 
 
 def test_there_and_back_is_where_it_was() -> None:
     old = {**MANIFEST, "metadata": {"name": "w", "labels": {"old": "x"}}}
-    there = step(dropped=manifest_edits.dropped(old, MANIFEST), digest="d")
-    written = manifest_edits.desired(there, LIVE)
-    assert manifest_edits.is_applied(there, written)
-    assert manifest_edits.is_ours(there, written)
-    assert manifest_edits.desired(there, written) is written
-    back = manifest_edits.restored(there, written)
-    assert manifest_edits.is_restored(there, back)
+    there = step(dropped=dropped(old, MANIFEST), digest="d")
+    written = there.desired(LIVE)
+    assert there.is_applied(written)
+    assert there.is_own(written)
+    assert there.desired(written) is written
+    back = there.restored(written)
+    assert there.is_restored(back)
     assert back == LIVE
 
 
 def test_replicas_that_changed_meanwhile_stay_on_the_way_back() -> None:
-    written = manifest_edits.desired(step(), LIVE)
+    written = step().desired(LIVE)
     written["spec"]["replicas"] = 3
-    assert manifest_edits.restored(step(), written)["spec"]["replicas"] == 3
+    assert step().restored(written)["spec"]["replicas"] == 3
 
 
 @pytest.mark.parametrize(
@@ -142,7 +144,7 @@ def test_it_is_untouched_while_every_field_is_as_it_was_or_is_to_be(
 ) -> None:
     live = copy.deepcopy(LIVE)
     change(live)
-    assert manifest_edits.is_untouched(step(), live) is untouched
+    assert step().is_untouched(live) is untouched
 
 
 @pytest.mark.parametrize(
@@ -167,7 +169,7 @@ def test_it_is_untouched_while_every_field_is_as_it_was_or_is_to_be(
 def test_a_service_keeps_the_addresses_and_ports_that_the_cluster_chose(
     manifest: Json, kept: dict[str, Any]
 ) -> None:
-    spec = manifest_edits.desired(step(manifest, SERVICE), SERVICE)["spec"]
+    spec = step(manifest, SERVICE).desired(SERVICE)["spec"]
     found = {name: spec.get(name) for name in ("clusterIP", "ipFamilies")}
     assert {**found, "nodePort": spec["ports"][0].get("nodePort")} == kept
     assert spec["selector"] == {"app": "new"}
@@ -177,33 +179,33 @@ def test_a_service_that_a_script_switched_is_there_to_be_taken_back() -> None:
     switched = copy.deepcopy(SERVICE)
     switched["spec"]["selector"] = {"app": "new"}
     there = step(service(), SERVICE)
-    assert manifest_edits.is_untouched(there, switched)
-    assert manifest_edits.is_ours(there, switched)
-    assert not manifest_edits.is_restored(there, switched)
-    assert manifest_edits.restored(there, switched)["spec"] == SERVICE["spec"]
+    assert there.is_untouched(switched)
+    assert there.is_own(switched)
+    assert not there.is_restored(switched)
+    assert there.restored(switched)["spec"] == SERVICE["spec"]
 
 
 def test_a_pod_tells_by_its_configuration_digest_whether_the_step_started_it() -> None:
     pod = {"kind": "Pod", "metadata": {"annotations": {DIGEST_ANNOTATION: "d"}}}
-    assert manifest_edits.is_applied(step(digest="d"), pod)
-    assert not manifest_edits.is_applied(step(digest="e"), pod)
-    assert not manifest_edits.is_applied(step(), pod)
+    assert step(digest="d").is_applied(pod)
+    assert not step(digest="e").is_applied(pod)
+    assert not step().is_applied(pod)
 
 
 def test_an_image_that_somebody_changed_since_is_not_as_applied() -> None:
-    written = manifest_edits.desired(step(), LIVE)
+    written = step().desired(LIVE)
     written["spec"]["template"]["spec"]["containers"][0]["image"] = "a:3"
-    assert not manifest_edits.is_applied(step(), written)
-    assert manifest_edits.is_ours(step(), written)
+    assert not step().is_applied(written)
+    assert step().is_own(written)
 
 
 def test_two_manifests_have_two_digests_and_the_order_of_fields_has_none() -> None:
     turned = dict(reversed(list(MANIFEST.items())))
-    assert manifest_edits.digest_of(MANIFEST) == manifest_edits.digest_of(turned)
-    assert manifest_edits.digest_of(MANIFEST) != manifest_edits.digest_of({**MANIFEST, "spec": {}})
+    assert manifest_digest(MANIFEST) == manifest_digest(turned)
+    assert manifest_digest(MANIFEST) != manifest_digest({**MANIFEST, "spec": {}})
 
 
 def test_a_step_of_another_manifest_is_not_applied() -> None:
-    written = manifest_edits.desired(step(), LIVE)
-    other = replace(step(), content=manifest_edits.stamped(MANIFEST, "another"))
-    assert not manifest_edits.is_applied(other, written)
+    written = step().desired(LIVE)
+    other = replace(step(), content=with_recorded_digest(MANIFEST, "another"))
+    assert not other.is_applied(written)

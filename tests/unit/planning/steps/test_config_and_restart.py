@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from container_update.model.objects import Json, ObjectKey
-from container_update.model.plan import Action, Step
-from container_update.planning import step_edits
+from container_update.model.plan import Action
+from container_update.planning.steps import ConfigStep, ObjectStep, RestartStep
+from container_update.planning.steps.new_objects import new_object, recreated_pod
 from container_update.workloads import pod_template
 from tests.unit.build import b64, config_map, live, secret, yaml_of
 from tests.unit.build import workload as make
@@ -18,13 +19,13 @@ from tests.unit.build import workload as make
 SPEC = "{initContainers: [{name: i, image: init:1}], containers: [{name: c, image: app:1}]}"
 
 
-def config_step(content: Json, before: Json | None) -> Step:
+def config_step(content: Json, before: Json | None) -> ConfigStep:
     action = Action.REPLACE if before else Action.CREATE
-    return Step(ObjectKey.of(content, "ns"), action, before, content=content)
+    return ConfigStep(ObjectKey.of(content, "ns"), action, before, content=content)
 
 
-def workload_step(before: Json, images: dict[str, str], digest: str | None = None) -> Step:
-    return Step(ObjectKey.of(before), Action.ROLL, before, images=images, digest=digest)
+def workload_step(before: Json, images: dict[str, str], digest: str | None = None) -> RestartStep:
+    return RestartStep(ObjectKey.of(before), Action.ROLL, before, images=images, digest=digest)
 
 
 def deployment(**more: Any) -> Json:
@@ -76,17 +77,17 @@ def test_configuration_has_the_manifests_content_and_nothing_else(
     before = live(found)
     original = copy.deepcopy(before)
     step = config_step(new, before)
-    after = step_edits.desired(step, before)
+    after = step.desired(before)
     rest = {"apiVersion": "v1", "kind": new["kind"], "metadata": before["metadata"]}
     assert after == {**rest, **content}
     assert before == original
-    assert step_edits.is_applied(step, after)
+    assert step.is_applied(after)
 
 
 def test_what_is_written_shares_nothing_with_the_manifest() -> None:
     new = config_map(data={"a": "2"})
     before = live(config_map())
-    step_edits.desired(config_step(new, before), before)["data"]["a"] = "changed"
+    config_step(new, before).desired(before)["data"]["a"] = "changed"
     assert new["data"] == {"a": "2"}
 
 
@@ -95,7 +96,7 @@ def test_live_labels_and_annotations_stay_and_the_manifests_are_laid_over_them()
         config_map(), labels={"tacker_vnf_instance_id": "i", "v": "1"}, annotations={"by": "them"}
     )
     new = config_map(data={"a": "2"}, metadata={"labels": {"v": "2"}, "annotations": {"our": "s"}})
-    metadata = step_edits.desired(config_step(new, before), before)["metadata"]
+    metadata = config_step(new, before).desired(before)["metadata"]
     assert metadata["labels"] == {"tacker_vnf_instance_id": "i", "v": "2"}
     assert metadata["annotations"] == {"by": "them", "our": "s"}
     assert metadata["resourceVersion"] == before["metadata"]["resourceVersion"]
@@ -104,11 +105,11 @@ def test_live_labels_and_annotations_stay_and_the_manifests_are_laid_over_them()
 def test_what_others_wrote_meanwhile_stays() -> None:
     before = live(config_map(data={"a": "1"}))
     now = live(config_map(data={"a": "1"}), version="8", labels={"new": "label"})
-    after = step_edits.desired(config_step(config_map(data={"a": "2"}), before), now)
+    after = config_step(config_map(data={"a": "2"}), before).desired(now)
     assert after["metadata"] == now["metadata"]
     scaled = deployment(version="9")
     scaled["spec"]["replicas"] = 5
-    after = step_edits.desired(workload_step(deployment(), {"c": "app:2"}), scaled)
+    after = workload_step(deployment(), {"c": "app:2"}).desired(scaled)
     assert after["spec"]["replicas"] == 5
     assert after["metadata"]["resourceVersion"] == "9"
 
@@ -124,24 +125,24 @@ def test_configuration_is_put_back_with_the_labels_that_were_laid_over() -> None
         metadata={"labels": {"v": "2", "w": "2"}, "annotations": {"ours": "2"}},
     )  # fmt: skip
     step = config_step(new, before)
-    written = live(step_edits.desired(step, before), uid=before["metadata"]["uid"], version="8")
+    written = live(step.desired(before), uid=before["metadata"]["uid"], version="8")
     written["metadata"]["labels"]["others"] = "3"
-    assert step_edits.is_applied(step, written)
-    assert not step_edits.is_restored(step, written)
-    after = step_edits.restored(step, written)
+    assert step.is_applied(written)
+    assert not step.is_restored(written)
+    after = step.restored(written)
     assert after["data"] == before["data"]
     assert "stringData" not in after
     assert after["metadata"]["labels"] == {**before["metadata"]["labels"], "others": "3"}
     assert after["metadata"]["annotations"] == before["metadata"]["annotations"]
     assert after["metadata"]["resourceVersion"] == "8"
-    assert step_edits.is_restored(step, after)
+    assert step.is_restored(after)
 
 
 def test_putting_back_takes_away_the_first_label_that_there_was() -> None:
     before = live(config_map(data={"a": "1"}))
     new = config_map(data={"a": "2"}, metadata={"labels": {"v": "2"}, "annotations": {"w": "2"}})
     step = config_step(new, before)
-    after = step_edits.restored(step, step_edits.desired(step, before))
+    after = step.restored(step.desired(before))
     assert not after["metadata"].get("labels")
     assert not after["metadata"].get("annotations")
 
@@ -152,45 +153,45 @@ def test_putting_back_takes_away_the_first_label_that_there_was() -> None:
 @pytest.mark.parametrize("kind", ["Deployment", "Pod", "CronJob"])
 def test_a_workload_gets_its_new_images_and_a_digest_only_where_the_step_has_one(kind: str) -> None:
     before = live(make(kind, SPEC))
-    images = step_edits.desired(workload_step(before, {"i": "init:2"}), before)
-    assert pod_template.digest_of(images) is None
+    images = workload_step(before, {"i": "init:2"}).desired(before)
+    assert pod_template.config_digest(images) is None
     assert images == pod_template.with_images(before, {"i": "init:2"})
-    both = step_edits.desired(workload_step(before, {"i": "init:2"}, "d"), before)
+    both = workload_step(before, {"i": "init:2"}, "d").desired(before)
     assert both == pod_template.with_digest(images, "d")
 
 
 def test_a_digest_from_before_stays_where_only_images_change() -> None:
     before = pod_template.with_digest(deployment(), "old")
-    after = step_edits.desired(workload_step(before, {"c": "app:2"}), before)
-    assert pod_template.digest_of(after) == "old"
+    after = workload_step(before, {"c": "app:2"}).desired(before)
+    assert pod_template.config_digest(after) == "old"
 
 
 @pytest.mark.parametrize("old_digest", [None, "old"])
 def test_a_workload_is_put_back_to_its_images_and_its_digest(old_digest: str | None) -> None:
     before = pod_template.with_digest(deployment(), old_digest)
     step = workload_step(before, {"c": "app:2"}, "new")
-    now = step_edits.desired(step, before)
+    now = step.desired(before)
     now["spec"]["replicas"] = 7
-    after = step_edits.restored(step, now)
+    after = step.restored(now)
     assert after["spec"].pop("replicas") == 7
     expected = copy.deepcopy(before)
     expected["spec"].pop("replicas")
     after["spec"]["template"]["metadata"].pop("annotations", None)
     expected["spec"]["template"]["metadata"].pop("annotations", None)
     assert after == expected
-    assert pod_template.digest_of(step_edits.restored(step, now)) == old_digest
+    assert pod_template.config_digest(step.restored(now)) == old_digest
 
 
 def test_a_digest_of_somebody_else_stays_where_only_images_are_put_back() -> None:
     step = workload_step(deployment(), {"c": "app:2"})
-    now = pod_template.with_digest(step_edits.desired(step, deployment()), "later")
-    assert pod_template.digest_of(step_edits.restored(step, now)) == "later"
+    now = pod_template.with_digest(step.desired(deployment()), "later")
+    assert pod_template.config_digest(step.restored(now)) == "later"
 
 
 def test_images_that_the_step_does_not_change_are_not_put_back() -> None:
     step = workload_step(deployment(), {"c": "app:2", "gone": "x"})
     now = pod_template.with_images(deployment(), {"c": "app:2", "i": "init:9"})
-    assert step_edits.restored(step, now) == pod_template.with_images(deployment(), {"i": "init:9"})
+    assert step.restored(now) == pod_template.with_images(deployment(), {"i": "init:9"})
 
 
 # --- where a step is ----------------------------------------------------------------------------
@@ -206,7 +207,7 @@ def changed(images: dict[str, str], digest: str | None = None) -> Json:
     return pod_template.with_digest(pod_template.with_images(deployment(), images), digest)
 
 
-STATES: dict[str, tuple[Step, Json, bool, bool, bool]] = {
+STATES: dict[str, tuple[ObjectStep, Json, bool, bool, bool]] = {
     "configuration as before": (STEP, BEFORE, False, True, True),
     "configuration as wanted": (STEP, live(config_map(data={"a": "2"})), True, False, False),
     "configuration that somebody else wrote": (
@@ -246,11 +247,11 @@ STATES: dict[str, tuple[Step, Json, bool, bool, bool]] = {
     ("step", "now", "applied", "restored", "untouched"), STATES.values(), ids=STATES.keys()
 )
 def test_a_step_knows_whether_it_was_done_undone_or_overtaken(
-    step: Step, now: Json, applied: bool, restored: bool, untouched: bool
+    step: ObjectStep, now: Json, applied: bool, restored: bool, untouched: bool
 ) -> None:
-    assert step_edits.is_applied(step, now) is applied
-    assert step_edits.is_restored(step, now) is restored
-    assert step_edits.is_untouched(step, now) is untouched
+    assert step.is_applied(now) is applied
+    assert step.is_restored(now) is restored
+    assert step.is_untouched(now) is untouched
 
 
 NONE_OF = {
@@ -268,15 +269,17 @@ NONE_OF = {
 
 
 @pytest.mark.parametrize(("step", "now", "none"), NONE_OF.values(), ids=NONE_OF.keys())
-def test_a_workload_has_nothing_of_a_step_or_it_has(step: Step, now: Json, none: bool) -> None:
-    assert step_edits.is_none_of(step, now) is none
+def test_a_workload_has_nothing_of_a_step_or_it_has(
+    step: ObjectStep, now: Json, none: bool
+) -> None:
+    assert step.has_traces(now) is not none
 
 
 def test_what_a_step_wrote_is_its_own_only_where_all_of_it_is_there() -> None:
-    assert step_edits.is_ours(DIGEST, changed({"c": "app:2"}, "new")) is True
-    assert step_edits.is_ours(DIGEST, changed({"c": "app:2"})) is False
-    assert step_edits.is_ours(STEP, live(config_map(data={"a": "2"}))) is True
-    assert step_edits.is_ours(STEP, BEFORE) is False
+    assert DIGEST.is_own(changed({"c": "app:2"}, "new")) is True
+    assert DIGEST.is_own(changed({"c": "app:2"})) is False
+    assert STEP.is_own(live(config_map(data={"a": "2"}))) is True
+    assert STEP.is_own(BEFORE) is False
 
 
 # --- configuration whose labels count too -------------------------------------------------------
@@ -284,7 +287,7 @@ def test_what_a_step_wrote_is_its_own_only_where_all_of_it_is_there() -> None:
 LABELLED = live(config_map(data={"a": "1"}), labels={"v": "1", "old": "1"})
 WHOLE = replace(
     config_step(config_map(data={"a": "2"}, metadata={"labels": {"v": "2"}}), LABELLED),
-    whole=True,
+    with_metadata=True,
     dropped=(("labels", "old"), ("annotations", "never there")),
 )
 LABELS: dict[str, tuple[str, dict[str, str], bool, bool]] = {
@@ -305,16 +308,16 @@ def test_configuration_that_takes_effect_as_a_whole_is_judged_with_its_labels(
     value: str, labels: dict[str, str], applied: bool, restored: bool
 ) -> None:
     now = live(config_map(data={"a": value}), labels=labels)
-    assert step_edits.is_applied(WHOLE, now) is applied
-    assert step_edits.is_ours(WHOLE, now) is applied
-    assert step_edits.is_restored(WHOLE, now) is restored
-    assert step_edits.is_untouched(WHOLE, now) is restored
+    assert WHOLE.is_applied(now) is applied
+    assert WHOLE.is_own(now) is applied
+    assert WHOLE.is_restored(now) is restored
+    assert WHOLE.is_untouched(now) is restored
 
 
 def test_labels_that_only_the_old_manifest_had_go_and_come_back() -> None:
-    after = step_edits.desired(WHOLE, LABELLED)
+    after = WHOLE.desired(LABELLED)
     assert after["metadata"]["labels"] == {"v": "2"}
-    again = step_edits.restored(WHOLE, after)
+    again = WHOLE.restored(after)
     assert again["metadata"]["labels"] == {"v": "1", "old": "1"}
     assert not again["metadata"].get("annotations")
 
@@ -330,7 +333,7 @@ def test_a_new_object_brings_along_nothing_that_the_server_sets() -> None:
     )  # fmt: skip
     body["status"] = {"x": 1}
     original = copy.deepcopy(body)
-    assert step_edits.new_object(body, "other", {"l": "ours", "m": "ours"}) == {
+    assert new_object(body, "other", {"l": "ours", "m": "ours"}) == {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {
@@ -348,11 +351,11 @@ def test_a_new_object_brings_along_nothing_that_the_server_sets() -> None:
 
 def test_a_new_object_whose_labels_are_null_gets_ours() -> None:
     body = config_map(metadata={"labels": None})
-    assert step_edits.new_object(body, "", {"l": "1"})["metadata"]["labels"] == {"l": "1"}
+    assert new_object(body, "", {"l": "1"})["metadata"]["labels"] == {"l": "1"}
 
 
 def test_a_new_object_without_namespace_and_labels_gets_none() -> None:
-    assert step_edits.new_object(config_map(), "", {})["metadata"] == {"name": "cm"}
+    assert new_object(config_map(), "", {})["metadata"] == {"name": "cm"}
 
 
 POD = """
@@ -384,7 +387,7 @@ def test_a_pod_is_created_again_from_its_live_spec_without_what_the_server_put_i
     old = live(make("Pod", POD, "p"), labels={"app": "p"}, creationTimestamp="t", generation=2)
     old["status"] = {"phase": "Running"}
     original = copy.deepcopy(old)
-    assert step_edits.recreated_pod(old, {"c": "app:2", "i": "init:2"}) == {
+    assert recreated_pod(old, {"c": "app:2", "i": "init:2"}) == {
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {"name": "p", "namespace": "ns", "labels": {"app": "p"}},
@@ -433,11 +436,11 @@ def test_a_pod_is_created_again_from_its_live_spec_without_what_the_server_put_i
 def test_a_volume_of_the_manifest_stays_with_its_mounts(volume: str) -> None:
     body = yaml_of(f"containers: [{{name: c, image: i}}]\nvolumes: [{volume}]")
     body["containers"][0]["volumeMounts"] = [{"name": body["volumes"][0]["name"]}]
-    assert step_edits.recreated_pod(live(make("Pod", body)), {})["spec"] == body
+    assert recreated_pod(live(make("Pod", body)), {})["spec"] == body
 
 
 def test_a_pod_without_volumes_can_be_created_again() -> None:
     spec = {"containers": [{"name": "c", "image": "i"}]}
-    spec_again = step_edits.recreated_pod(live(make("Pod", spec)), {})["spec"]
+    spec_again = recreated_pod(live(make("Pod", spec)), {})["spec"]
     assert not spec_again["volumes"]
     assert not spec_again["containers"][0]["volumeMounts"]

@@ -1,0 +1,24 @@
+"""The one place where a step's kind decides who carries it out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from container_update.cluster.execution.config import ConfigExecutor
+from container_update.cluster.execution.context import ExecutionContext, StepExecutor
+from container_update.cluster.execution.manifest import ManifestExecutor
+from container_update.cluster.execution.workload import WorkloadExecutor
+from container_update.planning.steps import ConfigStep, ManifestStep, ObjectStep, RestartStep
+
+_EXECUTORS: Mapping[type[ObjectStep], type[Any]] = {
+    ConfigStep: ConfigExecutor,
+    RestartStep: WorkloadExecutor,
+    ManifestStep: ManifestExecutor,
+}
+
+
+def executor_of(step: ObjectStep, context: ExecutionContext) -> StepExecutor[Any]:
+    """Return what applies and reverts this kind of step."""
+    executor: StepExecutor[Any] = _EXECUTORS[type(step)](context)
+    return executor

@@ -1,0 +1,115 @@
+"""Waits for what becomes of written objects: new pods Ready, old ones gone, traffic moved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from container_update.cluster.waiting import Waiter
+from container_update.model.objects import Collection, Json, ObjectKey
+from container_update.workloads import ownership, readiness
+from container_update.workloads.readiness import DONE, Baseline, Readiness, State
+
+
+@dataclass(frozen=True)
+class RolloutWaiter:
+    """Waits on the live objects of one cluster.
+
+    Every method takes a deadline by the waiter's clock, and raises NotReadyError where the object
+    does not get there and AbortedError where another step failed.
+    """
+
+    waiter: Waiter
+    _reached: dict[ObjectKey, Callable[[], Readiness]] = field(default_factory=dict)
+    """What was waited for last, of each object."""
+
+    def observe(self, live: Json) -> None:
+        """Take an object as written for the live one, until a watch delivers it."""
+        self.waiter.informer.observe(live)
+
+    def pods(self, live: Json) -> tuple[Json, ...]:
+        """Return the pods that the workload owns now."""
+        return self.waiter.informer.pods_of(live)
+
+    def until_ready(self, key: ObjectKey, deadline: float) -> None:
+        """Wait until a workload that was created has all of its pods Ready."""
+        if key.kind == "Pod":
+            self.until_recreated(key, "", deadline)
+        elif key.kind in readiness.CONTROLLERS:
+            self.until_new(key, Baseline(), deadline)
+
+    def until_new(self, key: ObjectKey, baseline: Baseline, deadline: float) -> None:
+        """Wait until a controller has replaced all pods of the baseline."""
+        judge = readiness.CONTROLLERS[key.kind]
+        self.until(key, lambda live: judge(live, self.pods(live), baseline), deadline)
+
+    def until_complete(self, key: ObjectKey, deadline: float) -> None:
+        """Wait until a controller creates pods from the template that it has now."""
+        self.until(key, lambda live: readiness.complete(live, self.pods(live)), deadline)
+
+    def until_recreated(self, key: ObjectKey, old_uid: str, deadline: float) -> None:
+        """Wait until a Pod of that name with another UID is Ready, or has ended."""
+        old = Baseline(frozenset({old_uid}))
+        self._wait(key, lambda: readiness.pod_recreated(self._live(key), old), deadline)
+
+    def until_gone(self, key: ObjectKey, uid: str, deadline: float) -> None:
+        """Wait until the object with that UID is gone, and all of its pods.
+
+        The garbage collector deletes the pods some time after the object.
+        """
+        pods = Collection("", "Pod", key.namespace)
+
+        def judge() -> Readiness:
+            live = self._live(key)
+            what = ""
+            if live is None:
+                left = ownership.left_behind(key, self.waiter.informer.all(pods))
+                what = f"{len(left)} pods are still there" if left else ""
+            elif live["metadata"]["uid"] == uid:
+                what = f"{key.kind.lower()} {key.name} is still being deleted"
+            return Readiness(State.PROGRESSING, what) if what else DONE
+
+        self._wait(key, judge, deadline)
+
+    def until_served(self, key: ObjectKey, old: frozenset[str], deadline: float) -> None:
+        """Wait until a Service's traffic goes to the ready pods it selects, to none of *old*."""
+        informer = self.waiter.informer
+        slices = Collection("discovery.k8s.io", "EndpointSlice", key.namespace)
+        pods = Collection("", "Pod", key.namespace)
+        self.until(
+            key,
+            lambda live: readiness.service(live, informer.all(slices), informer.all(pods), old),
+            deadline,
+        )
+
+    def until(self, key: ObjectKey, judge: Callable[[Json], Readiness], deadline: float) -> None:
+        """Wait until *judge* says done of the live object."""
+
+        def judge_live() -> Readiness:
+            live = self._live(key)
+            if live is None:
+                return Readiness(State.FAILED, f"{key} was deleted by another")
+            return judge(live)
+
+        self._wait(key, judge_live, deadline)
+
+    def is_still_done(self, key: ObjectKey) -> bool:
+        """Tell whether what was waited for last still holds; True where nothing was."""
+        with self.waiter.informer.changed:
+            return key not in self._reached or self._reached[key]().state is State.DONE
+
+    def wait_again(self, key: ObjectKey, deadline: float) -> None:
+        """Wait once more for what was waited for last."""
+        self._wait(key, self._reached[key], deadline)
+
+    def _live(self, key: ObjectKey) -> Json | None:
+        return self.waiter.informer.get(key)
+
+    def _wait(self, key: ObjectKey, judge: Callable[[], Readiness], deadline: float) -> None:
+        self._reached[key] = judge
+        followed = [Collection.of(key), Collection("", "Pod", key.namespace)]
+        if key.kind == "Deployment":
+            followed.append(Collection("apps", "ReplicaSet", key.namespace))
+        if key.kind == "Service":
+            followed.append(Collection("discovery.k8s.io", "EndpointSlice", key.namespace))
+        self.waiter.until_done(judge, deadline, set(followed))

@@ -1,0 +1,20 @@
+"""The kinds of step of a plan for a cluster, one class each.
+
+A step is applied to the object as it is read at that time, not as it was when the plan was made:
+what others wrote in the meantime (replicas by an autoscaler, a label) stays. All of it is pure;
+:mod:`container_update.cluster.execution` carries the steps out.
+"""
+
+from container_update.planning.steps.base import ObjectStep, object_steps
+from container_update.planning.steps.config import ConfigStep
+from container_update.planning.steps.manifest import ManifestStep
+from container_update.planning.steps.restart import RestartStep, WorkloadStep
+
+__all__ = [
+    "ConfigStep",
+    "ManifestStep",
+    "ObjectStep",
+    "RestartStep",
+    "WorkloadStep",
+    "object_steps",
+]

@@ -1,0 +1,55 @@
+"""What every step knows that writes one object of a cluster."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, field
+
+from container_update.model.objects import Json
+from container_update.model.plan import Plan, Step
+
+
+@dataclass(frozen=True)
+class ObjectStep(Step):
+    """A step that creates, changes or deletes one object.
+
+    The questions about a live object are asked of it as it is then: ``is_applied`` before the step
+    is repeated, ``is_untouched`` before it is written, ``is_own`` and ``is_restored`` before it is
+    put back.
+    """
+
+    before: Json | None = field(repr=False)
+    """The live object that the plan was made from; None where there is none."""
+
+    @abstractmethod
+    def desired(self, live: Json) -> Json:
+        """Return the live object as the step wants it, with the resourceVersion that was read."""
+
+    @abstractmethod
+    def restored(self, live: Json) -> Json:
+        """Return the live object with everything that the step writes as it was before."""
+
+    @abstractmethod
+    def is_applied(self, live: Json) -> bool:
+        """Tell whether the live object, or a pod of it, is as the step wants it."""
+
+    @abstractmethod
+    def is_restored(self, live: Json) -> bool:
+        """Tell whether the live object is as it was before the step."""
+
+    @abstractmethod
+    def is_untouched(self, live: Json) -> bool:
+        """Tell whether nobody else changed what the step is to change since the plan was made."""
+
+    def is_own(self, live: Json) -> bool:
+        """Tell whether what the step wrote is there to be put back."""
+        return self.is_applied(live)
+
+    def has_traces(self, live: Json) -> bool:
+        """Tell whether anything that the step writes is in the live object."""
+        return self.is_own(live)
+
+
+def object_steps(plan: Plan) -> tuple[ObjectStep, ...]:
+    """Return the steps of a plan that write objects: all of them, in a plan for a cluster."""
+    return tuple(step for step in plan.steps if isinstance(step, ObjectStep))

@@ -1,0 +1,54 @@
+"""Steps to plain values and back, for the journal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import Any
+
+from container_update.model.objects import Json, ObjectKey
+from container_update.model.plan import Action, Reason
+from container_update.planning.steps.base import ObjectStep
+from container_update.planning.steps.config import ConfigStep
+from container_update.planning.steps.manifest import ManifestStep
+from container_update.planning.steps.restart import RestartStep
+
+_TYPES: Mapping[str, type[ObjectStep]] = {
+    "config": ConfigStep,
+    "manifest": ManifestStep,
+    "restart": RestartStep,
+}
+_NAMES = {step_type: name for name, step_type in _TYPES.items()}
+
+
+def step_to_dict(step: ObjectStep) -> Json:
+    """Return the step as plain values, without ``metadata.managedFields`` of its object."""
+    values: Json = {entry.name: getattr(step, entry.name) for entry in fields(step)}
+    return {
+        **values,
+        "type": _NAMES[type(step)],
+        "key": asdict(step.key),
+        "action": step.action.name,
+        "reasons": [reason.text for reason in step.reasons],
+        "before": _without_managed_fields(step.before),
+    }
+
+
+def step_from_dict(values: Mapping[str, Any]) -> ObjectStep:
+    """Return the step that :func:`step_to_dict` described."""
+    attributes = {
+        **values,
+        "key": ObjectKey(**values["key"]),
+        "action": Action[values["action"]],
+        "reasons": tuple(Reason(text) for text in values["reasons"]),
+    }
+    if "dropped" in values:
+        attributes["dropped"] = tuple((field, name) for field, name in values["dropped"])
+    return _TYPES[attributes.pop("type")](**attributes)
+
+
+def _without_managed_fields(before: Json | None) -> Json | None:
+    if before is None:
+        return None
+    metadata = {name: v for name, v in before["metadata"].items() if name != "managedFields"}
+    return {**before, "metadata": metadata}

@@ -1,0 +1,250 @@
+"""A step that makes an object what a manifest says, or deletes it.
+
+Unlike a modify operation's steps, which touch content and images, everything that the manifest says
+takes effect. What stays is what the manifest cannot know: what the cluster chose (addresses,
+replicas), and labels and annotations that others set.
+
+An annotation with the manifest's digest tells whether the manifest has taken effect. The server
+fills in defaults, so comparing fields would report changes where there are none.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from container_update.model.objects import Json
+from container_update.model.plan import Action, Stage
+from container_update.planning import diff
+from container_update.planning.steps import metadata
+from container_update.planning.steps.base import ObjectStep
+from container_update.planning.steps.config import ConfigStep
+from container_update.planning.steps.new_objects import new_object
+from container_update.planning.steps.restart import WorkloadStep
+from container_update.workloads import pod_template
+
+DIGEST_ANNOTATION = "container-update/manifest-digest"
+"""On an object: the digest of the manifest that it was last made from."""
+
+_OURS = frozenset({"metadata", "status"})
+"""Top-level fields that no manifest replaces as a whole."""
+
+_CLUSTERS: Mapping[str, tuple[str, ...]] = {
+    "PersistentVolumeClaim": ("storageClassName", "volumeMode", "volumeName"),
+    "Service": (
+        "clusterIP", "clusterIPs", "healthCheckNodePort", "ipFamilies", "ipFamilyPolicy",
+    ),
+}  # fmt: skip
+"""What the cluster chose in a kind's spec, kept where the manifest does not choose."""
+
+_POINTERS: Mapping[str, str] = {"HorizontalPodAutoscaler": "scaleTargetRef", "Service": "selector"}
+"""What a kind's spec points with: the same manifest may have to point elsewhere."""
+
+
+def manifest_digest(manifest: Mapping[str, Any]) -> str:
+    """Return a digest that stands for a manifest, whatever the order of its fields."""
+    text = json.dumps(manifest, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def recorded_digest(body: Mapping[str, Any]) -> str:
+    """Return the manifest digest in an object's annotation, '' where it has none."""
+    annotations = (body.get("metadata") or {}).get("annotations") or {}
+    return str(annotations.get(DIGEST_ANNOTATION, ""))
+
+
+def with_recorded_digest(manifest: Json, digest: str) -> Json:
+    """Return a copy with the digest in its annotation."""
+    body = copy.deepcopy(manifest)
+    annotations = body["metadata"].get("annotations") or {}
+    body["metadata"]["annotations"] = {**annotations, DIGEST_ANNOTATION: digest}
+    return body
+
+
+@dataclass(frozen=True)
+class ManifestStep(WorkloadStep):
+    """Create an object from a manifest, bring a live one to it, or delete it."""
+
+    content: Json | None = field(default=None, repr=False)
+    """The manifest that takes effect; None for a deletion."""
+    dropped: metadata.Dropped = field(default=(), kw_only=True)
+
+    @property
+    def stage(self) -> Stage:
+        """By what is done and to what kind of object."""
+        if self.action is Action.DELETE:
+            return Stage.REMOVE
+        if self.action is Action.SWITCH:
+            return Stage.SWITCH
+        return Stage.WORKLOADS if self.key.is_workload else Stage.OBJECTS
+
+    # --- there and back -------------------------------------------------------------------------
+
+    def desired(self, live: Json) -> Json:
+        """Return the live object as the manifest says; *live* itself where it is so already."""
+        if self.is_applied(live):
+            return live
+        changed = _with_fields(live, self._manifest)
+        for name in metadata.FIELDS:
+            values = metadata.merged(live, self._manifest, self.dropped, name)
+            metadata.assign(changed["metadata"], name, values)
+        _keep(live, changed)
+        if self.key.is_workload and self.key.kind != "Pod":
+            self._lay_over_template_annotations(live, changed)
+        return changed
+
+    def restored(self, live: Json) -> Json:
+        """Return the live object as it was before; *live* itself where it is so already."""
+        if self.is_restored(live):
+            return live
+        changed = _with_fields(live, self._old)
+        names = metadata.written(self._manifest, self.dropped)
+        metadata.put_back(changed, self._old, names)
+        _keep_replicas(live, changed)
+        return changed
+
+    def is_applied(self, live: Json) -> bool:
+        """Tell whether the live object was made from the manifest and still agrees with it.
+
+        Of a pod that a workload owns only the configuration digest tells whether the step started
+        it.
+        """
+        if live.get("kind") == "Pod" and self.key.kind != "Pod":
+            return self.digest is not None and pod_template.config_digest(live) == self.digest
+        if self.digest is not None and pod_template.config_digest(live) != self.digest:
+            return False
+        return _agrees(self._manifest, live)
+
+    def is_restored(self, live: Json) -> bool:
+        """See :class:`ObjectStep`."""
+        digests = map(pod_template.config_digest, (live, self._old))
+        if self.key.is_workload and len(set(digests)) > 1:
+            return False
+        return _agrees(self._old, live)
+
+    def is_own(self, live: Json) -> bool:
+        """Tell whether the step, or a coordination script in its place, has changed the object."""
+        pointer = _POINTERS.get(self.key.kind)
+        desired = (self._manifest.get("spec") or {}).get(pointer)
+        moved = pointer is not None and (live.get("spec") or {}).get(pointer) == desired
+        return moved or recorded_digest(self._manifest) == recorded_digest(live)
+
+    def is_untouched(self, live: Json) -> bool:
+        """Tell whether every field is as it was, or as it is to be."""
+        if self._old["metadata"]["uid"] != live["metadata"]["uid"]:
+            return False
+        return _each_of(self._old, self.desired(live), live, below="spec")
+
+    def new_pod(self, labels: Mapping[str, str]) -> Json:
+        """Return the manifest's Pod."""
+        return new_object(self._manifest, self.key.namespace, labels)
+
+    def is_outdated(self, pod: Json) -> bool:  # noqa: ARG002
+        """Return False: a pod does not tell which manifest its template came from."""
+        return False
+
+    def recreation(self) -> ObjectStep:
+        """Return the step that makes what a deletion removes, to compare what is there with."""
+        if self.is_config:
+            return ConfigStep(self.key, Action.REPLACE, self.before, self._old, with_metadata=True)
+        return ManifestStep(self.key, Action.REPLACE, self.before, self.before)
+
+    @property
+    def _manifest(self) -> Json:
+        assert self.content is not None, "only a deletion has no manifest"
+        return self.content
+
+    @property
+    def _old(self) -> Json:
+        assert self.before is not None, "what was created is deleted, not restored"
+        return self.before
+
+    def _lay_over_template_annotations(self, live: Json, changed: Json) -> None:
+        """Keep others' annotations on the pod template: taking one away would restart pods."""
+        template = pod_template.pod_template(changed)
+        own = template.get("metadata") or {}
+        old = (pod_template.pod_template(live).get("metadata") or {}).get("annotations") or {}
+        gone = {name for kind, name in self.dropped if kind == metadata.TEMPLATE_ANNOTATIONS}
+        merged = {**old, **(own.get("annotations") or {})}
+        annotations = {name: value for name, value in merged.items() if name not in gone}
+        if self.digest is not None:
+            annotations[pod_template.DIGEST_ANNOTATION] = self.digest
+        template["metadata"] = {**own}
+        metadata.assign(template["metadata"], "annotations", annotations)
+
+
+def same_template(one: Json, other: Json) -> bool:
+    """Tell whether two workloads start the same pods."""
+    return pod_template.pod_template(one) == pod_template.pod_template(other)
+
+
+def _agrees(manifest: Json, live: Json) -> bool:
+    if recorded_digest(manifest) != recorded_digest(live):
+        return False
+    if diff.images(manifest) != diff.images(live):
+        return False
+    pointer = _POINTERS.get(str(live.get("kind")))
+    if pointer is None:
+        return True
+    return bool((manifest.get("spec") or {}).get(pointer) == (live.get("spec") or {}).get(pointer))
+
+
+def _each_of(before: Json, desired: Json, live: Json, below: str) -> bool:
+    """Tell whether every field is as it was or as it is to be; of *below*, field by field."""
+    for name in {*before, *live} - _OURS:
+        was, is_now = before.get(name), live.get(name)
+        if name == below and isinstance(was, dict) and isinstance(is_now, dict):
+            ignored = {"replicas": None}
+            is_to_be = desired.get(name) or {}
+            if not _each_of({**was, **ignored}, {**is_to_be, **ignored}, {**is_now, **ignored}, ""):
+                return False
+        elif is_now not in (was, desired.get(name)):
+            return False
+    return True
+
+
+# --- what stays ---------------------------------------------------------------------------------
+
+
+def _with_fields(live: Json, source: Json) -> Json:
+    """*live* with every top-level field but metadata and status as *source* has it."""
+    changed = {name: copy.deepcopy(value) for name, value in live.items() if name in _OURS}
+    for name, value in source.items():
+        if name not in _OURS:
+            changed[name] = copy.deepcopy(value)
+    return changed
+
+
+def _keep(live: Json, changed: Json) -> None:
+    """Take over what the cluster chose."""
+    _keep_replicas(live, changed)
+    kind = str(changed.get("kind"))
+    spec, old = changed.get("spec"), live.get("spec") or {}
+    if not isinstance(spec, dict) or spec.get("type") == "ExternalName":
+        return
+    for name in _CLUSTERS.get(kind, ()):
+        if name in old and name not in spec:
+            spec[name] = copy.deepcopy(old[name])
+    if kind == "Service" and spec.get("type") in ("NodePort", "LoadBalancer"):
+        _keep_node_ports(old.get("ports") or (), spec.get("ports") or ())
+
+
+def _keep_replicas(live: Json, changed: Json) -> None:
+    """An autoscaler or an operator owns them."""
+    if changed.get("kind") not in ("Deployment", "ReplicaSet", "StatefulSet"):
+        return
+    changed["spec"].pop("replicas", None)
+    if "replicas" in live["spec"]:
+        changed["spec"]["replicas"] = live["spec"]["replicas"]
+
+
+def _keep_node_ports(old: Any, new: Any) -> None:
+    chosen = {(port.get("port"), port.get("protocol", "TCP")): port for port in old}
+    for port in new:
+        known = chosen.get((port.get("port"), port.get("protocol", "TCP"))) or {}
+        if "nodePort" not in port and known.get("nodePort"):
+            port["nodePort"] = known["nodePort"]

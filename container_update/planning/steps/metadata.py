@@ -1,0 +1,72 @@
+"""Labels and annotations: the manifest's are laid over the live ones, the others stay."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from container_update.model.objects import Json
+from container_update.workloads import pod_template
+
+FIELDS = ("labels", "annotations")
+
+TEMPLATE_ANNOTATIONS = "template annotations"
+"""In ``Dropped``: an annotation that only the old manifest's pod template had."""
+
+Dropped = tuple[tuple[str, str], ...]
+"""(field, name) of what only the old manifest had: 'labels', 'annotations' or the above."""
+
+
+def dropped(old: Json | None, new: Json) -> Dropped:
+    """Return the labels and annotations that only the old manifest has."""
+    if old is None:
+        return ()
+    pairs = [(field, old["metadata"], new["metadata"], field) for field in FIELDS]
+    if pod_template.pod_template(new) is not new:
+        templates = (_template_metadata(old), _template_metadata(new))
+        pairs.append((TEMPLATE_ANNOTATIONS, *templates, "annotations"))
+    return tuple(
+        (kind, name)
+        for kind, before, after, field in pairs
+        for name in sorted(set(before.get(field) or ()) - set(after.get(field) or ()))
+    )
+
+
+def _template_metadata(manifest: Json) -> Json:
+    return pod_template.pod_template(manifest).get("metadata") or {}
+
+
+def merged(live: Json, manifest: Json, removed: Dropped, field: str) -> dict[str, Any]:
+    """Return a field of the live metadata with the manifest's values over it."""
+    values = {**(live["metadata"].get(field) or {}), **(manifest["metadata"].get(field) or {})}
+    gone = {name for kind, name in removed if kind == field}
+    return {name: value for name, value in values.items() if name not in gone}
+
+
+def written(manifest: Json, removed: Dropped) -> list[tuple[str, str]]:
+    """Return (field, name) of every label and annotation that a manifest sets or takes away."""
+    own = [(field, name) for field in FIELDS for name in manifest["metadata"].get(field) or ()]
+    return [*own, *(entry for entry in removed if entry[0] in FIELDS)]
+
+
+def put_back(changed: Json, before: Json, names: list[tuple[str, str]]) -> None:
+    """Give the labels and annotations of *names* the values that they had before."""
+    for field, name in names:
+        values = dict(changed["metadata"].get(field) or {})
+        values.pop(name, None)
+        if (old := value_of(before, field, name)) is not None:
+            values[name] = old
+        assign(changed["metadata"], field, values)
+
+
+def value_of(body: Json, field: str, name: str) -> Any:
+    """Return the value of a label or annotation, None where there is none."""
+    return (body["metadata"].get(field) or {}).get(name)
+
+
+def assign(target: Json, field: str, values: Mapping[str, Any]) -> None:
+    """Set a field, or remove it where there are no values."""
+    if values:
+        target[field] = dict(values)
+    else:
+        target.pop(field, None)

@@ -1,0 +1,67 @@
+"""Bodies of objects that are created, from manifests or from what was live before."""
+
+from __future__ import annotations
+
+import copy
+import re
+from collections.abc import Mapping
+
+from container_update.model.objects import Json
+from container_update.workloads import pod_template
+
+_SERVER_METADATA = (
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "generation",
+    "managedFields",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+)
+"""Metadata that the server sets and a new object must not bring along."""
+
+_TOKEN_VOLUME = re.compile(r"kube-api-access-[a-z0-9]{5}")
+"""The name of the token volume that admission adds (ServiceAccount admission plug-in)."""
+
+
+def new_object(body: Json, namespace: str, labels: Mapping[str, str]) -> Json:
+    """Return a body that can be created: without what the server sets.
+
+    :param labels: laid under the body's own labels.
+    """
+    created = copy.deepcopy(body)
+    created.pop("status", None)
+    metadata = created["metadata"]
+    for field in _SERVER_METADATA:
+        metadata.pop(field, None)
+    if namespace:
+        metadata["namespace"] = namespace
+    if labels:
+        metadata["labels"] = {**labels, **(metadata.get("labels") or {})}
+    return created
+
+
+def recreated_pod(live: Json, images: Mapping[str, str]) -> Json:
+    """Return a Pod to create in place of *live*, from its spec, with other images.
+
+    Left out: what the server put in or refuses at creation: status, server-set metadata, nodeName,
+    ephemeralContainers (422), and the token volume of admission with its mounts, which admission
+    adds again.
+    """
+    pod = new_object(pod_template.with_images(live, images), live["metadata"]["namespace"], {})
+    spec = pod["spec"]
+    spec.pop("nodeName", None)
+    spec.pop("ephemeralContainers", None)
+    tokens = {v["name"] for v in spec.get("volumes") or () if _is_token_volume(v)}
+    spec["volumes"] = [v for v in spec.get("volumes") or () if v["name"] not in tokens]
+    for _, container in pod_template.containers(spec):
+        mounts = container.get("volumeMounts") or ()
+        container["volumeMounts"] = [m for m in mounts if m["name"] not in tokens]
+    return pod
+
+
+def _is_token_volume(volume: Json) -> bool:
+    sources = (volume.get("projected") or {}).get("sources") or ()
+    has_token = any("serviceAccountToken" in source for source in sources)
+    return has_token and _TOKEN_VOLUME.fullmatch(volume["name"]) is not None

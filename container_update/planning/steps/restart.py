@@ -1,0 +1,96 @@
+"""A step that restarts a workload: new images, or a new configuration digest on its template."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from container_update.model.objects import Json
+from container_update.model.plan import Stage
+from container_update.planning import diff
+from container_update.planning.steps.base import ObjectStep
+from container_update.planning.steps.new_objects import recreated_pod
+from container_update.workloads import pod_template
+
+
+@dataclass(frozen=True)
+class WorkloadStep(ObjectStep):
+    """A step that may change a workload in place, so that its pods are replaced."""
+
+    digest: str | None = field(default=None, kw_only=True)
+    """The pod template's new configuration digest; None where only images change."""
+
+    @abstractmethod
+    def new_pod(self, labels: Mapping[str, str]) -> Json:
+        """Return the Pod to create in place of the one that the plan was made from.
+
+        :param labels: of the VNF instance, for a Pod that is made from a manifest.
+        """
+
+    @abstractmethod
+    def is_outdated(self, pod: Json) -> bool:
+        """Tell whether a pod was made from the old template since the plan was."""
+
+
+@dataclass(frozen=True)
+class RestartStep(WorkloadStep):
+    """Change images and configuration digest of a live workload, and nothing else."""
+
+    @property
+    def stage(self) -> Stage:
+        """After all configuration."""
+        return Stage.WORKLOADS
+
+    def desired(self, live: Json) -> Json:
+        """Return the live workload with the new images and digest; see :class:`ObjectStep`."""
+        changed = pod_template.with_images(live, self.images)
+        return changed if self.digest is None else pod_template.with_digest(changed, self.digest)
+
+    def restored(self, live: Json) -> Json:
+        """Return the live workload with the images and the digest that it had."""
+        assert self.before is not None, "a workload to restart was live"
+        before = diff.images(self.before)
+        images = {name: before[name] for name in self.images if name in before}
+        changed = pod_template.with_images(live, images)
+        if self.digest is None:
+            return changed
+        return pod_template.with_digest(changed, pod_template.config_digest(self.before))
+
+    def is_applied(self, live: Json) -> bool:
+        """See :class:`ObjectStep`."""
+        return self._is_same(self.desired(live), live)
+
+    def is_restored(self, live: Json) -> bool:
+        """See :class:`ObjectStep`."""
+        return self._is_same(self.restored(live), live)
+
+    def is_untouched(self, live: Json) -> bool:
+        """See :class:`ObjectStep`."""
+        assert self.before is not None, "a workload to restart was live"
+        same_object = self.before["metadata"]["uid"] == live["metadata"]["uid"]
+        return same_object and self._is_same(self.before, live)
+
+    def has_traces(self, live: Json) -> bool:
+        """Tell whether one of the new images, or the digest, is there."""
+        images = diff.images(live)
+        has_image = any(images.get(name) == image for name, image in self.images.items())
+        has_digest = self.digest is not None and pod_template.config_digest(live) == self.digest
+        return has_image or has_digest
+
+    def new_pod(self, labels: Mapping[str, str]) -> Json:  # noqa: ARG002, it has its own
+        """Return the live Pod's spec with the new images."""
+        assert self.before is not None, "a Pod to create again was live"
+        return recreated_pod(self.before, self.images)
+
+    def is_outdated(self, pod: Json) -> bool:
+        """See :class:`WorkloadStep`."""
+        return not self.is_applied(pod)
+
+    def _is_same(self, one: Json, other: Json) -> bool:
+        one_images, other_images = diff.images(one), diff.images(other)
+        same_images = all(one_images.get(name) == other_images.get(name) for name in self.images)
+        return same_images and (
+            self.digest is None
+            or pod_template.config_digest(one) == pod_template.config_digest(other)
+        )
