@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TextIO
 
 from container_update.cli import (
+    advice,
     change,
     csar,
     option_arguments,
@@ -28,7 +29,7 @@ from container_update.cli import (
     stack_arguments,
 )
 from container_update.model.cancellation import Stop
-from container_update.model.errors import ContainerUpdateError
+from container_update.model.errors import ContainerUpdateError, with_advice
 from container_update.model.requests import UpdateRequest
 
 if TYPE_CHECKING:
@@ -66,11 +67,12 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
 
 def _report_error(error: ContainerUpdateError, parsed: argparse.Namespace, out: TextIO) -> None:
     style = getattr(parsed, "output", output.TEXT)
-    told = output.error(error, style)
+    sentence = advice.advice(error, parsed)
+    told = output.error(error, style, sentence)
     if told:
         out.write(told + "\n")
     if style != output.JSON:
-        sys.stderr.write(f"container-update: {error}\n")
+        sys.stderr.write(f"container-update: {with_advice(error, sentence)}\n")
 
 
 # --- the grammar --------------------------------------------------------------------------------

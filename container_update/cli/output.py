@@ -6,7 +6,7 @@ import json
 from typing import Any, TextIO
 
 from container_update.cli import report, report_html
-from container_update.model.errors import ContainerUpdateError, UpdateFailedError
+from container_update.model.errors import ContainerUpdateError, UpdateFailedError, with_advice
 from container_update.model.outcome import Event, Progress, StepResult
 from container_update.model.plan import Plan
 
@@ -30,21 +30,28 @@ def progress(out: TextIO) -> Progress:
     return show
 
 
-def error(found: ContainerUpdateError, style: str) -> str:
+def error(found: ContainerUpdateError, style: str, advice: str) -> str:
     """What standard output gets of an error; its sentence goes to standard error besides.
 
     For text: what became of each step, empty where nothing was begun.
+
+    :param advice: what the operator can do next, a sentence without its full stop.
     """
     outcome = found.outcome if isinstance(found, UpdateFailedError) else None
     if style == HTML:
-        told = str(found)
+        told = with_advice(found, advice)
         return (
             report_html.outcome_html(outcome, told)
             if outcome
             else report_html.sentence_html(told, failed=True)
         )
     if style == JSON:
-        body: dict[str, Any] = {"error": type(found).__name__, "message": str(found)}
+        body: dict[str, Any] = {
+            "error": type(found).__name__,
+            "message": str(found),
+            "nextStep": found.next_step.value,
+            "advice": advice,
+        }
         if outcome:
             body["outcome"] = report.outcome_dict(outcome)
         return json.dumps(body, indent=2)

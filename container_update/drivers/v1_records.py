@@ -10,8 +10,9 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from container_update.drivers.v1_host import Host, host_of
-from container_update.model.errors import PackageError
+from container_update.drivers.advice import v1_advice
+from container_update.drivers.v1_host import Host, Tacker, host_of
+from container_update.model.errors import ContainerUpdateError, PackageError, with_advice
 
 if TYPE_CHECKING:
     from container_update.model.objects import Manifest
@@ -25,11 +26,18 @@ DEF_FILES = "lcm-kubernetes-def-files"
 def run(operation: str, /, context: Any, vnf_instance: Any, *args: Any, **kwargs: Any) -> None:
     """Do what an operation of the v1 API asks of the driver; most ask nothing.
 
-    Raises ContainerUpdateError where the update cannot be made: Tacker records its text.
+    Raises ContainerUpdateError where the update cannot be made: Tacker records its text, so that
+    it says what to do next too; another host says that in its own words.
     """
     handler = HANDLERS.get(operation)
-    if handler is not None:
+    if handler is None:
+        return
+    try:
         handler(context, vnf_instance, *args, **kwargs)
+    except ContainerUpdateError as error:
+        if isinstance(host_of(context), Tacker):
+            error.args = (with_advice(error, v1_advice(error.next_step)),)
+        raise
 
 
 def modify_information_end(

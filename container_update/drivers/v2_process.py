@@ -13,13 +13,18 @@ import pickle
 import sys
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from container_update.model.errors import ContainerUpdateError, PackageError
+from container_update.drivers.advice import sol003_advice
+from container_update.model.errors import ContainerUpdateError, PackageError, with_advice
 
 if TYPE_CHECKING:
     from typing import NoReturn
 
 Script = dict[str, Any]
 """What Tacker sends: operation, request, vnf_instance, tmp_csar_dir, ... as plain dicts."""
+
+NEXT_STEP = "container_update_next_step"
+"""A VNFM with this key in its request says by itself what to do next: it finds the value of the
+error's NextStep under the key in the answer."""
 
 LOG_VARIABLE = "CONTAINER_UPDATE_LOG"
 """An environment variable of the conductor: the file that the script logs to."""
@@ -59,9 +64,12 @@ def main() -> NoReturn:
 def answer(stream: BinaryIO) -> tuple[Script, str]:
     """The dict for Tacker, and why the operation failed: a paragraph, '' where it did not."""
     output: Script = {}
+    script: Script = {}
     try:
         script = _read(stream)
         handle(script, output)
+    except ContainerUpdateError as error:
+        return output, _told(error, script, output)
     except Exception as error:  # noqa: BLE001 (the process's last resort: Tacker wants a reason)
         return output, reason_of(error)
     return output, ""
@@ -91,14 +99,22 @@ def has_work(script: Script) -> bool:
     return concerns_package and bool(script["vnf_instance"].get("instantiatedVnfInfo"))
 
 
-def reason_of(error: Exception) -> str:
-    """One paragraph for the operator.
+def _told(error: ContainerUpdateError, script: Script, output: Script) -> str:
+    """One paragraph for the operator: what happened, and what an operator of Tacker does next."""
+    reason = " ".join(str(error).split())
+    if NEXT_STEP in script:
+        output[NEXT_STEP] = error.next_step.value
+        return reason
+    undoing = "_rollback_" in str(script.get("operation"))
+    advice = sol003_advice(error.next_step, undoing=undoing)
+    return with_advice(reason, advice)
 
-    The text of an error that is not ours might quote a manifest, and with it a Secret: only its
-    kind and place are told.
+
+def reason_of(error: Exception) -> str:
+    """One paragraph for the operator, of an error that nobody foresaw.
+
+    Its text might quote a manifest, and with it a Secret: only its kind and place are told.
     """
-    if isinstance(error, ContainerUpdateError):
-        return " ".join(str(error).split())
     place = "an unknown place"
     traceback = error.__traceback__
     while traceback is not None:

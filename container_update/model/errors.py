@@ -17,19 +17,18 @@ if TYPE_CHECKING:
 class NextStep(enum.Enum):
     """What the caller of a failed operation can do; each front end puts it into its own words."""
 
-    NOTHING = "nothing"
     FIX_REQUEST = "fix request"
-    """Correct the package or the request; nothing was written."""
+    """Correct the package or the request, then send it again."""
     FIX_TARGET = "fix target"
-    """Bring the cluster or the stack into a state that can be updated; nothing was written."""
+    """Fix the cluster, the stack or the access to it, then repeat the request."""
     RETRY = "retry"
-    """Repeat the same request later."""
+    """Repeat the same request, perhaps a little later."""
     WAIT = "wait"
-    """Another operation holds the instance: wait for its end."""
+    """Another operation holds the instance: wait for its end, then repeat the request."""
     FIX_AND_RETRY = "fix and retry"
-    """Everything was put back: remove the cause, then repeat the request."""
+    """Correct the cause that the message names, then repeat the request."""
     FIX_AND_ROLLBACK = "fix and rollback"
-    """The objects that the message names could not be put back: fix them, then roll back."""
+    """What the message names could not be put back: fix it, then roll back."""
     RESUME_OR_ROLLBACK = "resume or rollback"
     """The operation was left as it is: finish it or undo it."""
     RESUME = "resume"
@@ -38,11 +37,26 @@ class NextStep(enum.Enum):
     """Another run may hold the instance: look at its status, then resume or roll back."""
 
 
+def with_advice(message: object, advice: str) -> str:
+    """Return an error's message and behind it a front end's sentence for the next step."""
+    return f"{str(message).rstrip('. ')}. {advice}."
+
+
 class ContainerUpdateError(Exception):
-    """The root: catch it to catch everything this library raises on purpose."""
+    """The root: catch it to catch everything this library raises on purpose.
+
+    :param message: the object, what was expected and what was found; nothing that only one front
+        end can do.
+    :param next_step: what the caller can do, where it is not the one of the class.
+    """
 
     exit_status = 1
-    next_step = NextStep.NOTHING
+    next_step = NextStep.FIX_AND_RETRY
+
+    def __init__(self, message: str = "", *, next_step: NextStep | None = None) -> None:
+        super().__init__(message)
+        if next_step is not None:
+            self.next_step = next_step
 
 
 class PackageError(ContainerUpdateError):
@@ -66,11 +80,11 @@ class ClusterError(ContainerUpdateError):
     :param status: the HTTP status, or None where there was no answer.
     :param reason: the ``reason`` of the server's Status object ('Conflict', 'AlreadyExists', ...).
     :param retry_after: seconds the server asked to wait, where it did.
-    :param transient: the same request may succeed a little later.
+    :param transient: the same request may succeed a little later; else something must be fixed.
     """
 
     exit_status = 6
-    next_step = NextStep.RETRY
+    next_step = NextStep.FIX_TARGET
 
     def __init__(
         self,
@@ -81,7 +95,7 @@ class ClusterError(ContainerUpdateError):
         retry_after: float | None = None,
         transient: bool = False,
     ) -> None:
-        super().__init__(message)
+        super().__init__(message, next_step=NextStep.RETRY if transient else None)
         self.status = status
         self.reason = reason
         self.retry_after = retry_after
@@ -93,7 +107,6 @@ class UpdateFailedError(ContainerUpdateError):
 
     :param message: the cause, then what became of the undo.
     :param outcome: what became of each step.
-    :param next_step: where it is not the one of the class: the operation was left as it is.
     """
 
     exit_status = 7
@@ -102,10 +115,8 @@ class UpdateFailedError(ContainerUpdateError):
     def __init__(
         self, message: str, outcome: Outcome, *, next_step: NextStep | None = None
     ) -> None:
-        super().__init__(message)
+        super().__init__(message, next_step=next_step)
         self.outcome = outcome
-        if next_step is not None:
-            self.next_step = next_step
 
 
 class UndoIncompleteError(UpdateFailedError):
@@ -126,6 +137,7 @@ class UpdateInterruptedError(UpdateFailedError):
     """The update was told to stop: it was undone, or left in the journal if so asked."""
 
     exit_status = 10
+    next_step = NextStep.RETRY
 
 
 class NoWayBackError(ContainerUpdateError):
@@ -136,7 +148,7 @@ class NoWayBackError(ContainerUpdateError):
 
 
 class LockLostError(ContainerUpdateError):
-    """The lock could not be kept, so that another may go on: this run stopped where it was."""
+    """The lease could not be kept, so that another may go on: this run stopped where it was."""
 
     exit_status = 11
     next_step = NextStep.CHECK_STATUS

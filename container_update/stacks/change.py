@@ -22,7 +22,7 @@ from container_update.model.options import Options
 from container_update.model.outcome import StepState
 from container_update.package import csar, hot, hot_files
 from container_update.package.hot import Body, Place
-from container_update.stacks import advice, live
+from container_update.stacks import live
 from container_update.stacks.client import StackService, reference
 from container_update.stacks.coordination import Coordinator, no_coordination
 from container_update.stacks.desired import Software, is_same, wanted
@@ -335,9 +335,7 @@ class StackInstance:
         if could_not:
             objects = "; ".join(f"{result.step.title}: {result.message}" for result in could_not)
             raise StackUndoIncompleteError(
-                f"Operation {execution.record.operation} could not be undone: {objects}. Mend "
-                f"these, then {advice.UNDO} again",
-                outcome,
+                f"operation {execution.record.operation} could not be undone: {objects}", outcome
             )
         journal.remove()
         return outcome

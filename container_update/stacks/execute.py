@@ -19,13 +19,13 @@ from container_update.model.errors import (
     ClusterError,
     ContainerUpdateError,
     LockLostError,
+    NextStep,
     NoWayBackError,
 )
 from container_update.model.objects import Json
 from container_update.model.options import Options
 from container_update.model.outcome import StepState
 from container_update.package.hot import Body
-from container_update.stacks import advice
 from container_update.stacks.client import StackService, reference
 from container_update.stacks.coordination import Coordination, Coordinator, no_coordination
 from container_update.stacks.journal import Journal, Phase, Record
@@ -176,8 +176,8 @@ class Execution:
                 name = step.stack_name
                 raise NoWayBackError(
                     f"stack {name}, the old VNF's, is being deleted or gone: this change cannot be "
-                    f"undone any more; {advice.FINISH}. To get the old package back, change to it "
-                    "then"
+                    "undone any more. To get the old package back, finish this change, then change "
+                    "the VNF to the old package"
                 )
 
     def _undo(self, step: Step, *, was_coordinated: bool) -> str:
@@ -220,15 +220,16 @@ class Execution:
         step = self.record.plan.steps[number]
         if step.action is Action.DELETE:
             return StackUndoIncompleteError(
-                f"{step.title}: {cause}. The new VNF is in force, of the old one something is "
-                f"left: mend it, then {advice.GO_ON}",
+                f"{step.title}: {cause}. The new VNF is in force, but a part of the old one is "
+                "left: fix the cause",
                 self._left(step, cause),
+                next_step=NextStep.RESUME,
             )
         if self._leave_failed or self._stop.leave:
             return StackChangeFailedError(
-                f"{step.title}: {step.action.value}: {cause}. It is left as it is: "
-                f"{advice.GO_ON_OR_UNDO}",
+                f"{step.title}: {step.action.value}: {cause}. Everything is left as it is",
                 self._left(step, cause),
+                next_step=NextStep.RESUME_OR_ROLLBACK,
             )
         return self.give_up(f"{step.title}: {step.action.value}: {cause}", step)
 
@@ -243,8 +244,7 @@ class Execution:
             results = self.undo()
         except ClusterError as error:
             return StackUndoIncompleteError(
-                f"{cause}. Nothing could be put back: {error}. Wait a while, then {advice.UNDO}",
-                StackOutcome(plan, self.results),
+                f"{cause}. Nothing could be put back: {error}", StackOutcome(plan, self.results)
             )
         outcome = StackOutcome(
             plan,
@@ -257,14 +257,16 @@ class Execution:
         if could_not:
             objects = "; ".join(f"{result.step.title}: {result.message}" for result in could_not)
             return StackUndoIncompleteError(
-                f"{cause}. Not everything could be put back: {objects}. Mend these, then "
-                f"{advice.UNDO}",
-                outcome,
+                f"{cause}. Not everything could be put back: {objects}", outcome
             )
         self._journal.remove()
         told = [result.message for result in results if result.message]
         but = f", but {'; '.join(told)}" if told else ""
-        return StackChangeFailedError(f"{cause}. Everything was put back{but}", outcome)
+        return StackChangeFailedError(
+            f"{cause}. Everything was put back{but}",
+            outcome,
+            next_step=NextStep.RETRY if self._stop else None,
+        )
 
     def _told(self, result: Result) -> Result:
         self._progress(result)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from container_update.model.errors import ContainerUpdateError
+from container_update.model.errors import ContainerUpdateError, NextStep
 from container_update.model.outcome import StepState
 from container_update.stacks.plan import StackPlan, Step
 from container_update.stacks.vnfcs import Member
@@ -67,9 +67,12 @@ class StackChangeFailedError(ContainerUpdateError):
     """
 
     exit_status = 7
+    next_step = NextStep.FIX_AND_RETRY
 
-    def __init__(self, message: str, outcome: StackOutcome) -> None:
-        super().__init__(message)
+    def __init__(
+        self, message: str, outcome: StackOutcome, *, next_step: NextStep | None = None
+    ) -> None:
+        super().__init__(message, next_step=next_step)
         self.outcome = outcome
 
 
@@ -78,3 +81,4 @@ class StackUndoIncompleteError(StackChangeFailedError):
     another run, or a rollback."""
 
     exit_status = 8
+    next_step = NextStep.FIX_AND_ROLLBACK

@@ -115,6 +115,9 @@ def test_a_signal_can_leave_the_update_for_a_resume(operator: Operator, checker:
     operator.signals = (signal.SIGTERM,)
     assert operator.apply("--leave-on-signal")[0] == INTERRUPTED
     operator.signals = ()
+    which = f"--kubeconfig {operator.lab.kubeconfig} --namespace {operator.namespace}"
+    which += f" --instance-id {INSTANCE}"
+    assert f"Finish it: container-update resume {which}; or go back: " in operator.errors
     assert "not finished" in operator.run("status")[1]
     assert operator.run("resume")[0] == 0
     assert checker.differences(NEW, as_before=False) == []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ from tests.vnfm.waiting import until
 Json = dict[str, Any]
 SETTLED = frozenset({"COMPLETED", "FAILED", "FAILED_TEMP", "ROLLED_BACK"})
 PATIENCE_SECONDS = 120.0
+FOREIGN_COMMAND = re.compile(r"container-update [a-z]|openstack vnflcm|--[a-z]")
+"""What no client of the API can do: commands of other front ends, options of a command line."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,7 @@ class Client:
 
         found = until(look, f"{operation} ends", PATIENCE_SECONDS)
         assert found is not None
+        assert not FOREIGN_COMMAND.search(str(found.get("error")))
         return found
 
     def do(self, method: str, path: str, body: Any = None, state: str = "COMPLETED") -> Json:
@@ -101,3 +105,10 @@ class Client:
         found = self.settled(self.begin(method, path, body))
         assert found["operationState"] == state, found.get("error")
         return found
+
+
+def assert_finish_or_go_back(operation: Json) -> None:
+    """Its error names the two requests of API v2 that go on with it or undo it."""
+    path = f"POST /vnflcm/v2/vnf_lcm_op_occs/{operation['id']}"
+    said = f"Finish it: {path}/retry; or go back: {path}/rollback."
+    assert operation["error"]["detail"].endswith(said)

@@ -20,7 +20,7 @@ from container_update.vnfm import vims
 from container_update.vnfm.lcm import perform
 from container_update.vnfm.service import Service
 from container_update.vnfm.settings import Settings
-from tests.vnfm.client import SETTLED, Client
+from tests.vnfm.client import SETTLED, Client, assert_finish_or_go_back
 from tests.vnfm.clouds import (
     BLUE_GREEN,
     ROLLING,
@@ -303,7 +303,7 @@ def test_a_change_that_fails_is_rolled_back(vnf: CloudVnf) -> None:
     cloud.stack.troubles.list.append(new_software(nth=2))
     failed = vnf.change("FAILED_TEMP")
     assert NO_HOST in failed["error"]["detail"]
-    assert "retry the operation, or roll it back" in failed["error"]["detail"]
+    assert_finish_or_go_back(failed)
     assert "failed" in {step["state"] for step in vnf.steps(path_of(failed))}
     assert vnf.journal in cloud.stacks()
     vnf.asked(failed, "rollback", "ROLLED_BACK")
@@ -356,7 +356,8 @@ def test_a_change_that_was_done_and_not_recorded_can_only_be_retried(
         patch.setattr(perform, "_record", _no_database)
         failed = vnf.change("FAILED_TEMP")
     refused = vnf.asked(failed, "rollback", "FAILED_TEMP")
-    assert "retry writes it" in refused["error"]["detail"]
+    said = "It can only be finished: POST /vnflcm/v2/vnf_lcm_op_occs/"
+    assert said in refused["error"]["detail"]
     vnf.asked(failed, "retry", "COMPLETED")
     vnf.check("2.0")
 
@@ -372,9 +373,10 @@ def test_once_the_old_stack_goes_a_rollback_is_refused_and_a_retry_finishes_the_
     vnf = made(Client(http, "v2"), sample, cloud.vims())
     cloud.stack.troubles.list.append(Trouble("the volume is in use", action="DELETE", times=1))
     failed = vnf.change("FAILED_TEMP")
-    assert "mend it, then retry the operation" in failed["error"]["detail"]
+    finish = f"It can only be finished: POST /vnflcm/v2/vnf_lcm_op_occs/{failed['id']}/retry."
+    assert f"is left: fix the cause. {finish}" in failed["error"]["detail"]
     refused = vnf.asked(failed, "rollback", "FAILED_TEMP")
-    assert "retry the operation, which finishes it" in refused["error"]["detail"]
+    assert refused["error"]["detail"].endswith(finish)
     vnf.asked(failed, "retry", "COMPLETED")
     vnf.check("2.0")
 

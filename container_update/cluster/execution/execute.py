@@ -23,6 +23,7 @@ from container_update.model.cluster import Cluster
 from container_update.model.errors import (
     ClusterError,
     LockLostError,
+    NextStep,
     UndoIncompleteError,
     UpdateFailedError,
     UpdateInterruptedError,
@@ -35,9 +36,6 @@ from container_update.planning.steps import ObjectStep, object_steps
 from container_update.planning.update import collections, traffic
 
 LOG = logging.getLogger(__name__)
-
-WHAT_NEXT = "go on with container-update resume, or go back with container-update rollback"
-"""Advice in an error; another front end than the command line puts its own in its place."""
 
 _UNDO_GRACE = 30.0
 """While undoing, pods show the trouble of the failed update until their kubelet has caught up."""
@@ -252,7 +250,7 @@ class Execution:
         if causes:
             what = f"{causes[0].step.key} failed: {causes[0].message}"
         else:
-            what = f"The update was stopped: {self.stop.reason}"
+            what = f"The update was stopped {self.stop.reason}"
         self._end(what, UpdateFailedError if causes else UpdateInterruptedError)
 
     def _end(self, what: str, error: type[UpdateFailedError]) -> NoReturn:
@@ -260,18 +258,16 @@ class Execution:
         interrupted = error is UpdateInterruptedError
         if (self.stop.leave and interrupted) or (self.leave_failed and not interrupted):
             raise error(
-                f"{what}. It is left as it is: {WHAT_NEXT}",
+                f"{what}. Everything is left as it is",
                 self._outcome({}),
+                next_step=NextStep.RESUME_OR_ROLLBACK,
             )
         self._raise_undone(what, error)
 
     def refuse_if_lost(self) -> None:
         """Another may be going on by now: raises LockLostError."""
         if self.stop.lost:
-            raise LockLostError(
-                f"{self.stop.reason}: stopped where it was; see container-update status, then "
-                "resume or rollback"
-            )
+            raise LockLostError(f"This run stopped where it was: {self.stop.reason}")
 
     def _raise_undone(self, what: str, error: type[UpdateFailedError]) -> NoReturn:
         undone = self.undo(what, self._begun())
@@ -281,16 +277,12 @@ class Execution:
         if could_not:
             objects = "; ".join(f"{result.step.key}: {result.message}" for result in could_not)
             raise UndoIncompleteError(
-                f"{what}. Not everything could be put back: {objects}. Mend these, then run "
-                "container-update rollback, or the update again",
-                outcome,
+                f"{what}. Not everything could be put back: {objects}", outcome
             )
         theirs = [str(r.step.key) for r in undone if r.message == Reverted.OF_OTHERS.value]
         kept = f"; {', '.join(theirs)}: left as changed by another" if theirs else ""
         raise error(
-            f"{what}. Everything is as before ({len(undone)} objects looked at{kept}). Correct the "
-            "cause and run the update again",
-            outcome,
+            f"{what}. Everything is as before ({len(undone)} objects looked at{kept})", outcome
         )
 
     def _outcome(self, undone: Mapping[Place, StepResult]) -> Outcome:

@@ -22,6 +22,7 @@ from container_update.model.cluster import Cluster
 from container_update.model.errors import (
     ClusterError,
     ContainerUpdateError,
+    NextStep,
     UndoIncompleteError,
     UpdateFailedError,
 )
@@ -165,8 +166,8 @@ class Instance:
         if missing:
             raise ClusterError(
                 "the update, or its undo, would be refused (403) because this account may not "
-                f"{'; '.join(str(right) for right in missing)}: nothing was written; give it a "
-                "Role with these rights",
+                f"{'; '.join(str(right) for right in missing)}: nothing was written; bind a Role "
+                "with these rights to it",
                 status=403,
                 reason="Forbidden",
             )
@@ -253,8 +254,8 @@ class Instance:
             LOG.warning("going on with %s", record.operation)
             if record.context and go_on is None:
                 raise ContainerUpdateError(
-                    f"operation {record.operation} is a change of the VNF package: go on with "
-                    "container-update resume, or go back with container-update rollback"
+                    f"operation {record.operation}, a change of the VNF package, has not ended",
+                    next_step=NextStep.RESUME_OR_ROLLBACK,
                 )
             with self._until_ended(record):
                 if go_on is not None and record.context:
@@ -272,9 +273,7 @@ class Instance:
         if could_not:
             objects = "; ".join(f"{result.step.key}: {result.message}" for result in could_not)
             raise UndoIncompleteError(
-                f"Operation {record.operation} could not be undone: {objects}. Mend these, then "
-                "run container-update rollback again",
-                outcome,
+                f"operation {record.operation} could not be undone: {objects}", outcome
             )
         self._remove(record)
         return outcome

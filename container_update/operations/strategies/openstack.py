@@ -352,10 +352,14 @@ def _translated(strategy: OpenStackStrategy) -> Iterator[None]:
     try:
         yield
     except StackUndoIncompleteError as error:
-        raise UndoIncompleteError(str(error), strategy._told_outcome(error.outcome)) from error
+        raise UndoIncompleteError(
+            str(error), strategy._told_outcome(error.outcome), next_step=error.next_step
+        ) from error
     except StackChangeFailedError as error:
         kind = UpdateInterruptedError if strategy.stop else UpdateFailedError
-        raise kind(str(error), strategy._told_outcome(error.outcome)) from error
+        raise kind(
+            str(error), strategy._told_outcome(error.outcome), next_step=error.next_step
+        ) from error
 
 
 @dataclass(frozen=True)

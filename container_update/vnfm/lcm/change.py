@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from container_update.drivers import v2_memory
-from container_update.model.errors import ContainerUpdateError
+from container_update.model.errors import NoWayBackError
 from container_update.operations.change_package import change_vnfpkg, coordination_of, plan_change
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.strategy import Order
@@ -46,8 +46,8 @@ def do_change(work: Work) -> Record:
 def undo_change(work: Work) -> Record:
     """Undo by the journal what the change left in the VIM.
 
-    :raises NoWayBackError: what is old is being deleted: the change can only be finished.
-    :raises ContainerUpdateError: the change is complete: only its record is missing.
+    :raises NoWayBackError: what is old is being deleted, or the change is complete and only its
+        record is missing: it can only be finished.
     """
     record = work.record
     chosen = drivers.of_package(work, record.vnfd_id, record.flavour_id)
@@ -57,9 +57,9 @@ def undo_change(work: Work) -> Record:
         undone = place.undo_change(order)
         was_planned = v2_memory.OURS in work.kept  # else nothing was written
         if undone is None and was_planned and plan_change(order, place.site()).is_empty:
-            raise ContainerUpdateError(
-                "the change was complete when the service ended, only its record is missing: "
-                "retry writes it, a rollback cannot undo it any more"
+            raise NoWayBackError(
+                "the change was complete when the service ended, only its record is missing: it "
+                "cannot be undone any more"
             )
         record = place.as_it_is(record)
     return chosen.call("change_current_package_rollback_end", record)

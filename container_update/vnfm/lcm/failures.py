@@ -1,24 +1,14 @@
 """An operation's failure as its ProblemDetails. Pure.
 
-What a command line's operator is told to do next is said in the API's words.
+Its detail says what a client of the API can do next.
 """
 
 from __future__ import annotations
 
-from container_update.cluster.execution.execute import WHAT_NEXT
-from container_update.model.errors import ContainerUpdateError
+from container_update.drivers.advice import Requests, sol003_advice
+from container_update.model.errors import ContainerUpdateError, with_advice
 from container_update.model.objects import Json
-from container_update.stacks import advice
 from container_update.vnfm.problems import Problem, ProblemError
-
-_IN_OUR_WORDS = {
-    WHAT_NEXT: "retry the operation, or roll it back",
-    advice.GO_ON_OR_UNDO: "retry the operation, or roll it back",
-    advice.FINISH: "retry the operation, which finishes it",
-    advice.UNDO: "roll the operation back",
-    advice.GO_ON: "retry the operation",
-}
-"""The longer ones first: one may be a part of another."""
 
 
 def is_told(error: Exception) -> bool:
@@ -26,14 +16,27 @@ def is_told(error: Exception) -> bool:
     return isinstance(error, (ContainerUpdateError, ProblemError))
 
 
-def problem_of(error: Exception) -> Json:
-    """The ProblemDetails of a failure; of one that nobody foresaw only its kind: its text might
-    quote a manifest, and with it a Secret."""
+def requests_of(api: str, operation_id: str) -> Requests:
+    """The requests that a client can send about an operation that is FAILED_TEMP."""
+    operation = f"POST /vnflcm/{api}/vnf_lcm_op_occs/{operation_id}"
+    return Requests(f"{operation}/retry", f"{operation}/rollback", f"{operation}/fail")
+
+
+def problem_of(
+    error: Exception, requests: Requests, *, undoing: bool = False, undoable: bool = True
+) -> Json:
+    """Return the ProblemDetails of a failure.
+
+    Of an error that nobody foresaw it has only the class: its text might quote a manifest, and
+    with it a Secret.
+
+    :param undoing: the rollback failed, not the operation itself.
+    :param undoable: the operation can be rolled back.
+    """
     if isinstance(error, ProblemError):
         return error.problem.as_dict()
-    detail = f"{type(error).__name__} was not expected: the service's log says where"
-    if isinstance(error, ContainerUpdateError):
-        detail = str(error)
-        for theirs, ours in _IN_OUR_WORDS.items():
-            detail = detail.replace(theirs, ours)
-    return Problem(500, detail, title="The operation failed").as_dict()
+    if not isinstance(error, ContainerUpdateError):
+        name = type(error).__name__
+        error = ContainerUpdateError(f"{name} was not expected: the service's log says where")
+    advice = sol003_advice(error.next_step, requests, undoing=undoing, undoable=undoable)
+    return Problem(500, with_advice(error, advice), title="The operation failed").as_dict()

@@ -74,7 +74,7 @@ def perform(core: Core, operation_id: str, stop: Stop) -> None:
             assert task.undo is not None, f"{operation} is never rolled back"
             _end(work, state, State.ROLLED_BACK, task.undo(work))
     except Exception as error:  # noqa: BLE001 (whatever it is, the occurrence has to say so)
-        _fail(work, state, error)
+        _fail(work, state, error, undoable=task.undo is not None)
 
 
 def _begun(core: Core, operation_id: str, stop: Stop) -> tuple[Work, str, State] | None:
@@ -143,8 +143,10 @@ def _record(work: Work, session: Session, after: Record) -> None:
     instance.sealed = work.core.vault.seal(after.vims) if after.vims else None
 
 
-def _fail(work: Work, was: State, error: Exception) -> None:
-    problem = failures.problem_of(error)
+def _fail(work: Work, was: State, error: Exception, *, undoable: bool) -> None:
+    requests = failures.requests_of(work.api, work.operation_id)
+    undoing = was is State.ROLLING_BACK
+    problem = failures.problem_of(error, requests, undoing=undoing, undoable=undoable)
     if isinstance(error, ContainerUpdateError):
         v2_progress.tell_end(work.steps, error)
     trace = None if failures.is_told(error) else error

@@ -19,9 +19,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
+from container_update.drivers.v2_process import NEXT_STEP
 from container_update.drivers.v2_progress import PROGRESS_VARIABLE
 from container_update.drivers.v2_records import CONFIG_VARIABLE
-from container_update.model.errors import ContainerUpdateError, PackageError
+from container_update.model.errors import ContainerUpdateError, NextStep, PackageError
 from container_update.model.objects import Json
 from container_update.package.vnfd import InterfaceScript
 from container_update.vnfm.lcm.operation_context import Record, Work
@@ -80,6 +81,7 @@ class V2Scripts:
             "grant_response": None,
             "tmp_csar_dir": str(old),
             KEPT: self.work.kept,
+            NEXT_STEP: None,
         }
         return given if new is None else {**given, "new_csar_dir": str(new)}
 
@@ -119,7 +121,10 @@ class V2Scripts:
         work.kept.update(output.get(KEPT) or {})
         if process.returncode:
             reason = stderr.decode(errors="replace").strip()[-_REASON_CHARACTERS:]
-            raise ScriptError(f"{event}: {script.name} failed: {reason or process.returncode}")
+            raise ScriptError(
+                f"{event}: {script.name} failed: {reason or process.returncode}",
+                next_step=_NEXT_STEPS.get(str(output.get(NEXT_STEP))),
+            )
         return output
 
 
@@ -156,6 +161,8 @@ def _unpickled(text: bytes) -> Json:
         return {}
     return output if isinstance(output, dict) else {}
 
+
+_NEXT_STEPS: Mapping[str, NextStep] = {step.value: step for step in NextStep}
 
 _OURS = ("id", "vnfdId", "instantiationState", "vimConnectionInfo", "_links")
 """Of the instance, what a script cannot change."""

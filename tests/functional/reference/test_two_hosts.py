@@ -16,6 +16,7 @@ from container_update.emulator.kubernetes import Registry
 from container_update.model.cancellation import Stop
 from container_update.model.errors import (
     LockLostError,
+    NextStep,
     UpdateFailedError,
     UpdateInProgressError,
     UpdateInterruptedError,
@@ -143,7 +144,7 @@ def test_an_update_that_loses_its_lock_stops_where_it_is(
         with gate.held():
             write_lease(lab, namespace, renewTime="2999-01-01T00:00:00.000000Z")
             until(lambda: stop.lost)
-        with pytest.raises(LockLostError, match=r"is lost.*: stopped where it was"):
+        with pytest.raises(LockLostError, match=r"^This run stopped where it was: .* is lost: "):
             losing.result()
     assert_no_workload_changed(checker)
     lab.expire_leases(namespace)
@@ -192,8 +193,10 @@ def stopped_after(lab: Lab, namespace: str, files: Files, **where: Any) -> None:
     ):
         with gate.held():
             stop.request("by the test", leave=True)
-        with pytest.raises(UpdateInterruptedError, match="go on with container-update resume"):
+        said = r"^The update was stopped by the test\. Everything is left as it is$"
+        with pytest.raises(UpdateInterruptedError, match=said) as caught:
             stopped.result()
+        assert caught.value.next_step is NextStep.RESUME_OR_ROLLBACK
 
 
 LATE = {"method": "PUT", "path": "*/deployments/d"}

@@ -20,6 +20,7 @@ from container_update.model.errors import (
     ClusterError,
     ContainerUpdateError,
     LockLostError,
+    NextStep,
     NoWayBackError,
     PackageError,
     PlanError,
@@ -111,8 +112,9 @@ def test_a_failure_that_was_left_is_mended_by_the_same_request(
     cloud.troubles.list.append(Trouble(where=is_new, nth=2, times=1))
     packages = read_packages(request, Settings())
     plan = make_plan(packages, vnf.heat)
-    with pytest.raises(StackChangeFailedError, match="It is left as it is"):
+    with pytest.raises(StackChangeFailedError, match=r"Everything is left as it is$") as caught:
         vnf.instance(leave_failed=True).run(plan, packages.vnfd_id, packages.target)
+    assert caught.value.next_step is NextStep.RESUME_OR_ROLLBACK
     change(request, vnf.heat, vnf.options)
     assert list(vnf.servers().values()) == ["image-2"] * 2
     assert vnf.stacks() == [vnf.page()["stack_name"]]
@@ -181,6 +183,7 @@ def test_an_old_stack_that_cannot_be_deleted_leaves_the_new_vnf_and_resume_ends_
     with pytest.raises(StackUndoIncompleteError, match="the volume is in use") as caught:
         vnf.change(vnf.package("server", "image-2"), BLUE_GREEN)
     assert "The new VNF is in force" in str(caught.value)
+    assert caught.value.next_step is NextStep.RESUME
     with pytest.raises(NoWayBackError):
         vnf.instance().recover(back=True)
     outcome = vnf.instance().recover()

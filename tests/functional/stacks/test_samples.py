@@ -258,7 +258,9 @@ def test_once_the_old_stack_is_being_deleted_a_rollback_is_refused_and_the_comma
         assert run(cloud, folder)[0] == UNDO_INCOMPLETE
         assert run(cloud, folder, "--rollback")[0] == NO_WAY_BACK
         told = capsys.readouterr().err
-        assert "run the same command without --rollback, which finishes it" in told
+        finish = "It can only be finished: run change-vnfpkg again with the same request."
+        assert told.count(finish) == 2
+        assert "fix the cause. It can" in told
         assert run(cloud, folder)[0] == DONE
     (page,) = heat.stacks()
     assert page["stack_name"] != STACK

@@ -104,7 +104,9 @@ FAILURE = UpdateFailedError("it failed", Outcome(PLAN, (StepResult(ROLL, StepSta
     [
         (PackageError("wrong"), output.TEXT, ""),
         (PackageError("wrong"), output.JSON, "PackageError"),
-        (PackageError("wrong"), output.HTML, "wrong"),
+        (PackageError("wrong"), output.JSON, '"nextStep": "fix request"'),
+        (PackageError("wrong"), output.JSON, '"advice": "Do it again"'),
+        (PackageError("wrong"), output.HTML, "wrong. Do it again."),
         (FAILURE, output.TEXT, "failed: Deployment"),
         (FAILURE, output.JSON, "outcome"),
         (FAILURE, output.HTML, "What was done"),
@@ -113,7 +115,7 @@ FAILURE = UpdateFailedError("it failed", Outcome(PLAN, (StepResult(ROLL, StepSta
 def test_an_error_is_shown_in_each_format(
     error: ContainerUpdateError, style: str, word: str
 ) -> None:
-    told = output.error(error, style)
+    told = output.error(error, style, "Do it again")
     assert word in told
     assert bool(told) == bool(word)
 

@@ -17,6 +17,7 @@ import pytest
 import yaml
 
 from container_update.drivers import tacker_v2, v2_memory, v2_process, v2_records, v2_rollback, vim
+from container_update.drivers.advice import sol003_advice
 from container_update.model.errors import (
     ClusterError,
     ContainerUpdateError,
@@ -25,6 +26,7 @@ from container_update.model.errors import (
     UndoIncompleteError,
     UpdateFailedError,
     UpdateInProgressError,
+    with_advice,
 )
 from container_update.model.objects import Manifest, ObjectKey, Source
 from container_update.model.options import Options
@@ -506,14 +508,17 @@ def test_a_failed_update_gives_its_reason_and_what_a_rollback_needs(
 ) -> None:
     engine.error = error
     output, reason = answer(script_of("modify_information_end"))
-    assert reason == str(error)
+    assert reason == with_advice(error, sol003_advice(error.next_step))
     assert output == {"user_script_err_handling_data": {"container_update": kept}}
     assert engine.closed == 1
 
 
 def test_a_reason_is_one_paragraph(engine: SimpleNamespace) -> None:
     engine.error = PlanError("first line\n  second line\n")
-    assert answer(script_of("modify_information_end"))[1] == "first line second line"
+    assert answer(script_of("modify_information_end"))[1] == (
+        "first line second line. Fix this, then try again: openstack vnflcm op retry OPERATION_ID "
+        "--os-tacker-api-version 2."
+    )
 
 
 def test_what_is_kept_can_be_stored_as_json_and_holds_no_secrets_value(
@@ -604,7 +609,10 @@ def test_a_rollback_that_fails_can_be_tried_again(
         ROLLBACKS[0], tmp_csar_dir=str(old_package), user_script_err_handling_data=kept
     )
     output, reason = answer(script)
-    assert reason == "web: not ready in time"
+    assert reason == (
+        "web: not ready in time. Correct the cause, then try again: openstack vnflcm op rollback "
+        "OPERATION_ID --os-tacker-api-version 2."
+    )
     assert output == {}, "what Tacker has kept stays as it is"
 
 

@@ -1,0 +1,49 @@
+"""What an operator of the command line can do about an error: its next step as a sentence."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from collections.abc import Mapping
+
+from container_update.model.errors import ContainerUpdateError, NextStep
+
+SENTENCES: Mapping[NextStep, str] = {
+    NextStep.FIX_REQUEST: "Correct the package or the options, then run the command again",
+    NextStep.FIX_TARGET: "Fix this, then run the same command again",
+    NextStep.RETRY: "Run the same command again, perhaps a little later",
+    NextStep.WAIT: "Wait until that has ended, then run the same command again; see: {status}",
+    NextStep.FIX_AND_RETRY: "Correct the cause, then run the same command again",
+    NextStep.FIX_AND_ROLLBACK: "Fix what is named here, then go back: {rollback}",
+    NextStep.RESUME_OR_ROLLBACK: "Finish it: {resume}; or go back: {rollback}",
+    NextStep.RESUME: "It can only be finished: {resume}",
+    NextStep.CHECK_STATUS: "See whether another run goes on with it: {status}; if none does, "
+    "finish it: {resume}; or go back: {rollback}",
+}
+
+
+def advice(error: ContainerUpdateError, parsed: argparse.Namespace) -> str:
+    """Return what to do next.
+
+    :param parsed: the arguments of the command that failed.
+    """
+    return SENTENCES[error.next_step].format_map(_commands(parsed))
+
+
+def _commands(parsed: argparse.Namespace) -> Mapping[str, str]:
+    """Return the commands, with the options that say which VNF is meant."""
+    if getattr(parsed, "stack", None):
+        return {
+            "resume": "run change-vnfpkg again with the same request",
+            "rollback": "run change-vnfpkg with the same request and --rollback",
+            "status": "container-update status"
+            + _options(parsed, ("stack", "os_cloud", "instance_id")),
+        }
+    options = _options(parsed, ("kubeconfig", "context", "namespace", "instance_id"))
+    return {name: f"container-update {name}{options}" for name in ("resume", "rollback", "status")}
+
+
+def _options(parsed: argparse.Namespace, names: tuple[str, ...]) -> str:
+    """Return the options among *names* that were given, as they are written in a shell."""
+    given = ((name.replace("_", "-"), getattr(parsed, name, None)) for name in names)
+    return "".join(f" --{name} {shlex.quote(str(value))}" for name, value in given if value)
