@@ -1,6 +1,6 @@
-"""Servers on loopback that stand in for Kubernetes and OpenStack, for demos and tests.
+"""Emulated Kubernetes and OpenStack APIs on loopback, for demos and tests.
 
-Each starts in one process and imports nothing else of this project:
+Each runs within the process that starts it. Nothing else of this project is imported here. See
 :class:`~container_update.emulator.kubernetes.EmbeddedCluster` and
 :class:`~container_update.emulator.heat.EmbeddedOpenStack`.
 """

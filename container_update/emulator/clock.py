@@ -1,4 +1,4 @@
-"""The times that the cluster writes into its objects."""
+"""Timestamps as the emulated APIs write them."""
 
 from __future__ import annotations
 
@@ -6,20 +6,15 @@ from datetime import datetime, timedelta, timezone
 
 
 def now() -> datetime:
-    """The time, with its zone."""
+    """Return the present time in UTC."""
     return datetime.now(timezone.utc)
 
 
-def stamp(later: timedelta = timedelta()) -> str:
-    """The time (or *later*) to the second, as ``creationTimestamp`` has it."""
-    return (now() + later).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def micro_stamp() -> str:
-    """The time to the microsecond, as Leases and Events have it."""
-    return now().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+def stamp(offset: timedelta = timedelta()) -> str:
+    """Return the present time plus *offset* to the second, as in ``creationTimestamp``."""
+    return (now() + offset).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def parse(text: str) -> datetime:
-    """The time that either form of stamp tells."""
+    """Return the time of a timestamp, with or without fractions of a second."""
     return datetime.fromisoformat(text.replace("Z", "+00:00"))

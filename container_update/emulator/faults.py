@@ -1,8 +1,8 @@
-"""Faults on purpose: a script that says which request meets which trouble.
+"""Injected faults: a script says which request is delayed, refused or loses its connection.
 
-A middleware: ``cluster.middlewares.append(Faults(Fault(drop_after, method="PUT", nth=2)))``. What
-can happen to a request is an :data:`Effect`; those without parameters are used as they are, the
-others are made: ``delay(0.1)``, ``answer(409)``, ``away(20)``.
+It is a middleware: ``cluster.middlewares.append(Faults(Fault(drop_after, method="PUT", nth=2)))``.
+What happens to a request is an :data:`Effect`. Some are used as they are (:func:`drop_before`),
+others are made with parameters: ``delay(0.1)``, ``answer(409)``, ``outage(20)``.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from fnmatch import fnmatchcase
 
 from aiohttp import web
 
+from container_update.emulator.http_server import Handler
 from container_update.emulator.kubernetes.api.negotiation import flag
-from container_update.emulator.kubernetes.api.server import Handler
 from container_update.emulator.kubernetes.api_errors import ApiError
 
-_WATCH_HAS_BEGUN = 0.02
-"""Seconds after which a watch, which does not end by itself, is taken to be under way."""
+_WATCH_STARTED_SECONDS = 0.02
+"""When a watch, which does not end by itself, is assumed to have started."""
 
 _REASONS = {
     409: "Conflict",
@@ -32,24 +32,24 @@ _REASONS = {
 
 
 @dataclass(frozen=True)
-class Encounter:
-    """A request that meets a fault."""
+class FaultedRequest:
+    """A request that a fault happens to."""
 
     request: web.Request
     handler: Handler
-    """Lets the request take effect."""
+    """Lets the request take effect and returns its response."""
     faults: Faults
 
     def drop(self) -> web.Response:
-        """Cut the connection; the response goes nowhere."""
+        """Cut the connection; the returned response reaches nobody."""
         if self.request.transport is not None:
             self.request.transport.abort()
         return web.Response(status=503)
 
     async def then(self, act: Callable[[], object]) -> web.StreamResponse:
-        """Let it take effect and act before it is answered; a watch is let begin first."""
+        """Let the request take effect, then call *act*; for a watch, soon after it started."""
         if is_watch(self.request):
-            asyncio.get_running_loop().call_later(_WATCH_HAS_BEGUN, act)
+            asyncio.get_running_loop().call_later(_WATCH_STARTED_SECONDS, act)
             return await self.handler(self.request)
         try:
             return await self.handler(self.request)
@@ -57,7 +57,7 @@ class Encounter:
             act()
 
 
-Effect = Callable[[Encounter], Awaitable[web.StreamResponse]]
+Effect = Callable[[FaultedRequest], Awaitable[web.StreamResponse]]
 
 
 @dataclass(frozen=True)
@@ -69,14 +69,14 @@ class Fault:
     """A pattern (fnmatch), as is the path."""
     path: str = "*"
     watch: bool | None = None
-    """Only watches, or only others; None: both."""
+    """True: only watches; False: only other requests; None: both."""
     nth: int = 1
-    """The first of the fitting requests that it happens to, from 1."""
+    """The first matching request that it happens to, from 1."""
     times: int = 1
     """To how many of them, one after the other."""
 
-    def fits(self, request: web.Request) -> bool:
-        """Whether the request is of this kind."""
+    def matches(self, request: web.Request) -> bool:
+        """Return whether the request is of this kind."""
         return (
             fnmatchcase(request.method, self.method)
             and fnmatchcase(request.path, self.path)
@@ -85,152 +85,156 @@ class Fault:
 
 
 class Faults:
-    """A script of faults; a middleware of the embedded cluster.
+    """A script of faults; a middleware of either emulator.
 
-    :param faults: where several happen to one request, the first of them does.
+    :param faults: if several apply to one request, only the first of them happens.
     :param path: a pattern (fnmatch); requests with other paths are let through and not counted.
     """
 
     def __init__(self, *faults: Fault, path: str = "*") -> None:
         self.happened: list[Fault] = []
-        """What has happened so far, in order."""
+        """The faults that have happened, in order."""
         self._faults = faults
         self._path = path
         self._seen = [0] * len(faults)
-        self._away_until = 0.0
+        self._outage_end = 0.0
         self._watches: set[asyncio.Transport] = set()
 
     async def __call__(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        """Let the request through, or not."""
+        """Respond to the request, with the fault that applies to it."""
         if not fnmatchcase(request.path, self._path):
             return await handler(request)
-        encounter = Encounter(request, handler, self)
-        if asyncio.get_running_loop().time() < self._away_until:
-            return encounter.drop()
+        faulted = FaultedRequest(request, handler, self)
+        if asyncio.get_running_loop().time() < self._outage_end:
+            return faulted.drop()
         transport = request.transport
         if transport is None or not is_watch(request):
-            return await self._meet(encounter)
+            return await self._respond(faulted)
         self._watches.add(transport)
         try:
-            return await self._meet(encounter)
+            return await self._respond(faulted)
         finally:
             self._watches.discard(transport)
 
-    async def _meet(self, encounter: Encounter) -> web.StreamResponse:
-        fault = self._due(encounter.request)
+    async def _respond(self, faulted: FaultedRequest) -> web.StreamResponse:
+        fault = self._next_fault(faulted.request)
         if fault is None:
-            return await encounter.handler(encounter.request)
+            return await faulted.handler(faulted.request)
         self.happened.append(fault)
-        return await fault.effect(encounter)
+        return await fault.effect(faulted)
 
-    def _due(self, request: web.Request) -> Fault | None:
-        due = None
+    def _next_fault(self, request: web.Request) -> Fault | None:
+        chosen = None
         for index, fault in enumerate(self._faults):
-            if fault.fits(request):
+            if fault.matches(request):
                 self._seen[index] += 1
-                if due is None and 0 <= self._seen[index] - fault.nth < fault.times:
-                    due = fault
-        return due
+                if chosen is None and 0 <= self._seen[index] - fault.nth < fault.times:
+                    chosen = fault
+        return chosen
 
     def cut_watches(self) -> None:
-        """Cut the connection of every open watch; on the cluster's own thread."""
+        """Cut the connection of every open watch. Call it on the server's own thread."""
         for transport in self._watches:
             transport.abort()
 
-    def go_away(self, seconds: float) -> None:
-        """Drop everything for so long; on the cluster's own thread."""
-        self._away_until = asyncio.get_running_loop().time() + seconds
+    def start_outage(self, seconds: float) -> None:
+        """Drop every request for so long. Call it on the server's own thread."""
+        self._outage_end = asyncio.get_running_loop().time() + seconds
         self.cut_watches()
 
-    def come_back(self) -> None:
-        """End an absence; from any thread."""
-        self._away_until = 0.0
+    def end_outage(self) -> None:
+        """End an outage. May be called from any thread."""
+        self._outage_end = 0.0
 
 
 def is_watch(request: web.Request) -> bool:
-    """Whether the request is a watch."""
+    """Return whether the request is a watch."""
     return flag(request.query, "watch")
 
 
-# --- what can happen ----------------------------------------------------------------------------
+# --- effects ------------------------------------------------------------------------------------
 
 
-async def drop_before(encounter: Encounter) -> web.StreamResponse:
-    """The connection breaks and the request has no effect."""
-    return encounter.drop()
+async def drop_before(faulted: FaultedRequest) -> web.StreamResponse:
+    """Break the connection; the request has no effect."""
+    return faulted.drop()
 
 
-async def drop_after(encounter: Encounter) -> web.StreamResponse:
-    """The request takes effect, then the connection breaks: its answer is lost."""
-    return await encounter.then(encounter.drop)
+async def drop_after(faulted: FaultedRequest) -> web.StreamResponse:
+    """Let the request take effect, then break the connection: the response is lost."""
+    return await faulted.then(faulted.drop)
 
 
-async def cut_watches(encounter: Encounter) -> web.StreamResponse:
-    """All watches break, the request itself is answered."""
-    encounter.faults.cut_watches()
-    return await encounter.handler(encounter.request)
+async def cut_watches(faulted: FaultedRequest) -> web.StreamResponse:
+    """Break all watches and answer the request itself."""
+    faulted.faults.cut_watches()
+    return await faulted.handler(faulted.request)
 
 
 def delay(seconds: float) -> Effect:
-    """The request takes effect a little later."""
+    """Let the request take effect a little later."""
 
-    async def effect(encounter: Encounter) -> web.StreamResponse:
+    async def effect(faulted: FaultedRequest) -> web.StreamResponse:
         await asyncio.sleep(seconds)
-        return await encounter.handler(encounter.request)
+        return await faulted.handler(faulted.request)
 
     return effect
 
 
-def answer(status: int, message: str = "injected", retry_after: int | None = None) -> Effect:
-    """The request is refused and has no effect."""
-    error = ApiError(status, _REASONS.get(status, ""), message, retry_after=retry_after)
+def raise_error(error: Exception) -> Effect:
+    """Answer with an API error of the emulator; the request has no effect."""
 
-    async def effect(_: Encounter) -> web.StreamResponse:
+    async def effect(_: FaultedRequest) -> web.StreamResponse:
         raise error
 
     return effect
 
 
-def answer_after(status: int, message: str = "injected") -> Effect:
-    """The request takes effect and is answered with an error; a watch is cut."""
+def answer(status: int, message: str = "injected", retry_after: int | None = None) -> Effect:
+    """Answer with an error of the Kubernetes API; the request has no effect."""
+    return raise_error(ApiError(status, _REASONS.get(status, ""), message, retry_after=retry_after))
 
-    async def effect(encounter: Encounter) -> web.StreamResponse:
-        if is_watch(encounter.request):
-            return await drop_after(encounter)
-        await encounter.handler(encounter.request)
+
+def answer_after(status: int, message: str = "injected") -> Effect:
+    """Let the request take effect and answer with an error; a watch is cut."""
+
+    async def effect(faulted: FaultedRequest) -> web.StreamResponse:
+        if is_watch(faulted.request):
+            return await drop_after(faulted)
+        await faulted.handler(faulted.request)
         raise ApiError(status, _REASONS.get(status, ""), message)
 
     return effect
 
 
-def away(seconds: float) -> Effect:
-    """The server is away from this request on; watches break too."""
+def outage(seconds: float) -> Effect:
+    """Drop this request and all others for so long; watches break too."""
 
-    async def effect(encounter: Encounter) -> web.StreamResponse:
-        encounter.faults.go_away(seconds)
-        return encounter.drop()
+    async def effect(faulted: FaultedRequest) -> web.StreamResponse:
+        faulted.faults.start_outage(seconds)
+        return faulted.drop()
 
     return effect
 
 
 def call_before(function: Callable[[], object]) -> Effect:
-    """Call back, then drop the request without effect: the end of a client that is killed."""
+    """Call the function, then drop the request without effect, as if the client were killed."""
 
-    async def effect(encounter: Encounter) -> web.StreamResponse:
+    async def effect(faulted: FaultedRequest) -> web.StreamResponse:
         function()
-        return encounter.drop()
+        return faulted.drop()
 
     return effect
 
 
 def call_after(function: Callable[[], object]) -> Effect:
-    """Let the request take effect, call back, then drop its answer."""
+    """Let the request take effect, call the function, then drop the response."""
 
-    async def effect(encounter: Encounter) -> web.StreamResponse:
+    async def effect(faulted: FaultedRequest) -> web.StreamResponse:
         def act() -> None:
             function()
-            encounter.drop()
+            faulted.drop()
 
-        return await encounter.then(act)
+        return await faulted.then(act)
 
     return effect

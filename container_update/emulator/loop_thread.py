@@ -1,4 +1,4 @@
-"""A server on a thread of its own with its own event loop, for those who are not asynchronous."""
+"""Run an asynchronous server on a thread with an event loop of its own."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import TypeVar
 Result = TypeVar("Result")
 Self = TypeVar("Self", bound="LoopThread")
 
-PATIENCE_SECONDS = 30.0
-"""How long a call into the thread may take before something is badly wrong."""
+CALL_TIMEOUT_SECONDS = 30.0
+"""How long a call into the thread may take."""
 
 
 class LoopThread(ABC):
-    """Use it as a context manager, or :meth:`start` and :meth:`stop` it, once.
+    """A server that can be started once: as a context manager, or with :meth:`start`.
 
-    :param name: the thread's.
+    :param name: the name of the thread.
     """
 
     def __init__(self, name: str) -> None:
@@ -30,14 +30,14 @@ class LoopThread(ABC):
 
     @abstractmethod
     async def _open(self) -> None:
-        """Begin to answer. OSError where that is not possible: nothing has been left open."""
+        """Begin to serve, or raise OSError and leave nothing open."""
 
     @abstractmethod
     async def _close(self) -> None:
-        """End what :meth:`_open` began."""
+        """End what :meth:`_open` started."""
 
     def start(self: Self) -> Self:
-        """Start it; returns when it answers. OSError where the port is taken."""
+        """Start the server and return when it serves; OSError if the port is taken."""
         self._thread.start()
         self._ready.wait()
         if self._failure:
@@ -46,7 +46,7 @@ class LoopThread(ABC):
         return self
 
     def stop(self) -> None:
-        """Stop it and end its thread; nothing happens where it has stopped."""
+        """Stop the server and its thread; do nothing if it has stopped."""
         if self._thread.is_alive() and self._end:
             self._loop.call_soon_threadsafe(self._end.set)
             self._thread.join()
@@ -60,11 +60,11 @@ class LoopThread(ABC):
     def _run(self) -> None:
         try:
             asyncio.set_event_loop(self._loop)
-            self._loop.run_until_complete(self._live())
+            self._loop.run_until_complete(self._serve())
         finally:
             self._loop.close()
 
-    async def _live(self) -> None:
+    async def _serve(self) -> None:
         self._end = asyncio.Event()
         try:
             await self._open()
@@ -76,11 +76,11 @@ class LoopThread(ABC):
         await self._end.wait()
         await self._close()
 
-    def _on_the_loop(self, function: Callable[[], Result]) -> Result:
-        """What the function returns, called on the thread."""
+    def _on_loop(self, function: Callable[[], Result]) -> Result:
+        """Call the function on the thread and return its result."""
 
         async def run() -> Result:
             return function()
 
-        waiting = asyncio.run_coroutine_threadsafe(run(), self._loop)
-        return waiting.result(PATIENCE_SECONDS)
+        future = asyncio.run_coroutine_threadsafe(run(), self._loop)
+        return future.result(CALL_TIMEOUT_SECONDS)

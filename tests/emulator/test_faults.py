@@ -14,13 +14,13 @@ from container_update.emulator.faults import (
     Faults,
     answer,
     answer_after,
-    away,
     call_after,
     call_before,
     cut_watches,
     delay,
     drop_after,
     drop_before,
+    outage,
 )
 from container_update.emulator.kubernetes import EmbeddedCluster, Registry
 from tests.emulator.client import Api, eventually
@@ -47,7 +47,7 @@ def is_there(cluster: EmbeddedCluster, name: str = "cm") -> bool:
         pytest.param(drop_after, True, id="drop after"),
         pytest.param(call_before(list), False, id="call before"),
         pytest.param(call_after(list), True, id="call after"),
-        pytest.param(away(0.01), False, id="away"),
+        pytest.param(outage(0.01), False, id="away"),
     ],
 )
 def test_a_dropped_request_gets_no_answer(
@@ -124,7 +124,7 @@ def test_the_callback_comes_before_or_after_the_effect(cluster: EmbeddedCluster,
     "cut",
     [
         pytest.param(lambda: Fault(cut_watches, method="POST"), id="cut watches"),
-        pytest.param(lambda: Fault(away(0.01), method="POST"), id="away"),
+        pytest.param(lambda: Fault(outage(0.01), method="POST"), id="away"),
     ],
 )
 def test_an_open_watch_breaks(cluster: EmbeddedCluster, api: Api, cut: Callable[[], Fault]) -> None:
@@ -148,7 +148,7 @@ def test_a_watch_is_dropped_after_it_has_begun(cluster: EmbeddedCluster, api: Ap
 
 
 def test_a_server_that_was_away_comes_back(cluster: EmbeddedCluster, api: Api) -> None:
-    play(cluster, Fault(away(0.1)))
+    play(cluster, Fault(outage(0.1)))
 
     def status() -> int:
         try:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from container_update.emulator.heat import EmbeddedOpenStack, Trouble
+from container_update.emulator.heat import EmbeddedOpenStack, ResourceFault
 
 heatclient = pytest.importorskip("heatclient.client")
 exc = pytest.importorskip("heatclient.exc")
@@ -54,7 +54,7 @@ TOP: dict[str, Any] = {
 @pytest.fixture
 def cloud() -> Iterator[EmbeddedOpenStack]:
     with EmbeddedOpenStack() as running:
-        running.troubles.seconds = 0.001
+        running.faults.seconds = 0.001
         yield running
 
 
@@ -151,7 +151,9 @@ def test_a_failure_is_told_with_the_path_of_its_resource_and_mended_by_the_next_
 ) -> None:
     create(heat, size=1)
     before = ids(heat, "OS::Nova::Server")
-    cloud.troubles.list.append(Trouble("no room", where=lambda found: found["image"] == "bad"))
+    cloud.faults.resources.append(
+        ResourceFault("no room", where=lambda found: found["image"] == "bad")
+    )
     heat.stacks.update("vnf", existing=True, parameters={"image": "bad"})
     failed = settled(heat)
     (member,) = before
@@ -182,7 +184,7 @@ def test_a_resource_marked_unhealthy_is_made_anew_by_the_next_update(heat: Any) 
 
 
 def test_requests_that_heat_refuses_are_refused(cloud: EmbeddedOpenStack, heat: Any) -> None:
-    cloud.troubles.list.append(Trouble(stuck=True, times=1))
+    cloud.faults.resources.append(ResourceFault(stuck=True, times=1))
     body = {"template": TOP, "files": {"n.yaml": NESTED}, "parameters": {"image": "old"}}
     heat.stacks.create(stack_name="vnf", **body)
     with pytest.raises(exc.HTTPConflict, match="already exists"):
@@ -193,7 +195,7 @@ def test_requests_that_heat_refuses_are_refused(cloud: EmbeddedOpenStack, heat: 
         heat.stacks.create(stack_name="other", **{**body, "parameters": {}})
     with pytest.raises(exc.HTTPNotFound, match="could not be found"):
         heat.stacks.get("nobody")
-    cloud.troubles.stacks_allowed = 1
+    cloud.faults.stacks_allowed = 1
     with pytest.raises(exc.HTTPForbidden, match="maximum stacks per tenant"):
         heat.stacks.create(stack_name="other", **body)
     cloud.release()

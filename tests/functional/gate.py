@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from aiohttp import web
 
-from container_update.emulator.faults import Encounter
+from container_update.emulator.faults import FaultedRequest
 
 DEADLINE_SECONDS = 20.0
 
@@ -25,11 +25,11 @@ class Gate:
         self._reached = threading.Event()
         self._open = threading.Event()
 
-    async def __call__(self, encounter: Encounter) -> web.StreamResponse:
+    async def __call__(self, faulted: FaultedRequest) -> web.StreamResponse:
         """Hold the request, then let it take effect."""
         self._reached.set()
         await asyncio.to_thread(self._open.wait, DEADLINE_SECONDS)
-        return await encounter.handler(encounter.request)
+        return await faulted.handler(faulted.request)
 
     @contextmanager
     def held(self) -> Iterator[None]:

@@ -60,7 +60,7 @@ TROUBLE: dict[str, Effect] = {
     "answered 503": faults.answer(503),
     "answered 504 after it took effect": faults.answer_after(504),
     "all watches cut": faults.cut_watches,
-    "server away for a while": faults.away(0.5),
+    "server away for a while": faults.outage(0.5),
 }
 """What the update itself has to get over, or undo."""
 
@@ -213,7 +213,7 @@ class Play:
     def _away_for_long(self) -> Iterator[str]:
         """Nothing is promised while the server is away; afterwards a rollback puts it right."""
         impatient = replace(self.reference.options, retry_seconds=0.3)
-        problems, expected = self._under_fault(faults.away(1.5), lambda: self._run(impatient))
+        problems, expected = self._under_fault(faults.outage(1.5), lambda: self._run(impatient))
         yield from (text for text in problems if "UndoIncompleteError" not in text)
         if self.checker.left_over():
             self.lab.expire_leases(self.namespace)

@@ -181,7 +181,7 @@ class Lab:
         try:
             yield script
         finally:
-            script.come_back()
+            script.end_outage()
             self.embedded.middlewares.remove(script)
 
     def remove(self, namespace: str) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from container_update.emulator.faults import Encounter, Fault
+from container_update.emulator.faults import Fault, FaultedRequest
 from container_update.model.errors import UpdateInterruptedError
 from tests.functional.cnf import INSTANCE
 from tests.functional.conftest import REAL
@@ -49,12 +49,12 @@ class Operator:
     namespace: str
     signals: tuple[signal.Signals, ...] = ()
 
-    async def __call__(self, encounter: Encounter) -> web.StreamResponse:
+    async def __call__(self, faulted: FaultedRequest) -> web.StreamResponse:
         """The fault: the next signal, and the answer, only when the one before was noticed."""
         for number in self.signals:
             os.kill(self.process.pid, number)
             await asyncio.to_thread(until, lambda: "again to leave at once" in self.errors)
-        return await encounter.handler(encounter.request)
+        return await faulted.handler(faulted.request)
 
     @property
     def errors(self) -> str:

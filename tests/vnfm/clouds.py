@@ -88,7 +88,7 @@ class Cloud:
 def clouded() -> Iterator[Cloud]:
     """A cloud that runs until the end of the block."""
     with EmbeddedOpenStack() as stack, Balancer() as balancer:
-        stack.troubles.seconds = 0.001
+        stack.faults.seconds = 0.001
         with connect(auth=stack.auth()) as heat:
             yield Cloud(stack, balancer, heat)
 

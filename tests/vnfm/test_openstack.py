@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from fastapi.testclient import TestClient
 
-from container_update.emulator.heat import Trouble
+from container_update.emulator.heat import ResourceFault
 from container_update.emulator.heat.faults import NO_HOST
 from container_update.model.errors import ClusterError
 from container_update.model.options import Options
@@ -90,9 +90,9 @@ def register(client: Client, cloud: Cloud, credentials: Json | None = None, **mo
     return str(registered["vim"]["id"])
 
 
-def new_software(**trouble: Any) -> Trouble:
+def new_software(**trouble: Any) -> ResourceFault:
     """What befalls servers of the package after."""
-    return Trouble(where=lambda properties: properties.get("image") == "front-2.0", **trouble)
+    return ResourceFault(where=lambda properties: properties.get("image") == "front-2.0", **trouble)
 
 
 def path_of(operation: Json) -> str:
@@ -170,7 +170,7 @@ def test_a_script_that_cannot_give_the_traffic_back_is_told_by_the_rollback(
 
 def test_how_far_a_change_is_can_be_read_while_it_runs(vnf: CloudVnf) -> None:
     cloud = vnf.sample.cloud.stack
-    cloud.troubles.list.append(new_software(stuck=True, times=1))
+    cloud.faults.resources.append(new_software(stuck=True, times=1))
     operation = vnf.begin_change()
 
     def begun() -> list[Json] | None:
@@ -246,7 +246,7 @@ def test_an_instantiation_that_fails_tells_heats_reason_and_leaves_nothing_behin
 ) -> None:
     client, sample = Client(http, "v2"), Sample(ROLLING, cloud, tmp_path)
     vnf = CloudVnf(client, sample, client.create(client.onboard(sample.zipped("before"))))
-    cloud.stack.troubles.list.append(Trouble(nth=2, times=1))
+    cloud.stack.faults.resources.append(ResourceFault(nth=2, times=1))
     request = sample.instantiation(cloud.vims())
     failed = client.do("POST", f"{vnf.path}/instantiate", request, "FAILED_TEMP")
     assert NO_HOST in failed["error"]["detail"]
@@ -257,7 +257,7 @@ def test_an_instantiation_that_fails_tells_heats_reason_and_leaves_nothing_behin
     assert cloud.stacks() == {}
     assert vnf.shown()["instantiationState"] == "NOT_INSTANTIATED"
 
-    cloud.stack.troubles.list = [Trouble(nth=2, times=1)]
+    cloud.stack.faults.resources = [ResourceFault(nth=2, times=1)]
     failed = client.do("POST", f"{vnf.path}/instantiate", request, "FAILED_TEMP")
     vnf.asked(failed, "retry", "COMPLETED")
     vnf.check("1.0")
@@ -269,8 +269,8 @@ def test_a_stack_that_is_still_being_made_is_deleted_before_it_is_made_anew(
     package = tmp_path / ROLLING / "before"
     Sample(ROLLING, cloud, tmp_path).zipped("before")
     body = described_by(str(package), "simple", {"network": "private"}, csar.Settings())
-    stuck = Trouble(stuck=True, times=1)
-    cloud.stack.troubles.list = [stuck]
+    stuck = ResourceFault(stuck=True, times=1)
+    cloud.stack.faults.resources = [stuck]
     killed = cloud.heat.create({"stack_name": "vnf-1", **body.as_request()})
     until(lambda: stuck.seen, "its first server is being made")
     made_anew = Builder(cloud.heat, OPTIONS).make("vnf-1", body)
@@ -300,7 +300,7 @@ def test_parameters_that_do_not_fit_the_template_are_named(
 def test_a_change_that_fails_is_rolled_back(vnf: CloudVnf) -> None:
     cloud = vnf.sample.cloud
     before = vnf.shown()
-    cloud.stack.troubles.list.append(new_software(nth=2))
+    cloud.stack.faults.resources.append(new_software(nth=2))
     failed = vnf.change("FAILED_TEMP")
     assert NO_HOST in failed["error"]["detail"]
     assert_finish_or_go_back(failed)
@@ -314,13 +314,13 @@ def test_a_change_that_fails_is_rolled_back(vnf: CloudVnf) -> None:
         assert old == new
     assert infos[0]["instance_id"] == infos[1]["instance_id"]
 
-    cloud.stack.troubles.list.clear()
+    cloud.stack.faults.resources.clear()
     vnf.change()
     vnf.check("2.0")
 
 
 def test_a_change_that_fails_is_tried_again(vnf: CloudVnf) -> None:
-    vnf.sample.cloud.stack.troubles.list.append(new_software(nth=2, times=1))
+    vnf.sample.cloud.stack.faults.resources.append(new_software(nth=2, times=1))
     vnf.asked(vnf.change("FAILED_TEMP"), "retry", "COMPLETED")
     vnf.check("2.0")
 
@@ -328,11 +328,11 @@ def test_a_change_that_fails_is_tried_again(vnf: CloudVnf) -> None:
 def test_a_change_that_was_given_up_is_finished_by_the_next_one(
     vnf: CloudVnf,
 ) -> None:
-    troubles = vnf.sample.cloud.stack.troubles
-    troubles.list = [new_software(nth=2)]
+    faults = vnf.sample.cloud.stack.faults
+    faults.resources = [new_software(nth=2)]
     vnf.asked(vnf.change("FAILED_TEMP"), "fail", "FAILED")
     assert vnf.journal in vnf.sample.cloud.stacks()
-    troubles.list = []
+    faults.resources = []
     vnf.change()
     vnf.check("2.0")
 
@@ -342,7 +342,7 @@ def test_what_a_change_that_was_given_up_left_goes_with_the_vnf(
 ) -> None:
     sample = Sample(BLUE_GREEN, cloud, tmp_path, scripts=False)
     vnf = made(Client(http, "v2"), sample, cloud.vims())
-    cloud.stack.troubles.list = [new_software(nth=2)]
+    cloud.stack.faults.resources = [new_software(nth=2)]
     vnf.asked(vnf.change("FAILED_TEMP"), "fail", "FAILED")
     assert len(cloud.stacks()) == 3
     vnf.client.do("POST", f"{vnf.path}/terminate", TERMINATION)
@@ -371,7 +371,9 @@ def test_once_the_old_stack_goes_a_rollback_is_refused_and_a_retry_finishes_the_
 ) -> None:
     sample = Sample(BLUE_GREEN, cloud, tmp_path, scripts=False)
     vnf = made(Client(http, "v2"), sample, cloud.vims())
-    cloud.stack.troubles.list.append(Trouble("the volume is in use", action="DELETE", times=1))
+    cloud.stack.faults.resources.append(
+        ResourceFault("the volume is in use", action="DELETE", times=1)
+    )
     failed = vnf.change("FAILED_TEMP")
     finish = f"It can only be finished: POST /vnflcm/v2/vnf_lcm_op_occs/{failed['id']}/retry."
     assert f"is left: fix the cause. {finish}" in failed["error"]["detail"]
@@ -398,7 +400,9 @@ def test_a_termination_that_fails_is_tried_again(
 ) -> None:
     sample = Sample(ROLLING, cloud, tmp_path, scripts=False)
     vnf = made(Client(http, "v2"), sample, cloud.vims())
-    cloud.stack.troubles.list.append(Trouble("the volume is in use", action="DELETE", times=1))
+    cloud.stack.faults.resources.append(
+        ResourceFault("the volume is in use", action="DELETE", times=1)
+    )
     failed = vnf.client.do("POST", f"{vnf.path}/terminate", TERMINATION, "FAILED_TEMP")
     assert "DELETE_FAILED, Heat says: " in failed["error"]["detail"]
     assert "the volume is in use" in failed["error"]["detail"]

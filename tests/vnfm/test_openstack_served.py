@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import yaml
 
-from container_update.emulator.heat import Trouble
+from container_update.emulator.heat import ResourceFault
 from tests.tacker import test_user_guides as guides
 from tests.tacker.operator import Operator
 from tests.vnfm.client import Client
@@ -61,12 +61,12 @@ def killed_in_the_middle(vnf: CloudVnf, service: Served) -> str:
     """A change of which one VNFC is done and the next one is under way when the service dies; it
     runs again. The operation."""
     stack = vnf.sample.cloud.stack
-    second = Trouble(where=lambda had: had.get("image") == "front-2.0", nth=2, stuck=True)
-    stack.troubles.list.append(second)
+    second = ResourceFault(where=lambda had: had.get("image") == "front-2.0", nth=2, stuck=True)
+    stack.faults.resources.append(second)
     operation = vnf.begin_change()
     until(lambda: second.seen >= 2, "the second server is being made")
     service.kill()
-    stack.troubles.list.clear()
+    stack.faults.resources.clear()
 
     def at_rest() -> bool:
         stack.release()

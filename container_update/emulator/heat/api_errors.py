@@ -1,4 +1,4 @@
-"""How Heat and Keystone say no."""
+"""The errors that Heat and Keystone respond with."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from http import HTTPStatus
 from container_update.emulator.json_type import Json
 
 
-class Refusal(Exception):  # noqa: N818, it is an answer
+class OpenStackApiError(Exception):
     """A request that is answered with an error.
 
     :param status: the HTTP status.
-    :param kind: Heat's name for it ('StackExists', 'ActionInProgress', ...).
-    :param message: what Heat tells the caller.
-    :param retry_after: the seconds that the answer's header asks to wait.
+    :param kind: Heat's name of the error ('StackExists', 'ActionInProgress', ...).
+    :param message: Heat's message to the caller.
+    :param retry_after: seconds for the ``Retry-After`` header; None: no such header.
     """
 
     def __init__(
@@ -26,7 +26,7 @@ class Refusal(Exception):  # noqa: N818, it is an answer
         self.message = message
 
     def heat_body(self) -> Json:
-        """As Heat's fault middleware writes it."""
+        """Return the body that Heat's fault middleware writes."""
         status = HTTPStatus(self.status)
         return {
             "code": self.status,
@@ -36,51 +36,55 @@ class Refusal(Exception):  # noqa: N818, it is an answer
         }
 
     def keystone_body(self) -> Json:
-        """As Keystone writes it."""
+        """Return the body that Keystone writes."""
         title = HTTPStatus(self.status).phrase
         return {"error": {"code": self.status, "title": title, "message": self.message}}
 
 
-def bad_request(message: str, kind: str = "StackValidationFailed") -> Refusal:
-    """400: the template or its parameters are wrong."""
-    return Refusal(400, kind, message)
+def bad_request(message: str, kind: str = "StackValidationFailed") -> OpenStackApiError:
+    """Return a 400: the template or its parameters are wrong."""
+    return OpenStackApiError(400, kind, message)
 
 
-def unauthorized() -> Refusal:
-    """401: there is no token, or it has expired."""
-    return Refusal(401, "HTTPUnauthorized", "The request you have made requires authentication.")
+def unauthorized() -> OpenStackApiError:
+    """Return a 401: there is no token, or it has expired."""
+    return OpenStackApiError(
+        401, "HTTPUnauthorized", "The request you have made requires authentication."
+    )
 
 
-def no_stack(reference: str) -> Refusal:
-    """404: there is no such stack."""
-    return Refusal(404, "EntityNotFound", f"The Stack ({reference}) could not be found.")
+def no_stack(reference: str) -> OpenStackApiError:
+    """Return a 404: there is no such stack."""
+    return OpenStackApiError(404, "EntityNotFound", f"The Stack ({reference}) could not be found.")
 
 
-def no_resource(name: str, stack: str) -> Refusal:
-    """404: the stack has no such resource."""
-    return Refusal(404, "NotFound", f"The Resource ({name}) could not be found in Stack {stack}.")
+def no_resource(name: str, stack: str) -> OpenStackApiError:
+    """Return a 404: the stack has no such resource."""
+    return OpenStackApiError(
+        404, "NotFound", f"The Resource ({name}) could not be found in Stack {stack}."
+    )
 
 
-def stack_exists(name: str) -> Refusal:
-    """409: the name is taken."""
-    return Refusal(409, "StackExists", f"The Stack ({name}) already exists.")
+def stack_exists(name: str) -> OpenStackApiError:
+    """Return a 409: the name is taken."""
+    return OpenStackApiError(409, "StackExists", f"The Stack ({name}) already exists.")
 
 
-def stack_busy(name: str, action: str) -> Refusal:
-    """409: something else is done to the stack."""
-    return Refusal(
+def stack_busy(name: str, action: str) -> OpenStackApiError:
+    """Return a 409: another action on the stack is in progress."""
+    return OpenStackApiError(
         409, "ActionInProgress", f"Stack {name} already has an action ({action}) in progress."
     )
 
 
-def not_supported(feature: str) -> Refusal:
-    """400: Heat does not do this with the stack as it is."""
-    return Refusal(400, "NotSupported", f"{feature} is not supported.")
+def not_supported(feature: str) -> OpenStackApiError:
+    """Return a 400: Heat does not do this with a stack in its present state."""
+    return OpenStackApiError(400, "NotSupported", f"{feature} is not supported.")
 
 
-def stack_quota(limit: int) -> Refusal:
-    """403: the project has as many stacks as it may have."""
-    return Refusal(
+def stack_quota(limit: int) -> OpenStackApiError:
+    """Return a 403: the project has as many stacks as it may have."""
+    return OpenStackApiError(
         403,
         "RequestLimitExceeded",
         f"Request limit exceeded: You have reached the maximum stacks per tenant, {limit}. "

@@ -1,7 +1,7 @@
 """A stand-in for a load balancer that is configured over SSH: one user, one program.
 
-It notes what it is told and answers; there is no traffic. What the sample coordination script
-``configure_balancer.py`` talks to in the demo and in the tests.
+It records the commands that it receives and answers; there is no traffic. In the demo and in the
+tests the sample coordination script ``configure_balancer.py`` connects to it.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ USER = "ubuntu"
 class Balancer(paramiko.ServerInterface):  # type: ignore[misc]
     """An SSH server on loopback, within a ``with`` block.
 
-    :param port: where it listens on 127.0.0.1; 0 for any free port.
+    :param port: the port on 127.0.0.1; 0 for any free port.
     """
 
     def __init__(self, *, port: int = 0) -> None:
         self.key = paramiko.ECDSAKey.generate()
         self.password = secrets.token_urlsafe(12)
         self.commands: list[str] = []
-        """What it was told, in order."""
+        """The commands received so far, in order."""
         self.status = 0
-        """What its program ends with."""
+        """The exit status of its program."""
         self._socket = socket.create_server(("127.0.0.1", port))
         self.port = int(self._socket.getsockname()[1])
         self._thread = threading.Thread(target=self._serve, name="balancer", daemon=True)
@@ -43,11 +43,11 @@ class Balancer(paramiko.ServerInterface):  # type: ignore[misc]
         self._thread.join(10)
 
     def known_hosts(self) -> str:
-        """Its line of a known_hosts file."""
+        """Return its line of a known_hosts file."""
         return f"[127.0.0.1]:{self.port} {self.key.get_name()} {self.key.get_base64()}\n"
 
     def login(self) -> dict[str, Any]:
-        """What a request says of it: ``external_lb_param``."""
+        """Return what a request gives as ``external_lb_param``."""
         return {
             "ip_address": "127.0.0.1",
             "port": self.port,
@@ -59,33 +59,36 @@ class Balancer(paramiko.ServerInterface):  # type: ignore[misc]
         while True:
             try:
                 connection, _ = self._socket.accept()
-            except OSError:  # closed: this is the end
+            except OSError:  # the socket was closed
                 return
             transport = paramiko.Transport(connection)
             transport.add_server_key(self.key)
             try:
                 transport.start_server(server=self)
-            except (paramiko.SSHException, EOFError):  # who came asked for the host key only
+            except (paramiko.SSHException, EOFError):  # the client only wanted the host key
                 transport.close()
 
-    # --- what paramiko asks ---------------------------------------------------------------------
+    # --- called by paramiko ---------------------------------------------------------------------
 
     def check_auth_password(self, username: str, password: str) -> int:
-        """Let the one user in."""
+        """Accept the one user with its password."""
         known = (username, password) == (USER, self.password)
         return int(paramiko.AUTH_SUCCESSFUL if known else paramiko.AUTH_FAILED)
 
     def get_allowed_auths(self, username: str) -> str:  # noqa: ARG002
-        """By password alone."""
+        """Allow passwords only."""
         return "password"
 
     def check_channel_request(self, kind: str, chanid: int) -> int:  # noqa: ARG002
-        """Any channel."""
+        """Accept any channel."""
         return int(paramiko.OPEN_SUCCEEDED)
 
     def check_channel_exec_request(self, channel: Any, command: bytes) -> bool:
-        """Note the command and answer. The client closes the channel: it has not been told yet
-        that its request was taken, which it is when this returns."""
+        """Record the command and answer.
+
+        The channel is left for the client to close: paramiko confirms the client's request only
+        after this returns.
+        """
         self.commands.append(command.decode())
         channel.send(b"set\n")
         channel.send_exit_status(self.status)

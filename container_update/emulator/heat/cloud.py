@@ -12,17 +12,17 @@ import yaml
 
 from container_update.emulator import private_file
 from container_update.emulator.heat import keystone
-from container_update.emulator.heat.faults import Troubles
+from container_update.emulator.heat.faults import CloudFaults
 from container_update.emulator.heat.heat import Heat
 from container_update.emulator.heat.keystone import Keystone
 from container_update.emulator.heat.server import Server
-from container_update.emulator.kubernetes.api.server import Middleware, RequestRecord
+from container_update.emulator.http_server import Middleware, RequestRecord
 from container_update.emulator.loop_thread import LoopThread
 
 Result = TypeVar("Result")
 
 CLOUD = "embedded"
-"""What the cloud is called in its clouds.yaml."""
+"""The name of the cloud in its clouds.yaml."""
 
 
 class EmbeddedOpenStack(LoopThread):
@@ -31,15 +31,24 @@ class EmbeddedOpenStack(LoopThread):
     Use it as a context manager, or :meth:`start` and :meth:`stop` it.
 
     :param port: where to listen on 127.0.0.1; 0 for any free port.
-    :param troubles: what goes wrong; it may be changed while the cloud runs.
+    :param faults: which resources fail; it may be changed while the cloud runs.
+
+    Example::
+
+        from container_update.emulator.heat import EmbeddedOpenStack, ResourceFault
+
+        with EmbeddedOpenStack() as cloud:
+            cloud.faults.resources.append(ResourceFault(name="VDU1"))
+            connection = openstack.connect(**cloud.auth())
+            stack = connection.create_stack("vnf", template_file="vnf.yaml")
     """
 
-    def __init__(self, *, port: int = 0, troubles: Troubles | None = None) -> None:
+    def __init__(self, *, port: int = 0, faults: CloudFaults | None = None) -> None:
         super().__init__("embedded-openstack")
         self.port = port
-        self.troubles = troubles or Troubles()
+        self.faults = faults or CloudFaults()
         self.keystone = Keystone(self._urls)
-        self.heat = Heat(self.troubles, lambda: self._urls()["orchestration"])
+        self.heat = Heat(self.faults, lambda: self._urls()["orchestration"])
         self._server = Server(self.keystone, self.heat)
 
     async def _open(self) -> None:
@@ -52,7 +61,7 @@ class EmbeddedOpenStack(LoopThread):
         await asyncio.gather(*running, return_exceptions=True)
         await self._server.stop()
 
-    # --- how to reach it ------------------------------------------------------------------------
+    # --- how to connect -------------------------------------------------------------------------
 
     def _urls(self) -> dict[str, str]:
         return {
@@ -62,11 +71,11 @@ class EmbeddedOpenStack(LoopThread):
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """The base URL of all its services."""
         return f"http://127.0.0.1:{self.port}"
 
     def auth(self) -> dict[str, str]:
-        """What the client libraries call ``auth``."""
+        """Return what the client libraries call ``auth``."""
         return {
             "auth_url": f"{self.url}/identity",
             "username": keystone.USER,
@@ -77,30 +86,30 @@ class EmbeddedOpenStack(LoopThread):
         }
 
     def clouds_yaml(self) -> str:
-        """A clouds.yaml with the one cloud :data:`CLOUD`."""
+        """Return a clouds.yaml with the one cloud :data:`CLOUD`."""
         cloud = {"auth": self.auth(), "region_name": keystone.REGION, "identity_api_version": "3"}
         return yaml.safe_dump({"clouds": {CLOUD: cloud}}, sort_keys=False)
 
     def write_clouds_yaml(self, path: str | os.PathLike[str]) -> Path:
-        """Write the clouds.yaml, readable by its owner only; the path."""
+        """Write the clouds.yaml, readable by its owner only, and return the path."""
         return private_file.write(path, self.clouds_yaml())
 
-    # --- looking inside -------------------------------------------------------------------------
+    # --- inspection -----------------------------------------------------------------------------
 
     @property
     def requests(self) -> list[RequestRecord]:
-        """The requests that came so far, in order."""
+        """The requests received so far, in order."""
         return list(self._server.requests)
 
     @property
     def middlewares(self) -> list[Middleware]:
-        """What stands between requests and answers; see :mod:`container_update.emulator.faults`."""
+        """Called between request and response; see :mod:`container_update.emulator.faults`."""
         return self._server.middlewares
 
     def call(self, function: Callable[[Heat], Result]) -> Result:
         """Run ``function(heat)`` on the cloud's own thread and return its result."""
-        return self._on_the_loop(lambda: function(self.heat))
+        return self._on_loop(lambda: function(self.heat))
 
     def release(self) -> None:
-        """Let the resources that are stuck go on."""
-        self.call(lambda _: self.troubles.release())
+        """Let the resources that are stuck continue."""
+        self.call(lambda _: self.faults.release())

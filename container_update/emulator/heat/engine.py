@@ -1,4 +1,4 @@
-"""Heat's engine: makes stacks what their templates say, one resource after the other, in time."""
+"""Heat's engine: brings stacks to what their templates say, one resource after the other."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from contextlib import suppress
 from typing import Any
 
 from container_update.emulator.heat import hot, resource_types
-from container_update.emulator.heat.api_errors import Refusal
-from container_update.emulator.heat.faults import Troubles
+from container_update.emulator.heat.api_errors import OpenStackApiError
+from container_update.emulator.heat.faults import CloudFaults
 from container_update.emulator.heat.stacks import Resource, Stack, new_id
 from container_update.emulator.json_type import Json
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz234567"
 
 
-class FailedError(Exception):
+class ResourceFailedError(Exception):
     """A resource failed.
 
-    :param error: Heat's name for what happened.
-    :param path: the resource's name, before it those of the resources that it is nested in.
-    :param reason: what the service said.
+    :param error: Heat's name of the error.
+    :param path: the names of the resources that it is nested in, then its own.
+    :param reason: the service's message.
     """
 
     def __init__(self, error: str, path: tuple[str, ...], reason: str) -> None:
@@ -33,57 +33,57 @@ class FailedError(Exception):
         where = ".".join(f"resources.{name}" for name in self.path)
         return f"{self.error}: {where}: {self.reason}"
 
-    def within(self, name: str) -> FailedError:
-        """The same as the stack above tells it."""
-        return FailedError(self.error, (name, *self.path), self.reason)
+    def nested_in(self, name: str) -> ResourceFailedError:
+        """Return the error as the parent stack reports it."""
+        return ResourceFailedError(self.error, (name, *self.path), self.reason)
 
 
 class Engine:
-    """Carries out what is asked of stacks.
+    """Creates, updates and deletes stacks.
 
-    :param troubles: what goes wrong.
-    :param servers: how many servers there are, for the quota.
+    :param faults: which resources fail.
+    :param servers: returns how many servers there are, for the quota.
     """
 
-    def __init__(self, troubles: Troubles, servers: Callable[[], int]) -> None:
-        self._troubles = troubles
+    def __init__(self, faults: CloudFaults, servers: Callable[[], int]) -> None:
+        self._faults = faults
         self._servers = servers
 
     # --- stacks ---------------------------------------------------------------------------------
 
     async def run(self, stack: Stack, action: str, work: Coroutine[Any, Any, None]) -> None:
-        """Bring a stack through an action to COMPLETE or FAILED; FailedError in the latter case."""
+        """Run an action to COMPLETE; at FAILED, raise ResourceFailedError."""
         stack.enter(action, "IN_PROGRESS")
         try:
             await work
-        except FailedError as error:
+        except ResourceFailedError as error:
             stack.enter(action, "FAILED", f"Resource {action} failed: {error}")
             raise
-        except Refusal as error:
+        except OpenStackApiError as error:
             stack.enter(action, "FAILED", error.message)
-            raise FailedError(error.kind, (), error.message) from error
+            raise ResourceFailedError(error.kind, (), error.message) from error
         stack.enter(action, "COMPLETE")
 
     async def create(self, stack: Stack) -> None:
-        """Make all resources of a stack."""
+        """Create all resources of a stack."""
         await self.run(stack, "CREATE", self._converge(stack))
 
     async def update(
         self, stack: Stack, template: Json, given: Json, files: dict[str, str]
     ) -> None:
-        """Make a stack what a template, parameters and files say, or again what it was."""
+        """Bring a stack to a template, parameters and files; roll back if it fails and may."""
         before = stack.template, stack.parameters, stack.files
         stack.template, stack.parameters, stack.files = template, given, files
         try:
             await self.run(stack, "UPDATE", self._converge(stack))
-        except FailedError:
+        except ResourceFailedError:
             if stack.disable_rollback:
                 raise
             stack.template, stack.parameters, stack.files = before
             await self.run(stack, "ROLLBACK", self._converge(stack))
 
     async def delete(self, stack: Stack) -> None:
-        """Delete a stack and all that it consists of."""
+        """Delete a stack and all its resources."""
         await self.run(stack, "DELETE", self._empty(stack))
 
     async def _converge(self, stack: Stack) -> None:
@@ -99,9 +99,9 @@ class Engine:
                 await self._create(Resource(name, definition["type"], stack), properties)
             else:
                 await self._update(existing, properties)
-        wanted = hot.resources(stack.template)
-        gone = [name for name in stack.resources if name not in wanted]
-        for resource in [*reversed(replaced), *(stack.resources[name] for name in reversed(gone))]:
+        defined = hot.resources(stack.template)
+        removed = [entry for name, entry in stack.resources.items() if name not in defined]
+        for resource in [*reversed(replaced), *reversed(removed)]:
             await self._delete(resource)
 
     async def _empty(self, stack: Stack) -> None:
@@ -121,16 +121,16 @@ class Engine:
         await self._do(resource, "CREATE", properties)
 
     async def _update(self, resource: Resource, properties: Json) -> None:
-        """Nothing happens to what is as it should be."""
-        if resource.nested is not None:
-            template = _nested_template(resource, properties, resource.nested)
-            files, given = resource.stack.files, _nested_parameters(resource, properties)
-            now = resource.nested
-            same = (now.template, now.parameters) == (template, given) and now.files == files
-            if same and resource.properties == properties and now.status == "COMPLETE":
-                return
-        elif resource.properties == properties and resource.status == "COMPLETE":
+        """Update a resource, unless it is as it should be."""
+        unchanged, nested = resource.properties == properties, resource.nested
+        if nested is None and unchanged and resource.status == "COMPLETE":
             return
+        if nested is not None and unchanged and nested.status == "COMPLETE":
+            template = _nested_template(resource, properties, nested)
+            parameters = _nested_parameters(resource, properties)
+            desired = (template, parameters, resource.stack.files)
+            if (nested.template, nested.parameters, nested.files) == desired:
+                return
         resource.enter("UPDATE", "IN_PROGRESS")
         await self._do(resource, "UPDATE", properties)
         resource.properties = properties
@@ -143,9 +143,9 @@ class Engine:
 
     async def _do(self, resource: Resource, action: str, properties: Json) -> None:
         try:
-            await self._meet_trouble(resource, action, properties)
+            await self._apply_fault(resource, action, properties)
             await self._do_nested(resource, action, properties)
-        except FailedError as error:
+        except ResourceFailedError as error:
             resource.enter(action, "FAILED", str(error))
             if resource.kind == resource_types.SERVER:
                 resource.facts["status"] = "ERROR"
@@ -154,13 +154,13 @@ class Engine:
             resource.facts["updates"] = resource.facts.get("updates", 0) + 1
         resource.enter(action, "COMPLETE")
 
-    async def _meet_trouble(self, resource: Resource, action: str, properties: Json) -> None:
-        trouble = self._troubles.find(resource.kind, resource.name, action, properties)
-        if trouble is not None and trouble.stuck:
-            await self._troubles.stay()
-        elif trouble is not None:
-            raise FailedError(trouble.error, (resource.name,), trouble.reason)
-        await asyncio.sleep(self._troubles.seconds)
+    async def _apply_fault(self, resource: Resource, action: str, properties: Json) -> None:
+        fault = self._faults.find(resource.kind, resource.name, action, properties)
+        if fault is not None and fault.stuck:
+            await self._faults.wait_for_release()
+        elif fault is not None:
+            raise ResourceFailedError(fault.error, (resource.name,), fault.reason)
+        await asyncio.sleep(self._faults.seconds)
 
     async def _do_nested(self, resource: Resource, action: str, properties: Json) -> None:
         if resource.kind != resource_types.GROUP and not hot.is_nested(resource.kind):
@@ -177,27 +177,27 @@ class Engine:
                 template = _nested_template(resource, properties, resource.nested)
                 given = _nested_parameters(resource, properties)
                 await self.update(resource.nested, template, given, resource.stack.files)
-        except FailedError as error:
-            raise error.within(resource.name) from error
+        except ResourceFailedError as error:
+            raise error.nested_in(resource.name) from error
 
     def _check_quota(self, resource: Resource) -> None:
-        limit, used = self._troubles.servers_allowed, self._servers()
+        limit, used = self._faults.servers_allowed, self._servers()
         if limit is not None and used >= limit:
             reason = (
                 f"Quota exceeded for instances: Requested 1, but already used {used} of {limit} "
                 "instances (HTTP 403)"
             )
-            error = FailedError("Forbidden", (resource.name,), reason)
+            error = ResourceFailedError("Forbidden", (resource.name,), reason)
             resource.enter("CREATE", "FAILED", str(error))
             raise error
 
 
 def _must_be_replaced(resource: Resource, kind: str, properties: Json) -> bool:
-    """What failed to be made, is marked unhealthy or is broken behind Heat's back is made anew."""
+    """Return whether an update replaces a resource: failed, unhealthy, or another type."""
     broken = (resource.action, resource.status) in {("CREATE", "FAILED"), ("CHECK", "FAILED")}
     in_error = resource.status == "FAILED" and resource.facts.get("status") == "ERROR"
     if resource.nested is not None and resource.action != "CHECK":
-        broken = False  # a nested stack is mended from within
+        broken = False  # a nested stack is repaired by updating it
     other_kind = resource.kind != kind and not (
         hot.is_nested(kind) and hot.is_nested(resource.kind)
     )
@@ -224,13 +224,15 @@ def _nested_parameters(resource: Resource, properties: Json) -> Json:
 
 
 def _nested_template(resource: Resource, properties: Json, now: Stack | None) -> Json:
-    """A nested file's template; for a group one with a resource for each member."""
+    """Return a nested file's template; for a group, one with a resource for each member."""
     if resource.kind == resource_types.GROUP:
         return _group_template(properties, list(now.resources) if now else [])
     definition = hot.resources(resource.stack.template)[resource.name]
     file = definition["type"]
     if file not in resource.stack.files:
-        raise FailedError("NotFound", (resource.name,), f'Could not fetch remote template "{file}"')
+        raise ResourceFailedError(
+            "NotFound", (resource.name,), f'Could not fetch remote template "{file}"'
+        )
     return hot.parse(resource.stack.files[file])
 
 
@@ -248,7 +250,7 @@ def _random_name() -> str:
     return "".join(secrets.choice(_LETTERS) for _ in range(12))
 
 
-async def quietly(work: Coroutine[Any, Any, None]) -> None:
-    """Let a failure be told by the stack's state alone."""
-    with suppress(FailedError):
+async def ignore_failure(work: Coroutine[Any, Any, None]) -> None:
+    """Await an action whose failure only the stack's state reports."""
+    with suppress(ResourceFailedError):
         await work

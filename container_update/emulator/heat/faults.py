@@ -1,4 +1,4 @@
-"""What goes wrong in the cloud, on command: resources that fail or never end, quotas."""
+"""Faults of the cloud on command: resources that fail or never finish, quotas."""
 
 from __future__ import annotations
 
@@ -12,71 +12,70 @@ NO_HOST = (
     'Went to status ERROR due to "Message: No valid host was found. There are not enough hosts '
     'available., Code: 500"'
 )
-"""What Nova says most often."""
+"""Nova's most frequent error."""
 
 
 @dataclass
-class Trouble:
+class ResourceFault:
     """What happens to which resource."""
 
     reason: str = NO_HOST
     """Heat's reason, without the path of the resource before it."""
     error: str = "ResourceInError"
-    """Heat's or a client's name for the error."""
+    """Heat's or a client's name of the error."""
     type: str = "OS::Nova::Server"
-    """A pattern (fnmatch), as are the name and the action ('CREATE', 'UPDATE', 'DELETE'), which is
-    anything but a deletion unless it says so."""
+    """A pattern (fnmatch), as are the name and the action ('CREATE', 'UPDATE' or 'DELETE')."""
     name: str = "*"
     action: str = "[!D]*"
     where: Callable[[Mapping[str, Any]], bool] = lambda _: True
-    """Asked about the resource's resolved properties."""
+    """A condition on the resource's resolved properties."""
     stuck: bool = False
-    """It does not fail: it stays IN_PROGRESS until :meth:`Troubles.release`."""
+    """It does not fail: it stays IN_PROGRESS until :meth:`CloudFaults.release`."""
     nth: int = 1
-    """The first fitting resource that it happens to, from 1."""
+    """The first matching resource that it happens to, from 1."""
     times: int = 1_000_000
     """To how many of them, one after the other."""
     seen: int = field(default=0, init=False)
 
-    def strikes(self, kind: str, name: str, action: str, properties: Mapping[str, Any]) -> bool:
-        """Whether it happens to this resource now; counts."""
-        fits = (
+    def applies_to(self, kind: str, name: str, action: str, properties: Mapping[str, Any]) -> bool:
+        """Count a resource that matches, and return whether the fault happens to this one."""
+        matches = (
             fnmatchcase(kind, self.type)
             and fnmatchcase(name, self.name)
             and fnmatchcase(action, self.action)
             and self.where(properties)
         )
-        self.seen += fits
-        return fits and 0 <= self.seen - self.nth < self.times
+        self.seen += matches
+        return matches and 0 <= self.seen - self.nth < self.times
 
 
 @dataclass
-class Troubles:
-    """All that goes wrong, and how long what goes right takes. May be changed at any time."""
+class CloudFaults:
+    """All faults of a cloud, and how long an action takes. May be changed at any time."""
 
     seconds: float = 0.01
-    """How long one resource takes to be created, updated or deleted."""
+    """How long it takes to create, update or delete one resource."""
     stacks_allowed: int | None = None
     """Top-level stacks of the project; more are refused with 403."""
     servers_allowed: int | None = None
     """Servers of the project; more fail with Nova's quota error."""
-    list: list[Trouble] = field(default_factory=list)
+    resources: list[ResourceFault] = field(default_factory=list)
     _released: asyncio.Event = field(default_factory=asyncio.Event, init=False)
 
     def find(
         self, kind: str, name: str, action: str, properties: Mapping[str, Any]
-    ) -> Trouble | None:
-        """The first that happens to this resource."""
-        struck = [
-            trouble for trouble in self.list if trouble.strikes(kind, name, action, properties)
+    ) -> ResourceFault | None:
+        """Return the first fault that happens to this resource. Every fault counts it."""
+        faults = [
+            fault for fault in self.resources if fault.applies_to(kind, name, action, properties)
         ]
-        return struck[0] if struck else None
+        return faults[0] if faults else None
 
-    async def stay(self) -> None:
-        """Wait for the release."""
+    async def wait_for_release(self) -> None:
+        """Wait until :meth:`release` is called."""
         await self._released.wait()
 
     def release(self) -> None:
-        """Let what is stuck go on; in the cloud's own thread."""
+        """Let the resources that are stuck continue. Call it on the cloud's own thread."""
         self._released.set()
         self._released = asyncio.Event()

@@ -17,32 +17,33 @@ from container_update.emulator.heat.api_errors import (
     stack_exists,
     stack_quota,
 )
-from container_update.emulator.heat.engine import Engine, quietly
-from container_update.emulator.heat.faults import Troubles
+from container_update.emulator.heat.engine import Engine, ignore_failure
+from container_update.emulator.heat.faults import CloudFaults
 from container_update.emulator.heat.stacks import Resource, Stack, attributes
 from container_update.emulator.json_type import Json
 
-_CANCELLED = ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS")
-"""The states of stacks whose action can be given up."""
+_CANCELLABLE = ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS")
+"""The states of stacks whose action can be cancelled."""
 
 
 class Heat:
     """The stacks of one project. Everything here runs on the cloud's own thread.
 
-    :param url: gives the service's address, with version and project.
+    :param faults: quotas, and which resources fail.
+    :param url: returns the service's address, with version and project.
     """
 
-    def __init__(self, troubles: Troubles, url: Callable[[], str]) -> None:
+    def __init__(self, faults: CloudFaults, url: Callable[[], str]) -> None:
         self.stacks: list[Stack] = []
-        """Every top-level stack that ever was, deleted ones too."""
-        self._troubles = troubles
+        """Every top-level stack, deleted ones included."""
+        self._faults = faults
         self._url = url
-        self._engine = Engine(troubles, lambda: sum(1 for _ in self.servers()))
+        self._engine = Engine(faults, lambda: sum(1 for _ in self.servers()))
 
-    # --- looking for things ---------------------------------------------------------------------
+    # --- look-up --------------------------------------------------------------------------------
 
-    def all(self) -> Iterator[Stack]:
-        """Every stack, nested ones after those that they are in."""
+    def all_stacks(self) -> Iterator[Stack]:
+        """Yield every stack, nested ones after their parents."""
         waiting = list(self.stacks)
         while waiting:
             stack = waiting.pop(0)
@@ -51,8 +52,8 @@ class Heat:
             waiting += [inner for inner in nested if inner is not None]
 
     def servers(self) -> Iterator[Resource]:
-        """Every server there is."""
-        for stack in self.all():
+        """Yield every server that exists."""
+        for stack in self.all_stacks():
             yield from (
                 resource
                 for resource in stack.resources.values()
@@ -60,14 +61,14 @@ class Heat:
             )
 
     def find(self, reference: str) -> Stack:
-        """A stack by id, or a stack that is not deleted by name; Refusal (404) without."""
-        for stack in self.all():
+        """Return the stack of that id, or the stack of that name that is not deleted; else 404."""
+        for stack in self.all_stacks():
             if stack.id == reference or (stack.name == reference and not stack.deleted):
                 return stack
         raise no_stack(reference)
 
     def resource(self, stack: Stack, name: str) -> Resource:
-        """A resource by its name or, as Heat allows, by its physical id."""
+        """Return a resource by its name or, as Heat allows, by its physical id."""
         for resource in stack.resources.values():
             if name in (resource.name, resource.physical_id):
                 return resource
@@ -76,15 +77,15 @@ class Heat:
     # --- writing --------------------------------------------------------------------------------
 
     def create(self, body: Mapping[str, Any]) -> Json:
-        """Begin to make a stack."""
+        """Start to create a stack."""
         name = str(body.get("stack_name", ""))
         living = [stack for stack in self.stacks if not stack.deleted]
         if any(stack.name == name for stack in living):
             raise stack_exists(name)
-        limit = self._troubles.stacks_allowed
+        limit = self._faults.stacks_allowed
         if limit is not None and len(living) >= limit:
             raise stack_quota(limit)
-        template, given, files = _wanted(body)
+        template, given, files = _requested(body)
         stack = Stack(name, template, given, files, tags=_tags(body))
         stack.environment = _environment(body)
         stack.timeout_mins = body.get("timeout_mins")
@@ -95,16 +96,16 @@ class Heat:
         return {"stack": {"id": stack.id, "links": self._links(stack)}}
 
     def update(self, stack: Stack, body: Mapping[str, Any], *, existing: bool) -> None:
-        """Begin to change a stack.
+        """Start to update a stack.
 
-        :param existing: what the body does not say stays as it is (PATCH).
+        :param existing: what the body leaves out stays as it is (PATCH).
         """
         self._refuse_busy(stack)
         if stack.action == "DELETE":
             raise not_supported("Updating a stack when it is deleting")
         if existing and not body.get("template"):
             body = {**body, "template": stack.template}
-        template, given, files = _wanted(body)
+        template, given, files = _requested(body)
         if existing:
             cleared = set(body.get("clear_parameters") or [])
             kept = {key: value for key, value in stack.parameters.items() if key not in cleared}
@@ -117,7 +118,7 @@ class Heat:
         self._start(stack, "UPDATE", self._engine.update(stack, template, given, files))
 
     def delete(self, stack: Stack) -> None:
-        """Begin to delete a stack; what is done to it just now is given up."""
+        """Start to delete a stack; an action in progress is cancelled."""
         if stack.deleted or stack.state == "DELETE_IN_PROGRESS":
             return
         if stack.task is not None:
@@ -125,8 +126,8 @@ class Heat:
         self._start(stack, "DELETE", self._engine.delete(stack))
 
     def cancel(self, stack: Stack) -> None:
-        """Give up the update that is under way; what it was at has failed."""
-        if stack.state not in _CANCELLED or stack.task is None:
+        """Cancel the action in progress; the resources that it was working on become FAILED."""
+        if stack.state not in _CANCELLABLE or stack.task is None:
             raise not_supported(f"Cancelling update when stack is {stack.state}")
         stack.task.cancel()
         for resource in stack.walk(depth=99):
@@ -137,7 +138,7 @@ class Heat:
         stack.enter(stack.action, "FAILED", f"Stack {stack.action} cancelled")
 
     def mark_unhealthy(self, resource: Resource, body: Mapping[str, Any]) -> None:
-        """Have a resource made anew with the next update, or not."""
+        """Mark a resource, so that the next update replaces it, or unmark it."""
         self._refuse_busy(resource.stack)
         reason = str(body.get("resource_status_reason", ""))
         resource.enter("CHECK", "FAILED" if body.get("mark_unhealthy") else "COMPLETE", reason)
@@ -149,14 +150,14 @@ class Heat:
             raise stack_busy(stack.name, stack.action)
 
     def _start(self, stack: Stack, action: str, work: Coroutine[Any, Any, None]) -> None:
-        """The stack is IN_PROGRESS before the request is answered."""
+        """Start an action; the stack is IN_PROGRESS before the request is answered."""
         stack.action, stack.status = action, "IN_PROGRESS"
-        stack.task = asyncio.get_running_loop().create_task(quietly(work))
+        stack.task = asyncio.get_running_loop().create_task(ignore_failure(work))
 
     # --- documents ------------------------------------------------------------------------------
 
     def summary(self, stack: Stack) -> Json:
-        """A stack as a list shows it."""
+        """Return a stack as a list shows it."""
         return {
             "id": stack.id,
             "stack_name": stack.name,
@@ -172,7 +173,7 @@ class Heat:
         }
 
     def document(self, stack: Stack) -> Json:
-        """A stack's own page."""
+        """Return all details of a stack."""
         values = stack.values()
         shown = {name: _text(value) for name, value in values.items()}
         return {
@@ -188,7 +189,7 @@ class Heat:
         }
 
     def environment(self, stack: Stack) -> Json:
-        """The environment, in it the parameters as they were given; hidden ones masked."""
+        """Return the environment with the parameters as they were given; hidden ones masked."""
         return {
             **stack.environment,
             "parameters": _masked(stack.parameters, stack),
@@ -196,8 +197,8 @@ class Heat:
             "resource_registry": stack.environment.get("resource_registry", {"resources": {}}),
         }
 
-    def resource_document(self, resource: Resource, *, whole: bool = False) -> Json:
-        """A resource as a list shows it, or its own page."""
+    def resource_document(self, resource: Resource, *, detailed: bool = False) -> Json:
+        """Return a resource as a list shows it, or with its attributes."""
         body: Json = {
             "resource_name": resource.name,
             "logical_resource_id": resource.name,
@@ -212,13 +213,13 @@ class Heat:
         }
         if resource.stack.parent is not None:
             body["parent_resource"] = resource.stack.parent.name
-        if whole:
+        if detailed:
             body["attributes"] = attributes(resource)
             body["description"] = ""
         return body
 
     def events(self, stack: Stack) -> list[Json]:
-        """What happened, in order."""
+        """Return the stack's events, oldest first."""
         return [
             {
                 "id": event.id,
@@ -237,7 +238,7 @@ class Heat:
         return [{"href": self.url_of(stack), "rel": "self"}]
 
     def url_of(self, stack: Stack) -> str:
-        """The full address of a stack, by name and id."""
+        """Return the address of a stack, by name and id."""
         return f"{self._url()}/stacks/{stack.name}/{stack.id}"
 
     def _resource_links(self, resource: Resource) -> list[Json]:
@@ -251,8 +252,8 @@ class Heat:
         return links
 
 
-def _wanted(body: Mapping[str, Any]) -> tuple[Json, Json, dict[str, str]]:
-    """Template, parameters and files of a request."""
+def _requested(body: Mapping[str, Any]) -> tuple[Json, Json, dict[str, str]]:
+    """Return template, parameters and files of a request."""
     if not body.get("template"):
         raise bad_request("No template specified", "HTTPBadRequest")
     from_environment = _environment(body).get("parameters") or {}

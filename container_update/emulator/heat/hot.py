@@ -1,7 +1,6 @@
 """Heat Orchestration Templates: parameters, dependencies and intrinsic functions. Pure.
 
-Source: Heat's template guide. The functions that BaseHOTs use are here; another one is refused, as
-Heat refuses what a template's version does not know.
+Source: Heat's template guide. Only the functions that BaseHOTs use are implemented.
 """
 
 from __future__ import annotations
@@ -17,11 +16,11 @@ from container_update.emulator.heat.api_errors import bad_request
 from container_update.emulator.json_type import Json
 
 TEMPLATE_ENDINGS = (".yaml", ".yml", ".template")
-"""A resource type with such an ending is the name of a nested template."""
+"""A resource type with such an ending names a nested template."""
 
 
 class _Loader(yaml.SafeLoader):
-    """``heat_template_version: 2013-05-23`` is a text, not a date."""
+    """Reads ``heat_template_version: 2013-05-23`` as a text, not as a date."""
 
 
 _Loader.yaml_implicit_resolvers = {
@@ -31,7 +30,7 @@ _Loader.yaml_implicit_resolvers = {
 
 
 def parse(template: object) -> Json:
-    """A template as it comes in a request or lies among its files: text or JSON."""
+    """Return a template that a request or its files hold as text or as JSON."""
     try:
         body = yaml.load(template, _Loader) if isinstance(template, str) else template  # noqa: S506
     except yaml.YAMLError as error:
@@ -42,12 +41,12 @@ def parse(template: object) -> Json:
 
 
 def is_nested(kind: str) -> bool:
-    """Whether a resource of this type is a stack of its own."""
+    """Return whether a resource of this type is a nested stack."""
     return kind.endswith(TEMPLATE_ENDINGS)
 
 
 def resources(template: Mapping[str, Any]) -> Mapping[str, Json]:
-    """Name to definition."""
+    """Return the definitions of the template's resources by name."""
     return template.get("resources") or {}
 
 
@@ -55,9 +54,9 @@ def resources(template: Mapping[str, Any]) -> Mapping[str, Json]:
 
 
 def parameters(template: Mapping[str, Any], given: Mapping[str, Any]) -> Json:
-    """Every parameter's value: given, else its default.
+    """Return every parameter's value: the given one, else the default.
 
-    Refused: one that is neither, and one that the template does not define.
+    :raises OpenStackApiError: 400 for a parameter without a value, or that is not defined.
     """
     schemata = template.get("parameters") or {}
     for name in given:
@@ -93,9 +92,9 @@ def _typed(name: str, value: Any, kind: str) -> Any:
 
 
 def in_order(template: Mapping[str, Any]) -> tuple[str, ...]:
-    """The resources' names, each after those that it needs."""
+    """Return the resources' names, each after those that it depends on."""
     definitions = resources(template)
-    waiting = {name: needs(body) & set(definitions) for name, body in definitions.items()}
+    waiting = {name: dependencies(body) & set(definitions) for name, body in definitions.items()}
     done: list[str] = []
     while waiting:
         ready = [name for name, needed in waiting.items() if needed <= set(done)]
@@ -106,11 +105,11 @@ def in_order(template: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(done)
 
 
-def needs(definition: Json) -> set[str]:
-    """The names of the resources that this one needs."""
+def dependencies(definition: Json) -> set[str]:
+    """Return the names of the resources that this one depends on."""
     explicit = definition.get("depends_on") or []
-    found = {explicit} if isinstance(explicit, str) else set(explicit)
-    return found | set(_referred(definition.get("properties") or {}))
+    names = {explicit} if isinstance(explicit, str) else set(explicit)
+    return names | set(_referred(definition.get("properties") or {}))
 
 
 def _referred(value: Any) -> Iterator[str]:
@@ -141,7 +140,7 @@ class Scope:
 
 
 def resolve(value: Any, scope: Scope) -> Any:
-    """The value with every function replaced by what it gives."""
+    """Return the value with every function replaced by its result."""
     if isinstance(value, list):
         return [resolve(inner, scope) for inner in value]
     if not isinstance(value, dict):
@@ -162,7 +161,7 @@ def _get_param(argument: Any, scope: Scope) -> Any:
 
 
 def walk(value: Any, path: list[Any]) -> Any:
-    """What lies at a path of keys and indices; None where there is nothing."""
+    """Return the value at a path of keys and indices, or None."""
     for step in path:
         try:
             value = value[int(step)] if isinstance(value, list) else value[step]

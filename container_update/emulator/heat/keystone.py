@@ -1,4 +1,4 @@
-"""Keystone's API, version 3, as far as a client needs it to begin: tokens and the catalogue."""
+"""Keystone's API, version 3: tokens and the service catalogue."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from container_update.emulator.heat.api_errors import Refusal, bad_request, unauthorized
+from container_update.emulator.heat.api_errors import OpenStackApiError, bad_request, unauthorized
 from container_update.emulator.heat.stacks import new_id
 from container_update.emulator.json_type import Json
 
@@ -17,45 +17,45 @@ USER, PROJECT, DOMAIN, REGION = "operator", "vnf", "Default", "RegionOne"
 class Keystone:
     """One user in one project.
 
-    :param urls: gives service type to address for the catalogue.
+    :param urls: returns the addresses for the catalogue by service type.
     """
 
     def __init__(self, urls: Callable[[], Mapping[str, str]]) -> None:
         self.password = secrets.token_urlsafe(12)
         self.project_id = new_id().replace("-", "")
         self.lifetime = timedelta(hours=1)
-        """How long a token lasts, as it says itself."""
+        """How long a token is valid, as its document says."""
         self.issued = 0
-        """How many tokens there have been."""
+        """How many tokens were issued."""
         self._user_id = new_id().replace("-", "")
         self._urls = urls
         self._tokens: dict[str, datetime] = {}
 
     def expire_tokens(self) -> None:
-        """Make every token invalid, whatever it says about its end."""
+        """Make every token invalid, whatever its document says."""
         self._tokens.clear()
 
     def check(self, token: str | None) -> None:
-        """Refusal (401) where the token is none of ours or has expired."""
+        """Raise OpenStackApiError (401) for a token that is unknown or has expired."""
         end = self._tokens.get(token or "")
         if end is None or end <= datetime.now(timezone.utc):
             raise unauthorized()
 
     def validate(self, caller: str | None, subject: str | None) -> Json:
-        """The document of the token *subject*, for whoever has a good token too.
+        """Return the document of the token *subject*.
 
-        :raises Refusal: 401 for the caller's token, 404 for the other.
+        :raises OpenStackApiError: 401 if *caller* is not a valid token, 404 if *subject* is not.
         """
         self.check(caller)
         try:
             self.check(subject)
-        except Refusal as refusal:
-            raise Refusal(404, "Not Found", "Failed to validate token") from refusal
+        except OpenStackApiError as error:
+            raise OpenStackApiError(404, "Not Found", "Failed to validate token") from error
         assert subject is not None
         return {"token": self._document(self._tokens[subject] - self.lifetime)}
 
     def issue(self, body: Mapping[str, Any]) -> tuple[str, Json]:
-        """A new token and its document, for a name and a password."""
+        """Return a new token and its document, for a name and a password."""
         try:
             user = body["auth"]["identity"]["password"]["user"]
             known = user["password"] == self.password and user.get("name") in (USER, None)
@@ -99,11 +99,11 @@ class Keystone:
         }
 
     def versions(self, url: str) -> Json:
-        """The document at the service's root."""
+        """Return the document at the service's root."""
         return {"versions": {"values": [self.version(url)["version"]]}}
 
     def version(self, url: str) -> Json:
-        """The document of version 3."""
+        """Return the document of version 3."""
         links = [{"rel": "self", "href": url}]
         return {
             "version": {

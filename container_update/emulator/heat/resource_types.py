@@ -1,7 +1,7 @@
-"""How Heat's resource types take a change: in place or by another resource of that name.
+"""Which changes of properties a resource type takes in place, and which replace the resource.
 
-Source: Heat's resource type reference, which says of every property whether it can be updated
-without replacement. A type that is in neither table takes every change in place.
+Source: Heat's resource type reference, which says for every property whether it can be updated
+without replacement. A type that no table names takes every change in place.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SERVER_UPDATES = frozenset(
         "user_data", "user_data_update_policy",
     }
 )  # fmt: skip
-"""A server's properties that can be updated; every other one makes it another server."""
+"""A server's properties that can be updated; a change of any other replaces the server."""
 
 _REPLACING: Mapping[str, frozenset[str]] = {
     PORT: frozenset({"network", "network_id"}),
@@ -35,13 +35,13 @@ _POLICIES = {
     "flavor": ("flavor_update_policy", "RESIZE"),
     "user_data": ("user_data_update_policy", "REPLACE"),
 }
-"""A server's property: the one that says how it changes, and its default."""
+"""A server's property to the property with its update policy, and that one's default."""
 
 _addresses = itertools.count(10)
 
 
 def is_replaced(kind: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    """Whether the change of properties needs another resource."""
+    """Return whether the change of properties replaces the resource."""
     changed = {name for name in old.keys() | new.keys() if old.get(name) != new.get(name)}
     if kind != SERVER:
         return bool(changed & _REPLACING.get(kind, frozenset()))
@@ -53,7 +53,7 @@ def is_replaced(kind: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> bo
 
 
 def first_facts(kind: str, properties: Mapping[str, Any]) -> Json:
-    """What the service knows of a resource that it has just made."""
+    """Return what the service knows of a resource that it has just created."""
     if kind == PORT:
         number = next(_addresses)
         address = f"10.10.{number // 250}.{number % 250 + 1}"

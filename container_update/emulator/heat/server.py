@@ -1,75 +1,50 @@
-"""The HTTP side of the cloud: which path is answered by what."""
+"""The HTTP side of the cloud: routes, and the responses to them."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from aiohttp import web
 
-from container_update.emulator.faults import Effect, Encounter
-from container_update.emulator.heat.api_errors import Refusal
+from container_update.emulator.heat.api_errors import OpenStackApiError
 from container_update.emulator.heat.heat import Heat
 from container_update.emulator.heat.keystone import Keystone
 from container_update.emulator.heat.stacks import Stack
-from container_update.emulator.kubernetes.api.server import LARGEST_BODY, Middleware, RequestRecord
+from container_update.emulator.http_server import MAX_BODY_BYTES, Handler, HttpServer
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 _TENANT = "/heat-api/v1/{project}"
 _TOKENS = ("Auth", "Subject")
 _STACK = _TENANT + "/stacks/{name}/{id}"
 
 
-class Server:
+class Server(HttpServer):
     """Keystone and Heat on one loopback port."""
 
     def __init__(self, keystone: Keystone, heat: Heat) -> None:
-        self.requests: list[RequestRecord] = []
-        self.middlewares: list[Middleware] = []
+        super().__init__()
         self._keystone = keystone
         self._heat = heat
-        self._runner: web.AppRunner | None = None
 
     async def start(self, port: int) -> int:
-        """Listen on 127.0.0.1; the port, a free one where *port* is 0."""
-        app = web.Application(client_max_size=LARGEST_BODY, middlewares=[self._around])
+        """Listen on 127.0.0.1 (*port* 0: any free port) and return the port."""
+        app = web.Application(client_max_size=MAX_BODY_BYTES, middlewares=[self._handle])
         app.add_routes(self._keystone_routes() + self._heat_routes())
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", port)
-        await site.start()
-        return int(self._runner.addresses[0][1])
-
-    async def stop(self) -> None:
-        """Stop listening."""
-        if self._runner:
-            await self._runner.cleanup()
-
-    # --- around every request -------------------------------------------------------------------
+        return await self.listen(app, port)
 
     @web.middleware
-    async def _around(self, request: web.Request, handler: Handler) -> web.StreamResponse:
-        record = RequestRecord(request.method, request.path, request.query_string)
-        self.requests.append(record)
-        began = time.monotonic()
-        try:
-            response = await self._through_middlewares(request, handler)
-        except Refusal as refusal:
-            is_keystone = request.path.startswith("/identity")
-            body = refusal.keystone_body() if is_keystone else refusal.heat_body()
-            response = web.json_response(body, status=refusal.status, headers=refusal.headers)
-        except web.HTTPException as error:
-            response = web.json_response({"code": error.status}, status=error.status)
-        record.status, record.seconds = response.status, time.monotonic() - began
-        return response
+    async def _handle(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        async def respond(request: web.Request) -> web.StreamResponse:
+            try:
+                return await self.through_middlewares(request, handler)
+            except OpenStackApiError as error:
+                is_keystone = request.path.startswith("/identity")
+                body = error.keystone_body() if is_keystone else error.heat_body()
+                return web.json_response(body, status=error.status, headers=error.headers)
+            except web.HTTPException as error:
+                return web.json_response({"code": error.status}, status=error.status)
 
-    async def _through_middlewares(
-        self, request: web.Request, handler: Handler
-    ) -> web.StreamResponse:
-        for middleware in reversed(self.middlewares):
-            handler = _wrapped(middleware, handler)
-        return await handler(request)
+        return await self.recorded(request, respond)
 
     # --- Keystone -------------------------------------------------------------------------------
 
@@ -137,7 +112,7 @@ class Server:
     def _check(self, request: web.Request) -> None:
         self._keystone.check(request.headers.get("X-Auth-Token"))
         if request.match_info["project"] != self._keystone.project_id:
-            raise Refusal(403, "Forbidden", "You are not authorized to use this project.")
+            raise OpenStackApiError(403, "Forbidden", "You are not authorized to use this project.")
 
     def _reading(self, read: Callable[[Stack, web.Request], Any]) -> Handler:
         async def answer(request: web.Request) -> web.Response:
@@ -146,17 +121,17 @@ class Server:
         return answer
 
     def _resources(self, stack: Stack, request: web.Request) -> Any:
-        found = stack.walk(int(request.query.get("nested_depth", 0)))
-        return {"resources": [self._heat.resource_document(resource) for resource in found]}
+        resources = stack.walk(int(request.query.get("nested_depth", 0)))
+        return {"resources": [self._heat.resource_document(resource) for resource in resources]}
 
     def _events(self, stack: Stack, request: web.Request) -> Any:
-        found, marker = self._heat.events(stack), request.query.get("marker")
-        places = [number for number, event in enumerate(found) if event["id"] == marker]
-        return {"events": found[places[0] + 1 :] if places else found}
+        events, marker = self._heat.events(stack), request.query.get("marker")
+        marked = [number for number, event in enumerate(events) if event["id"] == marker]
+        return {"events": events[marked[0] + 1 :] if marked else events}
 
     def _resource(self, stack: Stack, request: web.Request) -> Any:
         resource = self._heat.resource(stack, request.match_info["resource"])
-        return {"resource": self._heat.resource_document(resource, whole=True)}
+        return {"resource": self._heat.resource_document(resource, detailed=True)}
 
     async def _versions(self, request: web.Request) -> web.Response:
         link = {"rel": "self", "href": f"http://{request.host}/heat-api/v1/"}
@@ -171,12 +146,12 @@ class Server:
         self._check(request)
         tags = set(filter(None, request.query.get("tags", "").split(",")))
         name = request.query.get("stack_name") or request.query.get("name")
-        found = [
+        stacks = [
             self._heat.summary(stack)
             for stack in self._heat.stacks
             if not stack.deleted and tags <= set(stack.tags) and name in (None, stack.name)
         ]
-        return web.json_response({"stacks": found})
+        return web.json_response({"stacks": stacks})
 
     async def _update(self, request: web.Request) -> web.Response:
         stack = self._stack(request)
@@ -189,9 +164,9 @@ class Server:
         return web.Response(status=204)
 
     async def _act(self, request: web.Request) -> web.Response:
-        stack, wanted = self._stack(request), await request.json()
-        if set(wanted) != {"cancel_without_rollback"}:
-            raise Refusal(400, "HTTPBadRequest", f"Invalid action {sorted(wanted)} specified")
+        stack, actions = self._stack(request), sorted(await request.json())
+        if actions != ["cancel_without_rollback"]:
+            raise OpenStackApiError(400, "HTTPBadRequest", f"Invalid action {actions} specified")
         self._heat.cancel(stack)
         return web.Response(status=202)
 
@@ -201,26 +176,10 @@ class Server:
         return web.json_response({})
 
     async def _look_up(self, request: web.Request) -> web.Response:
-        """A stack by its name or its id alone: where it is."""
+        """Redirect from a stack's name or id alone to its address."""
         self._check(request)
         address = self._heat.url_of(self._heat.find(request.match_info["reference"]))
         path = request.match_info.get("path")
-        raise_to = f"{address}/{path}" if path else address
+        location = f"{address}/{path}" if path else address
         query = f"?{request.query_string}" if request.query_string else ""
-        return web.Response(status=302, headers={"Location": raise_to + query})
-
-
-def refuse(refusal: Refusal) -> Effect:
-    """For :class:`container_update.emulator.faults.Fault`: answer with this instead."""
-
-    async def effect(_: Encounter) -> web.StreamResponse:
-        raise refusal
-
-    return effect
-
-
-def _wrapped(middleware: Middleware, handler: Handler) -> Handler:
-    async def call(request: web.Request) -> web.StreamResponse:
-        return await middleware(request, handler)
-
-    return call
+        return web.Response(status=302, headers={"Location": location + query})

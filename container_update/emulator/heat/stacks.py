@@ -1,4 +1,4 @@
-"""What Heat keeps: stacks, their resources and events, and how they look from outside."""
+"""What Heat stores: stacks, their resources and events."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from typing import Any
 
 from container_update.emulator.clock import stamp
 from container_update.emulator.heat import hot
+from container_update.emulator.heat.resource_types import GROUP, SERVER
 from container_update.emulator.json_type import Json
 
 
 def new_id() -> str:
-    """An id as OpenStack's services give them."""
+    """Return a new id in the form that OpenStack's services use."""
     return str(uuid.uuid4())
 
 
 @dataclass
 class Resource:
-    """A resource of a stack, and what stands behind it."""
+    """A resource of a stack."""
 
     name: str
     kind: str
@@ -33,15 +34,17 @@ class Resource:
     reason: str = ""
     nested: Stack | None = None
     facts: Json = field(default_factory=dict)
-    """What the service behind it knows: a server's status, a port's address."""
+    """What its service knows: a server's status, a port's address."""
     created: str = field(default_factory=stamp)
     updated: str = field(default_factory=stamp)
 
     def enter(self, action: str, status: str, reason: str = "") -> None:
-        """Go into a state, and let it be known."""
+        """Enter a state and add an event for it."""
         self.action, self.status, self.reason = action, status, reason or "state changed"
         self.updated = stamp()
-        self.stack.note(self.name, self.kind, self.physical_id or "", f"{action}_{status}", reason)
+        self.stack.add_event(
+            self.name, self.kind, self.physical_id or "", f"{action}_{status}", reason
+        )
 
 
 @dataclass
@@ -59,7 +62,7 @@ class Event:
 
 @dataclass
 class Stack:
-    """A stack. What is nested in it are stacks too."""
+    """A stack, top-level or nested."""
 
     name: str
     template: Json
@@ -82,10 +85,10 @@ class Stack:
     updated: str | None = None
     deleted: str | None = None
     task: asyncio.Task[None] | None = None
-    """What is done to it just now."""
+    """The action in progress."""
 
     def enter(self, action: str, status: str, reason: str = "") -> None:
-        """Go into a state, and let it be known."""
+        """Enter a state and add an event for it."""
         started = f"Stack {action} started"
         done = f"Stack {action} completed successfully"
         self.action, self.status = action, status
@@ -94,21 +97,20 @@ class Stack:
             self.updated = stamp()
         if (action, status) == ("DELETE", "COMPLETE"):
             self.deleted = stamp()
-        self.note(self.name, "OS::Heat::Stack", self.id, self.state, self.reason)
+        self.add_event(self.name, "OS::Heat::Stack", self.id, self.state, self.reason)
 
-    def note(self, name: str, kind: str, physical_id: str, status: str, reason: str) -> None:
+    def add_event(self, name: str, kind: str, physical_id: str, status: str, reason: str) -> None:
         """Add an event."""
         self.events.append(Event(name, kind, physical_id, status, reason or "state changed"))
 
     @property
     def state(self) -> str:
-        """As ``stack_status`` has it."""
+        """The value of ``stack_status``."""
         return f"{self.action}_{self.status}"
 
     @property
     def hidden(self) -> set[str]:
-        """The parameters whose values are shown to nobody: hidden in the template or in a nested
-        one."""
+        """The parameters that the template or a nested one declares as hidden."""
         nested = [
             hot.parse(text)
             for name, text in self.files.items()
@@ -122,12 +124,12 @@ class Stack:
         }
 
     def values(self) -> Json:
-        """Every parameter's value, with those that Heat gives by itself."""
+        """Return every parameter's value, Heat's pseudo parameters included."""
         own = hot.parameters(self.template, self.parameters)
         return {**own, "OS::stack_name": self.name, "OS::stack_id": self.id}
 
     def scope(self) -> hot.Scope:
-        """What the template's functions look up."""
+        """Return what the template's functions look up."""
         return hot.Scope(self.values(), self._reference, self._attribute, self.files)
 
     def _reference(self, name: str) -> str | None:
@@ -139,14 +141,14 @@ class Stack:
         return hot.walk(attributes(self.resources[name]), path)
 
     def walk(self, depth: int) -> Iterator[Resource]:
-        """The resources, and those of nested stacks down to a depth."""
+        """Yield the resources, and those of nested stacks down to a depth."""
         for resource in self.resources.values():
             yield resource
             if depth > 0 and resource.nested is not None:
                 yield from resource.nested.walk(depth - 1)
 
     def outputs(self) -> list[Json]:
-        """The template's outputs."""
+        """Return the template's outputs with their values."""
         scope = self.scope()
         return [
             {
@@ -159,8 +161,8 @@ class Stack:
 
 
 def attributes(resource: Resource) -> Json:
-    """What ``get_attr`` and a resource's own page tell of it."""
-    if resource.kind == "OS::Heat::AutoScalingGroup" and resource.nested is not None:
+    """Return the attributes that ``get_attr`` and the API show of a resource."""
+    if resource.kind == GROUP and resource.nested is not None:
         members = resource.nested.resources.values()
         refs = {member.name: member.physical_id for member in members}
         return {"current_size": len(refs), "refs": list(refs.values()), "refs_map": refs}
@@ -169,7 +171,7 @@ def attributes(resource: Resource) -> Json:
             output["output_key"]: output["output_value"] for output in resource.nested.outputs()
         }
     shown = {"id": resource.physical_id, **resource.properties, **resource.facts}
-    if resource.kind == "OS::Nova::Server":  # as Nova has it: empty where it boots from a volume
+    if resource.kind == SERVER:  # as Nova has it: empty where it boots from a volume
         image = resource.properties.get("image")
         shown["image"] = {"id": image} if image else ""
     return shown

@@ -3,7 +3,7 @@
 Start here: :class:`EmbeddedCluster`. What is modelled, and what is not, is in this folder's README.
 """
 
-from container_update.emulator.kubernetes.api.server import RequestRecord
+from container_update.emulator.http_server import RequestRecord
 from container_update.emulator.kubernetes.api_errors import ApiError
 from container_update.emulator.kubernetes.cluster import EmbeddedCluster
 from container_update.emulator.kubernetes.kubelet import Behaviour

@@ -6,12 +6,11 @@ Texts and fields follow what a Kubernetes 1.36 API server was recorded to answer
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from container_update.emulator.json_type import Json
+from container_update.emulator.json_type import Json, compact
 
 
 class ApiError(Exception):
@@ -72,11 +71,6 @@ class FieldError:
 
     def __str__(self) -> str:
         return f"{self.field}: {self.message}"
-
-
-def compact(value: Any) -> str:
-    """*value* as the server writes values into its messages."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 def invalid_value(field: str, value: Any, why: str) -> FieldError:

@@ -12,8 +12,9 @@ from typing import Concatenate, ParamSpec, TypeVar
 import yaml
 
 from container_update.emulator import private_file
+from container_update.emulator.http_server import Middleware, RequestRecord
 from container_update.emulator.kubernetes import certificates, controllers
-from container_update.emulator.kubernetes.api.server import Middleware, RequestRecord, Server
+from container_update.emulator.kubernetes.api.server import Server
 from container_update.emulator.kubernetes.kubelet import Behaviour
 from container_update.emulator.kubernetes.registry import Registry
 from container_update.emulator.kubernetes.watches import Watches
@@ -127,7 +128,7 @@ class EmbeddedCluster(LoopThread):
 
         The only way to look into the registry or to write past the HTTP side.
         """
-        return self._on_the_loop(lambda: function(self._registry, *args, **kwargs))
+        return self._on_loop(lambda: function(self._registry, *args, **kwargs))
 
     def end_watches(self) -> None:
         """End every open watch, as a server does that restarts."""

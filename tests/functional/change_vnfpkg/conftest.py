@@ -56,9 +56,9 @@ def openstack_site(
     """In the embedded cloud, which knows no images whose name ends with "bad"."""
     pytest.importorskip("openstack", reason="the extra openstack is not installed")
     from container_update.emulator.heat import (  # noqa: PLC0415
+        CloudFaults,
         EmbeddedOpenStack,
-        Trouble,
-        Troubles,
+        ResourceFault,
     )
     from container_update.stacks.client import connect as connect_cloud  # noqa: PLC0415
     from tests.functional.change_vnfpkg.openstack import (  # noqa: PLC0415
@@ -66,14 +66,14 @@ def openstack_site(
         OpenStackContractSite,
     )
 
-    missing = Trouble(
+    missing = ResourceFault(
         f"Image {BAD_IMAGE} could not be found (HTTP 404)",
         "NotFound",
         where=lambda properties: properties.get("image") == BAD_IMAGE,
     )
     options = replace(CHANGE_OPTIONS, timeout=30, undo_timeout=30)
     with (
-        EmbeddedOpenStack(troubles=Troubles(seconds=0.001, list=[missing])) as cloud,
+        EmbeddedOpenStack(faults=CloudFaults(seconds=0.001, resources=[missing])) as cloud,
         connect_cloud(auth=cloud.auth(), options=options) as heat,
     ):
         yield OpenStackContractSite(kind, heat, folder, options)

@@ -309,7 +309,7 @@ def openstack_play(kind: UpgradeType, shapes: tuple[str, str], folder: Path) -> 
     from tests.functional.stacks.vnf import Site, Vnf  # noqa: PLC0415
 
     with EmbeddedOpenStack() as cloud, connect(auth=cloud.auth()) as heat:
-        cloud.troubles.seconds = 0.001
+        cloud.faults.seconds = 0.001
         vnf = Vnf(heat, folder, Site(), Options(timeout=30))
         vnf.instantiate(shapes[0])
         yield OpenStackPlay(vnf, kind, shapes)

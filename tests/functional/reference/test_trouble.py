@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from container_update.emulator.faults import Effect, Encounter, Fault, Faults, answer, away
+from container_update.emulator.faults import Effect, Fault, FaultedRequest, Faults, answer, outage
 from container_update.emulator.kubernetes import Registry
 from container_update.model.cancellation import Stop
 from container_update.model.errors import (
@@ -45,9 +45,9 @@ def meanwhile(lab: Lab, change: Callable[[Registry], object]) -> Effect:
     """Another client is faster: its change takes effect just before the request."""
     registry = lab.embedded.call(lambda registry: registry)
 
-    async def effect(encounter: Encounter) -> web.StreamResponse:
+    async def effect(faulted: FaultedRequest) -> web.StreamResponse:
         change(registry)
-        return await encounter.handler(encounter.request)
+        return await faulted.handler(faulted.request)
 
     return effect
 
@@ -113,7 +113,7 @@ def test_a_pod_that_its_node_evicts_in_the_middle_fails_nothing(
 
 def test_an_api_server_that_is_away_for_a_while_fails_nothing(lab: Lab, checker: Checker) -> None:
     """A third of the time that requests are tried again for: 20 s of 60."""
-    gone = away(OPTIONS.retry_seconds / 3)
+    gone = outage(OPTIONS.retry_seconds / 3)
     with lab.script(checker.namespace, Fault(gone, method="PUT", path="*/deployments/d")):
         lab.update(lab.request(checker.namespace, OLD_FILES, NEW_FILES))
     assert_is(checker, NEW)
@@ -283,7 +283,7 @@ def test_an_api_server_that_stays_away_is_told_and_the_update_can_be_run_again(
 ) -> None:
     request = lab.request(checker.namespace, OLD_FILES, NEW_FILES)
     with (
-        lab.script(checker.namespace, Fault(away(30), method="PUT", path="*/deployments/d")),
+        lab.script(checker.namespace, Fault(outage(30), method="PUT", path="*/deployments/d")),
         pytest.raises((UndoIncompleteError, LockLostError), match=r"cannot reach.*rollback"),
     ):
         lab.update(request, options=replace(OPTIONS, retry_seconds=0.5))

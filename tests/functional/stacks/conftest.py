@@ -34,7 +34,7 @@ def cloud() -> Iterator[EmbeddedOpenStack]:
     if REAL:
         pytest.skip("only the embedded cloud fails on command")
     with EmbeddedOpenStack() as embedded:
-        embedded.troubles.seconds = 0.001
+        embedded.faults.seconds = 0.001
         yield embedded
 
 

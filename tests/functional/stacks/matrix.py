@@ -26,10 +26,9 @@ from typing import Any
 from aiohttp import web
 
 from container_update.emulator import faults
-from container_update.emulator.faults import Effect, Encounter, Fault, Faults
-from container_update.emulator.heat import EmbeddedOpenStack, Troubles
-from container_update.emulator.heat.api_errors import Refusal
-from container_update.emulator.heat.server import refuse
+from container_update.emulator.faults import Effect, Fault, FaultedRequest, Faults
+from container_update.emulator.heat import CloudFaults, EmbeddedOpenStack
+from container_update.emulator.heat.api_errors import OpenStackApiError
 from container_update.model.errors import ContainerUpdateError, NoWayBackError
 from container_update.model.options import Options
 from container_update.stacks.change import BLUE_GREEN, ROLLING, StackRequest, change
@@ -56,13 +55,13 @@ WAYS = tuple(f"{kind} {end}" for kind in (BLUE_GREEN, ROLLING) for end in ("done
 
 def refused(status: int, kind: str, *, retry_after: int | None = None) -> Effect:
     """Answered so, without effect."""
-    return refuse(Refusal(status, kind, "injected", retry_after=retry_after))
+    return faults.raise_error(OpenStackApiError(status, kind, "injected", retry_after=retry_after))
 
 
-async def answered_504_after(encounter: Encounter) -> web.StreamResponse:
+async def answered_504_after(faulted: FaultedRequest) -> web.StreamResponse:
     """A proxy loses patience with a request that takes effect."""
-    await encounter.handler(encounter.request)
-    raise Refusal(504, "GatewayTimeout", "injected")
+    await faulted.handler(faulted.request)
+    raise OpenStackApiError(504, "GatewayTimeout", "injected")
 
 
 TROUBLE: dict[str, Effect] = {
@@ -74,7 +73,7 @@ TROUBLE: dict[str, Effect] = {
     "answered 500": refused(500, "InternalServerError"),
     "answered 503": refused(503, "ServiceUnavailable"),
     "answered 504 after it took effect": answered_504_after,
-    "cloud away for a while": faults.away(0.4),
+    "cloud away for a while": faults.outage(0.4),
 }
 EXPIRED = "token expired"
 KILLED = {
@@ -187,7 +186,7 @@ class Lab:
         logging.getLogger().addHandler(logging.NullHandler())
         with (
             tempfile.TemporaryDirectory(prefix="container-update-lab-") as folder,
-            EmbeddedOpenStack(troubles=Troubles(seconds=_ANSWER_SECONDS)) as cloud,
+            EmbeddedOpenStack(faults=CloudFaults(seconds=_ANSWER_SECONDS)) as cloud,
             connect(auth=cloud.auth(), options=OPTIONS) as heat,
         ):
             vnf = Vnf(heat, Path(folder), Site(), OPTIONS, instance_id="1")
@@ -220,9 +219,9 @@ class Lab:
         if not script.happened:
             raise MissedError("the request never came")
 
-    async def _expired(self, encounter: Encounter) -> web.StreamResponse:
+    async def _expired(self, faulted: FaultedRequest) -> web.StreamResponse:
         self.cloud.keystone.expire_tokens()
-        return await encounter.handler(encounter.request)
+        return await faulted.handler(faulted.request)
 
     def _in_trouble(self) -> Iterator[str]:
         effect = TROUBLE.get(self.point.fault, self._expired)

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from container_update.cluster.journal import name_of
-from container_update.emulator.faults import Fault, Faults, drop_after
-from container_update.emulator.heat import EmbeddedOpenStack, Trouble
-from container_update.emulator.heat.api_errors import Refusal, stack_busy
-from container_update.emulator.heat.server import refuse
+from container_update.emulator.faults import Fault, Faults, drop_after, raise_error
+from container_update.emulator.heat import EmbeddedOpenStack, ResourceFault
+from container_update.emulator.heat.api_errors import OpenStackApiError, stack_busy
 from container_update.model.cancellation import Stop
 from container_update.model.errors import (
     ClusterError,
@@ -49,10 +48,15 @@ def is_new(properties: Any) -> bool:
 
 
 TROUBLES = {
-    "no host": (lambda: Trouble(where=is_new), "No valid host was found"),
-    "the second server only": (lambda: Trouble(where=is_new, nth=2), "No valid host was found"),
+    "no host": (lambda: ResourceFault(where=is_new), "No valid host was found"),
+    "the second server only": (
+        lambda: ResourceFault(where=is_new, nth=2),
+        "No valid host was found",
+    ),
     "image is missing": (
-        lambda: Trouble("Image image-2 could not be found (HTTP 404)", "NotFound", where=is_new),
+        lambda: ResourceFault(
+            "Image image-2 could not be found (HTTP 404)", "NotFound", where=is_new
+        ),
         "NotFound: resources",
     ),
 }
@@ -66,7 +70,7 @@ def test_a_server_that_cannot_be_made_is_told_in_heats_words_and_all_is_put_back
     vnf.instantiate("group")
     before = vnf.body()
     make, words = TROUBLES[name]
-    cloud.troubles.list.append(make())
+    cloud.faults.resources.append(make())
     with pytest.raises(StackChangeFailedError, match=words) as caught:
         vnf.change(vnf.package("group", "image-2"), upgrade_type)
     assert "Everything was put back" in str(caught.value)
@@ -82,7 +86,7 @@ def test_a_stack_that_heat_rolls_back_by_itself_is_a_failure_and_not_a_success(
     vnf.instantiate("server")
     before = vnf.body()
     cloud.call(lambda heat: setattr(heat.find(vnf.stack), "disable_rollback", False))
-    cloud.troubles.list.append(Trouble(where=is_new))
+    cloud.faults.resources.append(ResourceFault(where=is_new))
     with pytest.raises(StackChangeFailedError, match="ROLLBACK_COMPLETE") as caught:
         vnf.change(vnf.package("server", "image-2"))
     assert "Everything was put back" in str(caught.value)
@@ -96,7 +100,7 @@ def test_after_a_failure_the_same_request_can_be_tried_again(
 ) -> None:
     vnf.instantiate("group")
     new = vnf.package("group", "image-2")
-    cloud.troubles.list.append(Trouble(where=is_new, nth=2, times=1))
+    cloud.faults.resources.append(ResourceFault(where=is_new, nth=2, times=1))
     with pytest.raises(StackChangeFailedError):
         vnf.change(new, upgrade_type)
     vnf.change(new, upgrade_type)
@@ -109,7 +113,7 @@ def test_a_failure_that_was_left_is_mended_by_the_same_request(
 ) -> None:
     vnf.instantiate("group")
     request = vnf.request(vnf.package("group", "image-2"), upgrade_type)
-    cloud.troubles.list.append(Trouble(where=is_new, nth=2, times=1))
+    cloud.faults.resources.append(ResourceFault(where=is_new, nth=2, times=1))
     packages = read_packages(request, Settings())
     plan = make_plan(packages, vnf.heat)
     with pytest.raises(StackChangeFailedError, match=r"Everything is left as it is$") as caught:
@@ -124,7 +128,7 @@ def test_the_servers_quota_ends_blue_green_with_novas_words(
     cloud: EmbeddedOpenStack, vnf: Vnf
 ) -> None:
     vnf.instantiate("group")
-    cloud.troubles.servers_allowed = 3
+    cloud.faults.servers_allowed = 3
     with pytest.raises(StackChangeFailedError, match="already used 3 of 3 instances"):
         vnf.change(vnf.package("group", "image-2"), BLUE_GREEN)
     assert len(vnf.servers()) == 2
@@ -135,7 +139,7 @@ def test_the_stacks_quota_is_told_before_or_after_the_journal(
     cloud: EmbeddedOpenStack, vnf: Vnf, allowed: int, error: type[Exception]
 ) -> None:
     vnf.instantiate("group")
-    cloud.troubles.stacks_allowed = allowed
+    cloud.faults.stacks_allowed = allowed
     with pytest.raises(error, match="maximum stacks per tenant"):
         vnf.change(vnf.package("group", "image-2"), BLUE_GREEN)
     assert vnf.stacks() == [vnf.stack]
@@ -147,7 +151,7 @@ def test_a_stack_stuck_in_progress_ends_at_the_time_limit_and_is_put_back(
 ) -> None:
     vnf.instantiate("group")
     vnf.options = replace(vnf.options, timeout=1)
-    cloud.troubles.list.append(Trouble(where=is_new, stuck=True))
+    cloud.faults.resources.append(ResourceFault(where=is_new, stuck=True))
     with pytest.raises(StackChangeFailedError, match="_IN_PROGRESS after the time limit"):
         vnf.change(vnf.package("group", "image-2"), upgrade_type)
     assert set(vnf.servers().values()) == {"image-1"}
@@ -179,7 +183,7 @@ def test_an_old_stack_that_cannot_be_deleted_leaves_the_new_vnf_and_resume_ends_
     cloud: EmbeddedOpenStack, vnf: Vnf
 ) -> None:
     vnf.instantiate("server")
-    cloud.troubles.list.append(Trouble("the volume is in use", action="DELETE", times=1))
+    cloud.faults.resources.append(ResourceFault("the volume is in use", action="DELETE", times=1))
     with pytest.raises(StackUndoIncompleteError, match="the volume is in use") as caught:
         vnf.change(vnf.package("server", "image-2"), BLUE_GREEN)
     assert "The new VNF is in force" in str(caught.value)
@@ -208,9 +212,9 @@ def test_a_token_that_expires_on_the_way_is_renewed(
     assert set(vnf.servers().values()) == {"image-2"}
 
 
-REFUSED: dict[str, Refusal] = {
+REFUSED: dict[str, OpenStackApiError] = {
     "busy": stack_busy("vnf", "UPDATE"),
-    "overloaded": Refusal(503, "ServiceUnavailable", "try later"),
+    "overloaded": OpenStackApiError(503, "ServiceUnavailable", "try later"),
 }
 
 
@@ -221,7 +225,7 @@ def test_a_stack_that_is_busy_for_a_moment_is_asked_again(
 ) -> None:
     vnf.instantiate("group")
     method = "POST" if upgrade_type == BLUE_GREEN else "PUT"
-    fault = Fault(refuse(REFUSED[name]), method=method, path="*/stacks*", times=2)
+    fault = Fault(raise_error(REFUSED[name]), method=method, path="*/stacks*", times=2)
     if upgrade_type == BLUE_GREEN:
         fault = replace(fault, nth=2)  # the first is the journal's
     faults = Faults(fault)
@@ -388,7 +392,7 @@ def test_a_journal_that_is_just_being_deleted_is_of_a_change_that_has_ended(
     new = vnf.package("server", "image-2")
     with pytest.raises(KilledError):
         change(vnf.request(new), DyingHeat(vnf.heat, 2, after=False), vnf.options)  # type: ignore[arg-type]
-    cloud.troubles.seconds = 0.2
+    cloud.faults.seconds = 0.2
     vnf.heat.delete(name_of(vnf.instance_id))
     assert vnf.instance(clock=in_an_hour).recover(back=True) is None
     assert vnf.stacks() == [vnf.stack]

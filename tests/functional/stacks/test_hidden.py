@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from container_update.emulator.heat import EmbeddedOpenStack, Trouble
+from container_update.emulator.heat import EmbeddedOpenStack, ResourceFault
 from container_update.model.errors import PlanError
 from container_update.stacks.change import BLUE_GREEN, plan_change
 from container_update.stacks.coordination import Coordination
@@ -43,8 +43,8 @@ def test_it_is_as_it_was_after_a_change_that_was_undone(
 ) -> None:
     vnf.instantiate(f"{shape} with secret", password=PASSWORD)
     last = 2 if shape == "group" else 1
-    cloud.troubles.list.append(
-        Trouble(where=lambda properties: properties.get("image") == "image-2", nth=last)
+    cloud.faults.resources.append(
+        ResourceFault(where=lambda properties: properties.get("image") == "image-2", nth=last)
     )
     with pytest.raises(StackChangeFailedError, match="Everything was put back"):
         vnf.change(vnf.package(f"{shape} with secret", "image-2"))

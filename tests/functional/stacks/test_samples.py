@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from container_update.cli.main import main
-from container_update.emulator.heat import EmbeddedOpenStack, Trouble
+from container_update.emulator.heat import EmbeddedOpenStack, ResourceFault
 from container_update.package import hot
 from container_update.stacks import live
 from container_update.stacks.client import Heat, reference
@@ -254,7 +254,9 @@ def test_once_the_old_stack_is_being_deleted_a_rollback_is_refused_and_the_comma
 ) -> None:
     with sample("06-openstack-blue-green", tmp_path, heat) as folder:
         with_balancer(folder, balancer)
-        cloud.troubles.list.append(Trouble("the volume is in use", action="DELETE", times=1))
+        cloud.faults.resources.append(
+            ResourceFault("the volume is in use", action="DELETE", times=1)
+        )
         assert run(cloud, folder)[0] == UNDO_INCOMPLETE
         assert run(cloud, folder, "--rollback")[0] == NO_WAY_BACK
         told = capsys.readouterr().err

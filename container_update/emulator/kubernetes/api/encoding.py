@@ -6,18 +6,10 @@ mostly a matter of joining. In a list an object goes without its kind, elsewhere
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
-from container_update.emulator.json_type import Json
+from container_update.emulator.json_type import Json, compact
 
 MOST_KEPT = 10_000
 """How many texts are kept before all are thrown away, so that memory stays bounded."""
-
-
-def dumps(value: Any) -> str:
-    """Any value as compact JSON."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
 class Encoder:
@@ -31,7 +23,7 @@ class Encoder:
         known = self._texts.get(id(stored))
         if known is not None and known[0] is stored:
             return known[1]
-        text = dumps({key: stored[key] for key in stored if key not in ("kind", "apiVersion")})
+        text = compact({key: stored[key] for key in stored if key not in ("kind", "apiVersion")})
         if len(self._texts) >= MOST_KEPT:
             self._texts.clear()
         self._texts[id(stored)] = (stored, text)
@@ -39,5 +31,5 @@ class Encoder:
 
     def whole(self, stored: Json, api_version: str) -> str:
         """The text of a stored object with its kind, in the asked-for version."""
-        head = dumps({"kind": stored["kind"], "apiVersion": api_version})
+        head = compact({"kind": stored["kind"], "apiVersion": api_version})
         return f"{head[:-1]},{self.item(stored)[1:]}"

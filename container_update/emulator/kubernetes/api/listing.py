@@ -8,9 +8,9 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from container_update.emulator.json_type import Json
+from container_update.emulator.json_type import Json, compact
 from container_update.emulator.kubernetes import selectors, tables
-from container_update.emulator.kubernetes.api.encoding import Encoder, dumps
+from container_update.emulator.kubernetes.api.encoding import Encoder
 from container_update.emulator.kubernetes.api.negotiation import Form
 from container_update.emulator.kubernetes.api.paths import Target
 from container_update.emulator.kubernetes.api_errors import bad_request
@@ -69,16 +69,16 @@ def text(target: Target, found: Page, form: Form, include: str, encoder: Encoder
     """A page as JSON in the asked-for form."""
     if form is Form.TABLE:
         table = tables.table(target.resource.key, found.items, found.metadata, include=include)
-        return dumps(table)
+        return compact(table)
     head: Json = {"kind": target.resource.list_kind, "apiVersion": target.api_version}
     if form in (Form.PARTIAL, Form.PARTIAL_LIST):
         head = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1"}
-        items = ",".join(dumps({"metadata": item["metadata"]}) for item in found.items)
+        items = ",".join(compact({"metadata": item["metadata"]}) for item in found.items)
     elif target.resource.custom:
         items = ",".join(encoder.whole(item, target.api_version) for item in found.items)
     else:
         items = ",".join(map(encoder.item, found.items))
-    return f'{dumps(head | {"metadata": found.metadata})[:-1]},"items":[{items}]}}'
+    return f'{compact(head | {"metadata": found.metadata})[:-1]},"items":[{items}]}}'
 
 
 def _place(item: Json) -> str:
@@ -88,7 +88,7 @@ def _place(item: Json) -> str:
 
 def _token(version: str, start: str) -> str:
     content = {"v": "meta.k8s.io/v1", "rv": int(version), "start": start}
-    return base64.urlsafe_b64encode(dumps(content).encode()).decode().rstrip("=")
+    return base64.urlsafe_b64encode(compact(content).encode()).decode().rstrip("=")
 
 
 def _read_token(token: str) -> tuple[str, str]:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import json
 import ssl
-import time
-from collections import deque
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import web
 
-from container_update.emulator.json_type import Json
+from container_update.emulator.http_server import MAX_BODY_BYTES, HttpServer
+from container_update.emulator.json_type import Json, compact
 from container_update.emulator.kubernetes import api_errors, tables
 from container_update.emulator.kubernetes.api import (
     discovery,
@@ -23,7 +20,7 @@ from container_update.emulator.kubernetes.api import (
     writing,
 )
 from container_update.emulator.kubernetes.api.access import ADMINISTRATOR, Access, Attempt
-from container_update.emulator.kubernetes.api.encoding import Encoder, dumps
+from container_update.emulator.kubernetes.api.encoding import Encoder
 from container_update.emulator.kubernetes.api.negotiation import Form, flag, form
 from container_update.emulator.kubernetes.api.paths import Target, target
 from container_update.emulator.kubernetes.api.watching import Source, stream
@@ -32,96 +29,48 @@ from container_update.emulator.kubernetes.api_errors import ApiError
 from container_update.emulator.kubernetes.registry import Registry
 from container_update.emulator.kubernetes.watches import Watches
 
-Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
-Middleware = Callable[[web.Request, Handler], Awaitable[web.StreamResponse]]
-"""Stands between a request and its answer. It may answer itself, raise :class:`ApiError`, or call
-the handler it is given; here is the place for access rules and for faults that a test injects."""
-
-MOST_RECORDS = 100_000
-"""How many requests are remembered."""
-LARGEST_BODY = 8 * 1024 * 1024
 _OPEN_TO_ALL = ("/healthz", "/livez", "/readyz", "/version")
 _LOG_TEXT = "The embedded cluster runs no processes: this container has written nothing.\n"
 _JSON = "application/json"
 _AGGREGATED = f"{_JSON};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
-@dataclass
-class RequestRecord:
-    """A request that the server got."""
-
-    method: str
-    path: str
-    query: str
-    status: int = 0
-    """0 while there is no answer yet."""
-    seconds: float = 0.0
-    """Until the answer was complete; 0 before."""
-
-
-class Server:
+class Server(HttpServer):
     """An API server on a loopback port.
 
     :param token: the administrator's bearer token.
     """
 
     def __init__(self, registry: Registry, watches: Watches, token: str) -> None:
-        self.requests: deque[RequestRecord] = deque(maxlen=MOST_RECORDS)
-        self.middlewares: list[Middleware] = []
+        super().__init__()
         self._registry = registry
         self._watches = watches
         self._access = Access(registry, token)
         self._encoder = Encoder()
         self._source = Source(registry, watches, self._encoder)
-        self._runner: web.AppRunner | None = None
-        self._unanswered: dict[int, RequestRecord] = {}
 
     async def start(self, port: int, context: ssl.SSLContext) -> int:
-        """Listen on 127.0.0.1; the port, a free one where *port* is 0."""
-        app = web.Application(client_max_size=LARGEST_BODY)
+        """Listen on 127.0.0.1 (*port* 0: any free port) and return the port."""
+        app = web.Application(client_max_size=MAX_BODY_BYTES)
         app.router.add_route("*", "/{path:.*}", self._handle)
-        app.on_response_prepare.append(self._note_status)
-        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-        await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", port, ssl_context=context)
-        await site.start()
-        return int(self._runner.addresses[0][1])
+        return await self.listen(app, port, context)
 
     async def stop(self) -> None:
         """End all watches and stop listening."""
         self._watches.close_all()
-        if self._runner:
-            await self._runner.cleanup()
+        await super().stop()
 
     # --- one request ----------------------------------------------------------------------------
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
-        record = RequestRecord(request.method, request.path, request.query_string)
-        self.requests.append(record)
-        self._unanswered[id(request)] = record
-        began = time.monotonic()
+        return await self.recorded(request, self._respond)
+
+    async def _respond(self, request: web.Request) -> web.StreamResponse:
         try:
-            response = await self._through_middlewares(request)
+            self._check_access(request)
+            return await self.through_middlewares(request, self._answer)
         except ApiError as error:
-            response = _refusal(error)
-        finally:
-            del self._unanswered[id(request)]
-            record.seconds = time.monotonic() - began
-        record.status = response.status
-        return response
-
-    async def _note_status(self, request: web.BaseRequest, response: web.StreamResponse) -> None:
-        """A watch is answered long before it ends."""
-        record = self._unanswered.get(id(request))
-        if record:
-            record.status = response.status
-
-    async def _through_middlewares(self, request: web.Request) -> web.StreamResponse:
-        self._check_access(request)
-        handler: Handler = self._answer
-        for middleware in reversed(self.middlewares):
-            handler = _wrapped(middleware, handler)
-        return await handler(request)
+            return _error_response(error)
 
     def _check_access(self, request: web.Request) -> None:
         """401 for who is nobody, 403 for who may not; discovery is for everybody with a token."""
@@ -219,13 +168,6 @@ class Server:
         return response
 
 
-def _wrapped(middleware: Middleware, handler: Handler) -> Handler:
-    async def call(request: web.Request) -> web.StreamResponse:
-        return await middleware(request, handler)
-
-    return call
-
-
 async def _body(request: web.Request) -> Any:
     raw = await request.read()
     if not raw:
@@ -262,10 +204,10 @@ def _text(text: str) -> web.Response:
 
 
 def _json(status: int, body: Json) -> web.Response:
-    return web.Response(status=status, body=dumps(body).encode(), content_type=_JSON)
+    return web.Response(status=status, body=compact(body).encode(), content_type=_JSON)
 
 
-def _refusal(error: ApiError) -> web.Response:
+def _error_response(error: ApiError) -> web.Response:
     response = _json(error.code, error.status())
     if error.retry_after is not None:
         response.headers["Retry-After"] = str(error.retry_after)

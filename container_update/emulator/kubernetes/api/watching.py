@@ -8,10 +8,10 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from container_update.emulator.json_type import Json
+from container_update.emulator.json_type import Json, compact
 from container_update.emulator.kubernetes import tables
 from container_update.emulator.kubernetes.api import listing
-from container_update.emulator.kubernetes.api.encoding import Encoder, dumps
+from container_update.emulator.kubernetes.api.encoding import Encoder
 from container_update.emulator.kubernetes.api.negotiation import Form, flag, form
 from container_update.emulator.kubernetes.api.paths import Target
 from container_update.emulator.kubernetes.api_errors import ApiError
@@ -47,7 +47,7 @@ async def stream(request: web.Request, target: Target, source: Source) -> web.St
     try:
         watch = source.watches.open(target.resource.key, target.namespace, selector, _after(query))
     except ApiError as error:
-        await response.write(_line("ERROR", dumps(error.status())))
+        await response.write(_line("ERROR", compact(error.status())))
         return response
     sender = _Sender(response, watch, lines, source)
     seconds = float(query.get("timeoutSeconds") or 0) or LONGEST_SECONDS
@@ -84,9 +84,9 @@ class _Lines:
 
     def event(self, kind: str, body: Json, encoder: Encoder) -> bytes:
         if self._wanted is Form.TABLE:
-            return _line(kind, dumps(self._table([body], body["metadata"]["resourceVersion"])))
+            return _line(kind, compact(self._table([body], body["metadata"]["resourceVersion"])))
         if self._wanted is Form.PARTIAL:
-            return _line(kind, dumps(tables.partial(body)))
+            return _line(kind, compact(tables.partial(body)))
         return _line(kind, encoder.whole(body, self._target.api_version))
 
     def bookmark(self, version: str, annotations: Json | None) -> bytes:
@@ -97,7 +97,7 @@ class _Lines:
             table = self._table([], version)
             if annotations:
                 table["metadata"] = metadata
-            return _line("BOOKMARK", dumps(table))
+            return _line("BOOKMARK", compact(table))
         body: Json = {
             "kind": self._target.resource.kind,
             "apiVersion": self._target.api_version,
@@ -105,7 +105,7 @@ class _Lines:
         }
         if self._target.resource.has_status and not self._target.resource.custom:
             body |= {"spec": {}, "status": {}}
-        return _line("BOOKMARK", dumps(body))
+        return _line("BOOKMARK", compact(body))
 
     def _table(self, items: list[Json], version: str) -> Json:
         metadata = {"resourceVersion": version}

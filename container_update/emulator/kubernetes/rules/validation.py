@@ -10,11 +10,10 @@ import base64
 import re
 from collections.abc import Callable, Mapping
 
-from container_update.emulator.json_type import Json
+from container_update.emulator.json_type import Json, compact
 from container_update.emulator.kubernetes import selectors
 from container_update.emulator.kubernetes.api_errors import (
     FieldError,
-    compact,
     forbidden_field,
     invalid_value,
     required,
