@@ -21,10 +21,11 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from container_update.cli.demo.update import Guide, find_samples
+from container_update.cli.demo.update import Guide
 from container_update.cluster.client import KubernetesCluster, connect
 from container_update.cluster.execution.instantiate import instantiate
 from container_update.model.requests import UpdateRequest
+from container_update.package import samples
 
 COMMAND = [sys.executable, "-m", "container_update"]
 
@@ -59,7 +60,7 @@ def emulated(folder: Path) -> Iterator[Path]:
 
 def guide(_: Path) -> UpdateRequest:
     """The user guide's sample: 12 objects, 7 of which change."""
-    return Guide(find_samples() / "01-user-guide" / "v1").update_request()
+    return Guide(samples.root() / samples.GUIDE / "v1").update_request()
 
 
 def hundred(folder: Path) -> UpdateRequest:

@@ -19,7 +19,7 @@ from container_update.model.errors import PackageError
 
 MAIN = "from container_update.drivers.v2_process import main\n\nmain()\n"
 
-LEFT_OUT = ("emulator/", "cli/", "__main__.py", "drivers/tacker_v1.py")
+LEFT_OUT = ("emulator/", "cli/", "samples/", "__main__.py", "drivers/tacker_v1.py")
 """What a script never uses."""
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)

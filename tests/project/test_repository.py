@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -72,21 +71,3 @@ def test_no_file_names_a_path_of_somebodys_machine():
         if PLACES.search(line)
     ]
     assert found == []
-
-
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="tomllib is in Python 3.11 and later")
-def test_an_installation_has_every_file_that_the_demo_plays():
-    import tomllib  # noqa: PLC0415, not in 3.10
-
-    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
-    installed = {
-        (target, path.name): path
-        for target, patterns in settings["data-files"].items()
-        for pattern in patterns
-        for path in ROOT.glob(pattern)
-    }
-    samples = [path for path in (ROOT / "samples/01-user-guide").rglob("*") if path.is_file()]
-    assert len(samples) > 60
-    for path in samples:
-        folder = path.parent.relative_to(ROOT / "samples")
-        assert (f"share/container-update/samples/{folder}", path.name) in installed

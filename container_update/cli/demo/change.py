@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import TextIO
 
 from container_update.cli import report, tables
-from container_update.cli.demo.update import embedded_cluster, find_samples, show, title
+from container_update.cli.demo.update import embedded_cluster, show, title
 from container_update.cluster.client import KubernetesCluster, connect
 from container_update.cluster.execution.instantiate import instantiate
 from container_update.model.objects import Collection, Json
@@ -19,6 +19,7 @@ from container_update.operations.change_package import Changed, change_vnfpkg
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.strategies.kubernetes import KubernetesSite
 from container_update.operations.strategy import Order
+from container_update.package import samples
 from container_update.planning.release_labels import selector_of
 from container_update.workloads import readiness
 
@@ -54,7 +55,7 @@ def demo_change(name: str, out: TextIO) -> Changed:
     :raises ContainerUpdateError: something did not work, the embedded cluster's extra is missing.
     """
     scenario = SCENARIOS[name]
-    order = scenario.order(find_samples() / scenario.sample)
+    order = scenario.order(samples.root() / scenario.sample)
     with embedded_cluster() as embedded, TemporaryDirectory() as folder:
         kubeconfig = str(embedded.write_kubeconfig(Path(folder) / "kubeconfig"))
         with connect(kubeconfig) as cluster:

@@ -17,18 +17,17 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from container_update.cli.demo.update import embedded_cluster, find_samples
+from container_update.cli.demo.update import embedded_cluster
 from container_update.cluster.client import connect
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Json
-from container_update.package import build
+from container_update.package import build, samples
 from container_update.vnfm import packages, vims
 from container_update.vnfm.service_context import Core
 
 if TYPE_CHECKING:
     from container_update.emulator.kubernetes import EmbeddedCluster
 
-_GUIDE = "01-user-guide"
 _DRIVER = "mgmt-container-update"
 _EVENTS: Mapping[str, tuple[str, ...]] = {
     "v1": ("modify_information_start", "modify_information_end"),
@@ -59,12 +58,12 @@ class Scene:
     @property
     def is_guide(self) -> bool:
         """It is one of the user guides'."""
-        return self.sample.startswith(_GUIDE)
+        return self.sample.startswith(samples.GUIDE)
 
 
 SCENES = (
-    Scene("guide-v1", "V1", "v1", f"{_GUIDE}/v1", "simple", "update"),
-    Scene("guide-v2", "V2", "v2", f"{_GUIDE}/v2", "simple", "update"),
+    Scene("guide-v1", "V1", "v1", f"{samples.GUIDE}/v1", "simple", "update"),
+    Scene("guide-v2", "V2", "v2", f"{samples.GUIDE}/v2", "simple", "update"),
     Scene("blue-green", "BLUE", "v2", "04-blue-green", "simple", "change-vnfpkg"),
     Scene("rolling", "ROLL", "v2", "05-rolling-update", "simple", "change-vnfpkg"),
 )
@@ -121,7 +120,7 @@ class Stage:
 
     def _built(self, scene: Scene, side: str) -> Path:
         folder = self.folder / "packages" / scene.name / side
-        shutil.copytree(find_samples() / scene.sample / side, folder)
+        shutil.copytree(samples.root() / scene.sample / side, folder)
         if scene.is_guide:
             _name_driver(folder / "Definitions", scene.api)
         api = scene.api if scene.is_guide else None
@@ -130,7 +129,7 @@ class Stage:
     # --- requests -------------------------------------------------------------------------------
 
     def _write_requests(self, scene: Scene) -> None:
-        sample = find_samples() / scene.sample
+        sample = samples.root() / scene.sample
         params: Json = {"namespace": scene.name}
         if scene.is_guide:
             given = json.loads((sample / "instance_kubernetes.json").read_text())

@@ -14,12 +14,13 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, TextIO
 
 from container_update.cli import report
-from container_update.cli.demo.update import find_samples, title
+from container_update.cli.demo.update import title
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Json
 from container_update.operations.change_package import Changed, change_vnfpkg
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.strategy import Order
+from container_update.package import samples
 
 if TYPE_CHECKING:
     from container_update.emulator.heat import EmbeddedOpenStack
@@ -49,7 +50,7 @@ def demo_stack(name: str, out: TextIO) -> Changed:
         from container_update.stacks.client import connect  # noqa: PLC0415
 
         folder = Path(place, "sample")
-        shutil.copytree(find_samples() / SCENARIOS[name], folder)
+        shutil.copytree(samples.root() / SCENARIOS[name], folder)
         order = _order(folder, balancer)
         with connect(auth=cloud.auth()) as heat:
             title(out, "The VNF as its old package describes it")

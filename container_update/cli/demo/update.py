@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sysconfig
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -18,6 +17,7 @@ from container_update.model.objects import Collection, Json
 from container_update.model.outcome import Outcome
 from container_update.model.requests import UpdateRequest
 from container_update.operations.update import update
+from container_update.package import samples
 
 if TYPE_CHECKING:
     from container_update.emulator.kubernetes import EmbeddedCluster
@@ -60,26 +60,13 @@ class Guide:
         return json.loads((self.folder / name).read_text())
 
 
-def find_samples() -> Path:
-    """Where the samples are: beside the package in a checkout, else where pip put them.
-
-    :raises ContainerUpdateError: they are not installed.
-    """
-    beside = Path(__file__).resolve().parents[3] / "samples"
-    installed = Path(sysconfig.get_path("data")) / "share" / "container-update" / "samples"
-    for folder in (beside, installed):
-        if (folder / "01-user-guide").is_dir():
-            return folder
-    raise ContainerUpdateError(f"the samples are neither in {beside} nor in {installed}")
-
-
 def demo(guide: str, out: TextIO) -> Outcome:
     """Instantiate the guide's old package, show it, update it, show it again.
 
     :param guide: 'v1' or 'v2'.
     :raises ContainerUpdateError: something did not work, the embedded cluster's extra is missing.
     """
-    chosen = Guide(find_samples() / "01-user-guide" / guide)
+    chosen = Guide(samples.root() / samples.GUIDE / guide)
     with embedded_cluster() as embedded, TemporaryDirectory() as folder:
         kubeconfig = embedded.write_kubeconfig(Path(folder) / "kubeconfig")
         with connect(str(kubeconfig)) as cluster:

@@ -1,0 +1,1 @@
+"""The samples: packages, requests, scripts and roles to begin with."""

@@ -1,0 +1,75 @@
+"""What ``pip install`` brings along: the wheel, and the samples in it."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.project.test_repository import ROOT, tracked
+
+BUILD = "from setuptools.build_meta import build_wheel; build_wheel('dist')"
+NOT_BUILT_FROM = {"tests", "doc", "benchmarks", "releasenotes"}
+
+
+def run(folder: Path, *arguments: str) -> str:
+    """What Python prints that runs in a folder; fails with what it says else."""
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel's files. It is built from a copy, as a build writes beside its sources."""
+    copy = tmp_path_factory.mktemp("sources")
+    for path in tracked():
+        name = path.relative_to(ROOT)
+        if path.is_file() and name.parts[0] not in NOT_BUILT_FROM:
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, copy / name)
+    run(copy, "-c", BUILD)
+    (wheel,) = copy.glob("dist/*.whl")
+    folder = tmp_path_factory.mktemp("installed")
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(folder)
+    return folder
+
+
+def files(folder: Path) -> dict[str, bytes]:
+    """Path in a folder to content; what Python compiled is left out."""
+    return {
+        path.relative_to(folder).as_posix(): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+
+
+def test_the_wheel_has_every_sample_and_every_module(unpacked: Path) -> None:
+    expected = {}
+    for path in tracked():
+        name = path.relative_to(ROOT).as_posix()
+        if name.startswith("samples/"):
+            expected[f"container_update/{name}"] = path.read_bytes()
+        elif name.startswith("container_update/") and path.suffix != ".rst":
+            expected[name] = path.read_bytes()
+    assert len(expected) > 400
+    found = {name for name in files(unpacked) if name.startswith("container_update/")}
+    assert found == expected.keys()
+    assert {name: (unpacked / name).read_bytes() for name in found} == expected
+
+
+def test_the_bundle_of_an_installation_leaves_the_samples_out(
+    unpacked: Path, tmp_path: Path
+) -> None:
+    run(unpacked, "-m", "container_update", "csar", "bundle", f"{tmp_path}/script.py")
+    with zipfile.ZipFile(tmp_path / "script.py") as bundle:
+        names = bundle.namelist()
+    assert "container_update/package/samples.py" in names
+    assert [name for name in names if name.startswith("container_update/samples/")] == []
