@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from container_update.cli import output, report, report_html
+from container_update.cli import option_arguments, output, report, report_html, signals, target
 from container_update.model.cancellation import Stop
 from container_update.model.errors import PackageError
 from container_update.model.options import Options
-from container_update.model.outcome import Outcome
 
 if TYPE_CHECKING:
-    from container_update.cluster.client import KubernetesCluster
-    from container_update.cluster.execution.operation import Instance
     from container_update.operations.change_package import Changed
     from container_update.operations.coordination import Coordination
     from container_update.operations.strategies.kubernetes import KubernetesSite
@@ -33,7 +29,7 @@ _SCRIPTS = {
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """The arguments that are this command's own."""
+    """Add the arguments of the command."""
     add = command.add_argument
     add("old", metavar="OLD", help="the VNF's package: a folder or a CSAR zip")
     add("new", metavar="NEW", help="the package to change to")
@@ -61,16 +57,28 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help="of a VNF in a stack: undo this change, which was cut short")  # fmt: skip
     add("--leave-failed", action="store_true",
         help="leave a failed change for a rollback or a resume, do not undo it")  # fmt: skip
+    target.add_stack_arguments(command)
+    target.add_cluster_arguments(command)
 
 
-def run(
+def run(parsed: argparse.Namespace, out: TextIO) -> int:
+    """Plan, carry out or undo the change that the arguments describe; return the exit status."""
+    options = option_arguments.read(parsed)
+    with signals.stopped_by_signals(leave=parsed.leave_on_signal) as stop:
+        if parsed.stack:
+            with target.connected_heat(parsed, options) as heat:
+                return _run(parsed, target.openstack_site(parsed, heat), options, stop, out)
+        with target.connected_cluster(parsed) as cluster:
+            return _run(parsed, target.kubernetes_site(parsed, cluster), options, stop, out)
+
+
+def _run(
     parsed: argparse.Namespace,
     site: KubernetesSite | OpenStackSite,
     options: Options,
     stop: Stop,
     out: TextIO,
 ) -> int:
-    """Plan or carry out the change that the arguments ask for; the exit status."""
     from container_update.operations.change_package import (  # noqa: PLC0415
         change_vnfpkg,
         coordination_of,
@@ -117,15 +125,6 @@ def _roll_back(
     _show_scripts(scripts, out)
     out.write((report.outcome_text(outcome) if outcome else "No change was cut short.") + "\n")
     return NOTHING_TO_DO if outcome is None else DONE
-
-
-def resume(
-    parsed: argparse.Namespace, instance: Instance, cluster: KubernetesCluster, stop: Stop
-) -> Outcome | None:
-    """Finish whatever the instance's journal holds; None where there is nothing."""
-    from container_update.operations import resume as resuming  # noqa: PLC0415, slow to load
-
-    return resuming.resume(instance, site_of(parsed, cluster), stop)
 
 
 # --- in -----------------------------------------------------------------------------------------
@@ -180,19 +179,6 @@ def _json(path: Path) -> Mapping[str, Any]:
     if not isinstance(body, dict):
         raise PackageError(f"{path}: expected a JSON object")
     return body
-
-
-def site_of(parsed: argparse.Namespace, cluster: KubernetesCluster) -> KubernetesSite:
-    """The namespace that the arguments name."""
-    from container_update.operations.strategies.kubernetes import KubernetesSite  # noqa: PLC0415
-
-    access = {"context": parsed.context} if parsed.context else {}
-    default = os.environ.get("KUBECONFIG", "").partition(os.pathsep)[0] or "~/.kube/config"
-    kubeconfig = Path(parsed.kubeconfig or default).expanduser().absolute()
-    if kubeconfig.exists():
-        access["kubeconfig"] = str(kubeconfig)
-    def_files = tuple(getattr(parsed, "def_file", ()))
-    return KubernetesSite(cluster, parsed.namespace, def_files, access)
 
 
 # --- out ----------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta, timezone
 
 import pytest
 
-from container_update.cli import tables
+from container_update.cli.demo import tables
 from container_update.model.objects import Json
 from tests.unit import build
 from tests.unit.build import config_map, container, live, pod, secret

@@ -1,0 +1,36 @@
+"""SIGINT and SIGTERM as a request to stop."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from container_update.model.cancellation import Stop
+
+_NUMBERS = (signal.SIGINT, signal.SIGTERM)
+
+
+@contextmanager
+def stopped_by_signals(*, leave: bool) -> Iterator[Stop]:
+    """Request a stop at the first signal, and exit immediately at the second one.
+
+    :param leave: the journal stays for a resume, nothing is undone.
+    """
+    stop = Stop()
+
+    def handle(number: int, _: object) -> None:
+        if stop:
+            os._exit(128 + number)
+        name = signal.Signals(number).name
+        stop.request(f"by {name}", leave=leave)  # first: who reads the line may signal again
+        ending = "leaving it for resume" if leave else "undoing"
+        os.write(2, f"container-update: {name}: {ending}; again to leave at once\n".encode())
+
+    before = [signal.signal(number, handle) for number in _NUMBERS]
+    try:
+        yield stop
+    finally:
+        for number, handler in zip(_NUMBERS, before, strict=True):
+            signal.signal(number, handler)
