@@ -1,13 +1,13 @@
 """The objects of a def-file: YAML text to :class:`~container_update.model.objects.Manifest` values.
 
 A def-file may hold several documents, empty ones, and lists (``kind: List``, or what
-``kubectl get -o yaml`` writes); every object comes out by itself with the line where it begins.
-Kinds that nobody here knows are carried along.
+``kubectl get -o yaml`` writes); each object becomes a manifest with the line where it begins.
+Objects of unknown kinds are kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,24 +22,24 @@ __all__ = ["Limits", "parse"]
 def parse(
     text: bytes, path: str, default_namespace: str, *, limits: Limits | None = None
 ) -> tuple[Manifest, ...]:
-    """The objects of a def-file, in order.
+    """Return the objects of a def-file, in order.
 
-    :param text: what the file holds: YAML, or JSON.
+    :param text: the content of the file: YAML or JSON.
     :param path: the def-file as the package names it, for messages and sources.
     :param default_namespace: the namespace of objects that name none.
-    :param limits: what the text may ask for.
-    :raises PackageError: no valid YAML, over the limits, an object without the fields that make
-        its identity, or a field of a wrong type; with file and line.
+    :param limits: the size, depth and number of values that are accepted; None: the defaults.
+    :raises PackageError: invalid YAML, a limit exceeded, an object without the fields that identify
+        it, or a field of a wrong type; with file and line.
     """
-    found = []
+    manifests = []
     for document in documents(text, path, limits or Limits()):
         if document.value is None:
             continue
         for item in _objects(_Item(document.value, path, document.line), document.line_of):
             key = _identity(item, default_namespace)
-            _check_shape(item, key, document)
-            found.append(Manifest(key, item.body, Source(path, item.line)))
-    return tuple(found)
+            _check_schema(item, key, document)
+            manifests.append(Manifest(key, item.body, Source(path, item.line)))
+    return tuple(manifests)
 
 
 @dataclass(frozen=True)
@@ -48,21 +48,24 @@ class _Item:
     path: str
     line: int
 
-    def wrong(self, expected: str, found: str) -> PackageError:
+    def error(self, expected: str, found: str) -> PackageError:
         return PackageError(f"{self.path}:{self.line}: expected {expected}, found {found}")
 
 
-def _objects(item: _Item, line_of: Any) -> Iterator[_Item]:
-    """The object itself, or each one in it if it is a list."""
+def _objects(item: _Item, line_of: Callable[[object], int]) -> Iterator[_Item]:
+    """Yield the object itself, or each object in it if it is a list.
+
+    :param line_of: returns the line where a mapping of the document begins.
+    """
     body = item.body
     if not isinstance(body, dict):
-        raise item.wrong("a Kubernetes object, which is a mapping", describe(body))
+        raise item.error("a Kubernetes object, which is a mapping", describe(body))
     kind = body.get("kind")
     if not isinstance(kind, str) or not kind:
         found = "none" if kind in (None, "") else describe(kind)
-        raise item.wrong('a Kubernetes object with a "kind"', found)
-    if not schema.KIND.form.fullmatch(kind):
-        raise item.wrong('a "kind" of letters and digits', "another text")
+        raise item.error('a Kubernetes object with a "kind"', found)
+    if not schema.KIND.pattern.fullmatch(kind):
+        raise item.error('a "kind" of letters and digits', "invalid text")
     entries = body.get("items", [] if kind == "List" else None)
     if (
         not kind.endswith("List")
@@ -83,31 +86,33 @@ def _identity(item: _Item, default_namespace: str) -> ObjectKey:
     metadata = body.get("metadata")
     kind = body["kind"]
     version = body.get("apiVersion")
-    if not isinstance(version, str) or not schema.API_VERSION.form.fullmatch(version):
-        raise item.wrong(f'an "apiVersion" in the {kind}', describe(version))
+    if not isinstance(version, str) or not schema.API_VERSION.pattern.fullmatch(version):
+        found = "invalid text" if isinstance(version, str) else describe(version)
+        raise item.error(f'an "apiVersion" in the {kind}', found)
     if not isinstance(metadata, dict):
-        raise item.wrong(f'"metadata" with a name in the {kind}', describe(metadata))
+        raise item.error(f'"metadata" with a name in the {kind}', describe(metadata))
     name = metadata.get("name")
     if not isinstance(name, str) or not name:
         hint = (
             " (a generateName names a new object each time)" if "generateName" in metadata else ""
         )
         found = "none" if name in (None, "") else f"{describe(name)}: quote it"
-        raise item.wrong(f'text as "metadata.name" in the {kind}', found + hint)
+        raise item.error(f'text as "metadata.name" in the {kind}', found + hint)
     namespace = metadata.get("namespace")
     if not isinstance(namespace, str | None):
-        raise item.wrong(
+        raise item.error(
             f'text as "metadata.namespace" in the {kind} {name}', f"{describe(namespace)}: quote it"
         )
     return ObjectKey.of(body, default_namespace)
 
 
-def _check_shape(item: _Item, key: ObjectKey, document: Document) -> None:
-    found = schema.wrong(key, item.body)
-    if found is not None:
-        line = document.line_of(found.inside)
-        hint = ": quote it" if found.expected == "text" and found.found != "a mapping" else ""
-        raise PackageError(
-            f'{item.path}:{line}: expected {found.expected} as "{found.field}" in the {key.kind}, '
-            f"found {found.found}{hint}"
-        )
+def _check_schema(item: _Item, key: ObjectKey, document: Document) -> None:
+    violation = schema.first_violation(key, item.body)
+    if violation is None:
+        return
+    line = document.line_of(violation.parent)
+    unquoted = violation.expected == "text" and violation.found != "a mapping"
+    raise PackageError(
+        f'{item.path}:{line}: expected {violation.expected} as "{violation.field}" in the '
+        f"{key.kind}, found {violation.found}{': quote it' if unquoted else ''}"
+    )

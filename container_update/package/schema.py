@@ -1,8 +1,8 @@
-"""The shape of what an update reads: which fields of an object are text, lists or mappings.
+"""Schemas of what an update reads: which fields of an object are text, lists or mappings.
 
-The API server would refuse most of these too, but only in the middle of an update; and names make
-up URLs and lines on a terminal, so they are held to what Kubernetes allows. Fields that an update
-does not read are not looked at. Source: Kubernetes API reference; "Object Names and IDs".
+The API server would refuse most violations too, but only in the middle of an update; and names
+become parts of URLs and of lines on a terminal, so they must be what Kubernetes allows. Fields that
+an update does not read are not checked. Source: Kubernetes API reference; "Object Names and IDs".
 """
 
 from __future__ import annotations
@@ -18,130 +18,133 @@ from container_update.package.yaml11 import describe
 
 
 @dataclass(frozen=True)
-class Wrong:
-    """A field that has another shape than it should."""
+class Violation:
+    """A field whose value does not match its schema."""
 
     field: str
     """Its path: 'spec.containers[0].name'."""
     expected: str
     found: str
-    inside: Any
-    """The mapping or list that it stands in."""
+    """What kind of value is there; never the value itself."""
+    parent: Any
+    """The mapping or list that has the field."""
 
 
 @dataclass(frozen=True)
-class _Place:
-    """Where a value stands."""
+class _Location:
+    """Where a value is in its object."""
 
     path: str = ""
-    inside: Any = None
+    parent: Any = None
 
-    def wrong(self, expected: str, found: str) -> Wrong:
-        return Wrong(self.path, expected, found, self.inside)
+    def violation(self, expected: str, found: str) -> Violation:
+        return Violation(self.path, expected, found, self.parent)
 
 
-class Shape(Protocol):
-    """What a value should be like; a missing one (null) is never asked."""
+class Schema(Protocol):
+    """What a value must be. A missing value (null) is checked by the schema of its parent."""
 
     @property
-    def what(self) -> str:
-        """The shape in words."""
+    def description(self) -> str:
+        """The expected value in words."""
 
-    def faults(self, value: Any, place: _Place) -> Iterator[Wrong]:
-        """Everything that is wrong with a value."""
+    def violations(self, value: Any, location: _Location) -> Iterator[Violation]:
+        """Yield every violation in a value."""
 
 
 @dataclass(frozen=True)
-class Plain:
-    """A value of a type."""
+class Scalar:
+    """A value of one Python type."""
 
     type: type
-    what: str
+    description: str
 
-    def faults(self, value: Any, place: _Place) -> Iterator[Wrong]:
-        """It has another type."""
+    def violations(self, value: Any, location: _Location) -> Iterator[Violation]:
+        """Yield a violation if the value has another type."""
         if type(value) is not self.type:
-            yield place.wrong(self.what, describe(value))
+            yield location.violation(self.description, describe(value))
 
 
 @dataclass(frozen=True)
 class Text:
-    """A text of a certain form."""
+    """Text that matches a pattern."""
 
-    form: re.Pattern[str]
-    what: str
+    pattern: re.Pattern[str]
+    description: str
 
-    def faults(self, value: Any, place: _Place) -> Iterator[Wrong]:
-        """It is no text, or has another form."""
+    def violations(self, value: Any, location: _Location) -> Iterator[Violation]:
+        """Yield a violation if the value is not text or does not match."""
         if not isinstance(value, str):
-            yield place.wrong(self.what, describe(value))
-        elif not self.form.fullmatch(value):
-            yield place.wrong(self.what, "another text")
+            yield location.violation(self.description, describe(value))
+        elif not self.pattern.fullmatch(value):
+            yield location.violation(self.description, "invalid text")
 
 
 @dataclass(frozen=True)
-class Many:
-    """A list of things of one shape, none of them missing."""
+class ListOf:
+    """A list whose items all have one schema; none is null."""
 
-    item: Shape
-    what: str = "a list"
+    item: Schema
+    description: str = "a list"
 
-    def faults(self, value: Any, place: _Place) -> Iterator[Wrong]:
-        """It is no list, or an item has another shape."""
+    def violations(self, value: Any, location: _Location) -> Iterator[Violation]:
+        """Yield a violation if the value is not a list, and those of its items."""
         if not isinstance(value, list):
-            yield place.wrong(self.what, describe(value))
+            yield location.violation(self.description, describe(value))
             return
         for index, item in enumerate(value):
-            there = _Place(f"{place.path}[{index}]", value)
-            yield from _needed(item, self.item, there)
+            yield from _required(item, self.item, _Location(f"{location.path}[{index}]", value))
 
 
 @dataclass(frozen=True)
-class Each:
-    """A mapping with keys of one form and values of one shape, or of any."""
+class MapOf:
+    """A mapping with any keys of one pattern, whose values have one schema."""
 
     key: Text
-    value: Shape | None = None
-    what: str = "a mapping"
+    value: Schema | None = None
+    """None: any value."""
+    description: str = "a mapping"
 
-    def faults(self, value: Any, place: _Place) -> Iterator[Wrong]:
-        """It is no mapping, has a wrong key or a wrong value."""
+    def violations(self, value: Any, location: _Location) -> Iterator[Violation]:
+        """Yield a violation if the value is not a mapping, and those of its keys and values."""
         if not isinstance(value, dict):
-            yield place.wrong(self.what, describe(value))
+            yield location.violation(self.description, describe(value))
             return
         for key, item in value.items():
-            if not self.key.form.fullmatch(key):
-                yield Wrong(place.path, self.key.what, "another key", value)
+            if not self.key.pattern.fullmatch(key):
+                yield Violation(location.path, self.key.description, "an invalid key", value)
             elif self.value is not None and item is not None:
-                yield from self.value.faults(item, _Place(f"{place.path}.{key}", value))
+                item_location = _Location(f"{location.path}.{key}", value)
+                yield from self.value.violations(item, item_location)
 
 
 @dataclass(frozen=True)
 class Record:
-    """A mapping with known fields, perhaps among others."""
+    """A mapping with known fields; other fields are allowed."""
 
-    fields: Mapping[str, Shape]
-    needed: frozenset[str] = frozenset()
-    what: str = "a mapping"
+    fields: Mapping[str, Schema]
+    required: frozenset[str] = frozenset()
+    description: str = "a mapping"
 
-    def faults(self, value: Any, place: _Place) -> Iterator[Wrong]:
-        """It is no mapping, or a field is missing or has another shape."""
+    def violations(self, value: Any, location: _Location) -> Iterator[Violation]:
+        """Yield a violation if the value is not a mapping, and those of its fields."""
         if not isinstance(value, dict):
-            yield place.wrong(self.what, describe(value))
+            yield location.violation(self.description, describe(value))
             return
-        for name, shape in self.fields.items():
-            there = _Place(f"{place.path}.{name}" if place.path else name, value)
-            if name in self.needed:
-                yield from _needed(value.get(name), shape, there)
+        for name, schema in self.fields.items():
+            path = f"{location.path}.{name}" if location.path else name
+            field_location = _Location(path, value)
+            if name in self.required:
+                yield from _required(value.get(name), schema, field_location)
             elif value.get(name) is not None:
-                yield from shape.faults(value[name], there)
+                yield from schema.violations(value[name], field_location)
 
 
-def _needed(value: Any, shape: Shape, place: _Place) -> Iterator[Wrong]:
+def _required(value: Any, schema: Schema, location: _Location) -> Iterator[Violation]:
     if value is None:
-        yield place.wrong(shape.what, "nothing")
+        yield location.violation(schema.description, "nothing")
     else:
-        yield from shape.faults(value, place)
+        yield from schema.violations(value, location)
 
 
 # --- names and texts ----------------------------------------------------------------------------
@@ -157,23 +160,23 @@ API_VERSION = Text(
 _NAME = Text(
     re.compile(rf"(?=.{{1,253}}\Z){_SUBDOMAIN}"), "a name of lower-case letters, digits, - and ."
 )
-"""Of objects whose kinds this project knows (RFC 1123 subdomain)."""
+"""The name of an object of a kind that this project knows (RFC 1123 subdomain)."""
 _OTHER_NAME = Text(
     re.compile(rf"(?!\.{{1,2}}\Z)[^\s/%?#{_CONTROL}]{{1,253}}"), "a name without / and %"
 )
-"""Of objects of other kinds (path segment name)."""
+"""The name of an object of any other kind (path segment name)."""
 _NAMESPACE = Text(re.compile(_LABEL), "a name of lower-case letters, digits and -")
 _KEY = Text(re.compile(r"[-._a-zA-Z0-9]{1,253}"), "a key of letters, digits, -, _ and .")
 _WORD = Text(re.compile(rf"[^\s{_CONTROL}]*"), "text without spaces")
 _LINE = Text(re.compile(rf"[^{_CONTROL}]*"), "text in one line")
-_TEXT = Plain(str, "text")
+_TEXT = Scalar(str, "text")
 
 # --- objects ------------------------------------------------------------------------------------
 
-_LABELS = Each(_LINE, _TEXT)
+_LABELS = MapOf(_LINE, _TEXT)
 _METADATA = Record({"labels": _LABELS, "annotations": _LABELS})
-_DATA = Each(_KEY)
-"""The values are judged where they are compared."""
+_DATA = MapOf(_KEY)
+"""The values are checked where they are compared."""
 _CONFIG = Record(
     {
         "metadata": _METADATA,
@@ -181,20 +184,20 @@ _CONFIG = Record(
         "binaryData": _DATA,
         "stringData": _DATA,
         "type": _WORD,
-        "immutable": Plain(bool, "true or false"),
+        "immutable": Scalar(bool, "true or false"),
     }
 )
 
-_NAMED = Many(Record({"name": _LINE}, frozenset({"name"})))
+_NAMED = ListOf(Record({"name": _LINE}, frozenset({"name"})))
 _REFERENCE = Record({"name": _TEXT})
-_CONTAINERS = Many(
+_CONTAINERS = ListOf(
     Record(
         {
             "name": _WORD,
             "image": _WORD,
             "restartPolicy": _TEXT,
             "env": _NAMED,
-            "envFrom": Many(Record({"configMapRef": _REFERENCE, "secretRef": _REFERENCE})),
+            "envFrom": ListOf(Record({"configMapRef": _REFERENCE, "secretRef": _REFERENCE})),
             "volumeMounts": _NAMED,
         },
         frozenset({"name"}),
@@ -205,18 +208,18 @@ _POD_SPEC = Record(
         "containers": _CONTAINERS,
         "initContainers": _CONTAINERS,
         "volumes": _NAMED,
-        "imagePullSecrets": Many(_REFERENCE),
+        "imagePullSecrets": ListOf(_REFERENCE),
     }
 )
 _POD = Record({"metadata": _METADATA, "spec": _POD_SPEC})
-_REPLICAS = Plain(int, "a whole number")
+_REPLICAS = Scalar(int, "a whole number")
 _WORKLOAD = Record(
     {"metadata": _METADATA, "spec": Record({"replicas": _REPLICAS, "template": _POD})}
 )
 _JOB_TEMPLATE = Record({"spec": Record({"template": _POD})})
 _CRON_JOB = Record({"metadata": _METADATA, "spec": Record({"jobTemplate": _JOB_TEMPLATE})})
 
-_SHAPES: Mapping[str, Record] = {
+_SCHEMAS: Mapping[str, Record] = {
     "ConfigMap": _CONFIG,
     "Secret": _CONFIG,
     "Pod": _POD,
@@ -224,10 +227,11 @@ _SHAPES: Mapping[str, Record] = {
 }
 
 
-def wrong(key: ObjectKey, body: Json) -> Wrong | None:
-    """The first field of an object that has not the shape it should have, None where all have."""
+def first_violation(key: ObjectKey, body: Json) -> Violation | None:
+    """Return the first violation in an object; None if there is none."""
     known = key.is_config or key.is_workload
-    shape = _SHAPES.get(key.kind, _WORKLOAD) if known else Record({"metadata": _METADATA})
+    schema = _SCHEMAS.get(key.kind, _WORKLOAD) if known else Record({"metadata": _METADATA})
     names = Record({"name": _NAME if known else _OTHER_NAME, "namespace": _NAMESPACE})
     identity = Record({"metadata": names})
-    return next(chain(identity.faults(body, _Place()), shape.faults(body, _Place())), None)
+    root = _Location()
+    return next(chain(identity.violations(body, root), schema.violations(body, root)), None)

@@ -1,4 +1,4 @@
-"""What is said of a field that has another shape than it should."""
+"""The message about a field that violates the schema of its object."""
 
 from __future__ import annotations
 
@@ -48,10 +48,14 @@ CASES = {
         'f.yaml:5: expected text as "metadata.labels.a" in the Deployment, found a number: '
         "quote it",
     ),
+    "an apiVersion with a space": (
+        ("apps/v1", "apps/v1 x"),
+        'f.yaml:1: expected an "apiVersion" in the Deployment, found invalid text',
+    ),
     "a name that leads elsewhere": (
         ("name: web", "name: a/../../secrets/b"),
         "f.yaml:4: expected a name of lower-case letters, digits, - and . as "
-        '"metadata.name" in the Deployment, found another text',
+        '"metadata.name" in the Deployment, found invalid text',
     ),
 }
 
