@@ -1,7 +1,7 @@
-"""The files of a package, in a folder or in a zip read in place. Nothing is ever unpacked.
+"""The files of a package: a folder, or a zip that is read without unpacking it.
 
-A path is relative to the package, with ``/``. One that leads out of it, by ``..``, from the root or
-through a link, is refused, as is everything that is no regular file.
+A path is relative to the package, with ``/``. A path that leads out of the package (by ``..``, from
+the root or through a link) is refused, and so is everything that is not a regular file.
 """
 
 from __future__ import annotations
@@ -26,40 +26,50 @@ _LONGEST_PATH = 1024
 
 @dataclass(frozen=True)
 class Limits:
-    """How big a package may be before it is refused. Container images may lie in it."""
+    """How big a package may be: container images may be part of it. Sizes are in bytes."""
 
     files: int = 20_000
     file_size: int = 16 * _GIB
     total_size: int = 64 * _GIB
     read_size: int = 64 * _KIB * _KIB
-    """Of a file that is read into memory as a whole: a def-file, a definitions file."""
+    """The size of a file that is read into memory: a def-file, a definitions file."""
     ratio: int = 1000
-    """Of a compressed file's size to what it takes in the zip, from a mebibyte on."""
+    """Uncompressed size to compressed size, of files of at least 1 MiB in a zip."""
 
 
 class Archive(Protocol):
     """The files of a package."""
 
     def names(self) -> Sequence[str]:
-        """The paths of all files, sorted."""
+        """Return the paths of all files, sorted."""
 
     def has(self, path: str) -> bool:
-        """Whether there is such a file; PackageError where the path leads out of the package."""
+        """Return whether the file exists.
+
+        :raises PackageError: the path leads out of the package.
+        """
 
     def size(self, path: str) -> int:
-        """Its bytes. PackageError where there is no such file."""
+        """Return the size of a file in bytes.
+
+        :raises PackageError: the file does not exist.
+        """
 
     def open(self, path: str) -> AbstractContextManager[IO[bytes]]:
-        """The file, for a ``with`` block. PackageError where it is missing or cannot be read."""
+        """Open a file, for a ``with`` block.
+
+        :raises PackageError: the file does not exist or cannot be read.
+        """
 
     def close(self) -> None:
-        """Give back what is open."""
+        """Close the package."""
 
 
 def open_archive(source: str, limits: Limits) -> Archive:
-    """The files of a folder or zip.
+    """Open a folder or a zip.
 
-    PackageError where there is no such thing, or a zip has unsafe entries or is over the limits.
+    :param source: its path.
+    :raises PackageError: it does not exist, has unsafe entries or exceeds the limits.
     """
     path = Path(source)
     try:
@@ -75,19 +85,22 @@ def open_archive(source: str, limits: Limits) -> Archive:
 
 
 def inside(path: str) -> str:
-    """The path in its shortest form.
+    """Return the path in its shortest form.
 
-    PackageError where it leads out of the package, is too long, or would garble a terminal.
+    :raises PackageError: it leads out of the package, is too long, or has characters that are not
+        printable.
     """
     if len(path) > _LONGEST_PATH or not path.isprintable():
         raise PackageError(
-            f"{path[:80]!a} is no path within the package: expected at most {_LONGEST_PATH} "
-            f"characters, all printable, found {len(path)}"
+            f"{path[:80]!a} is not a path in the package: expected at most {_LONGEST_PATH} "
+            f"printable characters, found {len(path)} characters"
         )
-    normal = posixpath.normpath(path)
-    if not path or normal.startswith(("/", "../")) or normal in (".", ".."):
-        raise PackageError(f'"{path}" is no path within the package: give one relative to its root')
-    return normal
+    shortest = posixpath.normpath(path)
+    if not path or shortest.startswith(("/", "../")) or shortest in (".", ".."):
+        raise PackageError(
+            f'"{path}" is not a path in the package: expected a path relative to its root'
+        )
+    return shortest
 
 
 class FolderArchive:
@@ -99,46 +112,46 @@ class FolderArchive:
         self.root = Path(source).resolve()
 
     def names(self) -> Sequence[str]:
-        """The paths of all files, sorted; links to folders are not followed."""
-        found: list[str] = []
+        """Return the paths of all files, sorted; links to folders are not followed."""
+        paths: list[str] = []
         total = 0
         for folder, folders, files in os.walk(self.root):
             folders.sort()
             for name in files:
                 path = Path(folder, name)
-                found.append(path.relative_to(self.root).as_posix())
+                paths.append(path.relative_to(self.root).as_posix())
                 total += path.lstat().st_size
-            _check_totals(self.source, len(found), total, self.limits)
-        return sorted(found)
+            _check_totals(self.source, len(paths), total, self.limits)
+        return sorted(paths)
 
     def has(self, path: str) -> bool:
-        """Whether there is such a file."""
+        """Return whether the file exists."""
         return self._locate(path).is_file()
 
     def size(self, path: str) -> int:
-        """Its bytes."""
+        """Return the size of a file in bytes."""
         return self._regular(path).stat().st_size
 
     @contextmanager
     def open(self, path: str) -> Iterator[IO[bytes]]:
-        """The file."""
+        """Open a file."""
         located = self._regular(path)
         with _readable(self.source, path), located.open("rb") as file:
             yield file
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: each file is closed by its ``with`` block."""
 
     def _locate(self, path: str) -> Path:
         located = self.root / inside(path)
         try:
             real = located.resolve()
         except (OSError, RuntimeError) as error:  # links in a circle
-            raise PackageError(f"{path} in {self.source} is a link that leads nowhere") from error
+            raise PackageError(f"{path} in {self.source} is a link to itself") from error
         if not real.is_relative_to(self.root):
             raise PackageError(
                 f"{path} in {self.source} is a link that leads out of the package: "
-                "put the file itself in its place"
+                "replace it with the file itself"
             )
         return real
 
@@ -147,7 +160,9 @@ class FolderArchive:
         with _readable(self.source, path):
             status = file.stat()
         if not stat.S_ISREG(status.st_mode):
-            raise PackageError(f"{path} in {self.source} is no regular file")
+            raise PackageError(
+                f"{path} in {self.source} is not a regular file: replace it with one"
+            )
         _check_size(self.source, path, status.st_size, self.limits)
         return file
 
@@ -170,20 +185,20 @@ class ZipArchive:
             raise
 
     def names(self) -> Sequence[str]:
-        """The paths of all files, sorted."""
+        """Return the paths of all files, sorted."""
         return sorted(self.entries)
 
     def has(self, path: str) -> bool:
-        """Whether there is such a file."""
+        """Return whether the file exists."""
         return inside(path) in self.entries
 
     def size(self, path: str) -> int:
-        """Its bytes."""
+        """Return the size of a file in bytes."""
         return self._entry(path).file_size
 
     @contextmanager
     def open(self, path: str) -> Iterator[IO[bytes]]:
-        """The file."""
+        """Open a file."""
         entry = self._entry(path)
         with _readable(self.source, path), self.zip.open(entry) as file:
             yield file
@@ -195,7 +210,7 @@ class ZipArchive:
     def _entry(self, path: str) -> zipfile.ZipInfo:
         entry = self.entries.get(inside(path))
         if entry is None:
-            raise PackageError(f"{path} in {self.source} cannot be read: there is no such file")
+            raise PackageError(f"{path} in {self.source} cannot be read: no such file")
         return entry
 
     def _checked(self, limits: Limits) -> dict[str, zipfile.ZipInfo]:
@@ -207,10 +222,10 @@ class ZipArchive:
             mode = info.external_attr >> 16
             if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
                 raise PackageError(
-                    f"{path} in {self.source} is a link or device: put a regular file in its place"
+                    f"{path} in {self.source} is not a regular file: replace it with one"
                 )
             if path in entries:
-                raise PackageError(f"{path} is in {self.source} twice: pack it once")
+                raise PackageError(f"{path} is in {self.source} twice: keep one of them")
             _check_size(self.source, path, info.file_size, limits)
             _check_ratio(self.source, info, limits)
             entries[path] = info
@@ -219,7 +234,7 @@ class ZipArchive:
 
 @contextmanager
 def _readable(source: str, path: str) -> Iterator[None]:
-    """Turns what goes wrong while a file is read into a PackageError that names it."""
+    """Raise a PackageError that names the file, for any error in the ``with`` block."""
     try:
         yield
     except RuntimeError as error:  # what zipfile raises where a password is needed
@@ -230,24 +245,27 @@ def _readable(source: str, path: str) -> Iterator[None]:
 
 
 def _check_totals(source: str, files: int, size: int, limits: Limits) -> None:
-    for found, limit, what in (
-        (files, limits.files, "files"),
-        (size, limits.total_size, "bytes in all files"),
+    for count, limit, unit, option in (
+        (files, limits.files, "files", "package_files"),
+        (size, limits.total_size, "bytes in all files", "package_bytes"),
     ):
-        if found > limit:
-            raise PackageError(f"{source}: at most {limit} {what} were expected, found {found}")
+        if count > limit:
+            raise PackageError(
+                f"{source}: expected at most {limit} {unit} (option {option}), found {count}"
+            )
 
 
 def _check_size(source: str, path: str, size: int, limits: Limits) -> None:
     if size > limits.file_size:
         raise PackageError(
-            f"{path} in {source}: at most {limits.file_size} bytes were expected, found {size}"
+            f"{path} in {source}: expected at most {limits.file_size} bytes, found {size}"
         )
 
 
 def _check_ratio(source: str, info: zipfile.ZipInfo, limits: Limits) -> None:
     if info.file_size >= _KIB * _KIB and info.file_size > info.compress_size * limits.ratio:
         raise PackageError(
-            f"{info.filename} in {source} says it grows from {info.compress_size} to "
-            f"{info.file_size} bytes, more than {limits.ratio} times: it looks like a zip bomb"
+            f"{info.filename} in {source} expands from {info.compress_size} to "
+            f"{info.file_size} bytes, more than {limits.ratio} times its size: "
+            "it looks like a zip bomb"
         )

@@ -1,6 +1,6 @@
-"""Makes a package of a folder: the host's driver file, TOSCA.meta with every file's hash, the zip.
+"""Build a package from a folder: Tacker's driver file, TOSCA.meta with every hash, the zip.
 
-The same files always give the same bytes, so a package can be rebuilt and compared.
+The same files always give the same bytes, so a package can be built again and compared.
 """
 
 from __future__ import annotations
@@ -28,26 +28,31 @@ _CONTENT_TYPES = {
 }
 _CHUNK = 1024 * 1024
 _EPOCH = (1980, 1, 1, 0, 0, 0)
-"""The date of every file in a zip: the earliest that a zip can say."""
+"""The date of every file in the zip: the earliest that the format has."""
 
 DRIVERS = {
     "v1": ("tacker_v1.py", "Scripts/container_update_mgmt.py"),
     "v2": ("tacker_v2.py", "Scripts/container_update_mgmt_v2.py"),
 }
-"""For each API of the host: our module that a package has a copy of, and where it has it."""
+"""Version of Tacker's API to the module that a package has a copy of, and the path of the copy."""
 
 
 def build(folder: str | Path, target: str | Path, *, api: str | None = None) -> Path:
-    """Make a package (zip) of a folder; its path is returned. The folder gets what was missing.
+    """Build a package (zip) from a folder; return its path.
 
-    :param folder: with ``Definitions`` and whatever belongs in the package.
-    :param target: the zip to write; replaced where it exists.
-    :param api: 'v1' or 'v2': put the driver file of that API into ``Scripts``; None: leave it out.
+    The driver file and TOSCA.meta are written into the folder too.
+
+    :param folder: ``Definitions`` and the other files of the package.
+    :param target: the zip to write; an existing file is replaced.
+    :param api: 'v1' or 'v2': put the driver file of that API into ``Scripts``; None: no driver.
     :raises PackageError: as :func:`write_metadata`, or the zip cannot be written.
     """
     folder, target = Path(folder), Path(target)
     if folder.resolve() in target.resolve().parents:
-        raise PackageError(f"the package {target} cannot lie in {folder}, the folder it is made of")
+        raise PackageError(
+            f"the package {target} cannot be written into {folder}, from which it is built: "
+            "write it to another folder"
+        )
     if api is not None and folder.is_dir():
         copy = folder / DRIVERS[api][1]
         copy.parent.mkdir(exist_ok=True)
@@ -61,14 +66,17 @@ def build(folder: str | Path, target: str | Path, *, api: str | None = None) -> 
 
 
 def driver_file(api: str) -> Path:
-    """The installed file that packages for an API of the host carry a copy of."""
+    """Return the installed driver file, which packages have a copy of.
+
+    :param api: 'v1' or 'v2'.
+    """
     return Path(__file__).parents[1] / "drivers" / DRIVERS[api][0]
 
 
 def _zip(folder: Path, target: Path) -> None:
-    """Write the zip beside its place first, so that no half of it is ever there."""
+    """Write the zip beside its target and rename it, so that the target is always complete."""
     files = archive.FolderArchive(str(folder), archive.Limits())
-    names = [name for name in files.names() if _belongs(name) or name == csar_metadata.TOSCA_META]
+    names = [name for name in files.names() if _is_packed(name) or name == csar_metadata.TOSCA_META]
     partial = target.with_name(target.name + ".partial")
     with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as package:
         for name in names:
@@ -81,30 +89,30 @@ def _zip(folder: Path, target: Path) -> None:
 
 
 def write_metadata(folder: str | Path) -> Path:
-    """Write the TOSCA.meta of a folder that is to become a package; where it lies is returned.
+    """Write the TOSCA.meta of a folder that becomes a package; return its path.
 
-    Every file is listed but hidden ones and the metadata itself. Entry-Definitions is the one file
-    ``Definitions/*.vnfd.yaml``; a folder without one becomes a package without a VNFD.
+    It lists every file except hidden ones and the metadata itself. Entry-Definitions is the one
+    file ``Definitions/*.vnfd.yaml``; a folder without it becomes a package without a VNFD.
 
-    :raises PackageError: no such folder, several such files, or one that may not be in a package.
+    :raises PackageError: no such folder, several VNFDs, or a file that a package must not have.
     """
     files = archive.FolderArchive(str(folder), archive.Limits())
     if not files.root.is_dir():
-        raise PackageError(f"the package {folder} cannot be built: there is no such folder")
-    names = [name for name in files.names() if _belongs(name)]
+        raise PackageError(f"the package {folder} cannot be built: no such folder")
+    names = [name for name in files.names() if _is_packed(name)]
     entries = [name for name in names if _is_vnfd(name)]
     if len(entries) > 1:
         raise PackageError(f"{folder}: expected one VNFD, found {', '.join(entries)}")
     header = _HEADER + "".join(f"Entry-Definitions: {entry}\n" for entry in entries)
     blocks = [header, *(_block(files, name) for name in names)]
-    files.has(csar_metadata.TOSCA_META)  # refuses a link that would have it written elsewhere
+    files.has(csar_metadata.TOSCA_META)  # refuses a link that leads elsewhere
     path = files.root / csar_metadata.TOSCA_META
     path.parent.mkdir(exist_ok=True)
     path.write_text("\n".join(blocks), encoding="utf-8", newline="\n")
     return path
 
 
-def _belongs(name: str) -> bool:
+def _is_packed(name: str) -> bool:
     hidden = any(part.startswith((".", "__pycache__")) for part in name.split("/"))
     return not hidden and not name.startswith("TOSCA-Metadata/")
 
@@ -116,7 +124,7 @@ def _is_vnfd(name: str) -> bool:
 def _block(files: archive.Archive, name: str) -> str:
     digest = hashlib.sha256()
     with files.open(name) as file:
-        while piece := file.read(_CHUNK):
-            digest.update(piece)
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
     kind = _CONTENT_TYPES.get(posixpath.splitext(name)[1], "application/octet-stream")
     return f"Name: {name}\nContent-Type: {kind}\nAlgorithm: SHA-256\nHash: {digest.hexdigest()}\n"

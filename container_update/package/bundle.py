@@ -1,12 +1,12 @@
 """The v2 script as a single file that needs no installation beside tacker-conductor.
 
-A zip that Python runs (zipapp) with this package in it. All else that an update needs, Tacker
-itself depends on: ``kubernetes``, ``tosca-parser``, ``oslo.config``. So it works as a package's
-script wherever Tacker 16 runs, and it cannot work
+It is a zip that Python can run (zipapp) with this package in it. Everything else that an update
+needs is a dependency of Tacker itself: ``kubernetes``, ``tosca-parser``, ``oslo.config``. So the
+bundle works as a package's script wherever Tacker 16 runs. It does not work
 
-- for the v1 API, whose drivers the conductor loads from what is installed,
-- by a Python older than this package asks for,
-- in place of an installed package: its modules come before those, whatever their version.
+- for the v1 API, whose drivers the conductor loads from the installed packages,
+- with a Python older than this package requires,
+- beside another installed version of this package: the modules of the bundle come first.
 """
 
 from __future__ import annotations
@@ -20,15 +20,16 @@ from container_update.model.errors import PackageError
 MAIN = "from container_update.drivers.v2_process import main\n\nmain()\n"
 
 LEFT_OUT = ("emulator/", "cli/", "samples/", "__main__.py", "drivers/tacker_v1.py")
-"""What a script never uses."""
+"""What a script never uses, relative to this package."""
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 """The date of every file in the zip, so that the same sources give the same bytes."""
 
 
 def bundle(target: str | Path) -> Path:
-    """Write the bundle; its path is returned. The file may have any name, ``.py`` too.
+    """Write the bundle; return its path.
 
+    :param target: the file to write, with any name (``.py`` too).
     :raises PackageError: it cannot be written.
     """
     target = Path(target)
@@ -44,7 +45,7 @@ def bundle(target: str | Path) -> Path:
 
 
 def _files() -> dict[str, bytes]:
-    """Path in the bundle to content."""
+    """Return the content of each file, by its path in the bundle."""
     package = Path(__file__).parents[1]
     files = {"__main__.py": MAIN.encode()}
     for path in package.rglob("*.py"):

@@ -1,8 +1,8 @@
-"""A CNF's package (CSAR, ETSI GS NFV-SOL 004): a folder, a zip, or what Tacker unpacked.
+"""A VNF package (CSAR, ETSI GS NFV-SOL 004): a folder, a zip, or what Tacker unpacked.
 
-Tacker gives a package as a plain folder: its store of onboarded packages in the v1 API, a temporary
-copy in v2. Hashes are checked file by file when a file is read: container images of gigabytes may
-lie beside the few kilobytes that an update reads. :meth:`Csar.verify` checks them all.
+Tacker passes a package as a folder: its store of onboarded packages in the v1 API, a temporary copy
+in v2. The hash of a file is checked when the file is read, because gigabytes of container images
+may be beside the few kilobytes that an update reads. :meth:`Csar.verify` checks all hashes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _CHUNK = 1024 * 1024
 
 @dataclass(frozen=True)
 class Settings:
-    """The bounds within which a package is read."""
+    """The limits for reading a package."""
 
     limits: archive.Limits = field(default_factory=archive.Limits)
     urls: fetch.Rules = field(default_factory=fetch.Rules)
@@ -37,7 +37,7 @@ class Settings:
 
     @classmethod
     def of(cls, options: Options) -> Settings:
-        """The bounds that the operator has set."""
+        """Return the limits that the options set."""
         return cls(
             archive.Limits(
                 files=options.package_files,
@@ -58,10 +58,12 @@ class Settings:
 
 @contextmanager
 def open_package(source: str, *, settings: Settings | None = None) -> Iterator[Csar]:
-    """A package, closed at the end of the ``with`` block.
+    """Open a package for a ``with`` block.
 
     :param source: the path of a folder or of a zip file.
-    :raises PackageError: there is none, it is unsafe or over the limits, or its metadata is wrong.
+    :param settings: the limits; None: the defaults.
+    :raises PackageError: it does not exist, is unsafe, exceeds the limits, or its metadata is
+        invalid.
     """
     settings = settings or Settings()
     files = archive.open_archive(source, settings.limits)
@@ -75,11 +77,11 @@ class Csar:
     """An opened package; implements :class:`container_update.model.package.Package`."""
 
     source: str
-    """What it was opened from."""
+    """The path it was opened from."""
     entry_definitions: str
-    """The path of the VNFD; '' where the package has none."""
+    """The path of the VNFD; '' if the package has none."""
     artifacts: tuple[Artifact, ...]
-    """What the metadata lists, in order."""
+    """The files that the metadata lists, in order."""
 
     def __init__(self, source: str, files: archive.Archive, settings: Settings) -> None:
         self.source = source
@@ -89,28 +91,28 @@ class Csar:
         metadata = self._metadata()
         self.entry_definitions = metadata.entry_definitions
         self.artifacts = metadata.artifacts
-        self._listed = {_normal(artifact.path): artifact for artifact in self.artifacts}
+        self._listed = {_shortest(artifact.path): artifact for artifact in self.artifacts}
 
     @property
     def root(self) -> Path | None:
-        """The folder, or None where the package is a zip."""
+        """The folder; None if the package is a zip."""
         path = Path(self.source)
         return path if path.is_dir() else None
 
     def names(self) -> Sequence[str]:
-        """The paths of all its files, sorted."""
+        """Return the paths of all files, sorted."""
         return self._files.names()
 
     def has(self, path: str) -> bool:
-        """Whether the package has this path; URLs are taken to exist."""
+        """Return whether the package has the file; a URL is assumed to exist."""
         return fetch.is_url(path) or self._files.has(path)
 
     def read(self, path: str) -> bytes:
-        """The bytes of a file of the package, or of a URL; its hash, where one is listed, holds.
+        """Return the content of a file of the package, or of a URL; check its hash if listed.
 
-        PackageError where it is missing, too big, leads out of the package or has another hash.
+        :raises PackageError: it is missing, too big, leads out of the package, or has another hash.
         """
-        artifact = self._listed.get(_normal(path))
+        artifact = self._listed.get(_shortest(path))
         if fetch.is_url(path):
             content = fetch.fetch(path, self.settings.urls)
         else:
@@ -118,13 +120,13 @@ class Csar:
         if artifact and artifact.hash:
             digest = artifact.digest()
             digest.update(content)
-            self._compare(artifact, digest.hexdigest())
+            self._check_hash(artifact, digest.hexdigest())
         return content
 
     def verify(self) -> None:
-        """Check every hash that the metadata lists, URLs too.
+        """Check every hash that the metadata lists, those of URLs too.
 
-        PackageError for the first that is missing or has another hash.
+        :raises PackageError: for the first file that is missing or has another hash.
         """
         for artifact in self.artifacts:
             if fetch.is_url(artifact.path) or not artifact.hash:
@@ -132,71 +134,74 @@ class Csar:
                 continue
             digest = artifact.digest()
             with self._files.open(artifact.path) as file:
-                while piece := file.read(_CHUNK):
-                    digest.update(piece)
-            self._compare(artifact, digest.hexdigest())
+                while chunk := file.read(_CHUNK):
+                    digest.update(chunk)
+            self._check_hash(artifact, digest.hexdigest())
 
     def manifest_files(self) -> Sequence[str]:
-        """Every file listed in the package that may hold Kubernetes manifests, in listed order.
+        """Return the listed files that may hold Kubernetes manifests, in listed order.
 
-        Where nothing is listed: every YAML file below ``Files/``, sorted.
+        If the package lists no files: every YAML file below ``Files/``, sorted.
         """
         if not self.artifacts:
-            found = (name for name in self._files.names() if name.startswith("Files/"))
-            return tuple(name for name in found if name.endswith((".yaml", ".yml")))
+            names = (name for name in self._files.names() if name.startswith("Files/"))
+            return tuple(name for name in names if name.endswith((".yaml", ".yml")))
         return tuple(
             artifact.path for artifact in self.artifacts if self._may_hold_manifests(artifact.path)
         )
 
     def vdus(self, flavour_id: str | None = None) -> Mapping[str, str]:
-        """VDU id to the name of its workload (the VDU node's ``properties.name``).
+        """Return the name of each VDU's workload (the node's ``properties.name``), by VDU id.
 
-        :param flavour_id: one flavour's; without, those of all.
-        :raises PackageError: toscaparser does not accept the VNFD, it has no such flavour, or its
-            flavours give one VDU two names.
+        :param flavour_id: the deployment flavour; None: all flavours.
+        :raises PackageError: toscaparser does not accept the VNFD, it has no such flavour, or two
+            flavours give a VDU different names.
         """
         vdus: dict[str, str] = {}
-        for flavour in self._chosen(flavour_id):
+        for flavour in self._flavours_with(flavour_id):
             for vdu_id, name in flavour.vdus.items():
                 if vdus.setdefault(vdu_id, name) != name:
                     raise PackageError(
-                        f"{self.source}: {vdu_id} is {vdus[vdu_id]} in one flavour and {name} in "
-                        f"the flavour {flavour.id}: say which flavour is meant"
+                        f"{self.source}: {vdu_id} has the name {vdus[vdu_id]} in one flavour and "
+                        f"{name} in the flavour {flavour.id}: specify the flavour"
                     )
         return vdus
 
     @cached_property
     def flavours(self) -> tuple[Flavour, ...]:
-        """The deployment flavours; none where the package has no VNFD."""
+        """The deployment flavours; empty if the package has no VNFD."""
         if not self.entry_definitions:
             return ()
         return vnfd.flavours(self.entry_definitions, self.read, self.settings.yaml)
 
     @property
     def vnfd_id(self) -> str:
-        """The VNFD's id (``descriptor_id``); '' where the package names none."""
+        """The VNFD's id (``descriptor_id``); '' if the package has none."""
         return next((flavour.vnfd_id for flavour in self.flavours if flavour.vnfd_id), "")
 
     def interface_scripts(self, flavour_id: str | None = None) -> Mapping[str, InterfaceScript]:
-        """Operation to what runs at it, of one flavour or of all."""
-        chosen = self._chosen(flavour_id)
-        return {name: script for flavour in chosen for name, script in flavour.scripts.items()}
+        """Return the script of each operation, by the operation's name.
 
-    def _chosen(self, flavour_id: str | None) -> Sequence[Flavour]:
+        :param flavour_id: the deployment flavour; None: all flavours.
+        """
+        flavours = self._flavours_with(flavour_id)
+        return {name: script for flavour in flavours for name, script in flavour.scripts.items()}
+
+    def _flavours_with(self, flavour_id: str | None) -> Sequence[Flavour]:
         if flavour_id is None or not self.flavours:
             return self.flavours
-        chosen = [flavour for flavour in self.flavours if flavour.id == flavour_id]
-        if not chosen:
+        flavours = [flavour for flavour in self.flavours if flavour.id == flavour_id]
+        if not flavours:
             known = ", ".join(flavour.id for flavour in self.flavours)
             raise PackageError(
                 f'{self.source}: expected one of the flavours {known}, found "{flavour_id}"'
             )
-        return chosen
+        return flavours
 
     def _may_hold_manifests(self, path: str) -> bool:
         if fetch.is_url(path):
             return path.partition("?")[0].endswith(_MANIFEST_ENDINGS)
-        normal = _normal(path)
+        normal = _shortest(path)
         beside_vnfd = posixpath.dirname(normal) == posixpath.dirname(self.entry_definitions)
         if self.entry_definitions and beside_vnfd:
             return False
@@ -206,21 +211,22 @@ class Csar:
         size, limit = self._files.size(path), self.settings.limits.read_size
         if size > limit:
             raise PackageError(
-                f"{path} in {self.source}: at most {limit} bytes were expected, found {size}"
+                f"{path} in {self.source}: expected at most {limit} bytes (option def_file_bytes), "
+                f"found {size}"
             )
         with self._files.open(path) as file:
             return file.read(limit)
 
-    def _compare(self, artifact: Artifact, found: str) -> None:
-        if found != artifact.hash:
+    def _check_hash(self, artifact: Artifact, digest: str) -> None:
+        if digest != artifact.hash:
             raise PackageError(
                 f"{artifact.path} in {self.source}: expected the {artifact.algorithm} hash "
-                f"{artifact.hash} that the package lists, found {found}: the file was changed "
-                "after the package was built, build it again"
+                f"{artifact.hash} that the package lists, found {digest}: the file was changed "
+                "after the package was built; build the package again"
             )
 
     def _metadata(self) -> csar_metadata.Metadata:
-        """TOSCA.meta and the manifest it names; else a manifest at the root with its VNFD."""
+        """Read TOSCA.meta and the manifest it names, or else the manifest at the root."""
         if not self._files.has(csar_metadata.TOSCA_META):
             return self._root_manifest()
         metadata = csar_metadata.parse(
@@ -237,7 +243,7 @@ class Csar:
         return replace(metadata, artifacts=csar_metadata.merged(listed + metadata.artifacts))
 
     def _root_manifest(self) -> csar_metadata.Metadata:
-        """SOL004's package without TOSCA-Metadata: a VNFD and its manifest at the root."""
+        """Read a package without TOSCA-Metadata: a VNFD and its manifest at the root (SOL004)."""
         at_root = [name for name in self._files.names() if "/" not in name]
         manifests = [name for name in at_root if name.endswith(".mf")]
         if not manifests:
@@ -255,5 +261,5 @@ class Csar:
         return replace(metadata, entry_definitions=entry)
 
 
-def _normal(path: str) -> str:
+def _shortest(path: str) -> str:
     return path if fetch.is_url(path) else posixpath.normpath(path)

@@ -1,8 +1,8 @@
-"""The metadata of a CSAR (ETSI GS NFV-SOL 004): what it lists, with hashes, and where its VNFD is.
+"""The metadata of a CSAR (ETSI GS NFV-SOL 004): its files with their hashes, and its VNFD.
 
 TOSCA.meta and the manifest (``.mf``) are blocks of ``Key: value`` lines. A block about a file
-begins with ``Name`` in the one and with ``Source`` in the other; blank lines between blocks are
-customary, not needed. A line that begins with a space and holds no key continues the one before.
+begins with ``Name`` in TOSCA.meta and with ``Source`` in a manifest; blank lines between blocks are
+usual but not required. A line that begins with a space and has no key continues the line before.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ class Artifact:
     """A file that the metadata lists."""
 
     path: str
-    """In the package, or a URL."""
+    """A path in the package, or a URL."""
     content_type: str = ""
     algorithm: str = ""
-    """'sha256', 'sha512', ...; '' where the package gives no hash."""
+    """'sha256', 'sha512', ...; '' if the package lists no hash."""
     hash: str = ""
     """In lower-case hexadecimal digits."""
 
     def digest(self) -> _Hash:
-        """An empty digest of the artifact's algorithm."""
+        """Return an empty digest of the artifact's algorithm."""
         return hashlib.new(self.algorithm)
 
 
 @dataclass(frozen=True)
 class Metadata:
-    """What TOSCA.meta or a manifest says."""
+    """The content of TOSCA.meta or of a manifest."""
 
     entry_definitions: str = ""
     entry_manifest: str = ""
@@ -55,10 +55,11 @@ class Metadata:
 
 
 def parse(text: bytes, path: str) -> Metadata:
-    """What a TOSCA.meta or ``.mf`` says.
+    """Parse a TOSCA.meta or a manifest.
 
-    :param path: its name, for messages.
-    :raises PackageError: no text, a misspelt key, an incomplete hash or an unknown algorithm.
+    :param text: its content.
+    :param path: its path, for messages.
+    :raises PackageError: not text, a misspelt key, an incomplete hash or an unknown algorithm.
     """
     headers: dict[str, str] = {}
     blocks: list[_Block] = []
@@ -77,13 +78,16 @@ def parse(text: bytes, path: str) -> Metadata:
 
 
 def merged(artifacts: tuple[Artifact, ...]) -> tuple[Artifact, ...]:
-    """Each path once, in order. PackageError where one path is listed with two hashes."""
+    """Return each path once, in order.
+
+    :raises PackageError: one path is listed with two hashes.
+    """
     by_path: dict[str, Artifact] = {}
     for artifact in artifacts:
-        known = by_path.setdefault(artifact.path, artifact)
-        if not known.hash:
+        first = by_path.setdefault(artifact.path, artifact)
+        if not first.hash:
             by_path[artifact.path] = artifact
-        elif artifact.hash and (known.algorithm, known.hash) != (artifact.algorithm, artifact.hash):
+        elif artifact.hash and (first.algorithm, first.hash) != (artifact.algorithm, artifact.hash):
             raise PackageError(
                 f"{artifact.path} is listed twice, with different hashes: list it once"
             )
@@ -92,17 +96,18 @@ def merged(artifacts: tuple[Artifact, ...]) -> tuple[Artifact, ...]:
 
 @dataclass(frozen=True)
 class _Block:
-    where: str
+    location: str
+    """File and line."""
     fields: dict[str, str]
 
     def artifact(self) -> Artifact:
         path = self.fields["path"]
         algorithm, digest = self.fields.get("Algorithm", ""), self.fields.get("Hash", "")
         if not path:
-            raise PackageError(f"{self.where}: expected the path of a file, found nothing")
+            raise PackageError(f"{self.location}: expected the path of a file, found nothing")
         if bool(algorithm) != bool(digest):
             given, missing = ("Algorithm", "Hash") if algorithm else ("Hash", "Algorithm")
-            raise PackageError(f"{self.where}: {path} has {given} without {missing}")
+            raise PackageError(f"{self.location}: {path} has {given} without {missing}: add it")
         if algorithm:
             algorithm = self._algorithm(algorithm)
             self._check_length(algorithm, digest)
@@ -112,7 +117,7 @@ class _Block:
         match = _ALGORITHM.fullmatch(name)
         if not match:
             raise PackageError(
-                f"{self.where}: expected SHA-256 or SHA-512 as Algorithm of "
+                f"{self.location}: expected SHA-256 or SHA-512 as Algorithm of "
                 f'{self.fields["path"]}, found "{name}"'
             )
         return f"sha{match[1]}"
@@ -121,44 +126,50 @@ class _Block:
         expected = hashlib.new(algorithm).digest_size * 2
         if not re.fullmatch(rf"[0-9a-fA-F]{{{expected}}}", digest):
             raise PackageError(
-                f"{self.where}: expected {expected} hexadecimal digits as Hash of "
+                f"{self.location}: expected {expected} hexadecimal digits as Hash of "
                 f"{self.fields['path']}, found {len(digest)} characters"
             )
 
 
 def _fields(text: bytes, path: str) -> Iterator[tuple[str, str, int]]:
-    """Key, value and line of each field, continuation lines joined, signatures left out."""
+    """Yield key, value and line of each field.
+
+    Continuation lines are joined; the signature is left out.
+    """
     try:
         lines = text.decode("utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
         raise PackageError(f"{path}: expected text in UTF-8") from error
-    key, value, begun = "", "", 0
+    key, value, first_line = "", "", 0
     for number, line in enumerate(lines, 1):
         if line.startswith("-----BEGIN"):  # the signature, in CMS, ends the manifest
             break
         if len(line) > _LONGEST_LINE or not line.replace("\t", " ").isprintable():
             raise PackageError(
                 f"{path}:{number}: expected at most {_LONGEST_LINE} printable characters, found "
-                f"{len(line)}"
+                f"{len(line)} characters"
             )
         match = _LINE.match(line)
         if match:
-            yield from [(key, _unquoted(value), begun)] if key else []
-            key, value, begun = (
-                _spelt(match[1], f"{path}:{number}"),
+            yield from [(key, _unquoted(value), first_line)] if key else []
+            key, value, first_line = (
+                _checked_key(match[1], f"{path}:{number}"),
                 (match[2] or "").strip(),
                 number,
             )
         elif line[:1].isspace() and key and line.strip():
             value += line.strip()
-    yield from [(key, _unquoted(value), begun)] if key else []
+    yield from [(key, _unquoted(value), first_line)] if key else []
 
 
-def _spelt(key: str, where: str) -> str:
-    """The key. One that differs from SOL004's by case would be overlooked, so it is refused."""
+def _checked_key(key: str, location: str) -> str:
+    """Return the key; refuse one that differs from a key of SOL004 only by case.
+
+    It would be ignored otherwise.
+    """
     expected = _SPELLINGS.get(key.lower(), key)
     if expected != key:
-        raise PackageError(f'{where}: expected "{expected}", found "{key}"')
+        raise PackageError(f'{location}: expected "{expected}", found "{key}"')
     return key
 
 

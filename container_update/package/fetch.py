@@ -1,8 +1,8 @@
-"""Def-files that are URLs: fetched within bounds of scheme, host, address, time and size.
+"""Fetch def-files that are URLs, with limits on scheme, host, address, time and size.
 
-Whoever writes a package or a request chooses the URL, and this host may reach what they may not: so
-a name is resolved once, every address it has is judged, and the connection goes to a judged one.
-No proxy is used: it would do the resolving.
+The author of a package or a request chooses the URL, and this host may have access to networks
+that the author has not. So a name is resolved once, all its addresses are checked, and the
+connection goes to a checked address. No proxy is used, because it would resolve the name itself.
 """
 
 from __future__ import annotations
@@ -36,26 +36,27 @@ class Rules:
 
     schemes: frozenset[str] = frozenset({"http", "https"})
     hosts: frozenset[str] = frozenset()
-    """Only these, wherever they are; none: any that has only public addresses."""
+    """Only these hosts, with any address; empty: any host that has only public addresses."""
     seconds: float = 30.0
-    """For the whole of a file."""
+    """The time limit for a complete file."""
     size: int = 8 * 1024 * 1024
-    """Bytes of a file."""
+    """The maximum size of a file in bytes."""
 
 
 def is_url(path: str) -> bool:
-    """Whether a def-file is a URL and no path in the package."""
+    """Return whether a def-file is a URL, not a path in the package."""
     try:
         return bool(urllib.parse.urlsplit(path).scheme) and ":/" in path
-    except ValueError:  # brackets that hold no address
+    except ValueError:  # brackets without an address
         return True
 
 
 def fetch(url: str, rules: Rules) -> bytes:
-    """What lies at a URL.
+    """Fetch a file.
 
-    PackageError where a rule forbids it, or it cannot be had. A redirect may not leave the host,
-    nor go from https to http.
+    A redirect must stay on the same host and must not go from https to http.
+
+    :raises PackageError: a rule forbids it, or it cannot be fetched.
     """
     with _deadline(rules.seconds) as deadline:
         try:
@@ -63,33 +64,34 @@ def fetch(url: str, rules: Rules) -> bytes:
         except (OSError, http.client.HTTPException, ValueError) as error:
             if deadline.passed or isinstance(error, TimeoutError):
                 raise PackageError(
-                    f"{url} cannot be fetched: not complete within {rules.seconds:g} seconds"
+                    f"{url} cannot be fetched: not complete after {rules.seconds:g} seconds "
+                    "(option url_seconds)"
                 ) from error
             problem = getattr(error, "strerror", None) or str(error) or type(error).__name__
             raise PackageError(f"{url} cannot be fetched: {problem}") from error
 
 
 def _follow(url: str, rules: Rules, deadline: _Deadline) -> bytes:
-    at = url
+    current = url
     for _ in range(_REDIRECTS):
-        parts = _checked(at, rules)
+        parts = _checked(current, rules)
         if parts.scheme == "file":
-            with _local(at, parts).open("rb") as file:
-                return _read(file, at, rules)
-        with closing(_connection(at, parts, rules, deadline)) as connection:
+            with _local(current, parts).open("rb") as file:
+                return _read(file, current, rules)
+        with closing(_connection(current, parts, rules, deadline)) as connection:
             target = urllib.parse.urlunsplit(("", "", parts.path or "/", parts.query, ""))
             connection.request("GET", target, headers={"User-Agent": "container-update"})
-            with connection.getresponse() as answer:
-                if answer.status == 200:
-                    content = _read(answer, at, rules)
-                    if deadline.passed:  # a connection that is shut looks like the end
+            with connection.getresponse() as response:
+                if response.status == 200:
+                    content = _read(response, current, rules)
+                    if deadline.passed:  # a closed connection looks like the end of the file
                         raise TimeoutError
                     return content
-                if not 300 <= answer.status < 400 or not answer.headers.get("Location"):
+                if not 300 <= response.status < 400 or not response.headers.get("Location"):
                     raise PackageError(
-                        f"{url} cannot be fetched: {answer.status} {answer.reason!a}"
+                        f"{url} cannot be fetched: {response.status} {response.reason!a}"
                     )
-                at = _redirected(at, answer.headers["Location"])
+                current = _redirected(current, response.headers["Location"])
     raise PackageError(f"{url} cannot be fetched: it redirects more than {_REDIRECTS} times")
 
 
@@ -98,17 +100,17 @@ def _follow(url: str, rules: Rules, deadline: _Deadline) -> bytes:
 
 def _checked(url: str, rules: Rules) -> urllib.parse.SplitResult:
     if not url.isascii() or not url.isprintable() or " " in url:
-        raise PackageError(f"{url!a} is no valid URL: expected printable ASCII characters")
+        raise PackageError(f"{url!a} is not a valid URL: expected printable ASCII characters")
     try:
         parts = urllib.parse.urlsplit(url)
         credentials = parts.username or parts.password
         host, _ = parts.hostname or "", parts.port
     except ValueError as error:
-        raise PackageError(f"{url} is no valid URL: {error}") from error
+        raise PackageError(f"{url} is not a valid URL: {error}") from error
     if credentials:
         raise PackageError(
-            f"a def-file at {host} is given with a user name in its URL: "
-            "that is not supported, serve it without or put it into the package"
+            f"the URL of a def-file on {host} has a user name, which is not supported: "
+            "serve the file without a login, or put it into the package"
         )
     if parts.scheme not in rules.schemes:
         allowed = ", ".join(sorted(rules.schemes)) or "none"
@@ -122,30 +124,35 @@ def _checked(url: str, rules: Rules) -> urllib.parse.SplitResult:
             "the package, or allow the host with the option url_hosts"
         )
     if parts.scheme not in ("file", *_PORTS) or (parts.scheme != "file" and not host):
-        raise PackageError(f"{url} is no valid URL: expected http://HOST/PATH or https://HOST/PATH")
+        raise PackageError(
+            f"{url} is not a valid URL: expected http://HOST/PATH or https://HOST/PATH"
+        )
     return parts
 
 
 def _redirected(url: str, location: str) -> str:
-    there = urllib.parse.urljoin(url, location)
-    old, new = urllib.parse.urlsplit(url), urllib.parse.urlsplit(there)
+    target = urllib.parse.urljoin(url, location)
+    old, new = urllib.parse.urlsplit(url), urllib.parse.urlsplit(target)
     safe = new.scheme == old.scheme or (old.scheme, new.scheme) == ("http", "https")
     if new.hostname != old.hostname or not safe:
         raise PackageError(
-            f"{url} cannot be fetched: it redirects to {new.scheme!a} on {new.hostname!a}, only "
-            "the same host is followed: name that URL"
+            f"{url} cannot be fetched: it redirects to {new.scheme!a} on {new.hostname!a}, and "
+            "only redirects to the same host are followed: use that URL instead"
         )
-    return there
+    return target
 
 
 def _addresses(url: str, host: str, port: int, rules: Rules) -> list[str]:
-    """Every address of the host, or PackageError where one of them is off limits."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    addresses = [str(entry[4][0]) for entry in found]
+    """Return all addresses of the host.
+
+    :raises PackageError: one of them is forbidden.
+    """
+    entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    addresses = [str(entry[4][0]) for entry in entries]
     for address in addresses:
         if host not in rules.hosts and not is_public(address):
             raise PackageError(
-                f"{url} cannot be fetched: {host} is at {address}, which is no public address: "
+                f"{url} cannot be fetched: {host} is at {address}, which is not a public address: "
                 "put the file into the package, or allow the host with the option url_hosts"
             )
     return addresses
@@ -169,12 +176,12 @@ def is_public(address: str) -> bool:
 def _connection(
     url: str, parts: urllib.parse.SplitResult, rules: Rules, deadline: _Deadline
 ) -> http.client.HTTPConnection:
-    """A connection to a judged address of the host; TLS still expects the host's name."""
+    """Connect to a checked address of the host; TLS verifies the host's name."""
     host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
     connection = http.client.HTTPConnection(host, port)
-    plain = _connected(_addresses(url, host, port, rules), port, rules.seconds / 2)
+    plain = _connect(_addresses(url, host, port, rules), port, rules.seconds / 2)
     plain.settimeout(rules.seconds)
-    deadline.ends(plain)
+    deadline.watch(plain)
     connection.sock = plain
     if parts.scheme == "https":
         try:
@@ -183,12 +190,12 @@ def _connection(
         except BaseException:
             plain.close()
             raise
-        deadline.ends(connection.sock)
+        deadline.watch(connection.sock)
     return connection
 
 
-def _connected(addresses: list[str], port: int, seconds: float) -> socket.socket:
-    """A connection to the first address that answers, or the last one's error."""
+def _connect(addresses: list[str], port: int, seconds: float) -> socket.socket:
+    """Connect to the first address that answers; raise the error of the last one."""
     share = seconds / len(addresses)
     for address in addresses[:-1]:
         with contextlib.suppress(OSError):
@@ -197,28 +204,28 @@ def _connected(addresses: list[str], port: int, seconds: float) -> socket.socket
 
 
 class _Deadline:
-    """Ends the connection at hand when the time is over, whatever is waited for."""
+    """Closes the current connection when the time is over, whatever it is waiting for."""
 
     def __init__(self) -> None:
         self.passed = False
         self._socket: socket.socket | None = None
 
-    def ends(self, connected: socket.socket) -> None:
-        """This is the connection at hand."""
-        self._socket = connected
+    def watch(self, connection: socket.socket) -> None:
+        """Close this connection when the time is over."""
+        self._socket = connection
 
-    def be_over(self) -> None:
-        """The time is over."""
+    def expire(self) -> None:
+        """Close the connection: the time is over."""
         self.passed = True
         if self._socket is not None:
-            with contextlib.suppress(OSError):  # it is closed already
+            with contextlib.suppress(OSError):  # already closed
                 self._socket.shutdown(socket.SHUT_RDWR)
 
 
 @contextmanager
 def _deadline(seconds: float) -> Iterator[_Deadline]:
     deadline = _Deadline()
-    timer = threading.Timer(seconds, deadline.be_over)
+    timer = threading.Timer(seconds, deadline.expire)
     timer.daemon = True
     timer.start()
     try:
@@ -232,20 +239,22 @@ def _deadline(seconds: float) -> Iterator[_Deadline]:
 
 def _local(url: str, parts: urllib.parse.SplitResult) -> Path:
     if parts.netloc not in ("", "localhost"):
-        raise PackageError(f"{url}: a file URL names a file of this host: file:///path")
+        raise PackageError(f"{url}: expected a file on this host: file:///PATH")
     path = Path(urllib.request.url2pathname(parts.path))
     if not path.is_file():
-        raise PackageError(f"{url} cannot be fetched: there is no such regular file")
+        raise PackageError(f"{url} cannot be fetched: no such regular file")
     return path
 
 
 def _read(source: io.BufferedReader | http.client.HTTPResponse, url: str, rules: Rules) -> bytes:
-    """All of it, a piece at a time, so that no more is taken than is allowed."""
+    """Read in chunks, so that no more than the allowed size is read."""
     content = bytearray()
-    while piece := source.read1(_CHUNK):
-        content += piece
+    while chunk := source.read1(_CHUNK):
+        content += chunk
         if len(content) > rules.size:
-            raise PackageError(f"{url} cannot be fetched: it has more than {rules.size} bytes")
+            raise PackageError(
+                f"{url} cannot be fetched: it has more than {rules.size} bytes (option url_bytes)"
+            )
     expected = getattr(source, "length", None)
     if expected:
         raise http.client.IncompleteRead(b"", expected)

@@ -1,7 +1,7 @@
-"""Heat templates as data: where a VDU's server stands, what a value comes from. Pure.
+"""Heat templates as data: where a VDU's server is defined, where a value comes from. Pure.
 
-Source: Heat's template guide; which of a server's resources are whose is Tacker's convention: the
-server's resource is named as the VDU (or its ``name`` property is), a volume's as the storage node.
+Source: Heat's template guide. The names are Tacker's convention: the resource of a server, or its
+property ``name``, is named like the VDU; the resource of a volume like the storage node.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ _NESTED_ENDINGS = (".yaml", ".yml", ".template")
 
 @dataclass(frozen=True)
 class Body:
-    """All that makes a stack: what Heat is sent, and what it gives back."""
+    """Everything that defines a stack: what is sent to Heat, and what Heat returns."""
 
     template: Json
     parameters: Json = field(default_factory=dict)
-    """As given; what is not given has the template's default."""
+    """The values that were set; other parameters have the template's default."""
     files: Mapping[str, str] = field(default_factory=dict)
-    """The nested templates and other files, by the names that the templates use."""
+    """The nested templates and other files, by the names in the templates."""
     environment: Json = field(default_factory=dict)
     """The environment without its parameters."""
 
     @property
     def hidden(self) -> frozenset[str]:
-        """The parameters whose values Heat does not tell (``hidden: true``, in the template or in
-        one nested in it): a body that was read has none for them."""
+        """The parameters whose values Heat does not show (``hidden: true`` in the template or in a
+        nested one): a body that was read from Heat has no values for them."""
         names = [name for name in self.files if is_nested(name)]
         nested = [self.file(name) for name in names if _may_hide(self.files[name])]
         return frozenset(
@@ -46,7 +46,7 @@ class Body:
         )
 
     def as_request(self) -> Json:
-        """For a create, or for an update that keeps nothing (PUT)."""
+        """Return the request of a create, or of an update that keeps nothing (PUT)."""
         return {
             "template": self.template,
             "parameters": self.parameters,
@@ -55,32 +55,43 @@ class Body:
         }
 
     def as_update(self) -> tuple[Json, bool]:
-        """For an update: the request, and whether it is a PATCH. Hidden parameters can only be
-        left as they are, which PUT cannot; what else is not given is cleared, as PUT does."""
-        schemata = set(self.template.get("parameters") or {})
-        left = (self.hidden & schemata) - set(self.parameters)
-        if not left:
+        """Return the request of an update, and whether it must be a PATCH.
+
+        PATCH keeps hidden parameters that have no value here, which PUT cannot do; all other
+        parameters without a value are cleared, as PUT does.
+        """
+        names = set(self.template.get("parameters") or {})
+        kept = (self.hidden & names) - set(self.parameters)
+        if not kept:
             return self.as_request(), False
-        cleared = sorted(schemata - left - set(self.parameters))
+        cleared = sorted(names - kept - set(self.parameters))
         return self.as_request() | {"clear_parameters": cleared}, True
 
     def file(self, name: str) -> Json:
-        """A nested template. PackageError where it is missing or no template."""
+        """Return a nested template.
+
+        :raises PackageError: the file is missing or not a template.
+        """
         if name not in self.files:
             raise PackageError(
-                f"{name}: a template uses it as a resource's type, and the package has no such "
-                "file beside the top template or in the folder nested: add it"
+                f"{name}: a template has a resource of this type, but the package has no such file "
+                "beside the top template or in the folder nested: add the file"
             )
         return parse(self.files[name], name)
 
 
 def parse(text: str | bytes, source: str, limits: Limits | None = None) -> Json:
-    """A template. PackageError where it is none; dates stay text."""
+    """Parse a template; dates stay text.
+
+    :param source: its path, for messages.
+    :param limits: the size, depth and number of values that are accepted; None: the defaults.
+    :raises PackageError: it is not a template.
+    """
     raw = text.encode() if isinstance(text, str) else text
-    found = [document.value for document in documents(raw, source, limits or Limits())]
-    if len(found) != 1 or not isinstance(found[0], dict):
+    values = [document.value for document in documents(raw, source, limits or Limits())]
+    if len(values) != 1 or not isinstance(values[0], dict):
         raise PackageError(f"{source}: expected one YAML document with a HEAT template")
-    template: Json = found[0]
+    template: Json = values[0]
     for section in ("parameters", "resources"):
         if not isinstance(template.get(section) or {}, dict):
             raise PackageError(f"{source}: expected a mapping under {section}")
@@ -90,37 +101,37 @@ def parse(text: str | bytes, source: str, limits: Limits | None = None) -> Json:
 
 
 def _may_hide(text: str) -> bool:
-    """Whether it may be a template with hidden parameters: user data can have the same ending."""
+    """Return whether a file may be a template with hidden parameters, and not user data."""
     return "heat_template_version" in text and "hidden" in text
 
 
 def is_nested(kind: object) -> bool:
-    """Whether a resource of this type is a template of its own."""
+    """Return whether a resource of this type is a nested template."""
     return isinstance(kind, str) and kind.endswith(_NESTED_ENDINGS)
 
 
-# --- where a server stands ----------------------------------------------------------------------
+# --- where a server is defined ------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a tree of templates defines a server."""
+    """Where the top template and its nested templates define a server."""
 
     head: str
-    """The resource of the top template: the server itself, or what holds it."""
+    """The resource of the top template: the server itself, or the one that contains it."""
     grouped: bool = False
-    """The head is a scaling group with a member for each server."""
+    """The head is a scaling group with one member per server."""
     file: str | None = None
-    """The nested template that the server is in."""
+    """The nested template that defines the server; None: the top template does."""
     server: str | None = None
-    """Its name there, or at the top; None: a group's member is itself the server."""
+    """The server's resource in its template; None: the group's member is the server."""
 
     def __str__(self) -> str:
         return ".".join(filter(None, (self.head, "*" * self.grouped, self.file and self.server)))
 
 
 def servers(body: Body) -> Iterator[tuple[Place, Json]]:
-    """Every server of a tree with its definition."""
+    """Yield every server of the templates with its definition."""
     for head, definition in body.template["resources"].items():
         kind = definition.get("type")
         if kind == SERVER:
@@ -133,13 +144,16 @@ def servers(body: Body) -> Iterator[tuple[Place, Json]]:
         if grouped and kind == SERVER:
             yield Place(head, grouped=True), inner
         elif isinstance(kind, str) and is_nested(kind):
-            for name, found in body.file(kind)["resources"].items():
-                if found.get("type") == SERVER:
-                    yield Place(head, grouped, kind, name), found
+            for name, resource in body.file(kind)["resources"].items():
+                if resource.get("type") == SERVER:
+                    yield Place(head, grouped, kind, name), resource
 
 
 def places_named(body: Body, vdu_id: str, vdu_name: str) -> list[Place]:
-    """Every place where a VDU's server may stand."""
+    """Return every place with a server that is named like the VDU.
+
+    :param vdu_name: the VDU's ``properties.name``.
+    """
     return [
         place
         for place, definition in servers(body)
@@ -149,47 +163,52 @@ def places_named(body: Body, vdu_id: str, vdu_name: str) -> list[Place]:
 
 
 def place_of(body: Body, vdu_id: str, vdu_name: str, source: str) -> Place:
-    """Where a VDU's server stands. PackageError where there is none, or more than one."""
-    found = places_named(body, vdu_id, vdu_name)
-    if len(found) != 1:
-        known = ", ".join(str(place) for place, _ in servers(body)) or "none"
+    """Return the place of a VDU's server.
+
+    :param vdu_name: the VDU's ``properties.name``.
+    :param source: the package, for messages.
+    :raises PackageError: the templates have no such server, or more than one.
+    """
+    places = places_named(body, vdu_id, vdu_name)
+    if len(places) != 1:
+        names = ", ".join(str(place) for place, _ in servers(body)) or "none"
         raise PackageError(
-            f"{source}: expected one {SERVER} for {vdu_id}, a resource of that name or one whose "
-            f'property name is "{vdu_name}"; found {len(found)} (the servers are: {known})'
+            f"{source}: expected one {SERVER} for {vdu_id}, a resource with that name or one whose "
+            f'property name is "{vdu_name}"; found {len(places)} (the servers are: {names})'
         )
-    return found[0]
+    return places[0]
 
 
-def holder(body: Body, place: Place) -> Json:
-    """The definition with which the top template asks for a nested template."""
+def outer_definition(body: Body, place: Place) -> Json:
+    """Return the top template's definition of the resource that is a nested template."""
     definition: Json = body.template["resources"][place.head]
     return definition["properties"]["resource"] if place.grouped else definition
 
 
-def needed(template: Mapping[str, Any], names: set[str]) -> set[str]:
-    """The resources, and all that they need within the template."""
-    found: set[str] = set()
-    waiting = set(names)
-    while waiting:
-        name = waiting.pop()
-        found.add(name)
-        waiting |= (_references(template["resources"][name]) & set(template["resources"])) - found
-    return found
+def with_dependencies(template: Mapping[str, Any], names: set[str]) -> set[str]:
+    """Return the names of the resources and of everything that they depend on in the template."""
+    closure: set[str] = set()
+    queue = set(names)
+    while queue:
+        name = queue.pop()
+        closure.add(name)
+        queue |= (_references(template["resources"][name]) & set(template["resources"])) - closure
+    return closure
 
 
 def _references(definition: Json) -> set[str]:
     explicit = definition.get("depends_on") or []
-    found = {explicit} if isinstance(explicit, str) else set(explicit)
-    for name, argument in _calls(definition.get("properties") or {}):
-        if name == "get_resource":
-            found.add(argument)
-        elif name == "get_attr":
-            found.add(argument[0])
-    return found
+    names = {explicit} if isinstance(explicit, str) else set(explicit)
+    for function, argument in _calls(definition.get("properties") or {}):
+        if function == "get_resource":
+            names.add(argument)
+        elif function == "get_attr":
+            names.add(argument[0])
+    return names
 
 
 def _calls(value: Any) -> Iterator[tuple[str, Any]]:
-    """Every use of an intrinsic function, wherever it stands."""
+    """Yield name and argument of every intrinsic function in a value."""
     if isinstance(value, dict):
         for key, inner in value.items():
             if len(value) == 1 and key.startswith("get_"):
@@ -209,7 +228,7 @@ Path = tuple[str | int, ...]
 
 
 def parameter_path(value: Any) -> Path | None:
-    """What a ``get_param`` points at; None for anything else."""
+    """Return the path of a ``get_param``; None for any other value."""
     if not isinstance(value, dict) or set(value) != {"get_param"}:
         return None
     argument = value["get_param"]
@@ -217,18 +236,21 @@ def parameter_path(value: Any) -> Path | None:
     return path if all(isinstance(step, (str, int)) for step in path) else None
 
 
-def traced(body: Body, place: Place, value: Any) -> Path | None:
-    """The top parameter that a value of the server's template comes from; None: from elsewhere."""
+def top_parameter(body: Body, place: Place, value: Any) -> Path | None:
+    """Return the parameter of the top template that a value in the server's template comes from.
+
+    None: it does not come from a parameter.
+    """
     path = parameter_path(value)
     if path is None or place.file is None:
         return path
     name, *rest = path
-    above = parameter_path((holder(body, place).get("properties") or {}).get(name))
-    return None if above is None else (*above, *rest)
+    top_path = parameter_path((outer_definition(body, place).get("properties") or {}).get(name))
+    return None if top_path is None else (*top_path, *rest)
 
 
 def get_at(parameters: Mapping[str, Any], path: Path) -> Any:
-    """The value at a path; None where there is none."""
+    """Return the value at a path; None if there is none."""
     value: Any = parameters
     for step in path:
         try:
@@ -239,7 +261,7 @@ def get_at(parameters: Mapping[str, Any], path: Path) -> Any:
 
 
 def set_at(parameters: Json, path: Path, value: Any) -> Json:
-    """The parameters with another value at a path."""
+    """Return a copy of the parameters with another value at a path."""
     changed = copy.deepcopy(parameters)
     inner: Any = changed
     for step in path[:-1]:
@@ -248,44 +270,49 @@ def set_at(parameters: Json, path: Path, value: Any) -> Json:
     return changed
 
 
-def typed(template: Mapping[str, Any], parameters: Mapping[str, Any]) -> Json:
-    """The parameters with those of type json as values, which may come as text."""
-    schemata = template.get("parameters") or {}
+def parse_json(template: Mapping[str, Any], parameters: Mapping[str, Any]) -> Json:
+    """Return the parameters; parse those of type json, which Heat may return as text."""
+    schemas = template.get("parameters") or {}
     return {
         name: json.loads(value)
-        if schemata.get(name, {}).get("type") == "json" and isinstance(value, str)
+        if schemas.get(name, {}).get("type") == "json" and isinstance(value, str)
         else value
         for name, value in parameters.items()
     }
 
 
-def in_force(body: Body) -> Json:
-    """Every parameter's value: as given, else the template's default. Hidden ones that are not
-    given are left out: what is in force is not known."""
-    schemata: Mapping[str, Json] = body.template.get("parameters") or {}
+def effective_parameters(body: Body) -> Json:
+    """Return every parameter's value: the one that was set, or the template's default.
+
+    Hidden parameters without a value are left out: their values are not known.
+    """
+    schemas: Mapping[str, Json] = body.template.get("parameters") or {}
     hidden = body.hidden
-    known = {name: schema for name, schema in schemata.items() if name not in hidden}
-    defaults = {name: schema["default"] for name, schema in known.items() if "default" in schema}
-    return typed(body.template, {**defaults, **body.parameters})
+    defaults = {
+        name: schema["default"]
+        for name, schema in schemas.items()
+        if name not in hidden and "default" in schema
+    }
+    return parse_json(body.template, {**defaults, **body.parameters})
 
 
-def bound(value: Any, parameters: Mapping[str, Any], names: set[str]) -> Any:
-    """The value with ``get_param`` of these names replaced by what they give."""
+def bind(value: Any, parameters: Mapping[str, Any], names: set[str]) -> Any:
+    """Return the value with each ``get_param`` of these names replaced by its value."""
     path = parameter_path(value)
     if path is not None and path[0] in names:
         return get_at(parameters, path)
     if isinstance(value, dict):
-        return {key: bound(inner, parameters, names) for key, inner in value.items()}
+        return {key: bind(inner, parameters, names) for key, inner in value.items()}
     if isinstance(value, list):
-        return [bound(inner, parameters, names) for inner in value]
+        return [bind(inner, parameters, names) for inner in value]
     return value
 
 
-def is_plain(value: Any) -> bool:
-    """Whether there is no intrinsic function left in it."""
+def is_literal(value: Any) -> bool:
+    """Return whether a value contains no intrinsic function."""
     if isinstance(value, dict):
         functions = ("get_", "str_", "list_", "map_", "yaql", "repeat", "digest", "resource_facade")
         if len(value) == 1 and str(next(iter(value))).startswith(functions):
             return False
-        return all(is_plain(inner) for inner in value.values())
-    return not isinstance(value, list) or all(is_plain(inner) for inner in value)
+        return all(is_literal(inner) for inner in value.values())
+    return not isinstance(value, list) or all(is_literal(inner) for inner in value)

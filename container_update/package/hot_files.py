@@ -1,7 +1,7 @@
-"""A package's HEAT templates: which files belong to the flavour. Pure but for the package itself.
+"""A package's HEAT templates: which files belong to a flavour. Pure except for the package itself.
 
-Source: Tacker's user guide for VNF packages. They lie in ``BaseHOT/<flavour>/``, at the package's
-root or in another folder of it: one top template, and what it nests beside it or in ``nested/``.
+Source: Tacker's user guide for VNF packages. They are in ``BaseHOT/<flavour>/``, at the package's
+root or in another folder: one top template, and its nested templates beside it or in ``nested/``.
 """
 
 from __future__ import annotations
@@ -19,22 +19,22 @@ _ENDINGS = (".yaml", ".yml")
 
 
 class Files(Protocol):
-    """An opened package, as far as templates need it."""
+    """An opened package: what is needed to read templates."""
 
     source: str
 
     def names(self) -> Iterable[str]:
-        """The paths of all files."""
+        """Return the paths of all files."""
 
     def read(self, path: str) -> bytes:
-        """The bytes of a file."""
+        """Return the content of a file."""
 
 
 def base_hot(package: Files, flavour_id: str, limits: Limits | None = None) -> Body:
-    """The top template of a flavour, with the files that it uses; no parameters yet.
+    """Read the top template of a flavour and the files that it uses; without parameters.
 
-    :param limits: what a template may ask for; by default what any YAML may.
-    :raises PackageError: there is none, there are two, or one is no template.
+    :param limits: the size, depth and number of values that are accepted; None: the defaults.
+    :raises PackageError: there is no top template, there are several, or one is not a template.
     """
     folder = _folder(package, flavour_id)
     texts = {
@@ -42,53 +42,53 @@ def base_hot(package: Files, flavour_id: str, limits: Limits | None = None) -> B
         for name in sorted(package.names())
         if name.startswith(folder)
     }
-    beside = {
+    templates = {
         name: hot.parse(text, name, limits)
         for name, text in texts.items()
         if name.endswith(_ENDINGS) and "/" not in name[len(folder) :]
     }
-    used = {kind for template in beside.values() for kind in _types(template)}
-    tops = [name for name in beside if posixpath.basename(name) not in used]
+    used = {kind for template in templates.values() for kind in _types(template)}
+    tops = [name for name in templates if posixpath.basename(name) not in used]
     if len(tops) != 1:
         raise PackageError(
             f"{package.source}: expected one top template in {folder}, found "
             f"{', '.join(tops) or 'none'}: put nested ones into {folder}nested/"
         )
     files = {_as_used(name, folder, used): text for name, text in texts.items() if name != tops[0]}
-    return Body(beside[tops[0]], files=files)
+    return Body(templates[tops[0]], files=files)
 
 
 def _folder(package: Files, flavour_id: str) -> str:
     ending = f"BaseHOT/{flavour_id}/"
-    found = {
+    folders = {
         name[: name.index(ending) + len(ending)]
         for name in package.names()
         if name.startswith(ending) or f"/{ending}" in name
     }
-    if len(found) != 1:
+    if len(folders) != 1:
         raise PackageError(
             f"{package.source}: expected one folder {ending} with the flavour's HEAT templates, "
-            f"found {', '.join(sorted(found)) or 'none'}"
+            f"found {', '.join(sorted(folders)) or 'none'}"
         )
-    return found.pop()
+    return folders.pop()
 
 
 def _types(template: Mapping[str, object]) -> set[str]:
-    """The nested templates that resources, or members of groups, are made from."""
-    found: set[str] = set()
-    waiting: list[object] = [template["resources"]]
-    while waiting:
-        value = waiting.pop()
+    """Return the nested templates that are types of resources or of members of groups."""
+    types: set[str] = set()
+    queue: list[object] = [template["resources"]]
+    while queue:
+        value = queue.pop()
         if isinstance(value, dict):
             kind = value.get("type")
-            found |= {kind} if isinstance(kind, str) and hot.is_nested(kind) else set()
-            waiting += value.values()
+            types |= {kind} if isinstance(kind, str) and hot.is_nested(kind) else set()
+            queue += value.values()
         elif isinstance(value, list):
-            waiting += value
-    return found
+            queue += value
+    return types
 
 
 def _as_used(name: str, folder: str, used: set[str]) -> str:
-    """The name that templates call a file by: its base name, unless they say a path."""
+    """Return the name of a file in the templates: its base name, unless they use its path."""
     path = name[len(folder) :]
     return path if path in used else posixpath.basename(path)

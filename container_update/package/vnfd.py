@@ -1,8 +1,8 @@
-"""The VNFD of a package, as far as an update needs it: flavours, VDUs, scripts of its operations.
+"""The VNFD of a package: the flavours, VDUs and operation scripts that an update needs.
 
-toscaparser judges the VNFD (types, properties, substitution mappings). It is given the definitions
-already joined: by itself it follows imports to any file of the host and to any host of the network,
-so they are followed here, within the package. It is slow to load, hence only loaded when asked.
+toscaparser validates the VNFD (types, properties, substitution mappings). By itself it would follow
+imports to any file of this host and to any host of the network, so imports are resolved here, in
+the package only, and toscaparser gets the joined definitions. It is loaded late: it loads slowly.
 
 The layout is that of SOL001 as Tacker reads it: an entry file that imports types and, per
 deployment flavour, a file whose topology has ``substitution_mappings`` with the ``flavour_id``.
@@ -29,21 +29,21 @@ _COMPUTE_FLAVOUR = (
     "capabilities", "virtual_compute", "properties", "requested_additional_capabilities",
     "properties", "requested_additional_capability_name",
 )  # fmt: skip
-"""Where SOL001 has them in a node template."""
+"""Where SOL001 puts them in a node template."""
 _PRODUCT = ("provider", "product_name", "software_version", "descriptor_version")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
 @dataclass(frozen=True)
 class InterfaceScript:
-    """What runs at a lifecycle operation of the VNF."""
+    """The script of a lifecycle operation of the VNF."""
 
     operation: str
     """As the VNFD writes it: ``modify_information_start``."""
     implementation: str
     """The name of a Mgmt Driver, and of the artifact that is its file."""
     file: str | None
-    """The artifact's file as the VNFD writes it; None where it has no such artifact."""
+    """The artifact's file as the VNFD writes it; None if the node has no such artifact."""
 
 
 @dataclass(frozen=True)
@@ -51,32 +51,32 @@ class Flavour:
     """A deployment flavour of the VNF."""
 
     id: str
-    """'' where the VNFD names none."""
+    """'' if the VNFD has none."""
     vnfd_id: str
-    """The VNF's ``descriptor_id``; '' where the VNFD names none."""
+    """The VNF's ``descriptor_id``; '' if the VNFD has none."""
     path: str
     """The file of the package that defines it."""
     vdus: Mapping[str, str] = field(default_factory=dict)
-    """VDU id to ``properties.name``, which is the name of its workload."""
+    """VDU id to ``properties.name``, the name of its workload."""
     images: Mapping[str, str] = field(default_factory=dict)
     """VDU or storage node to the name of its software image (``sw_image_data``)."""
     compute_flavours: Mapping[str, str] = field(default_factory=dict)
     """VDU to the name of its flavour in OpenStack (``requested_additional_capability_name``)."""
     scripts: Mapping[str, InterfaceScript] = field(default_factory=dict)
-    """Operation to what runs at it."""
+    """Operation to its script."""
     product: Mapping[str, str] = field(default_factory=dict)
-    """The VNF's ``provider``, ``product_name``, ``software_version`` and ``descriptor_version``, as
-    far as the VNFD has them."""
+    """Those of ``provider``, ``product_name``, ``software_version`` and ``descriptor_version`` that
+    the VNFD has."""
 
 
 def flavours(
     entry: str, read: Callable[[str], bytes], limits: Limits | None = None
 ) -> tuple[Flavour, ...]:
-    """The flavours of a VNFD, in the order in which its files are imported.
+    """Return the flavours of a VNFD, in the order in which its files are imported.
 
     :param entry: the path of ``Entry-Definitions``.
-    :param read: gives a file of the package; PackageError where there is none.
-    :param limits: what each file may ask for.
+    :param read: returns the content of a file of the package, or raises PackageError.
+    :param limits: the size, depth and number of values of each file; None: the defaults.
     :raises PackageError: an import is missing or leads out of the package, or toscaparser does not
         accept the definitions.
     """
@@ -98,22 +98,22 @@ def flavours(
 
 
 def _mappings(path: str, topology: Mapping[str, Any]) -> Mapping[str, Any]:
-    found = topology.get("substitution_mappings") or {}
-    if not isinstance(found, dict):
+    mappings = topology.get("substitution_mappings") or {}
+    if not isinstance(mappings, dict):
         raise PackageError(f"{path}: expected a mapping under substitution_mappings")
-    return found
+    return mappings
 
 
 def _load(entry: str, read: Callable[[str], bytes], limits: Limits) -> dict[str, dict[str, Any]]:
-    """The entry file and all that it imports, each once, by path."""
+    """Read the entry file and everything that it imports, each file once; by path."""
     files: dict[str, dict[str, Any]] = {}
-    waiting = [(entry, "Entry-Definitions")]
-    while waiting:
-        path, importer = waiting.pop(0)
+    queue = [(entry, "Entry-Definitions")]
+    while queue:
+        path, importer = queue.pop(0)
         if path in files:
             continue
         files[path] = _definitions(path, importer, read, limits)
-        waiting += [(imported, path) for imported in _imports(path, files[path])]
+        queue += [(imported, path) for imported in _imports(path, files[path])]
     return files
 
 
@@ -131,20 +131,20 @@ def _definitions(
 
 
 def _imports(path: str, content: Mapping[str, Any]) -> Iterator[str]:
-    """The paths in the package of what a definitions file imports."""
+    """Yield the paths in the package that a definitions file imports."""
     imports = content.get("imports") or []
     if not isinstance(imports, list):
         raise PackageError(f"{path}: expected a list of files under imports")
     for entry in imports:
         is_named = isinstance(entry, dict) and "file" not in entry and len(entry) == 1
-        what = next(iter(entry.values())) if is_named else entry
-        name = what.get("file") if isinstance(what, dict) else what
+        value = next(iter(entry.values())) if is_named else entry
+        name = value.get("file") if isinstance(value, dict) else value
         if not isinstance(name, str):
             raise PackageError(f"{path}: expected the name of a file under imports")
-        if _URL.match(name) or (isinstance(what, dict) and what.get("repository")):
+        if _URL.match(name) or (isinstance(value, dict) and value.get("repository")):
             raise PackageError(
                 f"{path}: the import {name} is outside the package: put the file into the "
-                "package and import it by its path, nothing is fetched while a VNFD is read"
+                "package and import it by its path"
             )
         yield posixpath.normpath(posixpath.join(posixpath.dirname(path), name))
 
@@ -153,28 +153,28 @@ def _joined_types(files: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str,
     joined: dict[str, dict[str, Any]] = {section: {} for section in _TYPE_SECTIONS}
     for path, content in files.items():
         for section in _TYPE_SECTIONS:
-            defined = content.get(section) or {}
-            if not isinstance(defined, dict):
+            types = content.get(section) or {}
+            if not isinstance(types, dict):
                 raise PackageError(f"{path}: expected a mapping under {section}")
-            joined[section].update(defined)
-    for section, defined in joined.items():
-        _refuse_circles(section, defined)
-    return {section: defined for section, defined in joined.items() if defined}
+            joined[section].update(types)
+    for section, types in joined.items():
+        _refuse_cycles(section, types)
+    return {section: types for section, types in joined.items() if types}
 
 
-def _refuse_circles(section: str, defined: Mapping[str, Any]) -> None:
-    """Types that derive from each other: toscaparser would follow them for ever."""
-    ends: set[object] = set()
-    for name in defined:
+def _refuse_cycles(section: str, types: Mapping[str, Any]) -> None:
+    """Raise PackageError for types that derive from each other: toscaparser would never end."""
+    checked: set[object] = set()
+    for name in types:
         chain: list[object] = []
-        while name in defined and name not in ends:
+        while name in types and name not in checked:
             if name in chain:
                 names = ", ".join(str(link) for link in chain)
                 raise PackageError(f"the VNFD's {section} derive from each other: {names}")
             chain.append(name)
-            below = defined[name].get("derived_from") if isinstance(defined[name], dict) else None
-            name = below if isinstance(below, str) else ""  # noqa: PLW2901, down the chain
-        ends.update(chain)
+            parent = types[name].get("derived_from") if isinstance(types[name], dict) else None
+            name = parent if isinstance(parent, str) else ""  # noqa: PLW2901, up the chain
+        checked.update(chain)
 
 
 def _parse(
@@ -183,23 +183,24 @@ def _parse(
     types: Mapping[str, Any],
     abstract: Mapping[str, Any],
 ) -> Any:
-    """A topology as toscaparser understands it.
+    """Return the topology as parsed by toscaparser.
 
-    :param abstract: the nodes of the topology above this one, by type: this one's inputs are the
-        properties of the node that it stands for.
+    :param types: the joined types, by section.
+    :param abstract: the nodes of the topology above this one, by type: the inputs of this one are
+        the properties of the node that it substitutes.
     """
     from toscaparser.common.exception import ExceptionCollector  # noqa: PLC0415, slow to load
     from toscaparser.topology_template import TopologyTemplate  # noqa: PLC0415, slow to load
 
     node_type = _mappings(path, topology).get("node_type", "")
-    stands_for: Any = abstract.get(node_type)
-    properties = stands_for.get_properties() if stands_for else {}
+    substituted: Any = abstract.get(node_type)
+    properties = substituted.get_properties() if substituted else {}
     inputs = {name: property_.value for name, property_ in properties.items()}
     definitions = {name: type_ for section in types.values() for name, type_ in section.items()}
     ExceptionCollector.start()
     try:
         parsed = TopologyTemplate(
-            topology, definitions, types.get("relationship_types", {}), inputs, stands_for
+            topology, definitions, types.get("relationship_types", {}), inputs, substituted
         )
     except Exception as error:
         raise PackageError(
@@ -232,13 +233,13 @@ def _flavour(path: str, topology: Any) -> Flavour:
 
 
 def _first(vnf: list[Any], mapped: Mapping[str, Any], name: str) -> str:
-    """A property of the VNF: of the substitution mappings, else of its node."""
+    """Return a property of the VNF: from the substitution mappings, or else from its node."""
     values = (node.get_property_value(name) for node in vnf)
     return _text(mapped.get(name)) or _text(next(values, ""))
 
 
 def _text(value: object) -> str:
-    """A property's text; '' for what only an instance's inputs would tell."""
+    """Return a property's text; '' for a value that only the inputs of an instance determine."""
     return value if isinstance(value, str) else ""
 
 
@@ -255,7 +256,7 @@ def _vdus(path: str, nodes: list[Any]) -> Iterator[tuple[str, str]]:
 
 
 def _named(nodes: list[Any], path: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Node to the text at a path of its template, where there is one."""
+    """Yield the name of each node that has text at a path of its template, and the text."""
     for node in nodes:
         value = node.entity_tpl
         for step in path:
@@ -271,7 +272,7 @@ def _scripts(node: Any) -> Iterator[InterfaceScript]:
     for operation, value in operations.items():
         implementation = value.get("implementation") if isinstance(value, dict) else value
         if not isinstance(implementation, str) or operation in ("type", "inputs"):
-            continue  # 'instantiate: []' says that there is none
+            continue  # 'instantiate: []' means no script
         artifact = artifacts.get(implementation)
         file = artifact.get("file") if isinstance(artifact, dict) else artifact
         yield InterfaceScript(operation, implementation, file)

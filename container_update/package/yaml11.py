@@ -1,17 +1,17 @@
 """YAML text to JSON values, read the way ``kubectl`` reads it.
 
-Kubernetes turns YAML into JSON with Go's YAML 1.1 reader (sigs.k8s.io/yaml), and what that makes of
-an unquoted scalar is not what Python's reader makes of it: ``0o644`` is a number, ``08`` too,
-``2026-01-01`` stays text, ``1.0`` is sent as ``1``. A difference would show up as a change of the
-object, so the values are built here, straight from the parser's events. That also keeps hostile
-text in bounds: depth and the nodes that aliases stand for are counted on the way.
+Kubernetes converts YAML to JSON with Go's YAML 1.1 parser (sigs.k8s.io/yaml), which reads unquoted
+scalars differently from Python's parser: ``0o644`` is a number, ``08`` too, ``2026-01-01`` is text,
+``1.0`` is sent as ``1``. A difference would look like a change of the object, so the values are
+built here from the parser's events. Depth and number of values are counted meanwhile, with aliases
+expanded, so that a hostile text cannot use unlimited memory.
 
-One word is read otherwise: ``y`` and ``n`` alone stay text, as Tacker reads them when it creates
-the objects (and YAML 1.2 too), where ``kubectl`` makes booleans of them. ``yes``, ``no``, ``on``
-and ``off`` are booleans to all of them.
+There is one exception: ``y`` and ``n`` are text, as they are to Tacker when it creates the objects
+(and to YAML 1.2), although they are booleans to ``kubectl``. ``yes``, ``no``, ``on`` and ``off``
+are booleans to all of them.
 
-Stricter than ``kubectl`` where it would guess: a key given twice, a key that is no text, number or
-boolean, and every tag beyond YAML's own simple ones are errors.
+Where ``kubectl`` guesses, this is stricter: a key that occurs twice, a key that is not text, number
+or boolean, and every tag except YAML's own scalar tags are errors.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from container_update.model.errors import PackageError
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG = "tag:yaml.org,2002:"
 _MERGE = object()
-"""What a plain ``<<`` is as a key."""
+"""The key of an unquoted ``<<``."""
 
 _WORDS: dict[str, Any] = {
     **dict.fromkeys(("yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
@@ -39,13 +39,13 @@ _INTEGER = re.compile(
     r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[oO]?([0-7]+)|0[bB]([01]+)|(0|[1-9]\d*))", re.ASCII
 )
 _BASES = (16, 8, 2, 10)
-"""What each group of _INTEGER but its first, the sign, is written in."""
+"""The base of each group of _INTEGER after the first one, the sign."""
 _FLOAT = re.compile(r"[-+]?(\.\d+|\d+(\.\d*)?)([eE][-+]?\d+)?", re.ASCII)
 _NO_NUMBER_IN_JSON = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _LONGEST_KEY = 1024
-_TAGGED = "this tag has no meaning in JSON: remove it, or quote a text with !"
-"""Names of tags, anchors and aliases are not told: they may be passwords without quotes."""
+_TAGGED = "a tag that JSON has no value for: remove it, or quote the text if it begins with !"
+"""Messages never show the names of tags, anchors and aliases: they may be unquoted passwords."""
 _TEXT = ("str", "timestamp")
 _TYPES: dict[str, tuple[type, ...]] = {
     "": (str, int, float, bool, type(None)),
@@ -54,20 +54,20 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "bool": (bool,),
     "null": (type(None),),
 }
-"""What a scalar may turn out to be under each of YAML's own tags, '' being none."""
+"""The types that a scalar may have with each of YAML's own tags; '' is no tag."""
 _NAMES = {dict: "a mapping", list: "a list", str: "text", bool: "a boolean", type(None): "nothing"}
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How much a YAML text may ask for before it is refused."""
+    """How big a YAML text may be."""
 
     size: int = 8 * 1024 * 1024
-    """Bytes of text."""
+    """Bytes."""
     depth: int = 100
-    """Mappings and lists inside each other, aliases followed."""
+    """Nesting levels of mappings and lists, with aliases expanded."""
     nodes: int = 500_000
-    """Scalars, lists and mappings, each alias counted as all that it stands for."""
+    """Number of scalars, lists and mappings, with aliases expanded."""
 
 
 @dataclass(frozen=True)
@@ -75,27 +75,28 @@ class Document:
     """One YAML document."""
 
     value: Any
-    """What JSON can say: dict, list, str, int, float, bool or None."""
+    """A JSON value: dict, list, str, int, float, bool or None."""
     line: int
-    """Where it begins, from 1."""
+    """The line where it begins, from 1."""
     lines: dict[int, int]
     """``id()`` of each mapping in *value* to the line where it begins."""
 
     def line_of(self, value: object) -> int:
-        """Where a mapping of this document begins; else where the document does."""
+        """Return the line where a mapping of this document begins, or else that of the document."""
         return self.lines.get(id(value), self.line)
 
 
 def documents(text: bytes, path: str, limits: Limits) -> Iterator[Document]:
-    """Each document of a YAML text, empty ones too.
+    """Yield each document of a YAML text, empty ones too.
 
-    PackageError, with *path* and line, for text that is no YAML, that ``kubectl`` could not turn
-    into JSON, or that goes over the limits.
+    :param path: the file, for messages.
+    :raises PackageError: invalid YAML, a value that JSON does not have, or a limit exceeded; with
+        path and line.
     """
     if len(text) > limits.size:
         raise PackageError(
-            f"{path}: a YAML file of at most {limits.size} bytes was expected, "
-            f"this one has {len(text)}: divide it"
+            f"{path}: expected a YAML file of at most {limits.size} bytes (option "
+            f"def_file_bytes), found {len(text)}: split the file"
         )
     try:
         yield from _Builder(path, limits).run(text)
@@ -103,10 +104,10 @@ def documents(text: bytes, path: str, limits: Limits) -> Iterator[Document]:
         mark = error.problem_mark or error.context_mark
         where = f"{path}:{_line(mark)}" if mark else path
         problem = ", ".join(part for part in (error.context, error.problem) if part)
-        raise PackageError(f"{where}: no valid YAML: {problem}") from None  # it may quote
+        raise PackageError(f"{where}: invalid YAML: {problem}") from None  # it may have a secret
     except (yaml.YAMLError, UnicodeError):
         raise PackageError(
-            f"{path}: no valid YAML: the file must be text in UTF-8 without control characters"
+            f"{path}: invalid YAML: the file must be text in UTF-8 without control characters"
         ) from None
 
 
@@ -115,24 +116,24 @@ def _line(mark: Any) -> int:
 
 
 def describe(value: object) -> str:
-    """What kind of value this is, for messages; never the value itself."""
+    """Return the kind of a value in words, for messages; never the value itself."""
     return _NAMES.get(type(value), "a number")
 
 
 def scalar(text: str) -> Any:
-    """What an unquoted YAML scalar means to ``kubectl``.
+    """Return the value of an unquoted YAML scalar, as ``kubectl`` reads it.
 
-    ValueError for the numbers that JSON does not have.
+    :raises ValueError: a number that JSON does not have.
     """
     if text in _WORDS:
         return _WORDS[text]
     if _NO_NUMBER_IN_JSON.fullmatch(text):
-        raise ValueError("infinity and NaN are numbers that JSON does not have: quote them")
+        raise ValueError("JSON has no infinity and no NaN: quote the value")
     digits = text.replace("_", "") if text[:1] in "+-0123456789" else text
     integer = _INTEGER.fullmatch(digits)
     if integer and len(digits) <= 70:  # 64 bits, even in base 2
-        base, figures = next((b, g) for b, g in zip(_BASES, integer.groups()[1:], strict=True) if g)
-        number = int(integer[1] + figures, base)
+        base, group = next((b, g) for b, g in zip(_BASES, integer.groups()[1:], strict=True) if g)
+        number = int(integer[1] + group, base)
         if -(2**63) <= number < 2**64:
             return number
     if _FLOAT.fullmatch(digits) and abs(value := float(digits)) != float("inf"):
@@ -142,12 +143,14 @@ def scalar(text: str) -> Any:
 
 @dataclass
 class _Value:
-    """A finished value: with what it weighs when an alias repeats it."""
+    """A complete value, with its size, which counts again for each alias."""
 
     value: Any
     line: int
     nodes: int = 1
+    """Number of scalars, lists and mappings."""
     height: int = 0
+    """Nesting levels."""
 
 
 @dataclass
@@ -203,11 +206,15 @@ class _Builder:
         self.nodes += nodes
         if self.nodes > self.limits.nodes:
             raise self._fail(
-                line, f"more than {self.limits.nodes} values, with aliases written out: divide it"
+                line,
+                f"more than {self.limits.nodes} values, with aliases expanded (option "
+                "yaml_values): split the file",
             )
         if len(self.stack) + height > self.limits.depth:
             raise self._fail(
-                line, f"mappings and lists more than {self.limits.depth} deep inside each other"
+                line,
+                f"mappings and lists nested more than {self.limits.depth} levels deep (option "
+                "yaml_depth)",
             )
 
     def _open(self, event: Any, line: int) -> None:
@@ -229,38 +236,39 @@ class _Builder:
             self.lines[id(frame.value)] = frame.line
         self._add(_Value(frame.value, frame.line, frame.nodes, frame.height), frame.anchor)
 
-    def _add(self, made: _Value, anchor: str | None) -> None:
+    def _add(self, item: _Value, anchor: str | None) -> None:
         if anchor:
-            self.anchors[anchor] = made
+            self.anchors[anchor] = item
         if not self.stack:
-            self.root = made
+            self.root = item
             return
         frame = self.stack[-1]
-        frame.nodes += made.nodes
-        frame.height = max(frame.height, made.height + 1)
+        frame.nodes += item.nodes
+        frame.height = max(frame.height, item.height + 1)
         if isinstance(frame.value, list):
-            frame.value.append(made.value)
+            frame.value.append(item.value)
         elif frame.awaits_value:
-            self._set(frame, made)
+            self._set(frame, item)
             frame.awaits_value = False
         else:
-            frame.key = self._key(frame, made)
+            frame.key = self._key(frame, item)
             frame.awaits_value = True
 
-    def _set(self, frame: _Frame, made: _Value) -> None:
+    def _set(self, frame: _Frame, item: _Value) -> None:
         if frame.key is not _MERGE:
-            frame.value[frame.key] = made.value
+            frame.value[frame.key] = item.value
             return
-        sources = made.value if isinstance(made.value, list) else [made.value]
+        sources = item.value if isinstance(item.value, list) else [item.value]
         for source in sources:
             if not isinstance(source, dict):
                 raise self._fail(
-                    made.line, f"<< merges a mapping or a list of them, found {describe(source)}"
+                    item.line,
+                    f"<< expects a mapping or a list of mappings, found {describe(source)}",
                 )
         frame.merged.extend(sources)
 
-    def _key(self, frame: _Frame, made: _Value) -> Any:
-        key = made.value
+    def _key(self, frame: _Frame, item: _Value) -> Any:
+        key = item.value
         if key is _MERGE:
             return key
         if isinstance(key, bool):
@@ -268,21 +276,23 @@ class _Builder:
         elif isinstance(key, int):
             key = str(key)
         elif not isinstance(key, str):
-            raise self._fail(made.line, f"a key must be text, found {describe(key)}: quote it")
+            raise self._fail(item.line, f"a key must be text, found {describe(key)}: quote it")
         if len(key) > _LONGEST_KEY or _CONTROL.search(key):
             raise self._fail(
-                made.line,
-                f"a key is text of at most {_LONGEST_KEY} characters without control characters",
+                item.line,
+                f"expected a key of at most {_LONGEST_KEY} characters without control characters",
             )
         if key in frame.value:
             raise self._fail(
-                made.line, f'the key "{key}" is given twice in one mapping: remove one of them'
+                item.line, f'the key "{key}" is twice in one mapping: remove one of them'
             )
         return key
 
     def _alias(self, name: str, line: int) -> _Value:
         if name not in self.anchors:
-            raise self._fail(line, "an alias refers to no anchor before it: quote a text with *")
+            raise self._fail(
+                line, "an alias without an anchor before it: quote the text if it begins with *"
+            )
         target = self.anchors[name]
         if target is None:
             raise self._fail(line, "an anchor contains itself")
@@ -290,7 +300,7 @@ class _Builder:
         return _Value(self._copy(target.value), line, target.nodes, target.height)
 
     def _copy(self, value: Any) -> Any:
-        """Each alias gets values of its own: a change of one object must not show in another."""
+        """Copy a value for an alias, so that a change of one object does not change another."""
         if isinstance(value, list):
             return [self._copy(item) for item in value]
         if not isinstance(value, dict):
@@ -317,7 +327,7 @@ class _Builder:
     def _typed(self, kind: str, text: str, line: int) -> Any:
         if kind == "binary":
             raise self._fail(
-                line, "!!binary cannot be sent as JSON: write the base64 text, under binaryData"
+                line, "!!binary cannot be sent as JSON: write the base64 text under binaryData"
             )
         if kind not in _TYPES:
             raise self._fail(line, _TAGGED)
@@ -326,5 +336,7 @@ class _Builder:
         except ValueError as error:
             raise self._fail(line, str(error)) from error
         if type(value) not in _TYPES[kind]:
-            raise self._fail(line, f"the tag !!{kind} is on {describe(value)}")
+            raise self._fail(
+                line, f"expected a value that fits the tag !!{kind}, found {describe(value)}"
+            )
         return value

@@ -87,7 +87,7 @@ def first(
 
 def _carried(package: Body, live: Body) -> Json:
     schemata = package.template.get("parameters") or {}
-    given = hot.typed(live.template, live.parameters)
+    given = hot.parse_json(live.template, live.parameters)
     there = set(given) | (live.hidden & set(live.template.get("parameters") or {}))
     missing = [
         name for name, schema in schemata.items() if name not in there and "default" not in schema
@@ -105,8 +105,10 @@ def _with_software(body: Body, vdu_id: str, place: Place, software: Software) ->
     What a template says itself, without a parameter, stays."""
     template = body.file(place.file) if place.file else body.template
     resources = template["resources"]
-    server = resources[place.server] if place.server else hot.holder(body, place)
-    beside = hot.needed(template, {place.server}) - {place.server} if place.server else set()
+    server = resources[place.server] if place.server else hot.outer_definition(body, place)
+    beside = (
+        hot.with_dependencies(template, {place.server}) - {place.server} if place.server else set()
+    )
     settings = [
         (server, "image", software.images.get(vdu_id)),
         (server, "flavor", software.flavours.get(vdu_id)),
@@ -114,7 +116,7 @@ def _with_software(body: Body, vdu_id: str, place: Place, software: Software) ->
     ]
     parameters = body.parameters
     for definition, name, value in settings:
-        path = hot.traced(body, place, (definition.get("properties") or {}).get(name))
+        path = hot.top_parameter(body, place, (definition.get("properties") or {}).get(name))
         if path is not None and value is not None:
             parameters = hot.set_at(parameters, path, value)
     return replace(body, parameters=parameters)
@@ -143,11 +145,11 @@ def mixed(old: Body, new: Body, names: Iterable[str], source: str) -> Body:
 
     :raises PackageError: a nested file differs, and resources that are not taken use it too.
     """
-    taken = hot.needed(new.template, set(names))
-    old_values = hot.in_force(old)
-    new_values = hot.in_force(new)
+    taken = hot.with_dependencies(new.template, set(names))
+    old_values = hot.effective_parameters(old)
+    new_values = hot.effective_parameters(new)
     definitions = {
-        name: hot.bound(new.template["resources"][name], new_values, set(new_values))
+        name: hot.bind(new.template["resources"][name], new_values, set(new_values))
         for name in taken
     }
     resources = {**old.template["resources"], **definitions}
@@ -207,12 +209,12 @@ def nested(place: Place, new: Body, old: Body, live: Body, ids: Mapping[str, str
     """
     assert place.file is not None
     template = new.file(place.file)
-    values = hot.in_force(new)
+    values = hot.effective_parameters(new)
     before = _properties_above(old, place)
     parameters = {}
-    for name, said in (hot.holder(new, place).get("properties") or {}).items():
-        value = _with_ids(hot.bound(said, values, set(values)), ids)
-        if not hot.is_plain(value):
+    for name, said in (hot.outer_definition(new, place).get("properties") or {}).items():
+        value = _with_ids(hot.bind(said, values, set(values)), ids)
+        if not hot.is_literal(value):
             if before.get(name) == said and name in live.hidden:
                 continue  # nobody tells its value: the update leaves it as it is
             if name not in live.parameters or before.get(name) != said:
@@ -249,7 +251,7 @@ def is_same(one: Body, other: Body) -> bool:
     """Whether Heat would have nothing to do: the same template, values and files in use."""
     return (
         one.template == other.template
-        and _as_text(hot.in_force(one)) == _as_text(hot.in_force(other))
+        and _as_text(hot.effective_parameters(one)) == _as_text(hot.effective_parameters(other))
         and {name: one.files[name] for name in _files_of(one.template["resources"], one)}
         == {name: other.files[name] for name in _files_of(other.template["resources"], other)}
     )
@@ -320,15 +322,15 @@ def _fate(differ: set[str], after: Mapping[str, Any], *, another_volume: bool) -
 
 def _resolved(body: Body, name: str) -> Json:
     definition = body.template["resources"].get(name) or {}
-    values = hot.in_force(body)
-    resolved: Json = hot.bound(definition.get("properties") or {}, values, set(values))
+    values = hot.effective_parameters(body)
+    resolved: Json = hot.bind(definition.get("properties") or {}, values, set(values))
     return resolved
 
 
 def _volume_images(body: Body, server: str) -> dict[str, str]:
     if server not in body.template["resources"]:
         return {}
-    names = hot.needed(body.template, {server}) - {server}
+    names = hot.with_dependencies(body.template, {server}) - {server}
     images = {name: _resolved(body, name).get("image") for name in names}
     return {name: image for name, image in sorted(images.items()) if isinstance(image, str)}
 

@@ -170,9 +170,9 @@ def _after(  # noqa: PLR0913, PLR0917
 def _grouped_server(new: Body, member: Member, place: Place, now: Body) -> Body:
     """A group whose members are servers without a template of their own: the group's own stack
     has a resource for each."""
-    values = hot.in_force(new)
-    definition = hot.bound(hot.holder(new, place), values, set(values))
-    if not hot.is_plain(definition):
+    values = hot.effective_parameters(new)
+    definition = hot.bind(hot.outer_definition(new, place), values, set(values))
+    if not hot.is_literal(definition):
         raise PackageError(
             f"resource {place.head}: its members come from other resources of the template and "
             "cannot be updated one by one: put the server into a nested template"

@@ -1,1 +1,1 @@
-"""The rules that a package has to keep, each a function from the opened package to findings."""
+"""The rules of ``csar check``: each is a function from a package to its findings."""

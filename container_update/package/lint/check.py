@@ -1,6 +1,6 @@
-"""What would go wrong with a package in Tacker, said before it is uploaded.
+"""Check a package before it is uploaded: what would fail in Tacker.
 
-A rule says what Tacker does where it is not kept, since that is what an operator would see.
+The message of each finding says what Tacker does, because that is what an operator would see.
 """
 
 from __future__ import annotations
@@ -27,17 +27,18 @@ RULES: tuple[Callable[[Subject], Iterable[Finding]], ...] = (
     objects.duplicates,
     objects.references,
     objects.namespaces,
-    objects.habits,
+    objects.recommendations,
 )
 
 
 def check(package_path: str, *, settings: csar.Settings | None = None) -> tuple[Finding, ...]:
-    """Everything that is wrong or unusual in a package (folder or zip), errors first.
+    """Return everything that is wrong or unusual in a package, errors first.
 
-    :param settings: the bounds within which it is read.
-    :raises PackageError: the package cannot be opened at all.
+    :param package_path: a folder or a zip.
+    :param settings: the limits for reading it; None: the defaults.
+    :raises PackageError: the package cannot be opened.
     """
     with csar.open_package(package_path, settings=settings) as package:
         subject = Subject(package, archive.open_archive(package_path, package.settings.limits))
-        found = {finding: None for rule in RULES for finding in rule(subject)}
-    return tuple(sorted(found, key=lambda finding: finding.severity.value))
+        findings = {finding: None for rule in RULES for finding in rule(subject)}
+    return tuple(sorted(findings, key=lambda finding: finding.severity.value))

@@ -12,7 +12,7 @@ from container_update.package.lint.subject import NAMESPACE, Subject, located
 
 
 def metadata(subject: Subject) -> Iterator[Finding]:
-    """Tacker's v2 API reads TOSCA.meta and Definitions/, and nothing else will do."""
+    """Check that TOSCA.meta names a VNFD in Definitions/, which Tacker's v2 API requires."""
     if csar_metadata.TOSCA_META not in subject.names:
         yield Finding.error(
             csar_metadata.TOSCA_META,
@@ -22,7 +22,7 @@ def metadata(subject: Subject) -> Iterator[Finding]:
     if not subject.package.entry_definitions:
         yield Finding.error(
             csar_metadata.TOSCA_META,
-            "names no Entry-Definitions, so that the package has no VNFD",
+            "does not name Entry-Definitions: the package has no VNFD",
             "put the VNFD into Definitions/ as NAME.vnfd.yaml and build the package again",
         )
     elif not subject.package.entry_definitions.startswith("Definitions/"):
@@ -34,27 +34,28 @@ def metadata(subject: Subject) -> Iterator[Finding]:
 
 
 def unreadable_files(subject: Subject) -> Iterator[Finding]:
-    """A file that is listed and missing, changed since, or no valid manifest."""
+    """Check that every listed file exists, has its hash, and is valid if it is a manifest."""
     package = subject.package
-    may_hold = set(package.manifest_files())
-    paths = dict.fromkeys([artifact.path for artifact in package.artifacts] + sorted(may_hold))
+    manifest_files = set(package.manifest_files())
+    listed = [artifact.path for artifact in package.artifacts]
+    paths = dict.fromkeys(listed + sorted(manifest_files))
     for path in paths:
         if path.startswith("Files/images/"):
-            continue  # gigabytes, and no use to an update
+            continue  # gigabytes that an update does not use
         try:
             content = package.read(path)
-            if path in may_hold:
+            if path in manifest_files:
                 manifests.parse(content, path, NAMESPACE, limits=subject.package.settings.yaml)
         except PackageError as error:
             yield located(error, path)
 
 
 def unlisted_files(subject: Subject) -> Iterator[Finding]:
-    """Tacker takes no def-file that the metadata does not list."""
+    """Check that the metadata lists every manifest: Tacker refuses other def-files."""
     listed = {posixpath.normpath(artifact.path) for artifact in subject.package.artifacts}
     for name in sorted(subject.names):
-        manifest = name.startswith("Files/") and name.endswith((".yaml", ".yml", ".json"))
-        if listed and manifest and name not in listed:
+        is_manifest = name.startswith("Files/") and name.endswith((".yaml", ".yml", ".json"))
+        if listed and is_manifest and name not in listed:
             yield Finding.error(
                 name,
                 "is not listed in the metadata: Tacker refuses it as a def-file",

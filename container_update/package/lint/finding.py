@@ -1,4 +1,4 @@
-"""What a check of a package finds."""
+"""The findings of ``csar check``."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from container_update.model.objects import Manifest
 
 
 class Severity(enum.Enum):
-    """How bad a finding is; the order of the values is the order of the report."""
+    """How serious a finding is; the report is sorted by the values."""
 
     ERROR = 1
     """Tacker refuses the package, or an operation fails."""
     WARNING = 2
-    """It works otherwise than expected."""
+    """The package works, but not as expected."""
     NOTE = 3
-    """A habit of the trade, not a fault."""
+    """A recommendation that the package does not follow."""
 
 
 @dataclass(frozen=True)
@@ -28,18 +28,18 @@ class Finding:
     file: str
     """The path in the package."""
     line: int
-    """From 1; 0 where the whole file is meant."""
+    """From 1; 0 for the file as a whole."""
     message: str
-    """What was found, and what it leads to."""
+    """What was found, and its consequence."""
     advice: str
-    """What to do about it."""
+    """What to do."""
 
     def __str__(self) -> str:
-        place = f"{self.file}:{self.line}" if self.line else self.file
-        return f"{self.severity.name.lower()}: {place}: {self.message}. To do: {self.advice}"
+        location = f"{self.file}:{self.line}" if self.line else self.file
+        return f"{self.severity.name.lower()}: {location}: {self.message}. To do: {self.advice}"
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as plain values."""
+        """Return the finding as JSON values."""
         return {
             "severity": self.severity.name.lower(),
             "file": self.file,
@@ -50,20 +50,20 @@ class Finding:
 
     @classmethod
     def error(cls, file: str, message: str, advice: str, line: int = 0) -> Finding:
-        """An error in a file."""
+        """Return an error in a file."""
         return cls(Severity.ERROR, file, line, message, advice)
 
     @classmethod
     def warning(cls, file: str, message: str, advice: str, line: int = 0) -> Finding:
-        """A warning about a file."""
+        """Return a warning about a file."""
         return cls(Severity.WARNING, file, line, message, advice)
 
     @classmethod
     def note(cls, file: str, message: str, advice: str, line: int = 0) -> Finding:
-        """A note about a file."""
+        """Return a note about a file."""
         return cls(Severity.NOTE, file, line, message, advice)
 
     @classmethod
     def of(cls, severity: Severity, manifest: Manifest, message: str, advice: str) -> Finding:
-        """A finding about an object."""
+        """Return a finding about an object, with its file and line."""
         return cls(severity, manifest.source.path, manifest.source.line, message, advice)

@@ -12,21 +12,21 @@ from container_update.workloads.pod_template import pod_spec, pod_template
 
 
 def duplicates(subject: Subject) -> Iterator[Finding]:
-    """An object that two def-files define is created once, and nobody knows from which."""
+    """Check that no object is defined twice: it would be unclear which definition is used."""
     first: dict[ObjectKey, Manifest] = {}
     for manifest in subject.manifests:
-        known = first.setdefault(manifest.key, manifest)
-        if known is not manifest:
+        earlier = first.setdefault(manifest.key, manifest)
+        if earlier is not manifest:
             yield Finding.of(
                 Severity.WARNING,
                 manifest,
-                f"{manifest.key} is defined a second time, after {known.source}",
-                "list only one of the two files in an instance's def-files, or remove one",
+                f"{manifest.key} is also defined at {earlier.source}",
+                "remove one definition, or list only one of the files as def-files of an instance",
             )
 
 
 def references(subject: Subject) -> Iterator[Finding]:
-    """A pod waits for ever for a ConfigMap, a Secret or a key of it that is not there."""
+    """Check that pods find every ConfigMap, Secret and key they use; a pod waits for them."""
     config = {manifest.key: manifest for manifest in subject.manifests if manifest.key.is_config}
     for manifest in subject.workloads:
         for use in uses(pod_spec(manifest.body)):
@@ -43,49 +43,50 @@ def _reference(
         yield Finding.of(
             Severity.WARNING,
             manifest,
-            f"{use.what} of {manifest.key} uses {use.kind} {use.name}, which no manifest has",
-            "add it, or see that it is in the namespace before the VNF is instantiated",
+            f"{use.what} of {manifest.key} uses {use.kind} {use.name}, which is in no manifest",
+            "add it to the package, or create it in the namespace before the VNF is instantiated",
         )
         return
-    there = {
+    keys = {
         name
-        for part in ("data", "binaryData", "stringData")
-        for name in target.body.get(part) or ()
+        for field in ("data", "binaryData", "stringData")
+        for name in target.body.get(field) or ()
     }
-    for name in sorted((use.keys or frozenset()) - there):
+    for name in sorted((use.keys or frozenset()) - keys):
         yield Finding.of(
             Severity.ERROR,
             manifest,
-            f"{use.what} of {manifest.key} uses the key {name} of {key}, which has none of that"
-            f" name ({target.source})",
-            "correct the key: the container does not start otherwise",
+            f"{use.what} of {manifest.key} uses the key {name}, which {key} does not have"
+            f" ({target.source}): the container does not start",
+            "correct the name of the key, or add the key",
         )
 
 
 def namespaces(subject: Subject) -> Iterator[Finding]:
-    """Tacker creates every object in the namespace of the request, whatever the manifest says."""
+    """Check that manifests set no namespace: Tacker uses the one of the request instead."""
     for manifest in subject.manifests:
         namespace = manifest.body["metadata"].get("namespace")
         if namespace and manifest.key.namespace:
             yield Finding.of(
                 Severity.WARNING,
                 manifest,
-                f"{manifest.key} names its namespace: Tacker creates it in the one of the"
-                " instantiate request, if that names one, where an update does not look for it",
-                "leave the namespace to the request (additionalParams.namespace), one for each CNF",
+                f"{manifest.key} sets metadata.namespace: if the instantiate request names another"
+                " namespace, Tacker creates the object there, and an update does not find it",
+                "remove metadata.namespace, and set additionalParams.namespace in the request, a"
+                " different one for each CNF",
             )
 
 
-def habits(subject: Subject) -> Iterator[Finding]:
-    """What CNF certification asks for, and what it means to an update."""
+def recommendations(subject: Subject) -> Iterator[Finding]:
+    """Check what CNF certification recommends."""
     for manifest in subject.manifests:
         key, body = manifest.key, manifest.body
         if key.is_config and key.kind == "ConfigMap" and body.get("immutable") is not True:
             yield Finding.of(
                 Severity.NOTE,
                 manifest,
-                f"{key} is not immutable, which CNF certification asks for",
-                "set immutable: true; an update then deletes and creates it again",
+                f"{key} is not immutable: CNF certification recommends immutable ConfigMaps",
+                "set immutable: true; an update then deletes the ConfigMap and creates it again",
             )
     for manifest in subject.workloads:
         template = manifest.body if manifest.key.kind == "Pod" else pod_template(manifest.body)
@@ -94,7 +95,7 @@ def habits(subject: Subject) -> Iterator[Finding]:
             yield Finding.of(
                 Severity.NOTE,
                 manifest,
-                f"the pods of {manifest.key} have no label app.kubernetes.io/name, which CNF"
-                " certification asks for",
+                f"the pods of {manifest.key} have no label app.kubernetes.io/name: CNF"
+                " certification recommends it",
                 "add the label to the pod template",
             )

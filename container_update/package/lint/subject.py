@@ -1,4 +1,4 @@
-"""A package as the rules see it, and how an error about it becomes a finding."""
+"""The package that is checked, and the conversion of errors to findings."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from container_update.package.csar import Csar, Flavour, InterfaceScript
 from container_update.package.lint.finding import Finding
 
 NAMESPACE = "default"
-"""Stands for the namespace that an operator chooses when instantiating."""
+"""A placeholder for the namespace that an operator chooses at instantiation."""
 
-_PLACE = re.compile(r"(?P<file>[^\s:]+):(?P<line>\d+): (?P<text>.*)", re.DOTALL)
+_LOCATION = re.compile(r"(?P<file>[^\s:]+):(?P<line>\d+): (?P<text>.*)", re.DOTALL)
 
 
 class Subject:
-    """A package and what several rules want to know of it, read once."""
+    """A package, and the parts of it that several rules need, each read once."""
 
     def __init__(self, package: Csar, files: archive.Archive) -> None:
         self.package = package
@@ -28,7 +28,7 @@ class Subject:
 
     @cached_property
     def flavours(self) -> tuple[Flavour, ...]:
-        """The flavours; none where the VNFD cannot be read, which a rule of its own reports."""
+        """The flavours; empty if the VNFD cannot be read, which :func:`unreadable_vnfd` reports."""
         try:
             return self.package.flavours
         except PackageError:
@@ -36,22 +36,22 @@ class Subject:
 
     @cached_property
     def scripts(self) -> tuple[tuple[Flavour, InterfaceScript], ...]:
-        """What runs at the operations of each flavour."""
+        """The scripts of every flavour."""
         return tuple(
             (flavour, script) for flavour in self.flavours for script in flavour.scripts.values()
         )
 
     @cached_property
     def manifests(self) -> tuple[Manifest, ...]:
-        """The objects of every manifest that can be read."""
-        found: list[Manifest] = []
+        """The objects of every manifest file that can be read."""
+        objects: list[Manifest] = []
         for path in self.package.manifest_files():
             try:
                 text, limits = self.package.read(path), self.package.settings.yaml
-                found += manifests.parse(text, path, NAMESPACE, limits=limits)
+                objects += manifests.parse(text, path, NAMESPACE, limits=limits)
             except PackageError:
                 continue  # reported by unreadable_files
-        return tuple(found)
+        return tuple(objects)
 
     @cached_property
     def workloads(self) -> tuple[Manifest, ...]:
@@ -60,23 +60,30 @@ class Subject:
 
     @property
     def has_templates(self) -> bool:
-        """It is a package of virtual machines: HEAT templates say what runs."""
+        """The package is for virtual machines: it has HEAT templates, not manifests."""
         return any("BaseHOT" in name.split("/")[:-1] for name in self.names)
 
     def script_path(self, script: InterfaceScript) -> tuple[str, str] | None:
-        """The API that a script is for and its path in the package: v1 counts from the root of the
-        package, v2 from the folder of the VNFD. None where there is no such file."""
+        """Return the API that a script is for ('v1' or 'v2'), and its path in the package.
+
+        A path in a VNFD is relative to the root of the package in v1, to Definitions/ in v2.
+
+        :returns: None if the file does not exist.
+        """
         file = script.file or ""
-        beside = posixpath.normpath(posixpath.join("Definitions", file))
-        for api, path in (("v1", posixpath.normpath(file)), ("v2", beside)):
+        v2_path = posixpath.normpath(posixpath.join("Definitions", file))
+        for api, path in (("v1", posixpath.normpath(file)), ("v2", v2_path)):
             if path in self.names:
                 return api, path
         return None
 
 
 def located(error: PackageError, path: str) -> Finding:
-    """A finding from an error, which says file and line where it knows them."""
-    place = _PLACE.fullmatch(str(error))
-    if place:
-        return Finding.error(place["file"], place["text"], "correct it", line=int(place["line"]))
+    """Convert an error to a finding, with file and line if the message begins with them.
+
+    :param path: the file, if the message does not name one.
+    """
+    match = _LOCATION.fullmatch(str(error))
+    if match:
+        return Finding.error(match["file"], match["text"], "correct it", line=int(match["line"]))
     return Finding.error(path, str(error), "correct it and build the package again")

@@ -1,4 +1,4 @@
-"""Rules about HEAT templates: a package of virtual machines has them in the place of manifests."""
+"""Rules about HEAT templates, which a package of virtual machines has instead of manifests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from container_update.package.lint.subject import Subject, located
 
 
 def templates(subject: Subject) -> Iterator[Finding]:
-    """Each flavour has one tree of templates, with one server for each VDU."""
+    """Check that each flavour has a top template, and exactly one server for each VDU."""
     if not subject.has_templates:
         return
     for flavour in subject.flavours:
@@ -22,19 +22,19 @@ def templates(subject: Subject) -> Iterator[Finding]:
         except PackageError as error:
             yield located(error, flavour.path)
             continue
-        claimed: set[hot.Place] = set()
+        vdu_servers: set[hot.Place] = set()
         for vdu_id, name in flavour.vdus.items():
             places = hot.places_named(body, vdu_id, name)
-            claimed.update(places)
+            vdu_servers.update(places)
             if len(places) != 1:
                 yield Finding.error(
                     flavour.path,
                     f"{vdu_id} has {len(places) or 'no'} {hot.SERVER} in the templates of flavour"
-                    f" {flavour.id}: what it runs on is not known",
-                    f"name one server's resource {vdu_id}, or give it the property name: {name}",
+                    f" {flavour.id}: expected exactly one",
+                    f"name the resource of one server {vdu_id}, or set its property name to {name}",
                 )
         for place in servers:
-            if place not in claimed:
+            if place not in vdu_servers:
                 yield Finding.warning(
                     flavour.path,
                     f"the server {place} belongs to no VDU: it is not recorded and not updated",

@@ -1,4 +1,4 @@
-"""Rules about the VNFD: flavours, VDUs, and what its operations are mapped to."""
+"""Rules about the VNFD: flavours, VDUs, and the scripts of its operations."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DRIVER = "mgmt-container-update"
 
 
 def unreadable_vnfd(subject: Subject) -> Iterator[Finding]:
-    """toscaparser must accept the VNFD: Tacker leaves the package CREATED for ever otherwise."""
+    """Check that toscaparser accepts the VNFD: otherwise the package stays CREATED in Tacker."""
     try:
         flavours = subject.package.flavours
     except PackageError as error:
@@ -27,13 +27,13 @@ def unreadable_vnfd(subject: Subject) -> Iterator[Finding]:
         if not flavour.id:
             yield Finding.error(
                 flavour.path,
-                "has no substitution_mappings with a flavour_id: there is nothing to instantiate",
-                "give its topology_template substitution_mappings.properties.flavour_id",
+                "has no substitution_mappings with a flavour_id: the VNF cannot be instantiated",
+                "add substitution_mappings.properties.flavour_id to its topology_template",
             )
 
 
 def vdus(subject: Subject) -> Iterator[Finding]:
-    """A VDU is tied to its workload by name, and to nothing else."""
+    """Check that each VDU has the name of exactly one workload, which is their only link."""
     if subject.has_templates:
         return
     by_name: dict[str, list[Manifest]] = {}
@@ -43,20 +43,20 @@ def vdus(subject: Subject) -> Iterator[Finding]:
     for flavour in subject.flavours:
         for vdu_id, name in flavour.vdus.items():
             names.add(name)
-            found = by_name.get(name, [])
-            if not found:
+            workloads = by_name.get(name, [])
+            if not workloads:
                 yield Finding.error(
                     flavour.path,
-                    f"{vdu_id} has the name {name}, and no manifest has a workload of that name:"
+                    f"{vdu_id} has the name {name}, but no manifest has a workload with that name:"
                     " Tacker records no VNFC for it",
-                    "name the VDU (properties.name) like its workload (metadata.name)",
+                    "set properties.name of the VDU to metadata.name of its workload",
                 )
-            elif len({manifest.key for manifest in found}) > 1:
-                kinds = " and ".join(str(manifest.key) for manifest in found)
+            elif len({manifest.key for manifest in workloads}) > 1:
+                keys = " and ".join(str(manifest.key) for manifest in workloads)
                 yield Finding.warning(
                     flavour.path,
-                    f"{vdu_id} has the name {name}, which is that of {kinds}: Tacker records the"
-                    " pods of the one that it meets last",
+                    f"{vdu_id} has the name {name}, which is the name of {keys}: Tacker records"
+                    " the pods of only one of them",
                     "give the workloads different names",
                 )
     for name in sorted(by_name.keys() - names):
@@ -70,13 +70,13 @@ def vdus(subject: Subject) -> Iterator[Finding]:
 
 
 def interfaces(subject: Subject) -> Iterator[Finding]:
-    """The operations that a VNFD maps to us, and the file of each."""
-    mapped = {script.operation for _, script in subject.scripts}
-    if subject.flavours and OPERATION not in mapped and not subject.has_templates:
+    """Check the scripts that the VNFD maps to operations, and that their files exist."""
+    operations = {script.operation for _, script in subject.scripts}
+    if subject.flavours and OPERATION not in operations and not subject.has_templates:
         yield Finding.warning(
             subject.flavours[0].path,
-            f"Vnflcm maps nothing to {OPERATION}: a modification does not reach the cluster",
-            f"give the node VNF interfaces.Vnflcm.{OPERATION}.implementation: {DRIVER}",
+            f"Vnflcm has no script for {OPERATION}: a modification does not change the cluster",
+            f"add interfaces.Vnflcm.{OPERATION}.implementation: {DRIVER} to the node VNF",
         )
     for flavour, script in subject.scripts:
         if not script.implementation:
@@ -84,26 +84,26 @@ def interfaces(subject: Subject) -> Iterator[Finding]:
         if script.file is None:
             yield Finding.error(
                 flavour.path,
-                f"{script.operation} is implemented by {script.implementation}, which is no"
-                " artifact of the node",
-                f"give the node artifacts.{script.implementation}.file",
+                f"{script.operation} is implemented by {script.implementation}, which is not"
+                " an artifact of the node",
+                f"add artifacts.{script.implementation}.file to the node",
             )
         elif subject.script_path(script) is None:
             yield Finding.error(
                 flavour.path,
-                f"the artifact {script.implementation} names {script.file}, and there is no such"
-                " file, neither from the package's root (v1) nor from Definitions/ (v2)",
-                "put it there, or build the package with: container-update csar build --api",
+                f"the artifact {script.implementation} names {script.file}, but there is no such"
+                " file, neither relative to the package's root (v1) nor to Definitions/ (v2)",
+                "add the file, or build the package with: container-update csar build --api",
             )
 
 
 def driver_files(subject: Subject) -> Iterator[Finding]:
-    """v1 compares the copy of the driver with the installed one at every call."""
+    """Check that the driver is the installed one: v1 compares their hashes at every call."""
     for flavour, script in subject.scripts:
-        found = subject.script_path(script)
-        if script.operation != OPERATION or found is None:
+        api_and_path = subject.script_path(script)
+        if script.operation != OPERATION or api_and_path is None:
             continue
-        api, path = found
+        api, path = api_and_path
         try:
             same = _digest(subject.package.read(path)) == _installed(api)
         except PackageError:
@@ -111,28 +111,29 @@ def driver_files(subject: Subject) -> Iterator[Finding]:
         if api == "v1" and script.implementation != DRIVER:
             yield Finding.warning(
                 flavour.path,
-                f"{OPERATION} is implemented by {script.implementation}, which is not our driver",
-                f"name it {DRIVER}, as the driver's entry point is named",
+                f"{OPERATION} is implemented by {script.implementation}, which is not"
+                " the driver of container-update",
+                f"name it {DRIVER}, like the entry point of the driver",
             )
         elif api == "v1" and not same:
             yield Finding.error(
                 path,
-                "differs from the installed driver: Tacker fails every operation that is mapped to"
-                " it (MgmtDriverHashMatchFailure)",
+                "differs from the installed driver: every operation with this script fails in"
+                " Tacker (MgmtDriverHashMatchFailure)",
                 "copy the installed one: container-update csar build --api v1",
             )
         elif api == "v2" and not same:
             yield Finding.note(
                 path,
-                "differs from the installed script: of another version, a bundle, or not ours",
-                "unless that is meant: container-update csar build --api v2",
+                "differs from the installed script: another version, a bundle, or another script",
+                "if this is not intended: container-update csar build --api v2",
             )
 
 
 def keys_that_v1_expects(subject: Subject) -> Iterator[Finding]:
-    """Tacker's v1 API takes two optional parts of a VNFD for granted (KeyError otherwise)."""
-    apis = {found[0] for _, script in subject.scripts if (found := subject.script_path(script))}
-    if "v1" not in apis:
+    """Check two optional parts of a VNFD that Tacker's v1 API requires (KeyError otherwise)."""
+    paths = [subject.script_path(script) for _, script in subject.scripts]
+    if not any(api_and_path and api_and_path[0] == "v1" for api_and_path in paths):
         return
     for flavour in subject.flavours:
         text, limits = subject.package.read(flavour.path), subject.package.settings.yaml
@@ -155,9 +156,9 @@ def keys_that_v1_expects(subject: Subject) -> Iterator[Finding]:
 
 
 def _levels(topology: Json) -> Iterator[str]:
-    """The instantiation levels that have no scale_info."""
-    for named in topology.get("policies") or ():
-        for policy in named.values():
+    """Yield the instantiation levels that have no scale_info."""
+    for policies in topology.get("policies") or ():
+        for policy in policies.values():
             if policy.get("type") == "tosca.policies.nfv.InstantiationLevels":
                 levels = (policy.get("properties") or {}).get("levels") or {}
                 yield from (name for name, level in levels.items() if "scale_info" not in level)

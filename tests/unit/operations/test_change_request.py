@@ -94,8 +94,8 @@ WRONG: list[tuple[Any, str]] = [
     ),
     (body({"lcm-kubernetes-def-files": []}), "def-files: expected a list of paths"),
     (body({"lcm-kubernetes-def-files": [1]}), r"def-files\[0\]: expected a path"),
-    (body({"lcm-kubernetes-def-files": ["../a"]}), r"def-files\[0\]: .* is no path within"),
-    (body({"lcm-operation-coordinate-new-vnf": "/etc/x"}), "coordinate-new-vnf: .* no path within"),
+    (body({"lcm-kubernetes-def-files": ["../a"]}), r"def-files\[0\]: .* is not a path in"),
+    (body({"lcm-operation-coordinate-new-vnf": "/etc/x"}), "coordinate-new-vnf: .* not a path in"),
     (body({"lcm-operation-coordinate-new-vnf": 1}), "coordinate-new-vnf: expected text"),
     (
         body({"lcm-operation-coordinate-new-vnf-class": "New"}),

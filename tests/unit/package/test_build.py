@@ -58,9 +58,9 @@ def test_an_older_zip_is_replaced(folder: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("source", "target", "message"),
     [
-        ("nowhere", "package.zip", "there is no such folder"),
+        ("nowhere", "package.zip", "no such folder"),
         ("folder", "nowhere/package.zip", "cannot be written: No such file or directory"),
-        ("folder", "folder/package.zip", "cannot lie in"),
+        ("folder", "folder/package.zip", "cannot be written into"),
     ],
 )
 def test_a_package_that_cannot_be_built_is_a_clear_error(

@@ -188,9 +188,9 @@ BAD_METADATA = {
     ),
     "an algorithm alone": (
         "Name: a\nAlgorithm: SHA-256\n",
-        f"{META}:1: a has Algorithm without Hash",
+        f"{META}:1: a has Algorithm without Hash: add it",
     ),
-    "a hash alone": (f"Name: a\nHash: {SHA}\n", f"{META}:1: a has Hash without Algorithm"),
+    "a hash alone": (f"Name: a\nHash: {SHA}\n", f"{META}:1: a has Hash without Algorithm: add it"),
     "no path": ("\nName:\n", f"{META}:2: expected the path of a file, found nothing"),
     "a key in the wrong case": ("Name: a\nhash: x\n", f'{META}:2: expected "Hash", found "hash"'),
     "two hashes for one file": (
@@ -220,7 +220,7 @@ def test_a_hash_that_does_not_match_names_the_file(pack):
     found = hashlib.sha256(CONFIG_MAP.encode() + b"#").hexdigest()
     message = (
         f"{A} in {source}: expected the sha256 hash {expected} that the package lists, "
-        f"found {found}: the file was changed after the package was built, build it again"
+        f"found {found}: the file was changed after the package was built; build the package again"
     )
     assert refusal(source, lambda package: package.read(A)) == message
     assert refusal(source, csar.Csar.verify) == message
@@ -258,7 +258,7 @@ def test_a_path_that_leaves_the_package_is_refused(pack, path):
     source = pack(LISTED)
     for use in (csar.Csar.read, csar.Csar.has):
         message = refusal(source, lambda package, use=use: use(package, path))
-        assert "is no path within the package" in message
+        assert "is not a path in the package" in message
 
 
 def test_no_such_package(tmp_path):
@@ -322,7 +322,7 @@ def test_a_pipe_in_a_folder_is_refused_and_not_waited_for(tmp_path):
     source = write_folder(tmp_path / "p", LISTED)
     os.mkfifo(tmp_path / "p/Files/pipe.yaml")
     message = refusal(source, lambda package: package.read("Files/pipe.yaml"))
-    assert message == f"Files/pipe.yaml in {source} is no regular file"
+    assert message == f"Files/pipe.yaml in {source} is not a regular file: replace it with one"
 
 
 def zip_of(path, *names, mode=0, text=b"x"):
@@ -337,7 +337,7 @@ def zip_of(path, *names, mode=0, text=b"x"):
 @pytest.mark.parametrize("name", ["../x", "/x", "a/../../x"])
 def test_a_zip_with_a_path_that_leaves_it_is_refused(tmp_path, name):
     assert refusal(zip_of(tmp_path / "z.zip", "ok", name)) == (
-        f'"{name}" is no path within the package: give one relative to its root'
+        f'"{name}" is not a path in the package: expected a path relative to its root'
     )
 
 
@@ -345,16 +345,16 @@ def test_a_zip_with_a_path_that_leaves_it_is_refused(tmp_path, name):
 def test_a_zip_with_a_link_or_device_is_refused(tmp_path, kind):
     source = zip_of(tmp_path / "z.zip", "Files/link.yaml", mode=kind | 0o777, text=b"/etc/passwd")
     assert refusal(source) == (
-        f"Files/link.yaml in {source} is a link or device: put a regular file in its place"
+        f"Files/link.yaml in {source} is not a regular file: replace it with one"
     )
 
 
 def test_a_zip_with_a_file_twice_is_refused(tmp_path):
     with pytest.warns(UserWarning, match="Duplicate name"):
         source = zip_of(tmp_path / "z.zip", "a", "a")
-    assert refusal(source) == f"a is in {source} twice: pack it once"
+    assert refusal(source) == f"a is in {source} twice: keep one of them"
     source = zip_of(tmp_path / "y.zip", "a/b", "a//b")
-    assert refusal(source) == f"a/b is in {source} twice: pack it once"
+    assert refusal(source) == f"a/b is in {source} twice: keep one of them"
 
 
 def test_a_damaged_file_in_a_zip_is_refused(tmp_path):
@@ -378,10 +378,13 @@ def test_an_encrypted_file_in_a_zip_is_refused(tmp_path):
 
 
 LIMITS = {
-    "too many files": (archive.Limits(files=2), "at most 2 files were expected, found 3"),
+    "too many files": (
+        archive.Limits(files=2),
+        "expected at most 2 files (option package_files), found 3",
+    ),
     "too much in all": (
         archive.Limits(total_size=60),
-        "at most 60 bytes in all files were expected",
+        "expected at most 60 bytes in all files (option package_bytes)",
     ),
     "too big a file": (archive.Limits(file_size=50), f"{A} in "),
     "too big a file to read": (archive.Limits(read_size=50), f"{A} in "),
@@ -474,8 +477,8 @@ def test_a_flavour_that_the_vnfd_lacks_is_refused(pack):
 def test_flavours_that_disagree_have_to_be_told_apart(pack):
     source = pack(with_vnfd({"s.yaml": SIMPLE, "c.yaml": flavour("complex", {"VDU1": "other"})}))
     assert refusal(source, csar.Csar.vdus) == (
-        f"{source}: VDU1 is web in one flavour and other in the flavour complex: "
-        "say which flavour is meant"
+        f"{source}: VDU1 has the name web in one flavour and other in the flavour complex: "
+        "specify the flavour"
     )
 
 
@@ -490,7 +493,7 @@ BAD_VNFDS = {
     ),
     "an import that leaves the package": (
         changed("file: types.yaml", "file: ../../types.yaml"),
-        "is no path within the package",
+        "is not a path in the package",
     ),
     "an import from the network": (
         changed("file: types.yaml", "file: https://example.com/types.yaml"),
@@ -514,7 +517,7 @@ BAD_VNFDS = {
     ),
     "two documents": (
         changed("imports:", "--- {}\nimports:"),
-        "no valid YAML",
+        "invalid YAML",
     ),
     "a list": (
         {"df_simple.yaml": "[]"},
@@ -596,7 +599,7 @@ def test_metadata_is_not_written_for_two_vnfds_or_no_folder(tmp_path):
     write_folder(tmp_path, {"Definitions/a.vnfd.yaml": "", "Definitions/b.vnfd.yaml": ""})
     with pytest.raises(PackageError, match=r"expected one VNFD, found Definitions/a\.vnfd"):
         write_metadata(tmp_path)
-    with pytest.raises(PackageError, match="there is no such folder"):
+    with pytest.raises(PackageError, match="no such folder"):
         write_metadata(tmp_path / "none")
 
 

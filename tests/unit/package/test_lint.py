@@ -158,7 +158,7 @@ CASES: dict[str, tuple[Change, bool, str]] = {
     "no VNFD": (
         remove("Definitions/top.vnfd.yaml"),
         True,
-        "error: TOSCA-Metadata/TOSCA.meta: names no Entry-Definitions",
+        "error: TOSCA-Metadata/TOSCA.meta: does not name Entry-Definitions",
     ),
     "a VNFD whose import is missing": (
         remove("Definitions/types.yaml"),
@@ -168,7 +168,7 @@ CASES: dict[str, tuple[Change, bool, str]] = {
     "a VDU without a workload": (
         replace(FLAVOUR, "name: deployment1", "name: deployment9"),
         True,
-        f"error: {FLAVOUR}: VDU1 has the name deployment9, and no manifest has a workload",
+        f"error: {FLAVOUR}: VDU1 has the name deployment9, but no manifest has a workload",
     ),
     "a workload without a VDU": (
         write("Files/kubernetes/job.yaml", JOB),
@@ -178,19 +178,19 @@ CASES: dict[str, tuple[Change, bool, str]] = {
     "a VDU whose name two workloads have": (
         write("Files/kubernetes/twin.yaml", TWIN),
         True,
-        f"warning: {FLAVOUR}: VDU1 has the name deployment1, which is that of Deployment .* and"
+        f"warning: {FLAVOUR}: VDU1 has the name deployment1, which is the name of Deployment .* and"
         " DaemonSet",
     ),
     "nothing mapped to the operation": (
         replace(FLAVOUR, "modify_information_end:", "modify_information_start:"),
         True,
-        f"warning: {FLAVOUR}: Vnflcm maps nothing to modify_information_end",
+        f"warning: {FLAVOUR}: Vnflcm has no script for modify_information_end",
     ),
-    "an implementation that is no artifact": (
+    "an implementation that is not an artifact": (
         replace(FLAVOUR, "        mgmt-container-update:\n", "        other:\n"),
         True,
         f"error: {FLAVOUR}: modify_information_end is implemented by mgmt-container-update, which"
-        " is no artifact",
+        " is not an artifact",
     ),
     "another driver": (
         both(
@@ -203,7 +203,7 @@ CASES: dict[str, tuple[Change, bool, str]] = {
     "an artifact whose file is missing": (
         remove(DRIVER),
         True,
-        f"error: {FLAVOUR}: the artifact mgmt-container-update names {DRIVER}, and there is no",
+        f"error: {FLAVOUR}: the artifact mgmt-container-update names {DRIVER}, but there is no",
     ),
     "another driver file than the installed one": (
         replace(DRIVER, "Moves", "Moved"),
@@ -225,23 +225,24 @@ CASES: dict[str, tuple[Change, bool, str]] = {
     "an object defined twice": (
         write("Files/kubernetes/again.yaml", f"---\n{SERVICE}---\n{SERVICE}"),
         True,
-        "warning: Files/kubernetes/again.yaml:6: Service default/web is defined a second time,"
-        " after Files/kubernetes/again.yaml:2",
+        "warning: Files/kubernetes/again.yaml:6: Service default/web is also defined"
+        " at Files/kubernetes/again.yaml:2",
     ),
     "an object that names its namespace": (
         replace("Files/kubernetes/pod_env.yaml", "metadata:\n", "metadata:\n  namespace: cnf\n"),
         True,
-        r"warning: Files/kubernetes/pod_env.yaml:\d+: Pod cnf/env-test1 names its namespace",
+        r"warning: Files/kubernetes/pod_env.yaml:\d+: Pod cnf/env-test1 sets metadata.namespace",
     ),
     "a ConfigMap that no manifest has": (
         replace(DEPLOYMENT, "name: cm-data", "name: cm-other"),
         True,
-        f"warning: {DEPLOYMENT}:.*uses ConfigMap cm-other, which no manifest has",
+        f"warning: {DEPLOYMENT}:.*uses ConfigMap cm-other, which is in no manifest",
     ),
     "a key that the ConfigMap has not": (
         replace(DEPLOYMENT, "key: cmKey1.txt", "key: cmKey9.txt"),
         True,
-        f"error: {DEPLOYMENT}:.*uses the key cmKey9.txt of ConfigMap default/cm-data, which has",
+        f"error: {DEPLOYMENT}:.*uses the key cmKey9.txt, which ConfigMap default/cm-data does not"
+        " have",
     ),
 }
 
@@ -286,7 +287,7 @@ def test_another_v2_script_than_the_installed_one_is_a_note(v2_package: Path) ->
     assert "differs from the installed script" in note.message
 
 
-HABITS = {
+RECOMMENDATIONS = {
     "ConfigMap default/cm-data is not immutable": (
         "Files/kubernetes/configmap_1.yaml",
         "kind: ConfigMap\n",
@@ -300,8 +301,8 @@ HABITS = {
 }
 
 
-@pytest.mark.parametrize(("message", "change"), HABITS.items(), ids=HABITS.keys())
-def test_a_habit_is_noted_until_it_is_kept(
+@pytest.mark.parametrize(("message", "change"), RECOMMENDATIONS.items(), ids=RECOMMENDATIONS.keys())
+def test_a_recommendation_is_noted_until_it_is_followed(
     message: str, change: tuple[str, str, str], package: Path
 ) -> None:
     def noted() -> bool:

@@ -273,20 +273,20 @@ REFUSED = {
         "apiVersion: v1\nkind: List\nitems:\n- kind: Pod\n  metadata: {name: p}\n",
         'f.yaml:4: expected an "apiVersion" in the Pod, found nothing',
     ),
-    "bad syntax": (config_map("a: [\n"), "f.yaml:6: no valid YAML: "),
-    "a tab": (config_map("a:\n\t- b\n"), "f.yaml:6: no valid YAML: "),
-    "an unknown character escape": (config_map('a: "\\q"\n'), "f.yaml:5: no valid YAML: "),
+    "bad syntax": (config_map("a: [\n"), "f.yaml:6: invalid YAML: "),
+    "a tab": (config_map("a:\n\t- b\n"), "f.yaml:6: invalid YAML: "),
+    "an unknown character escape": (config_map('a: "\\q"\n'), "f.yaml:5: invalid YAML: "),
     "a control character": (
         config_map("a: \x01\n"),
-        "f.yaml: no valid YAML: the file must be text in UTF-8",
+        "f.yaml: invalid YAML: the file must be text in UTF-8",
     ),
     "a key twice": (
         config_map("a: x\nb: x\na: y\n"),
-        'f.yaml:7: the key "a" is given twice in one mapping',
+        'f.yaml:7: the key "a" is twice in one mapping',
     ),
     "a key twice, once as a number": (
         config_map("'1': x\n1: y\n"),
-        'f.yaml:6: the key "1" is given twice in one mapping',
+        'f.yaml:6: the key "1" is twice in one mapping',
     ),
     "a key that is a list": (
         config_map("? [a]\n: b\n"),
@@ -300,33 +300,39 @@ REFUSED = {
         config_map("1.5: b\n"),
         "f.yaml:5: a key must be text, found a number",
     ),
-    "an alias of nothing": (config_map("a: *b\n"), "f.yaml:5: an alias refers to no anchor"),
+    "an alias of nothing": (
+        config_map("a: *b\n"),
+        "f.yaml:5: an alias without an anchor before it",
+    ),
     "an alias of another document": (
         config_map("a: &b x\n") + "---\n" + config_map("a: *b\n"),
-        "f.yaml:11: an alias refers to no anchor",
+        "f.yaml:11: an alias without an anchor before it",
     ),
     "an anchor in itself": (config_map("a: &b [*b]\n"), "f.yaml:5: an anchor contains itself"),
     "a merge of text": (
         config_map("<<: text\n"),
-        "f.yaml:5: << merges a mapping or a list of them, found text",
+        "f.yaml:5: << expects a mapping or a list of mappings, found text",
     ),
     "binary": (config_map("a: !!binary aGk=\n"), "f.yaml:5: !!binary cannot be sent as JSON"),
     "a set": (
         config_map("a: !!set {b}\n"),
-        "f.yaml:5: this tag has no meaning in JSON",
+        "f.yaml:5: a tag that JSON has no value for",
     ),
     "a tag of Python's": (
         config_map("a: !!python/object/apply:os.getpid []\n"),
-        "f.yaml:5: this tag has no meaning in JSON",
+        "f.yaml:5: a tag that JSON has no value for",
     ),
     "a tag of one's own": (
         config_map("a: !mine b\n"),
-        "f.yaml:5: this tag has no meaning in JSON",
+        "f.yaml:5: a tag that JSON has no value for",
     ),
-    "a tag that lies": (config_map("a: !!int b\n"), "f.yaml:5: the tag !!int is on text"),
+    "a tag that lies": (
+        config_map("a: !!int b\n"),
+        "f.yaml:5: expected a value that fits the tag !!int, found text",
+    ),
     "infinity": (
         config_map("a: -.inf\n"),
-        "f.yaml:5: infinity and NaN are numbers that JSON does not have",
+        "f.yaml:5: JSON has no infinity and no NaN",
     ),
 }
 
@@ -340,7 +346,7 @@ def test_what_is_wrong_is_said_with_file_and_line(text, message):
 
 def test_bytes_that_are_no_text_are_refused():
     with pytest.raises(
-        PackageError, match=r"^f\.yaml: no valid YAML: the file must be text in UTF-8"
+        PackageError, match=r"^f\.yaml: invalid YAML: the file must be text in UTF-8"
     ):
         parse(b"a: \xff\xfe\x80", "f.yaml", "vnf")
 
@@ -368,12 +374,12 @@ def laughs(levels: int) -> str:
 
 
 OVER_THE_LIMITS = {
-    "a billion laughs": (laughs(9), {}, "more than 500000 values, with aliases written out"),
-    "deep lists": (config_map("a: " + "[" * 100_000), {}, "more than 100 deep inside each other"),
+    "a billion laughs": (laughs(9), {}, "more than 500000 values, with aliases expanded"),
+    "deep lists": (config_map("a: " + "[" * 100_000), {}, "nested more than 100 levels deep"),
     "aliases that make it deep": (
         config_map("a: &a [[[[[[1]]]]]]\nb: [[[[[*a]]]]]\n"),
         {"depth": 12},
-        "f.yaml:6: mappings and lists more than 12",
+        "f.yaml:6: mappings and lists nested more than 12 levels deep",
     ),
     "many values": (config_map("a: [1, 2, 3, 4]\n"), {"nodes": 12}, "more than 12 values"),
     "many values over all documents": (
@@ -384,7 +390,7 @@ OVER_THE_LIMITS = {
     "a big file": (
         CONFIG_MAP,
         {"size": 20},
-        "a YAML file of at most 20 bytes was expected, this one has 51",
+        "expected a YAML file of at most 20 bytes (option def_file_bytes), found 51",
     ),
 }
 
