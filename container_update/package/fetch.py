@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import http.client
 import io
-import ipaddress
 import socket
 import ssl
 import threading
@@ -22,12 +21,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from container_update.model.errors import PackageError
+from container_update.package.address_policy import is_public, split_url
 
 _CHUNK = 64 * 1024
 _REDIRECTS = 5
 _PORTS = {"http": 80, "https": 443}
-_TRANSLATED = ipaddress.ip_network("64:ff9b::/96")
-"""IPv6 addresses that stand for IPv4 ones (RFC 6052)."""
 
 
 @dataclass(frozen=True)
@@ -99,15 +97,12 @@ def _follow(url: str, rules: Rules, deadline: _Deadline) -> bytes:
 
 
 def _checked(url: str, rules: Rules) -> urllib.parse.SplitResult:
-    if not url.isascii() or not url.isprintable() or " " in url:
-        raise PackageError(f"{url!a} is not a valid URL: expected printable ASCII characters")
     try:
-        parts = urllib.parse.urlsplit(url)
-        credentials = parts.username or parts.password
-        host, _ = parts.hostname or "", parts.port
+        parts = split_url(url)
     except ValueError as error:
-        raise PackageError(f"{url} is not a valid URL: {error}") from error
-    if credentials:
+        raise PackageError(f"{url!a} is not a valid URL: {error}") from error
+    host = parts.hostname or ""
+    if "@" in parts.netloc:
         raise PackageError(
             f"the URL of a def-file on {host} has a user name, which is not supported: "
             "serve the file without a login, or put it into the package"
@@ -156,18 +151,6 @@ def _addresses(url: str, host: str, port: int, rules: Rules) -> list[str]:
                 "put the file into the package, or allow the host with the option url_hosts"
             )
     return addresses
-
-
-def is_public(address: str) -> bool:
-    """Whether an IP address is one of the internet's, and so nothing that only we can reach."""
-    ip = ipaddress.ip_address(address.partition("%")[0])
-    if isinstance(ip, ipaddress.IPv6Address):
-        inner = ip.ipv4_mapped or ip.sixtofour or (ip.teredo or (None, None))[1]
-        if inner is not None:
-            return is_public(str(inner))
-        if ip in _TRANSLATED:
-            return False
-    return ip.is_global and not ip.is_multicast and not ip.is_reserved
 
 
 # --- connections --------------------------------------------------------------------------------

@@ -71,8 +71,8 @@ class Settings:
     callback_attempts: int = _option(8, "How often a notification is tried.")
     callback_hosts: tuple[str, ...] = _option(
         (),
-        "Hosts that notifications may go to, loopback ones too. None: every host that is neither "
-        "loopback nor link-local.",
+        "Hosts that notifications may go to, loopback ones too. None: every host that has only "
+        "public and private addresses.",
     )
 
     def __post_init__(self) -> None:

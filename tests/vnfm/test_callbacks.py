@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from container_update.vnfm.notify import address_policy
+from container_update.vnfm.notify import callback_uris
 from container_update.vnfm.notify.callback_test import check_callback
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.settings import Settings
@@ -116,6 +116,9 @@ OFF_LIMITS = [
     "[::ffff:169.254.169.254]",
     "[64:ff9b::7f00:1]",
     "[2002:7f00:1::]",
+    "100.64.0.1",
+    "192.0.2.1",
+    "[64:ff9b::6440:1]",
 ]
 NO_CALLBACKS = [
     "",
@@ -166,8 +169,8 @@ def test_a_name_with_one_address_off_limits_is_not_asked(
 
 def test_only_the_configured_hosts_are_asked() -> None:
     settings = Settings(callback_hosts=("nfvo", "127.0.0.1"))
-    assert address_policy.uri_problem("http://nfvo:8000/x", settings.callback_hosts) == ""
-    assert address_policy.uri_problem("http://127.0.0.1/x", settings.callback_hosts) == ""
+    assert callback_uris.uri_problem("http://nfvo:8000/x", settings.callback_hosts) == ""
+    assert callback_uris.uri_problem("http://127.0.0.1/x", settings.callback_hosts) == ""
     with pytest.raises(ProblemError, match="other is none of the hosts"):
         check_callback(settings, "http://other/", None)
 
@@ -176,7 +179,7 @@ def test_only_the_configured_hosts_are_asked() -> None:
     "address", ["10.0.0.1", "192.168.1.1", "192.0.32.8", "2606:2800::1", "64:ff9b::a00:1"]
 )
 def test_private_and_public_addresses_are_allowed(address: str) -> None:
-    assert address_policy.address_problem(address) == ""
+    assert callback_uris.address_problem(address) == ""
 
 
 @pytest.mark.parametrize("uri", NO_CALLBACKS, ids=lambda uri: ascii(uri)[:40])

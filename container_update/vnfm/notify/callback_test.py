@@ -17,7 +17,7 @@ from urllib.parse import quote
 import aiohttp
 
 from container_update.model.objects import Json
-from container_update.vnfm.notify.address_policy import JudgingResolver, uri_problem
+from container_update.vnfm.notify.callback_uris import JudgingResolver, uri_problem
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.settings import Settings
 

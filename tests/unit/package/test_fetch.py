@@ -269,36 +269,6 @@ def test_every_address_of_a_host_is_judged_and_none_is_resolved_again(server, mo
     assert server.connections == 0
 
 
-ADDRESSES = {
-    "93.184.216.34": True,
-    "2606:2800:220:1::1": True,
-    "127.0.0.1": False,
-    "127.8.8.8": False,
-    "0.0.0.0": False,
-    "10.1.2.3": False,
-    "172.16.0.1": False,
-    "192.168.1.1": False,
-    "169.254.169.254": False,
-    "100.64.0.1": False,
-    "224.0.0.1": False,
-    "255.255.255.255": False,
-    "::1": False,
-    "::": False,
-    "fe80::1%eth0": False,
-    "fd00::1": False,
-    "ff02::1": False,
-    "::ffff:10.0.0.1": False,
-    "::ffff:93.184.216.34": True,
-    "2002:7f00:1::": False,
-    "64:ff9b::7f00:1": False,
-}
-
-
-@pytest.mark.parametrize(("address", "public"), ADDRESSES.items())
-def test_an_address_is_public_or_not(address, public):
-    assert fetch.is_public(address) is public
-
-
 def test_the_operators_options_become_the_rules():
     options = Options(url_schemes=("file",), url_hosts=("h",), url_seconds=2, url_bytes=3)
     expected = fetch.Rules(frozenset({"file"}), frozenset({"h"}), 2, 3)

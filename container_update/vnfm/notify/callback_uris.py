@@ -1,25 +1,22 @@
 """Which URIs the service may be told to send requests to, and which addresses they may lead to.
 
 Whoever has a token chooses them, and this host may reach what they may not: so a name is resolved
-once, every address that it has is judged, and the connection goes to a judged one.
+once, every address that it has is judged, and the connection goes to a judged one. An NFVO is often
+in a private network, so those are allowed too.
 """
 
 from __future__ import annotations
 
 import errno
-import ipaddress
 import socket
 from collections.abc import Collection
-from urllib.parse import urlsplit
 
 from aiohttp import ThreadedResolver
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-LONGEST_URI = 2048
-_TRANSLATED = ipaddress.ip_network("64:ff9b::/96")
-"""IPv6 addresses that stand for IPv4 ones (RFC 6052)."""
+from container_update.package.address_policy import Network, network_of, split_url
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+LONGEST_URI = 2048
 
 
 def uri_problem(uri: str, hosts: Collection[str]) -> str:
@@ -28,13 +25,13 @@ def uri_problem(uri: str, hosts: Collection[str]) -> str:
     :param hosts: the only ones that are allowed, wherever they are; none: see
         :func:`address_problem`. A name is judged when it is resolved.
     """
-    if not uri.isascii() or not uri.isprintable() or " " in uri or len(uri) > LONGEST_URI:
-        return f"expected a URI of up to {LONGEST_URI} printable ASCII characters"
+    if len(uri) > LONGEST_URI:
+        return f"expected a URI of up to {LONGEST_URI} characters"
     try:
-        parts = urlsplit(uri)
-        host, _ = parts.hostname, parts.port
+        parts = split_url(uri)
     except ValueError as error:
         return f"expected a URI: {error}"
+    host = parts.hostname
     if parts.scheme not in ("http", "https") or not host or parts.fragment:
         return "expected http://HOST/PATH or https://HOST/PATH"
     if "@" in parts.netloc:
@@ -47,30 +44,12 @@ def uri_problem(uri: str, hosts: Collection[str]) -> str:
 def address_problem(address: str) -> str:
     """Why no request may go to an address; nothing where it may, or where it is a name."""
     try:
-        found = ipaddress.ip_address(address.partition("%")[0])
+        network = network_of(address)
     except ValueError:
         return ""
-    meant = _meant(found)
-    off_limits = (
-        meant.is_loopback,
-        meant.is_link_local,
-        meant.is_multicast,
-        meant.is_unspecified,
-        meant.is_reserved,
-    )
-    if any(off_limits):
+    if network is Network.OFF_LIMITS:
         return f"{address} is off limits as long as [vnfm] callback_hosts does not name the host"
     return ""
-
-
-def _meant(address: Address) -> Address:
-    """The IPv4 address that an IPv6 one stands for, where it does."""
-    if isinstance(address, ipaddress.IPv4Address):
-        return address
-    if address in _TRANSLATED:
-        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-    teredo = address.teredo[1] if address.teredo else None
-    return address.ipv4_mapped or address.sixtofour or teredo or address
 
 
 class JudgingResolver(AbstractResolver):
