@@ -12,6 +12,7 @@ from container_update.cli import option_arguments, output, report, report_html, 
 from container_update.model.cancellation import Stop
 from container_update.model.errors import PackageError
 from container_update.model.options import Options
+from container_update.model.requests import DEF_FILES
 
 if TYPE_CHECKING:
     from container_update.operations.change_package import Changed
@@ -46,7 +47,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add("--def-file", action="append", default=[], metavar="PATH",
         help="a def-file of the instance (repeat); default: all that OLD lists")  # fmt: skip
     add("--new-def-file", action="append", default=[], metavar="PATH",
-        help="lcm-kubernetes-def-files: a def-file of NEW (repeat)")  # fmt: skip
+        help=f"{DEF_FILES}: a def-file of NEW (repeat)")  # fmt: skip
     add("--instance", metavar="FILE", type=Path,
         help="the VnfInstance as JSON, for the scripts and for --records")  # fmt: skip
     add("--records", metavar="FILE", type=Path,
@@ -162,7 +163,7 @@ def _body(parsed: argparse.Namespace) -> dict[str, Any]:
     if parsed.vdu:
         params["vdu_params"] = [{"vdu_id": vdu} for vdu in parsed.vdu]
     if parsed.new_def_file:
-        params["lcm-kubernetes-def-files"] = parsed.new_def_file
+        params[DEF_FILES] = parsed.new_def_file
     for option, name in _SCRIPTS.items():
         path, _, class_name = (getattr(parsed, option) or "").partition(":")
         if path:

@@ -13,14 +13,11 @@ from typing import TYPE_CHECKING, Any
 from container_update.drivers.advice import v1_advice
 from container_update.drivers.v1_host import Host, Tacker, host_of
 from container_update.model.errors import ContainerUpdateError, PackageError, with_advice
+from container_update.model.requests import DEF_FILES, UpdateRequest
 
 if TYPE_CHECKING:
     from container_update.model.objects import Manifest
     from container_update.model.outcome import Outcome, Vnfc
-    from container_update.model.requests import UpdateRequest
-
-DEF_FILES = "lcm-kubernetes-def-files"
-"""The instance's manifests, in its additional parameters."""
 
 
 def run(operation: str, /, context: Any, vnf_instance: Any, *args: Any, **kwargs: Any) -> None:
@@ -78,10 +75,6 @@ def request_of(
     PackageError for an instance that was not made from def-files, of a Helm chart for example, or
     whose VDUs were tied to their workloads otherwise than by name.
     """
-    from container_update.model.requests import (  # noqa: PLC0415 (not for idle operations)
-        UpdateRequest,
-    )
-
     parameters = vnf_instance.instantiated_vnf_info.additional_params or {}
     def_files = parameters.get(DEF_FILES)
     if not def_files:

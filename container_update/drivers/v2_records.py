@@ -16,11 +16,8 @@ from container_update.model.errors import ContainerUpdateError, PackageError
 from container_update.model.objects import Json, Manifest
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Vnfc
-from container_update.model.requests import UpdateRequest
+from container_update.model.requests import DEF_FILES, UpdateRequest
 from container_update.workloads.pod_template import containers, pod_spec
-
-DEF_FILES = "lcm-kubernetes-def-files"
-"""The instance's manifests, in the metadata of its instantiatedVnfInfo."""
 
 CONFIG_VARIABLE = "CONTAINER_UPDATE_CONFIG"
 """An environment variable of the conductor: an oslo.config file with a ``[container_update]``

@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
+
+DEF_FILES: Final = "lcm-kubernetes-def-files"
+"""The attribute that lists the files a CNF is made of: in additionalParams of requests and of v1
+instances, in the metadata of v2 instances. Paths in the package, or URLs."""
 
 
 @dataclass(frozen=True)

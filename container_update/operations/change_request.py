@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 from container_update.model.errors import PackageError
+from container_update.model.requests import DEF_FILES
 from container_update.package import archive, fetch
 
 Values = Mapping[str, Any]
@@ -72,7 +73,7 @@ class ChangeRequest:
     vdu_params: tuple[VduParams, ...] = ()
     """The VDUs to change; empty: all of them."""
     def_files: tuple[str, ...] = ()
-    """``lcm-kubernetes-def-files``: paths in the new package, or URLs; empty: as they were."""
+    """Paths in the new package, or URLs (:data:`DEF_FILES`); empty: as they were."""
     vim_connection_info: Values = field(default_factory=dict, repr=False)
     extensions: Values = field(default_factory=dict)
     vnf_configurable_properties: Values = field(default_factory=dict)
@@ -103,7 +104,7 @@ class ChangeRequest:
             coordinate_old=_script(params, "lcm-operation-coordinate-old-vnf"),
             coordinate_new=_script(params, "lcm-operation-coordinate-new-vnf"),
             vdu_params=tuple(_vdu_params(params)),
-            def_files=tuple(_paths(params, "lcm-kubernetes-def-files", where)),
+            def_files=tuple(_paths(params, DEF_FILES, where)),
             vim_connection_info=_mapping(body, "vimConnectionInfo", ""),
             extensions=_mapping(body, "extensions", ""),
             vnf_configurable_properties=_mapping(body, "vnfConfigurableProperties", ""),

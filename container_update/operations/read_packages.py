@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from container_update.model.errors import PackageError
 from container_update.model.objects import Manifest
+from container_update.model.requests import DEF_FILES
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.strategy import Order
 from container_update.package import csar, manifests
@@ -50,7 +51,7 @@ def _same_files(def_files: Sequence[str], after: csar.Csar) -> tuple[str, ...]:
         if not after.has(path):
             raise PackageError(
                 f"{path}: this def-file of the VNF is not in the new package {after.source}: name "
-                "the new files in additionalParams.lcm-kubernetes-def-files"
+                f"the new files in additionalParams.{DEF_FILES}"
             )
     return tuple(def_files)
 

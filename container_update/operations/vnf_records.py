@@ -12,9 +12,7 @@ from dataclasses import dataclass, field
 
 from container_update.model.objects import Json
 from container_update.model.outcome import Vnfc
-
-DEF_FILES = "lcm-kubernetes-def-files"
-"""In an instance's metadata: the def-files it was made from."""
+from container_update.model.requests import DEF_FILES
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from container_update.cli.demo.update import embedded_cluster
 from container_update.cluster.client import connect
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Json
+from container_update.model.requests import DEF_FILES
 from container_update.package import build, samples
 from container_update.vnfm import packages, vims
 from container_update.vnfm.service_context import Core
@@ -137,7 +138,7 @@ class Stage:
         else:
             files = (sample / "before" / "Files" / "kubernetes").glob("*.yaml")
             names = sorted(f"Files/kubernetes/{file.name}" for file in files)
-            params["lcm-kubernetes-def-files"] = names
+            params[DEF_FILES] = names
         instantiate = {"flavourId": scene.flavour, "additionalParams": params}
         self._write(f"{scene.name}-instantiate.json", instantiate)
         request = "sample_param_file.json" if scene.is_guide else "request.json"

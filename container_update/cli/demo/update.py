@@ -16,7 +16,7 @@ from container_update.cluster.execution.instantiate import instantiate
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Collection, Json
 from container_update.model.outcome import Outcome
-from container_update.model.requests import UpdateRequest
+from container_update.model.requests import DEF_FILES, UpdateRequest
 from container_update.operations.update import update
 from container_update.package import samples
 
@@ -37,9 +37,9 @@ class Guide:
 
     @property
     def def_files(self) -> tuple[str, ...]:
-        """``lcm-kubernetes-def-files`` of its instantiate request."""
+        """Those of its instantiate request."""
         request = self._request("instance_kubernetes.json")
-        return tuple(request["additionalParams"]["lcm-kubernetes-def-files"])
+        return tuple(request["additionalParams"][DEF_FILES])
 
     @property
     def config_paths(self) -> tuple[str, ...]:

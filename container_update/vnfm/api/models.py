@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from container_update.model.objects import Json
+from container_update.model.requests import DEF_FILES
 
 Text = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Prose = Annotated[str, Field(max_length=4096, pattern=r"^[^\x00]*$")]
@@ -63,7 +64,7 @@ class KubernetesParams(BaseModel):
 
     model_config = ConfigDict(extra="allow")
 
-    def_files: list[Text] = Field(default=[], alias="lcm-kubernetes-def-files")
+    def_files: list[Text] = Field(default=[], alias=DEF_FILES)
     namespace: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")] = "default"
 
 

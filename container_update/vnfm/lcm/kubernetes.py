@@ -13,11 +13,12 @@ from container_update.cluster.lease import utc_now
 from container_update.model.cluster import Cluster
 from container_update.model.objects import ObjectKey
 from container_update.model.outcome import Outcome
+from container_update.model.requests import DEF_FILES
 from container_update.operations.change_package import Changed
 from container_update.operations.strategies.kubernetes import KubernetesSite
 from container_update.operations.strategy import Order
 from container_update.vnfm.lcm import records
-from container_update.vnfm.lcm.operation_context import DEF_FILES, Record, Work
+from container_update.vnfm.lcm.operation_context import Record, Work
 
 
 @contextmanager

@@ -19,12 +19,11 @@ from container_update.model.cancellation import Stop
 from container_update.model.cluster import Cluster
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json
+from container_update.model.requests import DEF_FILES
 from container_update.vnfm import packages, vims
 from container_update.vnfm.lcm.steps import Steps
 from container_update.vnfm.service_context import Core
 from container_update.vnfm.store.rows import Package
-
-DEF_FILES = "lcm-kubernetes-def-files"
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,12 @@ from container_update.model.cluster import Cluster
 from container_update.model.objects import Json, Manifest
 from container_update.model.outcome import Outcome, Vnfc
 from container_update.model.plan import Plan
+from container_update.model.requests import DEF_FILES
 from container_update.package import csar
 from container_update.planning import renames
 from container_update.planning.update import collections
 from container_update.vnfm.lcm import v1_objects
-from container_update.vnfm.lcm.operation_context import DEF_FILES, Record, Work
+from container_update.vnfm.lcm.operation_context import Record, Work
 from container_update.vnfm.lcm.v1_drivers import Host
 from container_update.workloads import ownership
 
