@@ -35,7 +35,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add("old", metavar="OLD", help="the VNF's package: a folder or a CSAR zip")
     add("new", metavar="NEW", help="the package to change to")
     add("--plan", action="store_true", help="show what would be done; write nothing")
-    add("--upgrade-type", metavar="TYPE", help="Blue-Green or RollingUpdate")
+    add("--upgrade-type", metavar="TYPE",
+        help="Blue-Green, RollingUpdate, or what else a strategy is installed for")  # fmt: skip
     add("--request", metavar="FILE", type=Path,
         help="a ChangeCurrentVnfPkgRequest as JSON; the options beside it win")  # fmt: skip
     add("--vdu", action="append", default=[], metavar="VDU",
@@ -86,7 +87,7 @@ def _run(
         plan_change,
     )
 
-    order = _order(parsed, options)
+    order = _order(parsed, site.vim_type, options)
     as_text = parsed.output == output.TEXT
     if parsed.plan:
         plan = plan_change(order, site)
@@ -131,7 +132,7 @@ def _roll_back(
 # --- in -----------------------------------------------------------------------------------------
 
 
-def _order(parsed: argparse.Namespace, options: Options) -> Order:
+def _order(parsed: argparse.Namespace, vim_type: str, options: Options) -> Order:
     from container_update.operations.change_request import ChangeRequest  # noqa: PLC0415
     from container_update.operations.strategy import Order  # noqa: PLC0415
     from container_update.package import csar  # noqa: PLC0415
@@ -141,7 +142,7 @@ def _order(parsed: argparse.Namespace, options: Options) -> Order:
         with csar.open_package(parsed.new, settings=csar.Settings.of(options)) as package:
             body["vnfdId"] = package.vnfd_id or "unknown"
     return Order(
-        request=ChangeRequest.of(body),
+        request=ChangeRequest.of(body, vim_type),
         old=parsed.old,
         new=parsed.new,
         instance_id=parsed.instance_id,

@@ -7,7 +7,6 @@ documents spell a thing differently, both are accepted.
 
 from __future__ import annotations
 
-import enum
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -15,25 +14,11 @@ from typing import Any, NoReturn
 
 from container_update.model.errors import PackageError
 from container_update.model.requests import DEF_FILES
+from container_update.operations import upgrade_types
 from container_update.package import archive, fetch
 
 Values = Mapping[str, Any]
 
-
-class UpgradeType(enum.Enum):
-    """How the old VNF becomes the new one."""
-
-    BLUE_GREEN = "Blue-Green"
-    """The new one beside the old one, then the traffic, then the old one goes."""
-    ROLLING = "RollingUpdate"
-    """In place, instance by instance."""
-
-
-_SPELLINGS = {
-    "bluegreen": UpgradeType.BLUE_GREEN,
-    "rollingupdate": UpgradeType.ROLLING,
-    "rolling": UpgradeType.ROLLING,
-}
 
 _KNOWN = frozenset(
     {"vnfdId", "additionalParams", "vimConnectionInfo", "extensions", "vnfConfigurableProperties"}
@@ -67,7 +52,8 @@ class ChangeRequest:
     """A request to change the current VNF package."""
 
     vnfd_id: str
-    upgrade_type: UpgradeType
+    upgrade_type: str
+    """As its strategy's entry point has it."""
     coordinate_old: ScriptName | None = None
     coordinate_new: ScriptName | None = None
     vdu_params: tuple[VduParams, ...] = ()
@@ -81,9 +67,10 @@ class ChangeRequest:
     """The request as it came."""
 
     @classmethod
-    def of(cls, body: object) -> ChangeRequest:
-        """The value of a request's JSON.
+    def of(cls, body: object, vim_type: str | None = None) -> ChangeRequest:
+        """Return the value of a request's JSON.
 
+        :param vim_type: where the VNF runs; the upgrade type has to be one for it. None: for any.
         :raises PackageError: an attribute is missing or wrong; the message names it by its path.
         """
         if not isinstance(body, Mapping):
@@ -100,7 +87,7 @@ class ChangeRequest:
         where = "additionalParams."
         return cls(
             vnfd_id=_text(body, "vnfdId", ""),
-            upgrade_type=_upgrade_type(params),
+            upgrade_type=upgrade_types.resolve(_text(params, "upgrade_type", where), vim_type),
             coordinate_old=_script(params, "lcm-operation-coordinate-old-vnf"),
             coordinate_new=_script(params, "lcm-operation-coordinate-new-vnf"),
             vdu_params=tuple(_vdu_params(params)),
@@ -150,16 +137,6 @@ def _text(body: Values, name: str, where: str) -> str:
     if not isinstance(value, str) or not value:
         _wrong(f"{where}{name}", "text that is not empty", value if value != "" else None)
     return value
-
-
-def _upgrade_type(params: Values) -> UpgradeType:
-    name = "additionalParams.upgrade_type"
-    text = _text(params, "upgrade_type", "additionalParams.")
-    found = _SPELLINGS.get(re.sub(r"[\s_-]", "", text).lower())
-    if found is None:
-        choices = " or ".join(choice.value for choice in UpgradeType)
-        raise PackageError(f'{name}: expected {choices}, found "{text}"')
-    return found
 
 
 def _script(params: Values, name: str) -> ScriptName | None:

@@ -223,5 +223,5 @@ def notes(order: Order, called: frozenset[str]) -> Iterator[str]:
         if which in called:
             yield f"{name} is run to coordinate the {which} VNF"
         else:
-            kind = order.request.upgrade_type.value
+            kind = order.request.upgrade_type
             yield f"{name} is not run: a {kind} does not call the script of the {which} VNF"

@@ -28,7 +28,7 @@ def resume(instance: Instance, site: KubernetesSite, stop: Stop | None = None) -
     record = instance.journal.read()
     if record is None or not record.context:
         return instance.recover(stop=stop)
-    order = _order(instance, record)
+    order = _order(instance, record, site.vim_type)
     site = replace(
         site,
         def_files=tuple(record.context["defFiles"]),
@@ -37,9 +37,9 @@ def resume(instance: Instance, site: KubernetesSite, stop: Stop | None = None) -
     return resume_change(order, site, stop, instance.progress, coordination_of(order, site, stop))
 
 
-def _order(instance: Instance, record: Record) -> Order:
+def _order(instance: Instance, record: Record, vim_type: str) -> Order:
     return Order(
-        request=ChangeRequest.of(record.context["request"]),
+        request=ChangeRequest.of(record.context["request"], vim_type),
         old=record.context["old"],
         new=record.context["new"],
         instance_id=record.instance_id,

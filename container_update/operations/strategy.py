@@ -1,7 +1,7 @@
 """What a way of changing a VNF's package has to do, and how one is found.
 
-Nothing in here knows of Kubernetes or OpenStack. A strategy is found among the entry points
-``container_update.strategies``, named ``<VIM>-<upgrade type>``: ``kubernetes-Blue-Green``.
+Nothing in here knows of Kubernetes or OpenStack. A strategy is an entry point that
+:mod:`container_update.operations.upgrade_types` knows the name of.
 """
 
 from __future__ import annotations
@@ -13,23 +13,14 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, NoReturn, Protocol
 
 from container_update.model.cancellation import Stop
-from container_update.model.errors import ContainerUpdateError, PackageError
+from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Json
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import Plan
-from container_update.operations.change_request import ChangeRequest, UpgradeType
+from container_update.operations.change_request import ChangeRequest
+from container_update.operations.upgrade_types import NAMESPACE, kind_of_vim, resolve
 from container_update.operations.vnf_records import Records
-
-NAMESPACE = "container_update.strategies"
-
-VIMS: Mapping[str, str] = {
-    "kubernetes": "kubernetes",
-    "ETSINFV.KUBERNETES.V_1": "kubernetes",
-    "openstack": "openstack",
-    "ETSINFV.OPENSTACK_KEYSTONE.V_3": "openstack",
-}
-"""vimType as Tacker and SOL003 have it to the name in an entry point."""
 
 
 @dataclass(frozen=True)
@@ -158,24 +149,18 @@ Story = Callable[[Strategy], None]
 """Carries a strategy from its beginning, or from where it was cut short, to its end."""
 
 
-def find(vim_type: str, upgrade_type: UpgradeType) -> type[Strategy]:
-    """The strategy for a VIM and an upgrade type.
+def find(vim_type: str, upgrade_type: str) -> type[Strategy]:
+    """Return the strategy that is installed for a VIM and an upgrade type.
 
-    :raises PackageError: there is none.
+    :raises PackageError: there is none; the message lists those of this VIM.
+    :raises ContainerUpdateError: it cannot be loaded.
     """
     from stevedore import DriverManager  # noqa: PLC0415, slow to load
-    from stevedore.exception import NoMatches  # noqa: PLC0415
 
-    name = f"{VIMS.get(vim_type, vim_type)}-{upgrade_type.value}"
-    try:
-        manager: Any = DriverManager(NAMESPACE, name, on_load_failure_callback=_cannot_load)
-    except NoMatches as error:
-        raise PackageError(
-            f"additionalParams.upgrade_type: expected one that the VIM {vim_type} has a strategy "
-            f"for, found {upgrade_type.value}: nothing named {name} is installed in {NAMESPACE}"
-        ) from error
-    found: type[Strategy] = manager.driver
-    return found
+    name = f"{kind_of_vim(vim_type)}-{resolve(upgrade_type, vim_type)}"
+    manager: Any = DriverManager(NAMESPACE, name, on_load_failure_callback=_cannot_load)
+    strategy: type[Strategy] = manager.driver
+    return strategy
 
 
 def _cannot_load(_: object, entry_point: object, error: BaseException) -> NoReturn:

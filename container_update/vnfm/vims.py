@@ -20,7 +20,7 @@ from container_update.drivers import vim as drivers_vim
 from container_update.model.cluster import Cluster
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json
-from container_update.operations.strategy import VIMS
+from container_update.operations.upgrade_types import VIMS
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.service_context import Core
 from container_update.vnfm.store.database import now

@@ -12,7 +12,7 @@ from container_update.cluster.client import KubernetesCluster
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome
 from container_update.operations import change_package
-from container_update.operations.change_request import ChangeRequest, UpgradeType
+from container_update.operations.change_request import ChangeRequest
 from container_update.operations.resume import resume
 from container_update.operations.strategies.kubernetes import KubernetesSite
 from container_update.operations.strategy import Order
@@ -21,14 +21,15 @@ from tests.functional.cnf import IMAGES, INSTANCE
 from tests.functional.manifests import ENV, config_map, workload
 from tests.functional.promise import Expected, Running
 from tests.functional.reference_update import Files, Lab, Reference
+from tests.functional.upgrade_types import BLUE_GREEN, ROLLING, UPGRADE_TYPES
 
 OPTIONS = replace(reference_update.OPTIONS, drain_seconds=0.05, coordination_seconds=15)
 
 NEW_SCRIPT, OLD_SCRIPT = "Scripts/new.py", "Scripts/old.py"
 GOOD, FAILS = "print('ready')", "import sys; sys.exit('not ready')"
 SCRIPTS = {
-    UpgradeType.BLUE_GREEN: (NEW_SCRIPT, OLD_SCRIPT),
-    UpgradeType.ROLLING: (NEW_SCRIPT,),
+    BLUE_GREEN: (NEW_SCRIPT, OLD_SCRIPT),
+    ROLLING: (NEW_SCRIPT,),
 }
 
 SERVICE = """\
@@ -75,10 +76,10 @@ def _expected(value: str, image: str) -> Expected:
 class ReferenceChange(Reference[tuple[Order, str]]):
     """A change of the package by one of the strategies."""
 
-    kind: UpgradeType = UpgradeType.BLUE_GREEN
+    kind: str = BLUE_GREEN
 
     def request(self, lab: Lab, namespace: str, files: Files) -> tuple[Order, str]:
-        params = {"upgrade_type": self.kind.value}
+        params = {"upgrade_type": self.kind}
         for path, which in zip(SCRIPTS[self.kind], ("new", "old"), strict=False):
             params[f"lcm-operation-coordinate-{which}-vnf"] = path
         order = Order(
@@ -99,7 +100,7 @@ class ReferenceChange(Reference[tuple[Order, str]]):
         return resume(instance, KubernetesSite(lab.cluster, namespace))
 
 
-def _reference(kind: UpgradeType) -> ReferenceChange:
+def _reference(kind: str) -> ReferenceChange:
     *before, last = SCRIPTS[kind]
     good = {**_NEW_FILES, **dict.fromkeys(before, GOOD)}
     return ReferenceChange(
@@ -112,4 +113,4 @@ def _reference(kind: UpgradeType) -> ReferenceChange:
     )
 
 
-CHANGES = {kind.value: _reference(kind) for kind in UpgradeType}
+CHANGES = {kind: _reference(kind) for kind in UPGRADE_TYPES}

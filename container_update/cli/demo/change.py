@@ -63,7 +63,7 @@ def demo_change(name: str, out: TextIO) -> Changed:
             title(out, "The VNF as its old package describes it")
             instantiate(order.old, cluster, instance_id=order.instance_id)
             _show_all(cluster, out)
-            title(out, f"The change: {order.request.upgrade_type.value}")
+            title(out, f"The change: {order.request.upgrade_type}")
             site = KubernetesSite(cluster, access={"kubeconfig": kubeconfig})
             changed = change_vnfpkg(order, site)
             out.write(f"{report.plan_text(changed.outcome.plan)}\n\n")

@@ -56,7 +56,7 @@ def demo_stack(name: str, out: TextIO) -> Changed:
             title(out, "The VNF as its old package describes it")
             instantiate(folder / "before", heat)
             show(heat, out)
-            title(out, f"The change: {order.request.upgrade_type.value}")
+            title(out, f"The change: {order.request.upgrade_type}")
             changed = change_vnfpkg(order, OpenStackSite(heat, STACK))
             out.write(f"{report.plan_text(changed.outcome.plan)}\n\n")
             out.write(f"{report.outcome_text(changed.outcome)}\n")

@@ -214,7 +214,7 @@ class KubernetesStrategy(Strategy):
     @property
     def _target(self) -> str:
         """Stands for what is asked for; never what a modify operation leads to."""
-        kind = self.order.request.upgrade_type.value
+        kind = self.order.request.upgrade_type
         return f"{kind} {journal.target_of(self.packages.new.values())}"
 
     def _context(self) -> Json:

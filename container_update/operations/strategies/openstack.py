@@ -110,7 +110,7 @@ class OpenStackStrategy(Strategy):
                     order.old,
                     order.new,
                     self.site.stack,
-                    request.upgrade_type.value,
+                    request.upgrade_type,
                     tuple(vdu.vdu_id for vdu in request.vdu_params),
                     order.instance_id,
                     self.site.flavour_id,

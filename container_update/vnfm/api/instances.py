@@ -123,6 +123,8 @@ class _Starter:
                 )
             if request.get("vimConnectionInfo") and operation == "MODIFY_INFO":
                 _refuse_vims(instance)
+            if operation == "CHANGE_VNFPKG":
+                self._refuse_wrong_change(session, instance, request)
             if vnfd_id is not None:
                 packages.of_vnfd(session, vnfd_id)
             hidden: Collection[str] = ()
@@ -141,6 +143,14 @@ class _Starter:
         return self.start(
             instance_id, "MODIFY_INFO", sent, instantiated=None, vnfd_id=sent.get("vnfdId")
         )
+
+    def _refuse_wrong_change(self, session: Session, instance: Instance, request: Json) -> None:
+        """ProblemError 422 where a change is not asked for as the instance's VIM needs it."""
+        try:
+            vim = vims.connection(self.core, session, instances.vims_of(self.core, instance))
+            ChangeRequest.of(request, vim["vimType"])
+        except PackageError as error:
+            raise ProblemError(422, str(error)) from error
 
     def _vim(self, session: Session, request: Json) -> Json:
         """The VIM that an instantiation names; ProblemError 422 where it cannot be made there."""
@@ -206,13 +216,8 @@ def _add_v2(routes: APIRouter, starter: _Starter) -> None:
     @routes.post("/{instance_id}/change_vnfpkg", **_ANSWERS)
     def change_vnfpkg(instance_id: str, body: models.ChangeVnfPkg) -> Response:
         """Change the package of a VNF instance: Blue-Green or rolling."""
-        sent = body.as_sent()
-        try:
-            ChangeRequest.of(sent)
-        except PackageError as error:
-            raise ProblemError(422, str(error)) from error
         return starter.start(
-            instance_id, "CHANGE_VNFPKG", sent, instantiated=True, vnfd_id=body.vnfdId
+            instance_id, "CHANGE_VNFPKG", body.as_sent(), instantiated=True, vnfd_id=body.vnfdId
         )
 
 

@@ -24,7 +24,8 @@ def do_change(work: Work) -> Record:
     chosen = drivers.of_package(work, before.vnfd_id, before.flavour_id)
     work = replace(work, record=chosen.call("change_current_package_start", before))
     with vim.connected(work) as place:
-        order, site = _order(work), place.site()
+        site = place.site()
+        order = _order(work, site.vim_type)
         scripts = coordination_of(order, site, work.stop)
         try:
             changed = change_vnfpkg(order, site, work.stop, work.steps, scripts)
@@ -53,7 +54,7 @@ def undo_change(work: Work) -> Record:
     chosen = drivers.of_package(work, record.vnfd_id, record.flavour_id)
     record = chosen.call("change_current_package_rollback_start", record)
     with vim.connected(work) as place:
-        order = _order(work)
+        order = _order(work, place.site().vim_type)
         undone = place.undo_change(order)
         was_planned = v2_memory.OURS in work.kept  # else nothing was written
         if undone is None and was_planned and plan_change(order, place.site()).is_empty:
@@ -65,10 +66,10 @@ def undo_change(work: Work) -> Record:
     return chosen.call("change_current_package_rollback_end", record)
 
 
-def _order(work: Work) -> Order:
+def _order(work: Work, vim_type: str) -> Order:
     record = work.record
     return Order(
-        request=ChangeRequest.of(work.request),
+        request=ChangeRequest.of(work.request, vim_type),
         old=str(work.package(record.vnfd_id)),
         new=str(work.package(work.request["vnfdId"])),
         instance_id=work.instance_id,

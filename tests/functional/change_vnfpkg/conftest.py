@@ -11,20 +11,20 @@ import pytest
 import yaml
 
 from container_update.cluster.client import connect
-from container_update.operations.change_request import UpgradeType
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite
 from tests.functional.change_vnfpkg.site import ContractSite
 from tests.functional.conftest import OPTIONS
+from tests.functional.upgrade_types import UPGRADE_TYPES
 
 CHANGE_OPTIONS = replace(OPTIONS, drain_seconds=0.1, coordination_seconds=20)
 
 
 RIGHTS = Path(__file__).parents[3] / "samples/rbac/change-vnfpkg.yaml"
 
-STRATEGIES = [(vim, kind) for vim in ("kubernetes", "openstack") for kind in UpgradeType]
+STRATEGIES = [(vim, kind) for vim in ("kubernetes", "openstack") for kind in UPGRADE_TYPES]
 
 
-@pytest.fixture(params=STRATEGIES, ids=lambda strategy: f"{strategy[0]}-{strategy[1].value}")
+@pytest.fixture(params=STRATEGIES, ids=lambda strategy: f"{strategy[0]}-{strategy[1]}")
 def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ContractSite]:
     """A VNF to be, and the strategy that changes it."""
     vim, kind = request.param
@@ -35,7 +35,7 @@ def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ContractSit
 
 @contextmanager
 def kubernetes_site(
-    kind: UpgradeType, request: pytest.FixtureRequest, folder: Path
+    kind: str, request: pytest.FixtureRequest, folder: Path
 ) -> Iterator[ContractSite]:
     """In a namespace of the cluster, with no more rights than samples/rbac says."""
     admin = request.getfixturevalue("admin")
@@ -50,9 +50,7 @@ def kubernetes_site(
 
 
 @contextmanager
-def openstack_site(
-    kind: UpgradeType, _: pytest.FixtureRequest, folder: Path
-) -> Iterator[ContractSite]:
+def openstack_site(kind: str, _: pytest.FixtureRequest, folder: Path) -> Iterator[ContractSite]:
     """In the embedded cloud, which knows no images whose name ends with "bad"."""
     pytest.importorskip("openstack", reason="the extra openstack is not installed")
     from container_update.emulator.heat import (  # noqa: PLC0415

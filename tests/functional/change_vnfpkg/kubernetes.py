@@ -23,7 +23,7 @@ from container_update.model.options import Options
 from container_update.model.outcome import Outcome
 from container_update.model.plan import Plan
 from container_update.operations.change_package import Changed, change_vnfpkg, plan_change
-from container_update.operations.change_request import ChangeRequest, UpgradeType
+from container_update.operations.change_request import ChangeRequest
 from container_update.operations.resume import resume
 from container_update.operations.strategies.kubernetes import KubernetesSite
 from container_update.operations.strategy import Order
@@ -117,7 +117,7 @@ class Shape:
 class KubernetesContractSite(ContractSite):
     """A namespace of a cluster."""
 
-    upgrade_type: UpgradeType
+    upgrade_type: str
     admin: KubernetesCluster
     cluster: KubernetesCluster
     namespace: str
@@ -236,7 +236,7 @@ class KubernetesContractSite(ContractSite):
 
     def order(self, release: Release, ask: Ask = PLAIN) -> tuple[Order, KubernetesSite]:
         """The order of a change, and where it is carried out."""
-        params = {"upgrade_type": self.upgrade_type.value, **ask.params}
+        params = {"upgrade_type": self.upgrade_type, **ask.params}
         body = {"vnfdId": release.vnfd_id, "additionalParams": params, **ask.body}
         order = Order(
             request=ChangeRequest.of(body),

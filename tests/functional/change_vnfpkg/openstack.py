@@ -27,7 +27,7 @@ from container_update.operations.change_package import (
     plan_change,
     resume_change,
 )
-from container_update.operations.change_request import ChangeRequest, UpgradeType
+from container_update.operations.change_request import ChangeRequest
 from container_update.operations.strategies.openstack import OpenStackSite
 from container_update.operations.strategy import Order
 from container_update.package import build, hot
@@ -87,7 +87,7 @@ def flavour(release: Release) -> str:
 class OpenStackContractSite(ContractSite):
     """A project of a cloud."""
 
-    upgrade_type: UpgradeType
+    upgrade_type: str
     heat: Heat
     folder: Path
     options: Options
@@ -207,7 +207,7 @@ class OpenStackContractSite(ContractSite):
 
     def order(self, release: Release, ask: Ask = PLAIN) -> tuple[Order, OpenStackSite]:
         """The order of a change, and where it is carried out."""
-        params = {"upgrade_type": self.upgrade_type.value, **ask.params}
+        params = {"upgrade_type": self.upgrade_type, **ask.params}
         params["vdu_params"] = self.vdu_params(release, params.get("vdu_params"))
         body = {"vnfdId": release.vnfd_id, "additionalParams": params, **ask.body}
         self.asked = Order(

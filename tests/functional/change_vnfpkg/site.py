@@ -16,7 +16,7 @@ from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import Plan
 from container_update.operations.change_package import Changed
-from container_update.operations.change_request import UpgradeType
+from tests.functional.upgrade_types import ROLLING
 
 INSTANCE = "5d1b2a6c-0f0e-4c59-9f0f-6f2f6f1f0005"
 VDUS = ("VDU1", "VDU2")
@@ -66,13 +66,13 @@ PLAIN = Ask()
 class ContractSite(ABC):
     """A place to play a change in."""
 
-    upgrade_type: UpgradeType
+    upgrade_type: str
     options: Options
 
     @property
     def in_place(self) -> bool:
         """The strategy changes what is there, instead of putting the new beside the old."""
-        return self.upgrade_type is UpgradeType.ROLLING
+        return self.upgrade_type == ROLLING
 
     bad_image_words = r"ErrImagePull|ImagePullBackOff"
     """How the VIM says that there is no such image."""

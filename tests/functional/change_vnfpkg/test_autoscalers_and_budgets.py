@@ -12,17 +12,17 @@ import pytest
 import yaml
 
 from container_update.model.errors import PlanError, UpdateFailedError
-from container_update.operations.change_request import UpgradeType
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.kubernetes import IMAGES, KubernetesContractSite, Shape
 from tests.functional.change_vnfpkg.site import V1, V2, Ask, ContractSite, Release
 from tests.functional.manifests import workload
+from tests.functional.upgrade_types import UPGRADE_TYPES
 
 Site = KubernetesContractSite
 V3 = Release("v3")
 
 
-@pytest.fixture(params=list(UpgradeType), ids=lambda kind: kind.value)
+@pytest.fixture(params=UPGRADE_TYPES)
 def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ContractSite]:
     """A VNF to be in a namespace of the cluster, and each strategy there."""
     with kubernetes_site(request.param, request, tmp_path) as made:

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from container_update.cli.main import main
-from container_update.operations.change_request import UpgradeType
 from container_update.package import build
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite
 from tests.functional.change_vnfpkg.site import BROKEN, INSTANCE, V1, V2, ContractSite, Release
+from tests.functional.upgrade_types import BLUE_GREEN
 
 FAILS = {"Scripts/new.py": "import sys; sys.exit('the peer said no')"}
 SPEAKS = {"Scripts/new.py": "print('the peer said yes')"}
@@ -25,7 +25,7 @@ SPEAKS = {"Scripts/new.py": "print('the peer said yes')"}
 @pytest.fixture
 def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ContractSite]:
     """A VNF to be changed Blue-Green."""
-    with kubernetes_site(UpgradeType.BLUE_GREEN, request, tmp_path) as made:
+    with kubernetes_site(BLUE_GREEN, request, tmp_path) as made:
         made.instantiate(V1)
         yield made
 

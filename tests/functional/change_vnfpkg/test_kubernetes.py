@@ -21,8 +21,8 @@ from container_update.model.errors import (
 from container_update.model.outcome import StepResult
 from container_update.model.plan import Plan, Stage
 from container_update.model.requests import UpdateRequest
-from container_update.operations.change_request import UpgradeType
 from container_update.operations.update import update
+from tests.functional import upgrade_types
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.kubernetes import (
     BAD_IMAGE,
@@ -34,15 +34,15 @@ from tests.functional.manifests import config_map, workload
 
 Site = KubernetesContractSite
 V3 = Release("v3")
-ROLLING = pytest.mark.parametrize("site", [UpgradeType.ROLLING], indirect=True)
-BLUE_GREEN = pytest.mark.parametrize("site", [UpgradeType.BLUE_GREEN], indirect=True)
+ROLLING = pytest.mark.parametrize("site", [upgrade_types.ROLLING], indirect=True)
+BLUE_GREEN = pytest.mark.parametrize("site", [upgrade_types.BLUE_GREEN], indirect=True)
 
 PATH = sys.path
 
 ENV = "env: [{name: SETTING, valueFrom: {configMapKeyRef: {name: cm, key: setting}}}]"
 
 
-@pytest.fixture(params=list(UpgradeType), ids=lambda kind: kind.value)
+@pytest.fixture(params=upgrade_types.UPGRADE_TYPES)
 def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ContractSite]:
     """A VNF to be in a namespace of the cluster, and each strategy there."""
     with kubernetes_site(request.param, request, tmp_path) as made:

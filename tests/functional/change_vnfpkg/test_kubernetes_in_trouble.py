@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 
 from container_update.model.errors import ClusterError, ContainerUpdateError
-from container_update.operations.change_request import UpgradeType
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite
 from tests.functional.change_vnfpkg.site import V1, V2, ContractSite
+from tests.functional.upgrade_types import UPGRADE_TYPES
 
 Site = KubernetesContractSite
 
 
-@pytest.fixture(params=list(UpgradeType), ids=lambda kind: kind.value)
+@pytest.fixture(params=UPGRADE_TYPES)
 def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ContractSite]:
     """A VNF to be in a namespace of the cluster, and each strategy there."""
     with kubernetes_site(request.param, request, tmp_path) as made:

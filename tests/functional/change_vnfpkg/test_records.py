@@ -20,13 +20,14 @@ import yaml
 from container_update.cluster.execution.instantiate import instantiate
 from container_update.model.options import Options
 from container_update.operations.change_package import change_vnfpkg
-from container_update.operations.change_request import ChangeRequest, UpgradeType
+from container_update.operations.change_request import ChangeRequest
 from container_update.operations.strategy import Order
 from container_update.operations.vnf_records import Records
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite, Shape
 from tests.functional.change_vnfpkg.site import INSTANCE, V1, V2, Ask, Release
 from tests.functional.conftest import REAL, until
+from tests.functional.upgrade_types import BLUE_GREEN, ROLLING
 
 # --- the table ------------------------------------------------------------------------------------
 
@@ -61,28 +62,28 @@ OPENSTACK_ROLLING = {
 
 IMAGE, VOLUME = "group", "group with volume"
 KUBERNETES = {
-    "Blue-Green": (UpgradeType.BLUE_GREEN, False, KUBERNETES_BLUE_GREEN),
+    "Blue-Green": (BLUE_GREEN, False, KUBERNETES_BLUE_GREEN),
     "Blue-Green, def-files in the request": (
-        UpgradeType.BLUE_GREEN, True, KUBERNETES_BLUE_GREEN | {METADATA: NEW},
+        BLUE_GREEN, True, KUBERNETES_BLUE_GREEN | {METADATA: NEW},
     ),
-    "rolling": (UpgradeType.ROLLING, False, KUBERNETES_ROLLING),
+    "rolling": (ROLLING, False, KUBERNETES_ROLLING),
     "rolling, def-files in the request": (
-        UpgradeType.ROLLING, True, KUBERNETES_ROLLING | {METADATA: NEW},
+        ROLLING, True, KUBERNETES_ROLLING | {METADATA: NEW},
     ),
 }  # fmt: skip
 OPENSTACK = {
-    "Blue-Green": (UpgradeType.BLUE_GREEN, VOLUME, VOLUME, OPENSTACK_BLUE_GREEN),
+    "Blue-Green": (BLUE_GREEN, VOLUME, VOLUME, OPENSTACK_BLUE_GREEN),
     "Blue-Green, image to image": (
-        UpgradeType.BLUE_GREEN, IMAGE, IMAGE, OPENSTACK_BLUE_GREEN | {STORAGE: SAME},
+        BLUE_GREEN, IMAGE, IMAGE, OPENSTACK_BLUE_GREEN | {STORAGE: SAME},
     ),
     "rolling, image to image": (
-        UpgradeType.ROLLING, IMAGE, IMAGE, OPENSTACK_ROLLING | {COMPUTE: SAME, STORAGE: SAME},
+        ROLLING, IMAGE, IMAGE, OPENSTACK_ROLLING | {COMPUTE: SAME, STORAGE: SAME},
     ),
-    "rolling, image to volume": (UpgradeType.ROLLING, IMAGE, VOLUME, OPENSTACK_ROLLING),
+    "rolling, image to volume": (ROLLING, IMAGE, VOLUME, OPENSTACK_ROLLING),
     "rolling, volume to image": (
-        UpgradeType.ROLLING, VOLUME, IMAGE, OPENSTACK_ROLLING | {STORAGE: GONE},
+        ROLLING, VOLUME, IMAGE, OPENSTACK_ROLLING | {STORAGE: GONE},
     ),
-    "rolling, volume to volume": (UpgradeType.ROLLING, VOLUME, VOLUME, OPENSTACK_ROLLING),
+    "rolling, volume to volume": (ROLLING, VOLUME, VOLUME, OPENSTACK_ROLLING),
 }  # fmt: skip
 
 Values = dict[str, set[str]]
@@ -253,7 +254,7 @@ def test_the_attributes_of_a_cnf_follow_its_pods_and_objects(
     kind, names_def_files, table = KUBERNETES[case]
     with kubernetes_site(kind, request, tmp_path) as site:
         assert isinstance(site, KubernetesContractSite)
-        blue_green = kind is UpgradeType.BLUE_GREEN
+        blue_green = kind == BLUE_GREEN
         site.shape = Renamed(versioned_names=blue_green, renames=blue_green)
         play = KubernetesPlay(site, names_def_files)
         play.begin()
@@ -268,7 +269,7 @@ class OpenStackPlay(Play):
     """In a stack of the embedded cloud."""
 
     vnf: Any
-    kind: UpgradeType
+    kind: str
     shapes: tuple[str, str]
 
     def live(self) -> Values:
@@ -288,7 +289,7 @@ class OpenStackPlay(Play):
         from container_update.operations.strategies.openstack import OpenStackSite  # noqa: PLC0415
 
         vnf = self.vnf
-        params = {"upgrade_type": self.kind.value, "vdu_params": [{"vdu_id": "VDU1"}]}
+        params = {"upgrade_type": self.kind, "vdu_params": [{"vdu_id": "VDU1"}]}
         order = Order(
             ChangeRequest.of({"vnfdId": "vnfd-new", "additionalParams": params}),
             vnf.old,
@@ -301,7 +302,7 @@ class OpenStackPlay(Play):
 
 
 @contextmanager
-def openstack_play(kind: UpgradeType, shapes: tuple[str, str], folder: Path) -> Iterator[Play]:
+def openstack_play(kind: str, shapes: tuple[str, str], folder: Path) -> Iterator[Play]:
     """With the old package's VNF."""
     pytest.importorskip("openstack", reason="the extra openstack is not installed")
     from container_update.emulator.heat import EmbeddedOpenStack  # noqa: PLC0415

@@ -20,11 +20,11 @@ import pytest
 from container_update.cluster.client import connect
 from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster, Registry
 from container_update.model.errors import UpdateFailedError
-from container_update.operations.change_request import UpgradeType
 from tests.functional.change_vnfpkg.conftest import CHANGE_OPTIONS
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite, Shape
 from tests.functional.change_vnfpkg.site import V1, V2, Ask, Release
 from tests.functional.conftest import REAL
+from tests.functional.upgrade_types import BLUE_GREEN
 
 pytestmark = pytest.mark.skipif(bool(REAL), reason="the client looks into the embedded cluster")
 
@@ -63,7 +63,7 @@ def make(embedded: EmbeddedCluster, tmp_path: Path) -> Iterator[Callable[[Shape]
             body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
             cluster.create(body)
             found = KubernetesContractSite(
-                UpgradeType.BLUE_GREEN, cluster, cluster, namespace, tmp_path, OPTIONS, shape
+                BLUE_GREEN, cluster, cluster, namespace, tmp_path, OPTIONS, shape
             )
             found.until(lambda: embedded.call(account) is not None)
             found.instantiate(V1)

@@ -1,0 +1,66 @@
+"""Which upgrade types there are: those that a strategy is installed for, by kind of VIM.
+
+A strategy is an entry point in the group ``container_update.strategies``. Its name is the kind of
+VIM and the upgrade type: ``kubernetes-Blue-Green``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from container_update.model.errors import PackageError
+
+NAMESPACE = "container_update.strategies"
+
+VIMS: Mapping[str, str] = {
+    "kubernetes": "kubernetes",
+    "ETSINFV.KUBERNETES.V_1": "kubernetes",
+    "openstack": "openstack",
+    "ETSINFV.OPENSTACK_KEYSTONE.V_3": "openstack",
+}
+"""vimType as Tacker and SOL003 have it to the kind of VIM in an entry point's name."""
+
+_SHORT = {"rolling": "rollingupdate"}
+
+
+def kind_of_vim(vim_type: str) -> str:
+    """Return the kind of VIM that a vimType is; one that is not in :data:`VIMS` is its own kind."""
+    return VIMS.get(vim_type, vim_type)
+
+
+def installed() -> Mapping[str, Sequence[str]]:
+    """Return the upgrade types that a strategy is installed for, by kind of VIM."""
+    from stevedore import NamedExtensionManager  # noqa: PLC0415, slow to load
+
+    found: dict[str, set[str]] = {}
+    for name in NamedExtensionManager(NAMESPACE, names=[]).entry_points_names():
+        kind, _, upgrade_type = name.partition("-")
+        if upgrade_type:
+            found.setdefault(kind, set()).add(upgrade_type)
+    return {kind: sorted(found[kind]) for kind in sorted(found)}
+
+
+def resolve(text: str, vim_type: str | None = None) -> str:
+    """Return the installed upgrade type that a text spells, whatever its case, spaces, - and _.
+
+    :param vim_type: only strategies for this VIM count; None: any.
+    :raises PackageError: none is installed; the message lists those that are.
+    """
+    by_kind = installed()
+    kinds = list(by_kind) if vim_type is None else [kind_of_vim(vim_type)]
+    known = {_plain(name): name for kind in kinds for name in by_kind.get(kind, ())}
+    asked = _plain(text)
+    resolved = known.get(asked) or known.get(_SHORT.get(asked, ""))
+    if resolved is None:
+        lists = {kind: ", ".join(by_kind.get(kind, ())) or "none" for kind in kinds}
+        choices = "; ".join(f"{kind}: {names}" for kind, names in lists.items())
+        raise PackageError(
+            f"additionalParams.upgrade_type: expected one that a strategy is installed for "
+            f'({choices}), found "{text}"'
+        )
+    return resolved
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[\s_-]", "", text).lower()

@@ -1,0 +1,57 @@
+"""A request to change the package, over REST: judged by the schema and by what is installed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from container_update.emulator.kubernetes import EmbeddedCluster
+from container_update.model.options import Options
+from container_update.vnfm.service import Service
+from container_update.vnfm.settings import Settings
+from tests import canary
+from tests.vnfm import vnfs
+from tests.vnfm.client import Client
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[Client]:
+    """A client of the v2 API."""
+    settings = Settings(state_dir=str(tmp_path / "state"), auth="none")
+    service = Service(settings, Options(timeout=30, grace_period=1))
+    with TestClient(service.app, base_url="http://127.0.0.1:9890") as http:
+        yield Client(http, "v2")
+
+
+@pytest.fixture
+def vnf(client: Client, cluster: EmbeddedCluster, tmp_path: Path) -> tuple[str, str]:
+    """A VNF that runs: its path, and the VNFD of the package to change to."""
+    old, new = (
+        client.onboard(vnfs.package(tmp_path, version, vnfs.ours("v2"))[0])
+        for version in ("1.0", "2.0")
+    )
+    path = client.create(old)
+    client.do("POST", f"{path}/instantiate", vnfs.instantiation(client.vims(cluster)))
+    return path, new
+
+
+def change(vnfd_id: str, upgrade_type: Any, **more: Any) -> dict[str, Any]:
+    """A request."""
+    params = {"upgrade_type": upgrade_type, **more.pop("params", {})}
+    return {"vnfdId": vnfd_id, "additionalParams": params, **more}
+
+
+def test_a_strategy_that_was_installed_is_used(
+    client: Client, vnf: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    prepared = canary.install(tmp_path / "canary", monkeypatch)
+    path, new = vnf
+    refused = client.call("POST", f"{path}/change_vnfpkg", change(new, "Big-Bang"), 422)
+    assert 'kubernetes: Blue-Green, Canary, RollingUpdate), found "Big-Bang"' in refused["detail"]
+    client.do("POST", f"{path}/change_vnfpkg", change(new, "canary"))
+    assert client.call("GET", path)["vnfdId"] == new
+    assert prepared == ["Canary"]
