@@ -23,11 +23,6 @@ if TYPE_CHECKING:
 
 DONE, NOTHING_TO_DO, CHANGES_PENDING = 0, 2, 3
 
-_SCRIPTS = {
-    "coordinate_new": "lcm-operation-coordinate-new-vnf",
-    "coordinate_old": "lcm-operation-coordinate-old-vnf",
-}
-
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
@@ -154,6 +149,11 @@ def _order(parsed: argparse.Namespace, vim_type: str, options: Options) -> Order
 
 def _body(parsed: argparse.Namespace) -> dict[str, Any]:
     """The request of the file, with what the options say laid over it."""
+    from container_update.operations.request_schema import (  # noqa: PLC0415
+        COORDINATE_NEW,
+        COORDINATE_OLD,
+    )
+
     body = dict(_json(parsed.request)) if parsed.request else {}
     given = body.get("additionalParams") or {}
     if not isinstance(given, dict):
@@ -165,7 +165,8 @@ def _body(parsed: argparse.Namespace) -> dict[str, Any]:
         params["vdu_params"] = [{"vdu_id": vdu} for vdu in parsed.vdu]
     if parsed.new_def_file:
         params[DEF_FILES] = parsed.new_def_file
-    for option, name in _SCRIPTS.items():
+    scripts = {"coordinate_new": COORDINATE_NEW, "coordinate_old": COORDINATE_OLD}
+    for option, name in scripts.items():
         path, _, class_name = (getattr(parsed, option) or "").partition(":")
         if path:
             params[name] = path

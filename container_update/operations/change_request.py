@@ -8,21 +8,24 @@ documents spell a thing differently, both are accepted.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
 from container_update.model.errors import PackageError
 from container_update.model.requests import DEF_FILES
 from container_update.operations import upgrade_types
+from container_update.operations.request_schema import (
+    CHANGE_REQUEST,
+    COORDINATE_NEW,
+    COORDINATE_OLD,
+    check,
+)
 from container_update.package import archive, fetch
 
 Values = Mapping[str, Any]
 
 
-_KNOWN = frozenset(
-    {"vnfdId", "additionalParams", "vimConnectionInfo", "extensions", "vnfConfigurableProperties"}
-)
 _UNSUPPORTED = frozenset({"extVirtualLinks", "extManagedVirtualLinks"})
 """Of SOL003, but not supported by the specification."""
 
@@ -73,28 +76,20 @@ class ChangeRequest:
         :param vim_type: where the VNF runs; the upgrade type has to be one for it. None: for any.
         :raises PackageError: an attribute is missing or wrong; the message names it by its path.
         """
-        if not isinstance(body, Mapping):
-            _wrong("the request", "a JSON object", body)
-        for name in body:
-            if name in _UNSUPPORTED:
-                raise PackageError(f"{name}: is not supported, leave it out of the request")
-            if name not in _KNOWN:
-                raise PackageError(
-                    f"{name}: is no attribute of a request to change the VNF package: expected "
-                    f"{', '.join(sorted(_KNOWN))}"
-                )
-        params = _mapping(body, "additionalParams", "")
-        where = "additionalParams."
+        _refuse_unsupported(body)
+        check(body, CHANGE_REQUEST)
+        assert isinstance(body, Mapping), "as the schema says"
+        params = body["additionalParams"]
         return cls(
-            vnfd_id=_text(body, "vnfdId", ""),
-            upgrade_type=upgrade_types.resolve(_text(params, "upgrade_type", where), vim_type),
-            coordinate_old=_script(params, "lcm-operation-coordinate-old-vnf"),
-            coordinate_new=_script(params, "lcm-operation-coordinate-new-vnf"),
-            vdu_params=tuple(_vdu_params(params)),
-            def_files=tuple(_paths(params, DEF_FILES, where)),
-            vim_connection_info=_mapping(body, "vimConnectionInfo", ""),
-            extensions=_mapping(body, "extensions", ""),
-            vnf_configurable_properties=_mapping(body, "vnfConfigurableProperties", ""),
+            vnfd_id=body["vnfdId"],
+            upgrade_type=upgrade_types.resolve(params["upgrade_type"], vim_type),
+            coordinate_old=_script(params, COORDINATE_OLD),
+            coordinate_new=_script(params, COORDINATE_NEW),
+            vdu_params=_vdu_params(params.get("vdu_params") or ()),
+            def_files=tuple(_paths(params.get(DEF_FILES) or ())),
+            vim_connection_info=body.get("vimConnectionInfo") or {},
+            extensions=body.get("extensions") or {},
+            vnf_configurable_properties=body.get("vnfConfigurableProperties") or {},
             body=dict(body),
         )
 
@@ -114,59 +109,32 @@ def secrets_in(value: object, hidden: bool = False) -> Iterator[str]:
         yield value
 
 
-# --- the attributes -----------------------------------------------------------------------------
+# --- what a schema cannot say -------------------------------------------------------------------
 
 
-def _wrong(path: str, expected: str, found: object) -> NoReturn:
-    """Only the kind of what was found: it might be a password in the wrong place."""
-    what = "nothing" if found is None else f"a value of type {type(found).__name__}"
-    raise PackageError(f"{path}: expected {expected}, found {what}")
-
-
-def _mapping(body: Values, name: str, where: str) -> Values:
-    value = body.get(name)
-    if value is None:
-        return {}
-    if not isinstance(value, Mapping):
-        _wrong(f"{where}{name}", "a JSON object", value)
-    return value
-
-
-def _text(body: Values, name: str, where: str) -> str:
-    value = body.get(name)
-    if not isinstance(value, str) or not value:
-        _wrong(f"{where}{name}", "text that is not empty", value if value != "" else None)
-    return value
+def _refuse_unsupported(body: object) -> None:
+    for name in body if isinstance(body, Mapping) else ():
+        if name in _UNSUPPORTED:
+            raise PackageError(f"{name}: is not supported, leave it out of the request")
 
 
 def _script(params: Values, name: str) -> ScriptName | None:
-    where, class_key = "additionalParams.", f"{name}-class"
-    if params.get(name) is None:
-        if params.get(class_key) is not None:
-            raise PackageError(
-                f"{where}{class_key}: names a class, but {name} names no script with it: add it"
-            )
-        return None
-    path = _inside(_text(params, name, where), f"{where}{name}")
-    if params.get(class_key) is None:
-        return ScriptName(path)
-    class_name = _text(params, class_key, where)
-    if not class_name.isidentifier():
-        place = f"{where}{class_key}"
-        raise PackageError(f'{place}: expected the name of a class, found "{class_name}"')
-    return ScriptName(path, class_name)
+    path, class_name = params.get(name), params.get(f"{name}-class")
+    place = f"additionalParams.{name}"
+    if path is None:
+        if class_name is None:
+            return None
+        raise PackageError(
+            f"{place}-class: names a class, but {name} names no script with it: add it"
+        )
+    if class_name is not None and not class_name.isidentifier():
+        raise PackageError(f'{place}-class: expected the name of a class, found "{class_name}"')
+    return ScriptName(_inside(path, place), class_name)
 
 
-def _paths(params: Values, name: str, where: str) -> Iterator[str]:
-    value = params.get(name)
-    if value is None:
-        return
-    if not isinstance(value, list) or not value:
-        _wrong(f"{where}{name}", "a list of paths that is not empty", value)
-    for number, path in enumerate(value):
-        place = f"{where}{name}[{number}]"
-        if not isinstance(path, str):
-            _wrong(place, "a path in the new package", path)
+def _paths(paths: Sequence[str]) -> Iterator[str]:
+    for number, path in enumerate(paths):
+        place = f"additionalParams.{DEF_FILES}[{number}]"
         yield path if fetch.is_url(path) else _inside(path, place)
 
 
@@ -177,31 +145,19 @@ def _inside(path: str, place: str) -> str:
         raise PackageError(f"{place}: {error}") from None
 
 
-def _vdu_params(params: Values) -> Iterator[VduParams]:
+def _vdu_params(given: Values | Sequence[Values]) -> tuple[VduParams, ...]:
     """The specification's sample has one object where its table says 0..N: both are taken."""
-    name = "additionalParams.vdu_params"
-    value = params.get("vdu_params")
-    if value is None:
-        return
-    if isinstance(value, Mapping):
-        yield _one_vdu(value, name)
-        return
-    if not isinstance(value, list):
-        _wrong(name, "a list of VDUs", value)
-    seen: set[str] = set()
-    for number, entry in enumerate(value):
-        vdu = _one_vdu(entry, f"{name}[{number}]")
-        if vdu.vdu_id in seen:
-            raise PackageError(f"{name}[{number}].vdu_id: {vdu.vdu_id} is there twice")
-        seen.add(vdu.vdu_id)
-        yield vdu
-
-
-def _one_vdu(entry: object, path: str) -> VduParams:
-    if not isinstance(entry, Mapping):
-        _wrong(path, "a JSON object with a vdu_id", entry)
-    return VduParams(
-        vdu_id=_text(entry, "vdu_id", f"{path}."),
-        old_vnfc=_mapping(entry, "old_vnfc_param", f"{path}."),
-        new_vnfc=_mapping(entry, "new_vnfc_param", f"{path}."),
+    entries = [given] if isinstance(given, Mapping) else given
+    ids = [entry["vdu_id"] for entry in entries]
+    for number, vdu_id in enumerate(ids):
+        if vdu_id in ids[:number]:
+            place = f"additionalParams.vdu_params[{number}].vdu_id"
+            raise PackageError(f"{place}: {vdu_id} is there twice")
+    return tuple(
+        VduParams(
+            vdu_id=entry["vdu_id"],
+            old_vnfc=entry.get("old_vnfc_param") or {},
+            new_vnfc=entry.get("new_vnfc_param") or {},
+        )
+        for entry in entries
     )

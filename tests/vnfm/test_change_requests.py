@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,11 @@ from fastapi.testclient import TestClient
 
 from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.model.options import Options
+from container_update.operations.request_schema import CHANGE_REQUEST
 from container_update.vnfm.service import Service
 from container_update.vnfm.settings import Settings
 from tests import canary
+from tests.unit.operations.test_change_request import WRONG
 from tests.vnfm import vnfs
 from tests.vnfm.client import Client
 
@@ -55,3 +58,29 @@ def test_a_strategy_that_was_installed_is_used(
     client.do("POST", f"{path}/change_vnfpkg", change(new, "canary"))
     assert client.call("GET", path)["vnfdId"] == new
     assert prepared == ["Canary"]
+
+
+def test_what_the_schema_refuses_is_refused_in_the_same_words_as_elsewhere(
+    client: Client, vnf: tuple[str, str]
+) -> None:
+    """The table is that of the library's own test."""
+    path, _ = vnf
+    bodies = [(body, says) for body, says in WRONG if isinstance(body, dict)]
+    assert len(bodies) > 20
+    for body, says in bodies:
+        refused = client.call("POST", f"{path}/change_vnfpkg", body, 422)
+        assert re.search(says, refused["detail"]), (says, refused["detail"])
+        assert "sesame" not in refused["detail"]
+
+
+def test_the_document_shows_the_schema_that_requests_are_checked_by(client: Client) -> None:
+    document = client.call("GET", "/openapi.json")
+    operation = document["paths"]["/vnflcm/v2/vnf_instances/{instance_id}/change_vnfpkg"]["post"]
+    shown = operation["requestBody"]["content"]["application/json"]["schema"]
+    assert shown["properties"].keys() == CHANGE_REQUEST["properties"].keys()
+    assert shown["additionalProperties"] is False
+    assert shown["required"] == CHANGE_REQUEST["required"]
+    params = shown["properties"]["additionalParams"]
+    assert params["properties"].keys() == (
+        CHANGE_REQUEST["properties"]["additionalParams"]["properties"].keys()
+    )

@@ -217,7 +217,7 @@ def _add_v2(routes: APIRouter, starter: _Starter) -> None:
     def change_vnfpkg(instance_id: str, body: models.ChangeVnfPkg) -> Response:
         """Change the package of a VNF instance: Blue-Green or rolling."""
         return starter.start(
-            instance_id, "CHANGE_VNFPKG", body.as_sent(), instantiated=True, vnfd_id=body.vnfdId
+            instance_id, "CHANGE_VNFPKG", body, instantiated=True, vnfd_id=body.get("vnfdId")
         )
 
 

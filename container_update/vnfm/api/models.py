@@ -8,14 +8,38 @@ from __future__ import annotations
 import json
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    WithJsonSchema,
+    model_validator,
+)
 
+from container_update.model.errors import PackageError
 from container_update.model.objects import Json
-from container_update.model.requests import DEF_FILES
+from container_update.operations.request_schema import (
+    CHANGE_REQUEST,
+    INSTANTIATE_PARAMS,
+    VIM_CONNECTION,
+    check,
+)
 
 Text = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]+$")]
 Prose = Annotated[str, Field(max_length=4096, pattern=r"^[^\x00]*$")]
 Map = dict[str, Any]
+
+
+def _writable(value: Any) -> Any:
+    """JSON allows half a character and Python's reader numbers like NaN: neither can be answered
+    again."""
+    try:
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except (UnicodeEncodeError, TypeError) as error:
+        raise ValueError("expected text that can be written in UTF-8") from error
+    return value
 
 
 class Body(BaseModel):
@@ -26,28 +50,30 @@ class Body(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _can_be_written(cls, value: Any) -> Any:
-        """JSON allows half a character and Python's reader numbers like NaN: neither can be
-        answered again."""
-        try:
-            json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
-        except (UnicodeEncodeError, TypeError) as error:
-            raise ValueError("expected text that can be written in UTF-8") from error
-        return value
+        return _writable(value)
 
     def as_sent(self) -> Json:
         """The attributes that the client gave, and those alone."""
         return self.model_dump(exclude_unset=True)
 
 
-class VimConnection(Body):
-    """VimConnectionInfo (SOL003, 4.4.1.6)."""
+def _checked_by(schema: Json) -> AfterValidator:
+    def checked(value: Json) -> Json:
+        try:
+            check(value, schema)
+        except PackageError as error:
+            raise ValueError(str(error)) from error
+        return value
 
-    id: Text | None = None
-    vimId: Text | None = None  # noqa: N815 (SOL003's word)
-    vimType: Text | None = None  # noqa: N815
-    interfaceInfo: Map = {}  # noqa: N815
-    accessInfo: Map = Field(default={}, repr=False)  # noqa: N815
-    extra: Map = {}
+    return AfterValidator(checked)
+
+
+VimConnection = Annotated[Map, _checked_by(VIM_CONNECTION), WithJsonSchema(VIM_CONNECTION)]
+KubernetesParams = Annotated[
+    Map, _checked_by(INSTANTIATE_PARAMS), WithJsonSchema(INSTANTIATE_PARAMS)
+]
+ChangeVnfPkg = Annotated[Map, BeforeValidator(_writable), WithJsonSchema(CHANGE_REQUEST)]
+"""ChangeCurrentVnfPkgRequest (SOL003, 5.5.2.11a); checked when the VIM of the instance is known."""
 
 
 class CreateVnf(Body):
@@ -59,28 +85,15 @@ class CreateVnf(Body):
     metadata: Map | None = None
 
 
-class KubernetesParams(BaseModel):
-    """additionalParams of an instantiation: what Tacker reads of them; others are kept."""
-
-    model_config = ConfigDict(extra="allow")
-
-    def_files: list[Text] = Field(default=[], alias=DEF_FILES)
-    namespace: Annotated[str, Field(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")] = "default"
-
-
 class InstantiateVnf(Body):
     """InstantiateVnfRequest (SOL003, 5.5.2.4)."""
 
     flavourId: Text  # noqa: N815
     instantiationLevelId: Text | None = None  # noqa: N815
     localizationLanguage: Text | None = None  # noqa: N815
-    additionalParams: KubernetesParams = KubernetesParams()  # noqa: N815
+    additionalParams: KubernetesParams = {}  # noqa: N815
     extensions: Map | None = None
     vnfConfigurableProperties: Map | None = None  # noqa: N815
-
-    def as_sent(self) -> Json:
-        """See Body."""
-        return self.model_dump(exclude_unset=True, by_alias=True)
 
 
 class InstantiateVnfV1(InstantiateVnf):
@@ -132,16 +145,6 @@ class ModifyVnfV2(ModifyVnf):
     """The same, in v2."""
 
     vimConnectionInfo: dict[Text, VimConnection | None] | None = None  # noqa: N815
-
-
-class ChangeVnfPkg(Body):
-    """ChangeCurrentVnfPkgRequest (SOL003, 5.5.2.11a); its parameters are judged by the change."""
-
-    vnfdId: Text  # noqa: N815
-    additionalParams: Map  # noqa: N815
-    extensions: Map | None = None
-    vnfConfigurableProperties: Map | None = None  # noqa: N815
-    vimConnectionInfo: dict[Text, VimConnection] | None = None  # noqa: N815
 
 
 class CreatePackage(Body):

@@ -33,11 +33,11 @@ def do_change(work: Work) -> Record:
             work.steps.tell_scripts(scripts.reports)
         body = changed.records.applied({**work.record.body, "vnfdId": before.vnfd_id})
         vnfd_id = str(body.pop("vnfdId"))
-        body |= {
-            name: merged(body.get(name), value)
-            for name in ("extensions", "vnfConfigurableProperties")
-            if (value := work.request.get(name))
+        given = {
+            "extensions": order.request.extensions,
+            "vnfConfigurableProperties": order.request.vnf_configurable_properties,
         }
+        body |= {name: merged(body.get(name), value) for name, value in given.items() if value}
         with work.core.database.reading() as session:
             body |= instances.product_of(packages.of_vnfd(session, vnfd_id))
         record = place.changed(replace(work.record, vnfd_id=vnfd_id, body=body), changed)
@@ -67,11 +67,11 @@ def undo_change(work: Work) -> Record:
 
 
 def _order(work: Work, vim_type: str) -> Order:
-    record = work.record
+    record, request = work.record, ChangeRequest.of(work.request, vim_type)
     return Order(
-        request=ChangeRequest.of(work.request, vim_type),
+        request=request,
         old=str(work.package(record.vnfd_id)),
-        new=str(work.package(work.request["vnfdId"])),
+        new=str(work.package(request.vnfd_id)),
         instance_id=work.instance_id,
         options=work.core.options,
         leave_failed=True,

@@ -79,6 +79,13 @@ WRONG: list[tuple[Any, str]] = [
     (body(vnfdId=7), "vnfdId: .* found a value of type int"),
     (body(extVirtualLinks=[]), "extVirtualLinks: is not supported"),
     (body(flavour="x"), "flavour: is no attribute"),
+    (body(vnfdId="x" * 256), "vnfdId: .* found one of another form"),
+    (body({"upgrade_type": "Blue-Green\n"}), "upgrade_type: .* found one of another form"),
+    (
+        body(vimConnectionInfo={"v": {"password": "sesame"}}),
+        "vimConnectionInfo.v.password: is no attribute of a VimConnectionInfo",
+    ),
+    (body(vimConnectionInfo={"v": 1}), "vimConnectionInfo.v: expected a JSON object"),
     ({"vnfdId": "x"}, "additionalParams.upgrade_type: .* found nothing"),
     ({"vnfdId": "x", "additionalParams": "text"}, "additionalParams: expected a JSON object"),
     (body({"upgrade_type": "Canary"}), 'upgrade_type: expected .* found "Canary"'),

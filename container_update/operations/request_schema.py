@@ -1,0 +1,182 @@
+"""The attributes of requests, once: as JSON Schema.
+
+A request to change the VNF package is checked by it wherever it comes from; the service's OpenAPI
+document shows it.
+
+Source: ETSI GS NFV-SOL 003, 4.4.1.6 and 5.5.2.12, and the additionalParams of the specification
+"Support ChangeCurrentVNFPackage for VNF software modification".
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from container_update.model.errors import PackageError
+from container_update.model.objects import Json
+from container_update.model.requests import DEF_FILES
+
+COORDINATE_NEW, COORDINATE_OLD = (
+    f"lcm-operation-coordinate-{which}-vnf" for which in ("new", "old")
+)
+"""The attributes that name a coordination script; with ``-class`` behind them, a class in it."""
+
+
+def _text(description: str, **more: Any) -> Json:
+    """A text in one line."""
+    form = {"minLength": 1, "maxLength": 255, "pattern": r"^[^\x00-\x1f\x7f]+$"}
+    return {"type": "string", "description": description, **form, **more}
+
+
+def _or_null(schema: Json) -> Json:
+    """The same, where an attribute may be null as well as left out."""
+    return {**schema, "type": [schema["type"], "null"]}
+
+
+_OBJECT: Json = {"type": "object"}
+
+VIM_CONNECTION: Json = {
+    "title": "VimConnectionInfo",
+    "type": "object",
+    "description": "a JSON object that says how a VIM is reached",
+    "properties": {
+        "id": _or_null(_text("text: the id of the entry")),
+        "vimId": _or_null(_text("text: the id of a registered VIM")),
+        "vimType": _or_null(_text("text: ETSINFV.KUBERNETES.V_1 for example")),
+        "interfaceInfo": _OBJECT,
+        "accessInfo": _OBJECT,
+        "extra": _OBJECT,
+    },
+    "additionalProperties": False,
+}
+
+_VDU: Json = {
+    "type": "object",
+    "description": "a JSON object with a vdu_id; the params say how a coordination script reaches "
+    "a VNFC: cp_name, username, password",
+    "properties": {
+        "vdu_id": _text("text: the VDU's id in the VNFD"),
+        "old_vnfc_param": _or_null(_OBJECT),
+        "new_vnfc_param": _or_null(_OBJECT),
+    },
+    "required": ["vdu_id"],
+}
+
+_DEF_FILES: Json = {
+    "type": "array",
+    "description": "a list of paths in the package, or URLs, of what the VNF is to be made of",
+    "items": _text("a path in the package, or a URL", maxLength=2048),
+}
+
+INSTANTIATE_PARAMS: Json = {
+    "type": "object",
+    "description": "a JSON object; besides, parameters of a stack's templates",
+    "properties": {
+        DEF_FILES: _DEF_FILES,
+        "namespace": _text(
+            "the name of a namespace", pattern="^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$", maxLength=63
+        ),
+    },
+}
+"""additionalParams of an instantiation: what Tacker reads of them; others are kept."""
+
+_PARAMS: Json = {
+    "type": "object",
+    "properties": {
+        "upgrade_type": _text(
+            "text: an upgrade type that a strategy is installed for, in any spelling",
+            examples=["Blue-Green", "RollingUpdate"],
+        ),
+        COORDINATE_NEW: _or_null(_text("text: the path of a script in the new package")),
+        f"{COORDINATE_NEW}-class": _or_null(_text("text: the name of a class in that script")),
+        COORDINATE_OLD: _or_null(_text("text: the path of a script in the new package")),
+        f"{COORDINATE_OLD}-class": _or_null(_text("text: the name of a class in that script")),
+        "vdu_params": {
+            "description": "a list of VDUs to change, or one; without, all of them",
+            "anyOf": [{"type": "array", "items": _VDU}, _VDU, {"type": "null"}],
+        },
+        DEF_FILES: _or_null({**_DEF_FILES, "minItems": 1}),
+    },
+    "required": ["upgrade_type"],
+}
+
+CHANGE_REQUEST: Json = {
+    "title": "ChangeCurrentVnfPkgRequest",
+    "type": "object",
+    "properties": {
+        "vnfdId": _text("text: the id of the new package's VNFD"),
+        "additionalParams": _PARAMS,
+        "vimConnectionInfo": _or_null({**_OBJECT, "additionalProperties": VIM_CONNECTION}),
+        "extensions": _or_null(_OBJECT),
+        "vnfConfigurableProperties": _or_null(_OBJECT),
+    },
+    "required": ["vnfdId", "additionalParams"],
+    "additionalProperties": False,
+}
+
+
+# --- checking -----------------------------------------------------------------------------------
+
+_TYPES: Mapping[str, type] = {
+    "object": Mapping,
+    "array": list,
+    "string": str,
+    "null": type(None),
+}
+
+
+def check(value: object, schema: Json, path: str = "") -> None:
+    """Raise where a value is not what a schema of this module says.
+
+    :param path: where it stands in the request, for the message.
+    :raises PackageError: names the first attribute that is wrong by its path, and no value: it
+        might be a password in the wrong place.
+    """
+    fitting = next((each for each in schema.get("anyOf", [schema]) if _has_type(value, each)), None)
+    if fitting is None or not _has_form(value, fitting):
+        expected = schema.get("description", "a JSON object")
+        found = _kind(value) if fitting is None else "one of another form"
+        raise PackageError(f"{path or 'the request'}: expected {expected}, found {found}")
+    if isinstance(value, Mapping):
+        _check_attributes(value, fitting, path)
+    elif isinstance(value, list):
+        for number, item in enumerate(value):
+            check(item, fitting["items"], f"{path}[{number}]")
+
+
+def _has_type(value: object, schema: Json) -> bool:
+    names = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    return value != "" and any(isinstance(value, _TYPES[name]) for name in names)
+
+
+def _has_form(value: object, schema: Json) -> bool:
+    if isinstance(value, str):
+        in_form = re.fullmatch(schema["pattern"], value) is not None
+        return in_form and len(value) <= schema["maxLength"]
+    return not isinstance(value, list) or len(value) >= schema.get("minItems", 0)
+
+
+def _kind(value: object) -> str:
+    return "nothing" if value in (None, "") else f"a value of type {type(value).__name__}"
+
+
+def _check_attributes(value: Mapping[str, Any], schema: Json, path: str) -> None:
+    known: Json = schema.get("properties", {})
+    required = schema.get("required", ())
+    others = schema.get("additionalProperties", True)
+    where = f"{path}." if path else ""
+    for name in value if others is not True else ():
+        if name in known:
+            continue
+        if others is False:
+            expected = ", ".join(known)
+            raise PackageError(
+                f"{where}{name}: is no attribute of a {schema['title']}: expected {expected}"
+            )
+        check(value[name], others, f"{where}{name}")
+    for name, below in known.items():
+        if name in value or name in required:
+            # of an object that is missing, the message names what is missing in it
+            missing: Json | None = {} if below.get("type") == "object" else None
+            check(value.get(name, missing), below, f"{where}{name}")
