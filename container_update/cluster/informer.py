@@ -18,6 +18,8 @@ from container_update.model.cluster import Cluster, Listing, WatchEvent
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.workloads import ownership
+from container_update.workloads.kind import POD
+from container_update.workloads.registry import kind_of_body
 
 LOG = logging.getLogger(__name__)
 
@@ -73,13 +75,14 @@ class Informer:
 
     def pods_of(self, workload: Json) -> tuple[Json, ...]:
         """The pods that a workload controls, as last seen, by owner references."""
+        kind = kind_of_body(workload)
         with self.changed:
             uid = workload["metadata"]["uid"]
             owners = [uid]
-            if workload["kind"] == "Deployment":
+            if kind is not None and kind.replica_set_label is not None:
                 owners = [self._objects[key]["metadata"]["uid"] for key in self._owned[uid]]
             keys = [key for owner in owners for key in self._owned.get(owner, ())]
-            return tuple(self._objects[key] for key in sorted(keys) if key.kind == "Pod")
+            return tuple(self._objects[key] for key in sorted(keys) if (key.group, key.kind) == POD)
 
     # --- filling --------------------------------------------------------------------------------
 

@@ -150,15 +150,18 @@ def _record(
 def metadata_of(vnfc: Vnfc, manifests: Iterable[Manifest]) -> dict[str, str]:
     """What Tacker records with a VNFC and reads when it heals: the workload's metadata as JSON,
     and the pod template's unless the workload is a Pod itself."""
-    from container_update.workloads.pod_template import (  # noqa: PLC0415 (not for idle operations)
-        pod_template,
-    )
+    # not for idle operations
+    from container_update.workloads.pod_template import pod_template  # noqa: PLC0415
+    from container_update.workloads.registry import kind_of  # noqa: PLC0415
 
     for manifest in manifests:
         key = manifest.key
-        if (key.kind, key.name) == (vnfc.workload_kind, vnfc.workload_name) and key.is_workload:
+        if (key.kind, key.name) != (vnfc.workload_kind, vnfc.workload_name):
+            continue
+        kind = kind_of(key)
+        if kind is not None:
             metadata = {key.kind: json.dumps(manifest.body["metadata"])}
-            if key.kind != "Pod":
+            if not kind.is_pod:
                 metadata["Pod"] = json.dumps(pod_template(manifest.body).get("metadata", {}))
             return metadata
     return {vnfc.workload_kind: json.dumps({"name": vnfc.workload_name})}

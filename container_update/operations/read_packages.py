@@ -13,6 +13,7 @@ from container_update.operations.strategy import Order
 from container_update.package import csar, manifests
 from container_update.planning import match
 from container_update.planning.package_pair import Objects, Packages, Placing
+from container_update.workloads.registry import is_workload
 
 
 def read_packages(order: Order, placing: Placing) -> Packages:
@@ -87,7 +88,7 @@ def _vnfd_id(request: ChangeRequest, after: csar.Csar) -> str:
 
 
 def _refuse_unknown_vdus(request: ChangeRequest, packages: Packages) -> None:
-    workloads = {key.name for key in packages.new if key.is_workload}
+    workloads = {key.name for key in packages.new if is_workload(key)}
     for number, vdu in enumerate(request.vdu_params):
         place = f"additionalParams.vdu_params[{number}].vdu_id"
         name = packages.new_vdus.get(vdu.vdu_id)

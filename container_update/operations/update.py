@@ -28,6 +28,7 @@ from container_update.package import csar, manifests
 from container_update.planning import match, renames
 from container_update.planning.update import collections, in_force, make_plan
 from container_update.workloads import ownership
+from container_update.workloads.registry import known_kind
 
 
 def update(
@@ -142,7 +143,8 @@ def _restarted(
     for result in results:
         live = informer.get(result.step.key)
         if live is not None and not result.step.is_config:
-            pods = informer.pods_of(live) if live["kind"] != "Pod" else (live,)
+            is_pod = known_kind(result.step.key).is_pod
+            pods = (live,) if is_pod else informer.pods_of(live)
             found[result.step.key] = tuple(pod["metadata"]["name"] for pod in pods)
     return found
 

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from container_update.model.objects import Json, ObjectKey
 from container_update.package.yaml11 import describe
+from container_update.workloads.registry import kind_of
 
 
 @dataclass(frozen=True)
@@ -213,25 +214,28 @@ _POD_SPEC = Record(
 )
 _POD = Record({"metadata": _METADATA, "spec": _POD_SPEC})
 _REPLICAS = Scalar(int, "a whole number")
-_WORKLOAD = Record(
-    {"metadata": _METADATA, "spec": Record({"replicas": _REPLICAS, "template": _POD})}
-)
-_JOB_TEMPLATE = Record({"spec": Record({"template": _POD})})
-_CRON_JOB = Record({"metadata": _METADATA, "spec": Record({"jobTemplate": _JOB_TEMPLATE})})
-
-_SCHEMAS: Mapping[str, Record] = {
-    "ConfigMap": _CONFIG,
-    "Secret": _CONFIG,
-    "Pod": _POD,
-    "CronJob": _CRON_JOB,
-}
+_WORKLOAD = Record({"metadata": _METADATA, "spec": Record({"replicas": _REPLICAS})})
+_OTHER = Record({"metadata": _METADATA})
 
 
 def first_violation(key: ObjectKey, body: Json) -> Violation | None:
     """Return the first violation in an object; None if there is none."""
-    known = key.is_config or key.is_workload
-    schema = _SCHEMAS.get(key.kind, _WORKLOAD) if known else Record({"metadata": _METADATA})
-    names = Record({"name": _NAME if known else _OTHER_NAME, "namespace": _NAMESPACE})
-    identity = Record({"metadata": names})
+    schemas = _schemas_of(key)
+    name = _OTHER_NAME if _OTHER in schemas else _NAME
+    identity = Record({"metadata": Record({"name": name, "namespace": _NAMESPACE})})
     root = _Location()
-    return next(chain(identity.violations(body, root), schema.violations(body, root)), None)
+    return next(
+        chain.from_iterable(schema.violations(body, root) for schema in (identity, *schemas)), None
+    )
+
+
+def _schemas_of(key: ObjectKey) -> tuple[Record, ...]:
+    if key.is_config:
+        return (_CONFIG,)
+    kind = kind_of(key)
+    if kind is None:
+        return (_OTHER,)
+    template = _POD
+    for name in reversed(kind.template_path):
+        template = Record({name: template})
+    return _WORKLOAD, template

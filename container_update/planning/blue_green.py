@@ -28,8 +28,11 @@ from container_update.planning.steps.metadata import dropped as dropped_metadata
 from container_update.planning.steps.new_objects import new_object
 from container_update.planning.update import ConfigUse
 from container_update.workloads import ownership
+from container_update.workloads.kind import POD
+from container_update.workloads.kinds.deployment import HASH_LABEL
 from container_update.workloads.pod_status import is_deleting, is_finished
 from container_update.workloads.readiness import selects
+from container_update.workloads.registry import is_workload
 
 _NAME_LENGTH, _RELEASE_LENGTH = 63, 5
 
@@ -264,9 +267,9 @@ class BlueGreenPlanner(ChangePlanner):
         now = release_labels.selector_of(live) if live is not None else {}
         changing = {pair.blue for pair in pairs}
         for key, body in self.live.items():
-            if key in changing or not key.is_workload or key.namespace != new.key.namespace:
+            if key in changing or not is_workload(key) or key.namespace != new.key.namespace:
                 continue
-            pods = release_labels.pod_labels(body) if key.kind != "Pod" else body
+            pods = release_labels.pod_labels(body)
             if ownership.controller_uid(body) or not selects(now, pods) or selects(wanted, pods):
                 continue
             names = ", ".join(str(pair.new.key) for pair in pairs)
@@ -281,9 +284,9 @@ class BlueGreenPlanner(ChangePlanner):
         """The step that keeps a Service at the pods it has now, by the hash of their template."""
         selector = release_labels.selector_of(live)
         hashes = {
-            str((pod["metadata"].get("labels") or {}).get(ownership.HASH_LABEL, ""))
+            str((pod["metadata"].get("labels") or {}).get(HASH_LABEL, ""))
             for other, pod in self.live.items()
-            if other.kind == "Pod"
+            if (other.group, other.kind) == POD
             and other.namespace == key.namespace
             and selects(selector, pod)
             and not is_finished(pod)
@@ -298,7 +301,7 @@ class BlueGreenPlanner(ChangePlanner):
             )
         content = new_object(live, key.namespace, {})
         held = hashes.pop() if hashes else "none"
-        content["spec"]["selector"] = {**selector, ownership.HASH_LABEL: held}
+        content["spec"]["selector"] = {**selector, HASH_LABEL: held}
         names = ", ".join(str(pair.blue) for pair in pairs)
         why = f"its selector would take in the new pods before they are to serve; stays at {names}"
         return ManifestStep(key, Action.HOLD, live, content, reasons=(Reason(why),))

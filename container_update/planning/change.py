@@ -31,13 +31,12 @@ from container_update.planning.update import (
     new_config_digest,
 )
 from container_update.workloads import pod_template
+from container_update.workloads.registry import is_workload, kind_of, known_kind
 
 _HOLDS_DATA = frozenset(
     {"CustomResourceDefinition", "Namespace", "PersistentVolume", "PersistentVolumeClaim"}
 )
 """Kinds whose deletion takes along what no undo could bring back."""
-
-_SELECTING = frozenset({"DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"})
 
 
 class ChangePlanner:
@@ -121,7 +120,7 @@ class ChangePlanner:
     def workload_steps(self) -> Iterator[Step]:
         """The steps of everything that runs containers."""
         for key in self.packages.new:
-            if key.is_workload:
+            if is_workload(key):
                 yield from self.workload_step(key)
 
     def workload_step(self, key: ObjectKey) -> Iterator[Step]:
@@ -135,7 +134,7 @@ class ChangePlanner:
             if old is not None:
                 self.note(key, "was not in the cluster any more: created")
             yield self.creation(new)
-        elif key.kind == "Pod" and old is not None and _only_images_differ(old.body, new.body):
+        elif known_kind(key).is_pod and old is not None and _only_images_differ(old.body, new.body):
             yield from self._pod_images(key, live)
         else:
             yield from self._in_place(there, new, old, live)
@@ -179,13 +178,15 @@ class ChangePlanner:
         step = replace(step, digest=new_config_digest(live, uses, self.live) if uses else None)
         if not self.is_changed(step, old, new) and not uses:
             return
-        if new.key.kind == "Job":
-            self.note(new.key, "a Job cannot change: delete it to have the new one started")
+        kind = known_kind(new.key)
+        if not kind.can_change:
+            text = f"a {kind.kind} cannot change: delete it to have the new one started"
+            self.note(new.key, text)
             return
         self.config.refuse_unfit(there, live)
         self.refuse_foreign(there, old, live)
         self._refuse_other_selector(there, step, live)
-        action = Action.RECREATE_POD if new.key.kind == "Pod" else action_of(live, (), uses)
+        action = Action.RECREATE_POD if kind.is_pod else action_of(live, (), uses)
         reasons = (*what_differs(old, new), *_reasons(uses))
         images = {
             name: image
@@ -202,8 +203,9 @@ class ChangePlanner:
         if old is None or old.body != new.body:
             return True
         stamp, digest = recorded_digest(step.before), manifest_digest(new.body)
-        if new.key.is_workload:
-            return stamp not in ("", digest) and new.key.kind != "Pod"
+        kind = kind_of(new.key)
+        if kind is not None:
+            return stamp not in ("", digest) and not kind.is_pod
         return bool(stamp) or step.content != with_recorded_digest(new.body, digest)
 
     def _replacement(
@@ -217,9 +219,9 @@ class ChangePlanner:
         return ManifestStep(there, Action.REPLACE, live, content, dropped=dropped)
 
     def _refuse_other_selector(self, key: ObjectKey, step: ManifestStep, live: Json) -> None:
-        if key.kind not in _SELECTING or step.content is None:
-            return
-        was, is_to_be = live["spec"].get("selector"), step.content["spec"].get("selector")
+        was, is_to_be = (
+            ((body or {}).get("spec") or {}).get("selector") for body in (live, step.content)
+        )
         if was != is_to_be:
             raise PlanError(
                 f"{key}: expected the selector that it has, found another one in the new package: "
@@ -242,7 +244,7 @@ class ChangePlanner:
 
     def _other_steps(self) -> Iterator[Step]:
         for key, new in self.packages.new.items():
-            if not key.is_config and not key.is_workload:
+            if not key.is_config and not is_workload(key):
                 yield from self.other_step(key, new)
 
     def other_step(self, key: ObjectKey, new: Manifest) -> Iterator[Step]:

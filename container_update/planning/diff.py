@@ -15,6 +15,7 @@ from container_update.model.errors import PackageError
 from container_update.model.objects import Json, Manifest
 from container_update.model.plan import Change, ConfigChange, ImageChange
 from container_update.workloads import pod_template
+from container_update.workloads.registry import is_workload
 
 # --- configuration ------------------------------------------------------------------------------
 
@@ -163,7 +164,7 @@ def ignored_fields(old: Manifest, new: Manifest) -> tuple[str, ...]:
     if old.key.is_config:
         old_body = {k: v for k, v in old_body.items() if k not in _CONTENT_FIELDS}
         new_body = {k: v for k, v in new_body.items() if k not in _CONTENT_FIELDS}
-    elif old.key.is_workload:
+    elif is_workload(old.key):
         new_images = images(new_body)
         old_body = pod_template.with_images(old_body, new_images)
     return tuple(_paths(old_body, new_body, ""))

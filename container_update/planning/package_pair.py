@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from container_update.model.objects import Manifest, ObjectKey
+from container_update.workloads.registry import is_workload
 
 Objects = Mapping[ObjectKey, Manifest]
 
@@ -33,7 +34,7 @@ class Packages:
 
     def concerns(self, key: ObjectKey) -> bool:
         """The object may change: it runs no containers, or is of a VDU that was chosen."""
-        if self.chosen is None or not key.is_workload:
+        if self.chosen is None or not is_workload(key):
             return True
         return any(
             vdus.get(vdu) == key.name

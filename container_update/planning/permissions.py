@@ -12,6 +12,8 @@ from container_update.model.cluster import Right
 from container_update.model.objects import Json
 from container_update.model.plan import Action, Plan, Step
 from container_update.planning.steps import WorkloadStep
+from container_update.workloads.kind import pods_in
+from container_update.workloads.registry import kind_of
 
 _WRITES: Mapping[Action, frozenset[str]] = {
     Action.CREATE: frozenset({"create", "delete"}),
@@ -22,7 +24,6 @@ _WRITES: Mapping[Action, frozenset[str]] = {
 }
 """What an action and its undo write; any other one: update. A Pod that was restarted in place may
 be gone when it is to be restored."""
-_OWNS_PODS = frozenset({"Deployment", "DaemonSet", "ReplicaSet", "StatefulSet"})
 _CREATE = "create"
 
 
@@ -50,17 +51,19 @@ def _of_step(step: Step) -> Iterator[Right]:
         # a rule that names its objects cannot allow to create one
         name = "" if verb == _CREATE else key.name
         yield Right(key.namespace, key.group, key.kind, verb, name)
-    if not key.is_workload or step.action in (Action.TEMPLATE, Action.DELETE):
+    kind = kind_of(key)
+    if kind is None or kind.runs_to_completion or step.action is Action.DELETE:
         return
-    yield Right(key.namespace, key.group, key.kind, "watch")
-    yield Right(key.namespace, "", "Pod", "watch")
-    if key.kind not in _OWNS_PODS:
+    pods = pods_in(key.namespace)
+    for followed in (key, pods):
+        yield Right(key.namespace, followed.group, followed.kind, "watch")
+    if kind.is_pod:
         return
     reads_config = isinstance(step, WorkloadStep) and step.digest is not None
     if step.action is Action.EVICT or reads_config:
-        yield Right(key.namespace, "", "Pod", _CREATE, subresource="eviction")
-    if key.kind == "StatefulSet":
-        yield Right(key.namespace, "", "Pod", "delete")
+        yield Right(key.namespace, pods.group, pods.kind, _CREATE, subresource="eviction")
+    if kind.keeps_broken_pods:
+        yield Right(key.namespace, pods.group, pods.kind, "delete")
 
 
 def allows(rules: Iterable[Json], right: Right, plural: str) -> bool:

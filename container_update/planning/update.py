@@ -26,6 +26,8 @@ from container_update.planning import diff
 from container_update.planning.match import Matching
 from container_update.planning.steps import ConfigStep, RestartStep
 from container_update.workloads import config_references, pod_template
+from container_update.workloads.kind import pods_in
+from container_update.workloads.registry import is_workload, kind_of, known_kind
 
 OPT_OUT_ANNOTATION = "container-update/on-config-change"
 """On a workload, a ConfigMap or a Secret: ``ignore`` or ``reload``."""
@@ -38,14 +40,11 @@ def collections(keys: Iterable[ObjectKey]) -> frozenset[Collection]:
     """What has to be read of the cluster to plan for these objects, and to follow their pods."""
     needed: set[Collection] = set()
     for key in keys:
-        if key.is_config:
+        kind = kind_of(key)
+        if key.is_config or kind is not None:
             needed.add(Collection.of(key))
-        elif key.is_workload and key.kind not in ("Job", "CronJob"):
-            needed |= {Collection.of(key), Collection("", "Pod", key.namespace)}
-            if key.kind == "Deployment":
-                needed.add(Collection("apps", "ReplicaSet", key.namespace))
-        elif key.is_workload:
-            needed.add(Collection.of(key))
+        if kind is not None:
+            needed |= kind.followed(key.namespace)
     return frozenset(needed)
 
 
@@ -57,7 +56,7 @@ def traffic(keys: Iterable[ObjectKey]) -> frozenset[Collection]:
         if key.group == "" and key.kind == "Service"
         for collection in (
             Collection.of(key),
-            Collection("", "Pod", key.namespace),
+            pods_in(key.namespace),
             Collection("discovery.k8s.io", "EndpointSlice", key.namespace),
         )
     )
@@ -117,7 +116,7 @@ def _in_force(matching: Matching) -> Iterator[Manifest]:
             yield old
         elif old.key.is_config:
             yield new
-        elif old.key.is_workload:
+        elif is_workload(old.key):
             body = pod_template.with_images(old.body, diff.images(new.body))
             yield replace(old, body=body, source=new.source)
         else:
@@ -213,7 +212,7 @@ class UpdatePlanner:
         """A step for each workload that has to restart."""
         steps = []
         for old, new in self.matching.pairs:
-            if not old.key.is_workload:
+            if not is_workload(old.key):
                 continue
             changes = diff.image_changes(old, new) if new is not None else ()
             live = self.live.get(old.key)
@@ -242,15 +241,13 @@ class UpdatePlanner:
             *(Reason(str(change)) for change in effective),
             *dict.fromkeys(use.reason for use in config),
         )
-        if old.key.kind == "Job":
-            text = f"a Job cannot change, it would restart because {reasons[0]}"
+        kind = known_kind(old.key)
+        if not kind.can_change:
+            text = f"a {kind.kind} cannot change, it would restart because {reasons[0]}"
             self.notes.append(Note(old.key, text))
             return []
         self.refuse_unfit(old.key, live)
-        kept = _kept_by_partition(live)
-        if kept:
-            text = f"its partition keeps the pods with ordinals below {kept} as they are"
-            self.notes.append(Note(old.key, text))
+        self.notes += (Note(old.key, text) for text in kind.notes(live))
         return [
             RestartStep(
                 old.key,
@@ -329,19 +326,10 @@ class UpdatePlanner:
             )
         if metadata.get("deletionTimestamp"):
             raise PlanError(f"{key}: is being deleted: wait until it is gone, heal, then update")
-        if key.kind == "Deployment" and (live.get("spec") or {}).get("paused"):
-            raise PlanError(
-                f"{key}: is paused, a change would never roll out: resume it "
-                f"(kubectl rollout resume deployment {key.name} -n {key.namespace}) and try again"
-            )
-
-
-def _kept_by_partition(live: Json) -> int:
-    """How many pods of a StatefulSet a rolling update leaves at the old template."""
-    strategy = (live.get("spec") or {}).get("updateStrategy") or {}
-    if live["kind"] != "StatefulSet" or strategy.get("type") == "OnDelete":
-        return 0
-    return int((strategy.get("rollingUpdate") or {}).get("partition") or 0)
+        kind = kind_of(key)
+        refusal = kind.refusal(live) if kind is not None else None
+        if refusal is not None:
+            raise PlanError(f"{key}: {refusal}")
 
 
 def _touches(use: config_references.Use, change: Change) -> bool:
@@ -368,30 +356,6 @@ def new_config_digest(live: Json, config: Sequence[ConfigUse], objects: Live) ->
 
 
 def action_of(live: Json, images: Sequence[ImageChange], config: Sequence[ConfigUse]) -> Action:
-    """How each kind restarts."""
-    match live["kind"]:
-        case "Pod":
-            in_place = _in_place(live, images, config)
-            return Action.RESTART_CONTAINERS if in_place else Action.RECREATE_POD
-        case "CronJob":
-            return Action.TEMPLATE
-        case "ReplicaSet":
-            return Action.EVICT
-        case "DaemonSet" | "StatefulSet":
-            strategy = (live["spec"].get("updateStrategy") or {}).get("type")
-            return Action.EVICT if strategy == "OnDelete" else Action.ROLL
-        case _:
-            return Action.ROLL
-
-
-def _in_place(live: Json, images: Sequence[ImageChange], config: Sequence[ConfigUse]) -> bool:
-    """The kubelet restarts exactly the containers whose image changes: is that all of them?"""
-    if not images or any(change.init for change in images):
-        return False
-    if (live.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
-        return False
-    restarted = {change.container for change in images}
-    return all(
-        use.use.reach is not config_references.Reach.POD and use.use.containers <= restarted
-        for use in config
-    )
+    """Return how a workload restarts for these images and this configuration."""
+    uses = [used.use for used in config]
+    return known_kind(ObjectKey.of(live)).action(live, images, uses)

@@ -6,13 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.outcome import Vnfc
+from container_update.workloads.kind import POD, REPLICA_SET
 from container_update.workloads.pod_status import is_deleting, is_finished
+from container_update.workloads.registry import kind_of, known_kind
 
 Objects = Iterable[Json]
-
-HASH_LABEL = "pod-template-hash"
-"""What the Deployment controller tells the pods of two templates apart by, and ends the name of
-each one's ReplicaSet with (API reference)."""
 
 
 def controller_uid(body: Mapping[str, object]) -> str | None:
@@ -23,12 +21,12 @@ def controller_uid(body: Mapping[str, object]) -> str | None:
 
 
 def owned_pods(workload: Json, pods: Objects, replica_sets: Objects) -> tuple[Json, ...]:
-    """The pods that a workload controls, through its ReplicaSets for a Deployment; a Pod itself."""
-    uid = workload["metadata"]["uid"]
-    if workload["kind"] == "Pod":
+    """Return the pods that a workload controls, by itself or through ReplicaSets; a Pod itself."""
+    uid, kind = workload["metadata"]["uid"], known_kind(ObjectKey.of(workload))
+    if kind.is_pod:
         return tuple(pod for pod in pods if pod["metadata"]["uid"] == uid)
     owners = {uid}
-    if workload["kind"] == "Deployment":
+    if kind.replica_set_label is not None:
         owners = {rs["metadata"]["uid"] for rs in replica_sets if controller_uid(rs) == uid}
     return tuple(pod for pod in pods if controller_uid(pod) in owners)
 
@@ -41,13 +39,12 @@ def left_behind(workload: ObjectKey, pods: Objects) -> tuple[Json, ...]:
 
 def _was_of(workload: ObjectKey, pod: Json) -> bool:
     metadata = pod["metadata"]
-    kind, name = workload.kind, workload.name
-    if kind == "Deployment":
-        kind, name = "ReplicaSet", f"{name}-{(metadata.get('labels') or {}).get(HASH_LABEL)}"
+    controller = known_kind(workload).controller_of_pods(
+        workload.name, metadata.get("labels") or {}
+    )
     owners = metadata.get("ownerReferences") or ()
     return metadata["namespace"] == workload.namespace and any(
-        owner.get("controller") and (owner["kind"], owner["name"]) == (kind, name)
-        for owner in owners
+        owner.get("controller") and (owner["kind"], owner["name"]) == controller for owner in owners
     )
 
 
@@ -63,8 +60,8 @@ def vnfcs(
         the cluster.
     :param live: the live objects by identity, Pods and ReplicaSets among them.
     """
-    pods = [body for key, body in live.items() if key.kind == "Pod" and not key.group]
-    replica_sets = [body for key, body in live.items() if key.kind == "ReplicaSet"]
+    pods = [body for key, body in live.items() if (key.group, key.kind) == POD]
+    replica_sets = [body for key, body in live.items() if (key.group, key.kind) == REPLICA_SET]
     records = []
     for vdu_id, name in vdus.items():
         for key in _workloads_named(name, manifests):
@@ -75,11 +72,12 @@ def vnfcs(
 
 
 def _workloads_named(name: str, manifests: Sequence[Manifest]) -> list[ObjectKey]:
-    kept = ("Pod", "Deployment", "DaemonSet", "ReplicaSet", "StatefulSet")
     return [
-        m.key
-        for m in manifests
-        if m.key.is_workload and m.key.kind in kept and m.body["metadata"]["name"] == name
+        manifest.key
+        for manifest in manifests
+        if manifest.body["metadata"]["name"] == name
+        and (kind := kind_of(manifest.key)) is not None
+        and not kind.runs_to_completion
     ]
 
 

@@ -1,7 +1,6 @@
-"""Where each kind of workload keeps its pod template.
+"""The pod template of a workload: what it says, and copies that say something else.
 
-Source: Kubernetes API reference, PodTemplateSpec of the apps/v1 and batch/v1 kinds; a Pod is its
-own template.
+Source: Kubernetes API reference, PodTemplateSpec.
 """
 
 from __future__ import annotations
@@ -11,43 +10,39 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from container_update.model.objects import Json
+from container_update.workloads.registry import kind_of_body
 
 DIGEST_ANNOTATION = "container-update/config-digest"
 """On a pod template: stands for the configuration that its pods were started with."""
 
-_TEMPLATE_PATHS: Mapping[str, tuple[str, ...]] = {
-    "Pod": (),
-    "CronJob": ("spec", "jobTemplate", "spec", "template"),
-}
 _DEFAULT_PATH = ("spec", "template")
 
 
 def pod_template(workload: Mapping[str, Any]) -> Json:
-    """The part with ``metadata`` and ``spec`` of the pods: a reference into *workload*, not a copy.
+    """Return the part with ``metadata`` and ``spec`` of the pods: a reference, not a copy.
 
-    Empty where the manifest has none.
+    Empty where the object has none. Of an unknown kind it is looked for in ``spec.template``.
     """
+    kind = kind_of_body(workload)
     template: Any = workload
-    for name in _TEMPLATE_PATHS.get(str(workload.get("kind")), _DEFAULT_PATH):
-        template = (template or {}).get(name)
-    return template or {}
+    for name in _DEFAULT_PATH if kind is None else kind.template_path:
+        template = template.get(name) if isinstance(template, Mapping) else None
+    return template if isinstance(template, dict) else {}
 
 
 def pod_spec(workload: Mapping[str, Any]) -> Json:
-    """The pods' ``spec``; empty where the manifest has none."""
-    return pod_template(workload).get("spec") or {}
-
-
-def template_path(workload: Mapping[str, Any]) -> str:
-    """The field path of the pod spec, for messages: 'spec' or 'spec.template.spec'."""
-    return ".".join((*_TEMPLATE_PATHS.get(str(workload.get("kind")), _DEFAULT_PATH), "spec"))
+    """Return the pods' ``spec``; empty where the object has none."""
+    spec = pod_template(workload).get("spec")
+    return spec if isinstance(spec, dict) else {}
 
 
 def containers(spec: Mapping[str, Any]) -> Iterator[tuple[str, Json]]:
-    """Each container that a manifest can name: (list it stands in, container), init ones first."""
+    """Yield each container that a manifest can name: (list it stands in, container), init ones
+    first."""
     for group in ("initContainers", "containers"):
         for container in spec.get(group) or ():
-            yield group, container
+            if isinstance(container, dict):  # of an unknown kind it may be anything
+                yield group, container
 
 
 def runs_to_its_end(group: str, container: Mapping[str, Any]) -> bool:

@@ -1,18 +1,17 @@
-"""From live objects to done, progressing, failing or failed: a function per kind. Pure.
+"""From live objects to done, progressing, failing or failed: what the kinds share. Pure.
 
-Source: the status fields of the apps/v1 kinds and of Pod (Kubernetes API reference), and the rule
-of this project on top: status counts can lag behind, so a workload is done only when every pod it
-owns is proven new.
+The rule: status counts can lag behind, so a workload is done only when every pod it owns is proven
+new.
 """
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
-from container_update.model.objects import Json
+from container_update.model.objects import Json, ObjectKey
 from container_update.workloads.pod_status import (
     container_statuses,
     is_deleting,
@@ -44,6 +43,7 @@ class Readiness:
 
 
 DONE = Readiness(State.DONE)
+NOT_SEEN = Readiness(State.PROGRESSING, "its controller has not seen the change yet")
 
 
 @dataclass(frozen=True)
@@ -81,12 +81,10 @@ def _progressing(count: str, new: Sequence[Json], pods: Sequence[Json]) -> Readi
 
 # --- workloads with a controller ----------------------------------------------------------------
 
-Judge = Callable[[Json, Sequence[Json], Baseline], Readiness]
-
 
 @dataclass(frozen=True)
-class _Counts:
-    """What the kinds' status fields come down to."""
+class Counts:
+    """What a workload's status fields come down to: numbers of pods."""
 
     wanted: int
     updated: int
@@ -96,12 +94,15 @@ class _Counts:
     """Pods of the old template too."""
 
 
-def _judge(live: Json, counts: _Counts, pods: Sequence[Json], baseline: Baseline) -> Readiness:
-    """The rule that all controllers share."""
+def judge(live: Json, counts: Counts, pods: Sequence[Json], baseline: Baseline) -> Readiness:
+    """Judge by the rule that all controllers share.
+
+    :param pods: all that the workload owns.
+    """
     active = [pod for pod in pods if not is_finished(pod)]
     new = [pod for pod in active if pod["metadata"]["uid"] not in baseline.uids]
-    if _observed(live) < int(live["metadata"].get("generation", 0)):
-        return Readiness(State.PROGRESSING, "its controller has not seen the change yet")
+    if not is_observed(live):
+        return NOT_SEEN
     may_stay = sum(1 for pod in active if pod["metadata"]["uid"] in baseline.allowed)
     needed = counts.wanted - may_stay
     if counts.updated < needed:
@@ -126,110 +127,30 @@ def _proof(wanted: int, active: Sequence[Json], new: Sequence[Json]) -> Readines
     return DONE
 
 
-def _observed(live: Json) -> int:
-    return int((live.get("status") or {}).get("observedGeneration", 0))
-
-
-def _replicas(live: Json) -> int:
-    replicas = (live.get("spec") or {}).get("replicas")
-    return 1 if replicas is None else int(replicas)
-
-
-def _status(live: Json, name: str) -> int:
-    return int((live.get("status") or {}).get(name) or 0)
-
-
-def deployment(live: Json, pods: Sequence[Json], baseline: Baseline) -> Readiness:
-    """updated = ready = available = replicas, no old pods left; the progress deadline is final."""
-    counts = _Counts(
-        wanted=_replicas(live),
-        updated=_status(live, "updatedReplicas"),
-        ready=_status(live, "readyReplicas"),
-        available=_status(live, "availableReplicas"),
-        total=_status(live, "replicas"),
-    )
-    judged = _judge(live, counts, pods, baseline)
-    if judged.state is not State.DONE and _observed(live) >= live["metadata"].get("generation", 0):
-        for condition in (live.get("status") or {}).get("conditions") or ():
-            if condition.get("reason") == "ProgressDeadlineExceeded":
-                return Readiness(State.FAILED, f"ProgressDeadlineExceeded: {judged.message}")
-    return judged
-
-
-def daemonset(live: Json, pods: Sequence[Json], baseline: Baseline) -> Readiness:
-    """One updated, available pod on every node that is to have one."""
-    wanted = _status(live, "desiredNumberScheduled")
-    counts = _Counts(
-        wanted=wanted,
-        updated=_status(live, "updatedNumberScheduled"),
-        ready=_status(live, "numberReady"),
-        available=_status(live, "numberAvailable"),
-        total=wanted,
-    )
-    return _judge(live, counts, pods, baseline)
-
-
-def statefulset(live: Json, pods: Sequence[Json], baseline: Baseline) -> Readiness:
-    """All pods from the partition's ordinal on are updated, all are ready."""
-    counts = _Counts(
-        wanted=_replicas(live),
-        updated=_status(live, "updatedReplicas"),
-        ready=_status(live, "readyReplicas"),
-        available=_status(live, "availableReplicas"),
-        total=_status(live, "replicas"),
-    )
-    allowed = baseline.allowed | left_by_partition(live, pods)
-    return _judge(live, counts, pods, replace(baseline, allowed=allowed))
-
-
-def left_by_partition(live: Json, pods: Sequence[Json]) -> frozenset[str]:
-    """UIDs of the pods of a StatefulSet that its partition keeps at the old template.
-
-    Source: API reference, RollingUpdateStatefulSetStrategy: those with a lower ordinal, which is
-    the end of a pod's name.
-    """
-    strategy = live["spec"].get("updateStrategy") or {}
-    partition = int((strategy.get("rollingUpdate") or {}).get("partition") or 0)
-    if strategy.get("type") == "OnDelete":
-        return frozenset()
-    ordinals = {pod["metadata"]["uid"]: pod["metadata"]["name"].rpartition("-")[2] for pod in pods}
-    return frozenset(uid for uid, ordinal in ordinals.items() if int(ordinal) < partition)
-
-
-def replicaset(live: Json, pods: Sequence[Json], baseline: Baseline) -> Readiness:
-    """A ReplicaSet does not know of updated pods: the proof alone tells."""
-    counts = _Counts(
-        wanted=_replicas(live),
-        updated=_replicas(live),
-        ready=_status(live, "readyReplicas"),
-        available=_status(live, "availableReplicas"),
-        total=_status(live, "replicas"),
-    )
-    return _judge(live, counts, pods, baseline)
-
-
-def complete(live: Json, pods: Sequence[Json]) -> Readiness:
-    """Its controller has seen the last change, and every pod it is to have is there, Ready or not.
-
-    From now on a pod that goes is replaced by one of the present template.
-    """
-    wanted = _replicas(live)
-    if live["kind"] == "DaemonSet":
-        wanted = _status(live, "desiredNumberScheduled")
-    if _observed(live) < int(live["metadata"].get("generation", 0)):
-        return Readiness(State.PROGRESSING, "its controller has not seen the change yet")
+def all_there(live: Json, wanted: int, pods: Sequence[Json]) -> Readiness:
+    """Judge whether the controller has seen the last change, and *wanted* pods are there."""
+    if not is_observed(live):
+        return NOT_SEEN
     there = sum(1 for pod in pods if not is_finished(pod) and not is_deleting(pod))
     if there < wanted:
         return Readiness(State.PROGRESSING, f"{there} of {wanted} pods are there")
     return DONE
 
 
-CONTROLLERS: Mapping[str, Judge] = {
-    "DaemonSet": daemonset,
-    "Deployment": deployment,
-    "ReplicaSet": replicaset,
-    "StatefulSet": statefulset,
-}
+def is_observed(live: Json) -> bool:
+    """Return whether the controller has seen the last change of the spec."""
+    return status_count(live, "observedGeneration") >= int(live["metadata"].get("generation", 0))
+
+
+def replicas(live: Json) -> int:
+    """Return ``spec.replicas``, which is 1 where it is not given."""
+    number = (live.get("spec") or {}).get("replicas")
+    return 1 if number is None else int(number)
+
+
+def status_count(live: Json, name: str) -> int:
+    """Return a number of the status, 0 where it has none of that name."""
+    return int((live.get("status") or {}).get(name) or 0)
 
 
 # --- the traffic to pods ------------------------------------------------------------------------
@@ -320,3 +241,31 @@ def pod_recreated(live: Json | None, baseline: Baseline) -> Readiness:
     if trouble:
         return Readiness(State.FAILING, trouble)
     return Readiness(State.PROGRESSING, waiting_for([live]))
+
+
+# --- until the execution asks the registry itself -------------------------------------------------
+
+
+def complete(live: Json, pods: Sequence[Json]) -> Readiness:
+    """Judge completeness by the object's kind."""
+    from container_update.workloads.registry import known_kind  # noqa: PLC0415
+
+    return known_kind(ObjectKey.of(live)).completeness(live, pods)
+
+
+class _Controllers:
+    def __contains__(self, kind: str) -> bool:
+        return kind in ("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet", "Rollout")
+
+    def __getitem__(self, kind: str) -> Callable[[Json, Sequence[Json], Baseline], Readiness]:
+        from container_update.workloads.registry import known_kind  # noqa: PLC0415
+
+        group = "argoproj.io" if kind == "Rollout" else "apps"
+        return known_kind(ObjectKey(group, kind, "", "")).readiness
+
+    def get(self, kind: str) -> Callable[[Json, Sequence[Json], Baseline], Readiness] | None:
+        """Return what the kind is judged by."""
+        return self[kind] if kind in self else None  # noqa: SIM401
+
+
+CONTROLLERS = _Controllers()

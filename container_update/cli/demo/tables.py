@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from container_update.model.objects import Json
+from container_update.model.objects import Json, ObjectKey
 from container_update.planning import diff
 from container_update.workloads import pod_template
+from container_update.workloads.registry import known_kind
 
 Row = tuple[str, ...]
 
@@ -70,19 +71,15 @@ def _condition(body: Json) -> str:
 
 
 def workloads(objects: Sequence[Json], now: datetime) -> str:
-    """Deployments, DaemonSets, ReplicaSets, StatefulSets with readiness, age and images."""
+    """Workloads that run until they are deleted, with readiness, age and images."""
     header = ("KIND", "NAME", "READY", "AGE", "IMAGES")
     return table(header, (_workload_row(body, now) for body in objects))
 
 
 def _workload_row(body: Json, now: datetime) -> Row:
-    spec, status = body.get("spec") or {}, body.get("status") or {}
-    if body["kind"] == "DaemonSet":
-        ready, wanted = status.get("numberReady"), status.get("desiredNumberScheduled")
-    else:
-        ready, wanted = status.get("readyReplicas"), spec.get("replicas")
-    name = body["metadata"]["name"]
-    return body["kind"], name, f"{ready or 0}/{wanted or 0}", _age(body, now), _images(body)
+    counts = known_kind(ObjectKey.of(body)).counts(body)
+    ready = f"{counts.ready}/{counts.wanted}"
+    return body["kind"], body["metadata"]["name"], ready, _age(body, now), _images(body)
 
 
 def _images(body: Json) -> str:

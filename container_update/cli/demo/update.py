@@ -19,6 +19,7 @@ from container_update.model.outcome import Outcome
 from container_update.model.requests import DEF_FILES, UpdateRequest
 from container_update.operations.update import update
 from container_update.package import samples
+from container_update.workloads.registry import is_workload
 
 if TYPE_CHECKING:
     from container_update.emulator.kubernetes import EmbeddedCluster
@@ -134,6 +135,6 @@ def _summary(outcome: Outcome) -> str:
     lines += [
         f"{key}: not restarted, nothing that it uses changed"
         for key in outcome.plan.unchanged
-        if key.is_workload
+        if is_workload(key)
     ]
     return "\n".join(lines)

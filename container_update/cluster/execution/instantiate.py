@@ -18,8 +18,8 @@ from container_update.model.options import Options
 from container_update.package import csar, manifests
 from container_update.planning.steps.new_objects import new_object
 from container_update.planning.update import collections
-from container_update.workloads import readiness
 from container_update.workloads.readiness import Baseline, Readiness, State
+from container_update.workloads.registry import is_workload, known_kind
 
 
 def instantiate(  # noqa: PLR0913
@@ -53,7 +53,7 @@ def instantiate(  # noqa: PLR0913
     for manifest in described:
         _create(manifest, cluster, instance_id)
         created(manifest.key)
-    _wait(cluster, [manifest.key for manifest in described if manifest.key.is_workload], options)
+    _wait(cluster, [manifest.key for manifest in described if is_workload(manifest.key)], options)
     return described
 
 
@@ -119,13 +119,6 @@ def _wait(cluster: Cluster, keys: Sequence[ObjectKey], options: Options) -> None
 
 def _judge(informer: Informer, key: ObjectKey) -> Readiness:
     live = informer.get(key)
-    if key.kind == "Pod":
-        return readiness.pod_recreated(live, Baseline())
     if live is None:
         return Readiness(State.PROGRESSING, f"{key} is not there yet")
-    judge = readiness.CONTROLLERS.get(key.kind)
-    return readiness.DONE if judge is None else judge(live, _pods(informer, live), Baseline())
-
-
-def _pods(informer: Informer, live: Json) -> tuple[Json, ...]:
-    return informer.pods_of(live)
+    return known_kind(key).readiness(live, informer.pods_of(live), Baseline())

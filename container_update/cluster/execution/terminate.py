@@ -17,6 +17,7 @@ from container_update.model.objects import Collection, ObjectKey
 from container_update.model.options import Options
 from container_update.planning.update import collections
 from container_update.workloads.readiness import DONE, Readiness, State
+from container_update.workloads.registry import is_workload
 
 
 def terminate(
@@ -55,7 +56,7 @@ def _pods_of(doomed: Iterable[ObjectKey], informer: Informer) -> list[ObjectKey]
     """The pods that go with their workloads."""
     pods = []
     for key in doomed:
-        if key.is_workload and key.kind != "Pod":
+        if is_workload(key):
             pods += [ObjectKey.of(pod) for pod in informer.pods_of(informer.live[key])]
     return pods
 

@@ -30,6 +30,7 @@ from container_update.planning.release_labels import selector_of
 from container_update.planning.steps import ManifestStep, object_steps
 from container_update.planning.update import collections, traffic
 from container_update.workloads import ownership, pod_template
+from container_update.workloads.registry import is_workload, known_kind
 
 _OBJECTS_DONE = "objects"
 """A milestone: held Services must not be held again after they were switched."""
@@ -309,7 +310,8 @@ class KubernetesStrategy(Strategy):
         for result in results:
             live = self._informer.get(result.step.key)
             if live is not None and result.step.stage is Stage.WORKLOADS:
-                pods = self._informer.pods_of(live) if live["kind"] != "Pod" else (live,)
+                is_pod = known_kind(result.step.key).is_pod
+                pods = (live,) if is_pod else self._informer.pods_of(live)
                 yield result.step.key, tuple(pod["metadata"]["name"] for pod in pods)
 
     def records(self) -> Records:
@@ -331,7 +333,7 @@ def _claims(plan: Plan, names: Mapping[str, str]) -> dict[str, str]:
     steps = {
         (step.action, step.key.name): step
         for step in plan.steps
-        if isinstance(step, ManifestStep) and step.key.is_workload
+        if isinstance(step, ManifestStep) and is_workload(step.key)
     }
     found = {}
     for old_name, new_name in names.items():

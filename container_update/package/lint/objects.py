@@ -89,8 +89,7 @@ def recommendations(subject: Subject) -> Iterator[Finding]:
                 "set immutable: true; an update then deletes the ConfigMap and creates it again",
             )
     for manifest in subject.workloads:
-        template = manifest.body if manifest.key.kind == "Pod" else pod_template(manifest.body)
-        labels = (template.get("metadata") or {}).get("labels") or {}
+        labels = (pod_template(manifest.body).get("metadata") or {}).get("labels") or {}
         if "app.kubernetes.io/name" not in labels:
             yield Finding.of(
                 Severity.NOTE,

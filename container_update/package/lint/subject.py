@@ -11,6 +11,7 @@ from container_update.model.objects import Manifest
 from container_update.package import archive, manifests
 from container_update.package.csar import Csar, Flavour, InterfaceScript
 from container_update.package.lint.finding import Finding
+from container_update.workloads.registry import is_workload
 
 NAMESPACE = "default"
 """A placeholder for the namespace that an operator chooses at instantiation."""
@@ -56,7 +57,7 @@ class Subject:
     @cached_property
     def workloads(self) -> tuple[Manifest, ...]:
         """The manifests that run containers."""
-        return tuple(manifest for manifest in self.manifests if manifest.key.is_workload)
+        return tuple(manifest for manifest in self.manifests if is_workload(manifest.key))
 
     @property
     def has_templates(self) -> bool:

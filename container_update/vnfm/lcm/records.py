@@ -25,6 +25,7 @@ from container_update.vnfm.lcm import v1_objects
 from container_update.vnfm.lcm.operation_context import Record, Work
 from container_update.vnfm.lcm.v1_drivers import Host
 from container_update.workloads import ownership
+from container_update.workloads.registry import is_workload
 
 
 def instantiated(
@@ -118,7 +119,7 @@ def vdu_reses(vdus: Mapping[str, str], manifests: Sequence[Manifest]) -> dict[st
         vdu: manifest.body
         for vdu, name in vdus.items()
         for manifest in manifests
-        if manifest.key.is_workload and manifest.body["metadata"]["name"] == name
+        if is_workload(manifest.key) and manifest.body["metadata"]["name"] == name
     }
 
 

@@ -125,7 +125,7 @@ def test_pods_belong_to_a_deployment_by_owner_references_alone() -> None:
         owner = {"uid": uid, "controller": True}
         return {**body, "metadata": {**body["metadata"], "ownerReferences": [owner]}}
 
-    deployment = {"kind": "Deployment", "metadata": {"uid": "d"}}
+    deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"uid": "d"}}
     replica_set = {
         "apiVersion": "apps/v1",
         "kind": "ReplicaSet",

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from container_update.workloads import pod_template
+from container_update.workloads import pod_template, registry
 from tests.unit import build
 
 SPEC = "{initContainers: [{name: i, image: init:1}], containers: [{name: c, image: app:1}]}"
@@ -32,7 +32,9 @@ def at(body: Any, path: str) -> Any:
 @pytest.mark.parametrize(("kind", "path"), PATHS.items())
 def test_the_pod_spec_of_each_kind_is_found_in_its_place(kind: str, path: str) -> None:
     body = build.workload(kind, SPEC)
-    assert pod_template.template_path(body) == path
+    kind = registry.kind_of_body(body)
+    assert kind is not None
+    assert ".".join((*kind.template_path, "spec")) == path
     assert pod_template.pod_spec(body) is at(body, path)
     assert pod_template.pod_template(body)["spec"] is at(body, path)
 
@@ -43,7 +45,12 @@ def test_the_pod_spec_of_each_kind_is_found_in_its_place(kind: str, path: str) -
         pytest.param({"kind": "Pod"}, id="a Pod without spec"),
         pytest.param({"kind": "Pod", "spec": None}, id="a Pod whose spec is null"),
         pytest.param({"kind": "Deployment", "spec": {}}, id="a Deployment without template"),
-        pytest.param({"kind": "CronJob", "spec": {"jobTemplate": None}}, id="a CronJob with null"),
+        pytest.param(
+            {"apiVersion": "batch/v1", "kind": "CronJob", "spec": {"jobTemplate": None}},
+            id="a CronJob with null",
+        ),
+        pytest.param({"kind": "Other", "spec": "text"}, id="another kind with text"),
+        pytest.param({"kind": "Other", "spec": {"template": [1]}}, id="another kind with a list"),
     ],
 )
 def test_a_manifest_without_a_pod_spec_has_no_containers(body: dict[str, Any]) -> None:
@@ -51,6 +58,12 @@ def test_a_manifest_without_a_pod_spec_has_no_containers(body: dict[str, Any]) -
     assert list(pod_template.containers(pod_template.pod_spec(body))) == []
     assert pod_template.with_images(body, {"c": "app:2"}) == body
     assert pod_template.config_digest(body) is None
+
+
+@pytest.mark.parametrize("containers", [{"main": {}}, ["main"], "main"])
+def test_a_kind_that_means_something_else_by_containers_has_none(containers: Any) -> None:
+    spec = {"containers": containers}
+    assert list(pod_template.containers(spec)) == []
 
 
 def test_init_containers_come_first_and_say_what_they_are() -> None:

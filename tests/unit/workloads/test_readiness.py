@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
-from container_update.model.objects import Json
-from container_update.workloads import readiness
+from container_update.model.objects import Json, ObjectKey
+from container_update.workloads import readiness, registry
+from container_update.workloads.kind import WorkloadKind
+from container_update.workloads.kinds.statefulset import left_by_partition
 from container_update.workloads.pod_status import is_finished, is_ready, problem
 from container_update.workloads.readiness import Baseline, State
 from tests.unit.build import container, pod
@@ -40,6 +42,7 @@ def starting(name: str) -> Json:
 
 def workload(kind: str, status: Json, *, generation: int = 2, **spec: Any) -> Json:
     return {
+        "apiVersion": "apps/v1",
         "kind": kind,
         "metadata": {"name": "w", "generation": generation},
         "spec": {"replicas": 3, **spec},
@@ -48,8 +51,12 @@ def workload(kind: str, status: Json, *, generation: int = 2, **spec: Any) -> Js
 
 
 def judge(live: Json, pods: list[Json], baseline: Baseline) -> Verdict:
-    found = readiness.CONTROLLERS[live["kind"]](live, pods, baseline)
+    found = kind_of(live).readiness(live, pods, baseline)
     return found.state, found.message
+
+
+def kind_of(live: Json) -> WorkloadKind:
+    return registry.known_kind(ObjectKey.of(live))
 
 
 def baseline(*names: str, allowed: str = "") -> Baseline:
@@ -374,7 +381,7 @@ def test_a_statefulset_is_judged_pod_by_pod(
 )  # fmt: skip
 def test_a_partition_leaves_pods_at_the_old_template(spec: Json, left: str) -> None:
     live = workload("StatefulSet", {}, **spec)
-    assert readiness.left_by_partition(live, OLD) == frozenset(left.split())
+    assert left_by_partition(live, OLD) == frozenset(left.split())
 
 
 @pytest.mark.parametrize(
@@ -526,7 +533,7 @@ THERE: dict[str, tuple[Json, list[Json], Verdict]] = {
 
 @pytest.mark.parametrize(("live", "pods", "expected"), THERE.values(), ids=THERE.keys())
 def test_a_workload_is_complete_when(live: Json, pods: list[Json], expected: Verdict) -> None:
-    found = readiness.complete(live, pods)
+    found = kind_of(live).completeness(live, pods)
     assert (found.state, found.message) == expected
 
 

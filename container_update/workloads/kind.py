@@ -1,0 +1,125 @@
+"""What has to be known of a kind of workload. One subclass per kind, listed in the registry. Pure.
+
+A kind from elsewhere is a subclass in a distribution of its own, named by an entry point in the
+group ``container_update.workloads``; ``doc/source/workloads.rst`` shows one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar
+
+from container_update.model.objects import Collection, Json
+from container_update.model.plan import Action, ImageChange
+from container_update.workloads import readiness
+from container_update.workloads.config_references import Use
+from container_update.workloads.readiness import Baseline, Counts, Readiness
+
+POD = ("", "Pod")
+REPLICA_SET = ("apps", "ReplicaSet")
+"""(group, kind) of pods, and of what may stand between a workload and its pods."""
+
+
+def pods_in(namespace: str) -> Collection:
+    """Return the collection of all pods of a namespace."""
+    return Collection(*POD, namespace)
+
+
+class WorkloadKind:
+    """A kind of object that runs containers. What is here holds for most; a subclass says the rest.
+
+    The defaults are those of a kind with ``spec.template``, ``spec.replicas``, the status fields of
+    a Deployment, and a controller that replaces the pods when the template changes.
+    """
+
+    group: ClassVar[str]
+    """Its API group, without the version."""
+    kind: ClassVar[str]
+    template_path: ClassVar[tuple[str, ...]] = ("spec", "template")
+    """The fields down to the pod template."""
+    replica_set_label: ClassVar[str | None] = None
+    """The pod label whose value ends the name of each of its ReplicaSets; None where it owns its
+    pods itself."""
+    runs_to_completion: ClassVar[bool] = False
+    """Its pods end by themselves: nothing waits for them, and they are no VNFCs."""
+    can_change: ClassVar[bool] = True
+    """The server accepts another pod template."""
+    is_scaled: ClassVar[bool] = True
+    """An operator or an autoscaler owns ``spec.replicas``: it is never written."""
+    keeps_broken_pods: ClassVar[bool] = False
+    """Its controller waits for a pod that does not get Ready, even if the template is put right:
+    an undo has to delete that pod."""
+
+    @property
+    def is_pod(self) -> bool:
+        """The object is its own and only pod."""
+        return not self.template_path
+
+    # --- its pods -------------------------------------------------------------------------------
+
+    def followed(self, namespace: str) -> frozenset[Collection]:
+        """Return what is listed and watched to know how an object of this kind gets on."""
+        if self.runs_to_completion:
+            return frozenset()
+        followed = {Collection(self.group, self.kind, namespace), pods_in(namespace)}
+        if self.replica_set_label is not None:
+            followed.add(Collection(*REPLICA_SET, namespace))
+        return frozenset(followed)
+
+    def controller_of_pods(self, name: str, labels: Mapping[str, str]) -> tuple[str, str]:
+        """Return (kind, name) of the controller that a pod of the workload *name* refers to.
+
+        :param labels: the pod's.
+        """
+        if self.replica_set_label is None:
+            return self.kind, name
+        return REPLICA_SET[1], f"{name}-{labels.get(self.replica_set_label)}"
+
+    # --- planning -------------------------------------------------------------------------------
+
+    def action(self, live: Json, images: Sequence[ImageChange], uses: Sequence[Use]) -> Action:
+        """Return how it restarts.
+
+        :param images: the images that change.
+        :param uses: the uses of configuration that it restarts for.
+        """
+        del live, images, uses
+        return Action.ROLL
+
+    def refusal(self, live: Json) -> str | None:
+        """Return why a change of *live* would not be carried out and what to do; None: it would."""
+        del live
+        return None
+
+    def notes(self, live: Json) -> Iterator[str]:
+        """Yield what the operator should know when *live* restarts."""
+        del live
+        yield from ()
+
+    # --- readiness ------------------------------------------------------------------------------
+
+    def counts(self, live: Json) -> Counts:
+        """Return how many pods it is to have and has, by its own status."""
+        return Counts(
+            wanted=readiness.replicas(live),
+            updated=readiness.status_count(live, "updatedReplicas"),
+            ready=readiness.status_count(live, "readyReplicas"),
+            available=readiness.status_count(live, "availableReplicas"),
+            total=readiness.status_count(live, "replicas"),
+        )
+
+    def readiness(self, live: Json, pods: Sequence[Json], baseline: Baseline) -> Readiness:
+        """Judge whether every pod from before is replaced and all are Ready.
+
+        :param pods: all that it owns now.
+        """
+        if self.runs_to_completion:
+            return readiness.DONE
+        return readiness.judge(live, self.counts(live), pods, baseline)
+
+    def completeness(self, live: Json, pods: Sequence[Json]) -> Readiness:
+        """Judge whether all of its pods are there, Ready or not, and the change was seen.
+
+        From then on a pod that goes is replaced by one of the present template.
+        """
+        return readiness.all_there(live, self.counts(live).wanted, pods)

@@ -1,0 +1,1 @@
+"""The kinds of workload that Kubernetes has, one file each. Listed in ``workloads.registry``."""

@@ -1,0 +1,41 @@
+"""Deployment (apps/v1): its controller rolls the pods by ReplicaSets.
+
+Source: Kubernetes API reference, Deployment; "Deployments", "Failed Deployment".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from container_update.model.objects import Json
+from container_update.workloads.kind import WorkloadKind
+from container_update.workloads.readiness import Baseline, Readiness, State, is_observed
+
+HASH_LABEL = "pod-template-hash"
+"""Tells the pods of two templates apart, and ends the name of each one's ReplicaSet."""
+
+
+class Deployment(WorkloadKind):
+    """updated = ready = available = replicas, no old pods left; the progress deadline is final."""
+
+    group, kind = "apps", "Deployment"
+    replica_set_label = HASH_LABEL
+
+    def refusal(self, live: Json) -> str | None:
+        """Refuse one that is paused."""
+        if not (live.get("spec") or {}).get("paused"):
+            return None
+        metadata = live["metadata"]
+        return (
+            "is paused, a change would never roll out: resume it (kubectl rollout resume "
+            f"deployment {metadata['name']} -n {metadata['namespace']}) and try again"
+        )
+
+    def readiness(self, live: Json, pods: Sequence[Json], baseline: Baseline) -> Readiness:
+        """Judge by counts and pods, and by the controller's own verdict."""
+        judged = super().readiness(live, pods, baseline)
+        if judged.state is not State.DONE and is_observed(live):
+            for condition in (live.get("status") or {}).get("conditions") or ():
+                if condition.get("reason") == "ProgressDeadlineExceeded":
+                    return Readiness(State.FAILED, f"ProgressDeadlineExceeded: {judged.message}")
+        return judged

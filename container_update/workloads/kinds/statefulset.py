@@ -1,0 +1,58 @@
+"""StatefulSet (apps/v1): its pods keep their names and go from the last to the first.
+
+Source: Kubernetes API reference, StatefulSet, RollingUpdateStatefulSetStrategy; "StatefulSets",
+"Forced rollback".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from container_update.model.objects import Json
+from container_update.model.plan import Action, ImageChange
+from container_update.workloads.config_references import Use
+from container_update.workloads.kind import WorkloadKind
+from container_update.workloads.kinds.daemonset import action_by_strategy
+from container_update.workloads.readiness import Baseline, Readiness
+
+
+class StatefulSet(WorkloadKind):
+    """All pods from the partition's ordinal on are updated, all are ready."""
+
+    group, kind = "apps", "StatefulSet"
+    keeps_broken_pods = True
+
+    def action(self, live: Json, images: Sequence[ImageChange], uses: Sequence[Use]) -> Action:
+        """Leave it to the controller, unless that waits for deletions."""
+        del images, uses
+        return action_by_strategy(live)
+
+    def notes(self, live: Json) -> Iterator[str]:
+        """Tell of the pods that a partition keeps."""
+        kept = partition(live)
+        if kept:
+            yield f"its partition keeps the pods with ordinals below {kept} as they are"
+
+    def readiness(self, live: Json, pods: Sequence[Json], baseline: Baseline) -> Readiness:
+        """Judge without the pods that the partition keeps."""
+        allowed = baseline.allowed | left_by_partition(live, pods)
+        return super().readiness(live, pods, replace(baseline, allowed=allowed))
+
+
+def partition(live: Json) -> int:
+    """Return the first ordinal that a rolling update replaces; 0 with OnDelete."""
+    strategy = (live.get("spec") or {}).get("updateStrategy") or {}
+    if strategy.get("type") == "OnDelete":
+        return 0
+    return int((strategy.get("rollingUpdate") or {}).get("partition") or 0)
+
+
+def left_by_partition(live: Json, pods: Sequence[Json]) -> frozenset[str]:
+    """Return the UIDs of the pods that the partition keeps at the old template.
+
+    Those with a lower ordinal, which is the end of a pod's name.
+    """
+    first = partition(live)
+    ordinals = {pod["metadata"]["uid"]: pod["metadata"]["name"].rpartition("-")[2] for pod in pods}
+    return frozenset(uid for uid, ordinal in ordinals.items() if int(ordinal) < first)

@@ -1,0 +1,100 @@
+"""Which kinds of workload there are: Kubernetes' own, and those of installed plugins.
+
+A plugin is an entry point in the group ``container_update.workloads`` that names a subclass of
+:class:`WorkloadKind`. Plugins are loaded once, when a kind that is none of Kubernetes' own is first
+asked for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, NoReturn
+
+from container_update.model.errors import ContainerUpdateError, PlanError
+from container_update.model.objects import ObjectKey
+from container_update.workloads.kind import WorkloadKind
+from container_update.workloads.kinds.cronjob import CronJob
+from container_update.workloads.kinds.daemonset import DaemonSet
+from container_update.workloads.kinds.deployment import Deployment
+from container_update.workloads.kinds.job import Job
+from container_update.workloads.kinds.pod import Pod
+from container_update.workloads.kinds.replicaset import ReplicaSet
+from container_update.workloads.kinds.statefulset import StatefulSet
+
+ENTRY_POINTS = "container_update.workloads"
+
+_BUILT_IN: Mapping[tuple[str, str], WorkloadKind] = {
+    (cls.group, cls.kind): cls()
+    for cls in (CronJob, DaemonSet, Deployment, Job, Pod, ReplicaSet, StatefulSet)
+}
+
+
+def kind_of(key: ObjectKey) -> WorkloadKind | None:
+    """Return what is known about the object's kind; None where it is no kind of workload, or none
+    that is known.
+
+    :raises ContainerUpdateError: a plugin cannot be loaded.
+    """
+    return _find(key.group, key.kind)
+
+
+def kind_of_body(body: Mapping[str, Any]) -> WorkloadKind | None:
+    """Return what :func:`kind_of` does for a manifest or a live object."""
+    group, _, _ = str(body.get("apiVersion", "")).rpartition("/")
+    return _find(group, str(body.get("kind")))
+
+
+def is_workload(key: ObjectKey) -> bool:
+    """Return whether the object is of a known kind that runs containers."""
+    return kind_of(key) is not None
+
+
+def known_kind(key: ObjectKey) -> WorkloadKind:
+    """Return the kind of an object that a plan has as a workload.
+
+    :raises PlanError: the plan was made where a plugin is installed that is not installed here.
+    """
+    kind = kind_of(key)
+    if kind is None:
+        raise PlanError(
+            f"{key}: expected a known kind of workload, found {key.kind} of the API group "
+            f"{key.group or 'core'}: install the plugin for {ENTRY_POINTS} that the plan was made "
+            "with"
+        )
+    return kind
+
+
+def _find(group: str, kind: str) -> WorkloadKind | None:
+    return _BUILT_IN.get((group, kind)) or _installed().get((group, kind))
+
+
+@cache
+def _installed() -> Mapping[tuple[str, str], WorkloadKind]:
+    from stevedore import ExtensionManager  # noqa: PLC0415, slow to load
+
+    kinds = dict(_BUILT_IN)
+    found: Any = ExtensionManager(ENTRY_POINTS, on_load_failure_callback=_cannot_load)
+    for extension in found:
+        kind = _instance(extension)
+        if kinds.setdefault((kind.group, kind.kind), kind) is not kind:
+            raise ContainerUpdateError(
+                f"{extension.entry_point}: expected a kind that is not known yet, found "
+                f"{kind.kind} of the API group {kind.group or 'core'}: uninstall this plugin of "
+                f"{ENTRY_POINTS} or the other one"
+            )
+    return kinds
+
+
+def _instance(extension: Any) -> WorkloadKind:
+    plugin: object = extension.plugin
+    if not (isinstance(plugin, type) and issubclass(plugin, WorkloadKind)):
+        raise ContainerUpdateError(
+            f"{extension.entry_point}: expected a subclass of {WorkloadKind.__module__}."
+            f"{WorkloadKind.__name__}, found {plugin!r}"
+        )
+    return plugin()
+
+
+def _cannot_load(_: object, entry_point: object, error: BaseException) -> NoReturn:
+    raise ContainerUpdateError(f"{entry_point} cannot be loaded: {error}") from error
