@@ -1,4 +1,4 @@
-"""The command line for those who write packages: ``csar check``, ``build`` and ``bundle``."""
+"""The command line for authors of packages: ``csar check``, ``build``, ``bundle``, ``sample``."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ DONE = 0
 
 
 def add_commands(commands: Any, parents: Sequence[argparse.ArgumentParser]) -> None:
-    """The three commands, to argparse's subparsers.
+    """Add the four commands to argparse's subparsers.
 
     :param parents: parsers whose arguments each of them has too.
     """
-    csar = commands.add_parser("csar", help="check, build or bundle packages for Tacker")
+    csar = commands.add_parser("csar", help="packages for Tacker: check, build, bundle, sample")
     kinds = csar.add_subparsers(title="commands", required=True, metavar="COMMAND")
     text = "say what would go wrong with a package in Tacker"
     command = kinds.add_parser("check", help=text, description=text, parents=parents)
@@ -42,6 +42,13 @@ def add_commands(commands: Any, parents: Sequence[argparse.ArgumentParser]) -> N
     command = kinds.add_parser("bundle", help=text, description=text, parents=parents)
     command.add_argument("target", metavar="FILE", type=Path)
     command.set_defaults(run=_bundle)
+    text = "build a user guide's packages for Tacker (samples 02, 03): before.zip and after.zip"
+    command = kinds.add_parser("sample", help=text, description=text, parents=parents)
+    command.add_argument("api", choices=("v1", "v2"), help="the API of Tacker, and its user guide")
+    command.add_argument("types", metavar="TYPES", type=Path,
+        help="the folder with ETSI's files etsi_nfv_sol001_*_types.yaml")  # fmt: skip
+    command.add_argument("folder", metavar="FOLDER", type=Path, help="where the packages go")
+    command.set_defaults(run=_sample)
 
 
 def _check(parsed: argparse.Namespace, out: TextIO) -> int:
@@ -79,4 +86,12 @@ def _bundle(parsed: argparse.Namespace, out: TextIO) -> int:
     from container_update.package.bundle import bundle  # noqa: PLC0415
 
     out.write(f"{bundle(parsed.target)}\n")
+    return DONE
+
+
+def _sample(parsed: argparse.Namespace, out: TextIO) -> int:
+    from container_update.package.samples import build_for_tacker  # noqa: PLC0415
+
+    for package in build_for_tacker(parsed.api, parsed.types, parsed.folder).values():
+        out.write(f"{package}\n")
     return DONE

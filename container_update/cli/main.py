@@ -19,6 +19,7 @@ from container_update.cli import (
     emulate,
     output,
     recover,
+    samples,
     serve,
     target,
     update,
@@ -90,6 +91,7 @@ def _parser() -> argparse.ArgumentParser:
 
     _add_operations(add)
     csar.add_commands(commands, [verbose])
+    samples.add_command(commands, [verbose])
     emulate.add_demo_arguments(
         add("demo", emulate.demo, "the user guide's update on the embedded cluster")
     )

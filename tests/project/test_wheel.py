@@ -65,9 +65,12 @@ def test_the_wheel_has_every_sample_and_every_module(unpacked: Path) -> None:
     assert {name: (unpacked / name).read_bytes() for name in found} == expected
 
 
-def test_the_bundle_of_an_installation_leaves_the_samples_out(
+def test_without_a_checkout_a_sample_is_copied_and_none_is_in_the_bundle(
     unpacked: Path, tmp_path: Path
 ) -> None:
+    told = run(unpacked, "-m", "container_update", "samples", "04-blue-green", f"{tmp_path}/copy")
+    assert told == f"{tmp_path}/copy\n"
+    assert files(tmp_path / "copy") == files(unpacked / "container_update/samples/04-blue-green")
     run(unpacked, "-m", "container_update", "csar", "bundle", f"{tmp_path}/script.py")
     with zipfile.ZipFile(tmp_path / "script.py") as bundle:
         names = bundle.namelist()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -14,12 +13,13 @@ import pytest
 from container_update.cluster.client import connect
 from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.model.objects import Collection
+from container_update.package import samples
 from tests.tacker import lab as labs
 from tests.tacker import services
 from tests.tacker.operator import Operator
 
 Build = Callable[..., Mapping[str, Path]]
-SAMPLES = labs.CHECKOUT / "samples"
+SAMPLES = samples.root()
 TYPES = "lib/python*/site-packages/tackerclient/tests/**/sample_vnf_package/Definitions"
 """Tacker's client brings a copy of the type files of ETSI GS NFV-SOL 001."""
 
@@ -44,17 +44,10 @@ def tacker(lab: labs.Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 @pytest.fixture(scope="session")
 def build(lab: labs.Lab, tmp_path_factory: pytest.TempPathFactory) -> Build:
     """Builds the sample packages of an API, with the guide's VNFD ids or with others."""
-    spec = importlib.util.spec_from_file_location("packages", SAMPLES / "tacker_packages.py")
-    assert spec is not None
-    assert spec.loader is not None
-    builder = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(builder)
     (types,) = lab.venv.glob(TYPES)
 
     def build(api: str, vnfd_ids: Mapping[str, str] | None = None) -> Mapping[str, Path]:
-        packages: Mapping[str, Path]
-        packages = builder.build(api, types, tmp_path_factory.mktemp(api), vnfd_ids)
-        return packages
+        return samples.build_for_tacker(api, types, tmp_path_factory.mktemp(api), vnfd_ids)
 
     return build
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import shutil
 import uuid
 from collections.abc import Callable, Iterator, Mapping
@@ -13,10 +12,11 @@ import pytest
 import tackerclient
 
 from container_update.emulator.kubernetes import EmbeddedCluster
+from container_update.package import samples
 from tests.tacker.conftest import Kubectl
 from tests.vnfm import postgres
 
-SAMPLES = Path(__file__).resolve().parents[2] / "samples"
+SAMPLES = samples.root()
 Build = Callable[..., Mapping[str, Path]]
 
 
@@ -36,18 +36,11 @@ def kubectl(cluster: EmbeddedCluster, tmp_path: Path) -> Kubectl:
 @pytest.fixture(scope="session")
 def build(tmp_path_factory: pytest.TempPathFactory) -> Build:
     """Builds the user guides' packages of an API, with the guide's VNFD ids or with others."""
-    spec = importlib.util.spec_from_file_location("packages", SAMPLES / "tacker_packages.py")
-    assert spec is not None
-    assert spec.loader is not None
-    builder = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(builder)
     tests = Path(tackerclient.__file__).parent / "tests"
     (types,) = tests.glob("**/sample_vnf_package/Definitions")
 
     def build(api: str, vnfd_ids: Mapping[str, str] | None = None) -> Mapping[str, Path]:
-        packages: Mapping[str, Path]
-        packages = builder.build(api, types, tmp_path_factory.mktemp(api), vnfd_ids)
-        return packages
+        return samples.build_for_tacker(api, types, tmp_path_factory.mktemp(api), vnfd_ids)
 
     return build
 
