@@ -12,6 +12,7 @@ from container_update.emulator.kubernetes.controllers.workloads import deploymen
 from container_update.emulator.kubernetes.controllers.workloads.replicaset import deletion_order
 from container_update.emulator.kubernetes.controllers.workloads.templates import template_hash
 from container_update.emulator.kubernetes.kubelet import Exit
+from container_update.emulator.kubernetes.objects import condition_of
 from container_update.model.objects import Json
 from tests.emulator.stage import (
     Stage,
@@ -57,7 +58,7 @@ def test_recreate_knows_neither_surge_nor_lack() -> None:
 
 
 def _set(name: str, asked: int, available: int, most: int | None = None) -> Json:
-    annotations = {} if most is None else {rollout.MOST: str(most)}
+    annotations = {} if most is None else {rollout.MAX: str(most)}
     return {
         "metadata": {"name": name, "annotations": annotations},
         "spec": {"replicas": asked},
@@ -123,7 +124,7 @@ def test_scaling_in_mid_rollout_keeps_the_proportions(
     sets = [_set(name, size, size, most) for name, size in sizes]
     found = rollout.proportional_sizes(deployment, sets)
     assert found == expected
-    assert sum(found.values()) == (rollout.most(deployment) if wanted else 0)
+    assert sum(found.values()) == (rollout.max_replicas(deployment) if wanted else 0)
 
 
 def test_a_hash_has_the_form_that_names_have() -> None:
@@ -333,9 +334,9 @@ def test_fewer_old_pods_alone_are_progress() -> None:
     }
     sets = [_set("new", 1, 0), _set("old", 1, 1)]
     status = deployment_status.progressed(deployment, sets[0], sets, late=True, now="now")
-    found = deployment_status.condition_of(status, "Progressing")
-    assert found is not None
-    assert (found["reason"], found["lastUpdateTime"]) == ("ReplicaSetUpdated", "now")
+    progress = condition_of({"status": status}, "Progressing")
+    assert progress is not None
+    assert (progress["reason"], progress["lastUpdateTime"]) == ("ReplicaSetUpdated", "now")
 
 
 # --- ReplicaSets ------------------------------------------------------------------------------

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from container_update.emulator.kubernetes.kubelet.status import Run, Sandbox, phase_of, pod_status
+from container_update.emulator.kubernetes.kubelet.status import (
+    ContainerState,
+    Sandbox,
+    phase_of,
+    pod_status,
+)
 from container_update.model.objects import Json
 
 
@@ -18,7 +23,7 @@ def _times(status: Json) -> dict[str, str]:
 
 
 def test_a_condition_keeps_its_time_until_its_status_changes() -> None:
-    run, sandbox = Run("a", "app:1"), Sandbox("10.0.0.1", "start")
+    run, sandbox = ContainerState("a", "app:1"), Sandbox("10.0.0.1", "start")
     waiting = pod_status(_pod(), sandbox, [run], "first")
     assert set(_times(waiting).values()) == {"first"}
     run.run("second")
@@ -35,14 +40,17 @@ def test_a_condition_keeps_its_time_until_its_status_changes() -> None:
 def test_conditions_of_others_are_kept() -> None:
     target = {"type": "DisruptionTarget", "status": "True", "lastTransitionTime": "then"}
     status = pod_status(
-        _pod({"conditions": [target]}), Sandbox("10.0.0.1", "start"), [Run("a", "app:1")], "now"
+        _pod({"conditions": [target]}),
+        Sandbox("10.0.0.1", "start"),
+        [ContainerState("a", "app:1")],
+        "now",
     )
     assert status["conditions"][-1] == target
 
 
-def _ended(name: str, code: int | None, *, init: bool = False) -> Run:
+def _ended(name: str, code: int | None, *, init: bool = False) -> ContainerState:
     """A container that ended with a code; None: it runs; -1: it was never started."""
-    run = Run(name, "app:1", is_init=init)
+    run = ContainerState(name, "app:1", is_init=init)
     if code != -1:
         run.run("then")
         if code is not None:

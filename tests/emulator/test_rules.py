@@ -61,6 +61,11 @@ REFUSED = [
     ),
     (
         "pods",
+        container(volumeMounts=[{"name": n, "mountPath": f"/{n}"} for n in "vw"]),
+        'spec.containers[0].volumeMounts[1].name: Not found: "w"',
+    ),
+    (
+        "pods",
         container(env=[{"name": "E", "valueFrom": {"configMapKeyRef": {"name": "c"}}}]),
         "spec.containers[0].env[0].valueFrom.configMapKeyRef.key: Required value",
     ),

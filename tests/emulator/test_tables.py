@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from container_update.emulator.kubernetes import tables
-from container_update.emulator.kubernetes.tables import columns, durations, pods
+from container_update.emulator.kubernetes.tables import columns, pods, texts
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ from container_update.emulator.kubernetes.tables import columns, durations, pods
     ],
 )
 def test_an_age_has_fewer_digits_the_older_it_is(seconds: int, text: str) -> None:
-    assert durations.spell(seconds) == text
+    assert texts.duration(seconds) == text
 
 
 def pod(phase: str, *states: dict[str, Any], **more: Any) -> dict[str, Any]:
@@ -76,7 +76,7 @@ DONE = {"terminated": {"exitCode": 0, "reason": "Completed"}}
     ],
 )
 def test_a_pods_status_is_one_telling_word(body: dict[str, Any], word: str) -> None:
-    assert pods.word(body) == word
+    assert pods.status_text(body) == word
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_init_containers_are_counted_while_they_run(states: list[Any], word: str
     body["status"]["initContainerStatuses"] = [
         {"name": f"i{number}", "state": state} for number, state in enumerate(states)
     ]
-    assert pods.word(body) == word
+    assert pods.status_text(body) == word
 
 
 def test_a_restarted_pod_says_how_often_and_when() -> None:

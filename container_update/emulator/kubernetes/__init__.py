@@ -1,6 +1,6 @@
 """A Kubernetes cluster in one process, on loopback, for the demo and the tests.
 
-Start here: :class:`EmbeddedCluster`. What is modelled, and what is not, is in this folder's README.
+Start with :class:`EmbeddedCluster`. README.rst in this folder lists what is emulated and what not.
 """
 
 from container_update.emulator.http_server import RequestRecord

@@ -1,7 +1,7 @@
-"""The API server's refusals, worded as clients know them.
+"""The errors of the API server.
 
-An :class:`ApiError` is what a rule raises; the HTTP side answers with its :meth:`~ApiError.status`.
-Texts and fields follow what a Kubernetes 1.36 API server was recorded to answer.
+Rules raise an :class:`ApiError`; the HTTP side answers with its :meth:`~ApiError.status`. Texts and
+fields are those of recorded responses of a Kubernetes 1.36 API server.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from container_update.emulator.json_type import Json, compact
 
 
 class ApiError(Exception):
-    """A refused request.
+    """A request that is answered with an error.
 
     :param code: the HTTP status.
     :param reason: the machine-readable reason ('NotFound', 'Conflict', ...).
     :param message: the sentence for people.
-    :param details: the Status object's ``details``, or None to leave them out.
-    :param retry_after: seconds for the Retry-After header, where the server sends one.
+    :param details: the Status object's ``details``; None: it has none.
+    :param retry_after: seconds for the ``Retry-After`` header; None: no such header.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class ApiError(Exception):
         self.retry_after = retry_after
 
     def status(self) -> Json:
-        """The Status object that goes over the wire."""
+        """Return the Status object for the response."""
         body: Json = {
             "kind": "Status",
             "apiVersion": "v1",
@@ -56,7 +56,7 @@ class ApiError(Exception):
 
 @dataclass(frozen=True)
 class FieldError:
-    """One field that a validation refuses."""
+    """An invalid field."""
 
     reason: str
     """The cause's reason: 'FieldValueInvalid', 'FieldValueRequired', ..."""
@@ -66,7 +66,7 @@ class FieldError:
     """The sentence without the path."""
 
     def cause(self) -> Json:
-        """The entry of ``details.causes``."""
+        """Return the entry of ``details.causes``."""
         return {"reason": self.reason, "message": self.message, "field": self.field}
 
     def __str__(self) -> str:
@@ -74,24 +74,24 @@ class FieldError:
 
 
 def invalid_value(field: str, value: Any, why: str) -> FieldError:
-    """The value is wrong; *why* says what is expected."""
+    """Return the error for a wrong value; *why* says what is expected."""
     return FieldError("FieldValueInvalid", field, f"Invalid value: {compact(value)}: {why}")
 
 
 def required(field: str, why: str = "") -> FieldError:
-    """The field is missing."""
+    """Return the error for a missing field."""
     return FieldError(
         "FieldValueRequired", field, f"Required value: {why}" if why else "Required value"
     )
 
 
 def forbidden_field(field: str, why: str) -> FieldError:
-    """The field may not be set or changed."""
+    """Return the error for a field that may not be set or changed."""
     return FieldError("FieldValueForbidden", field, f"Forbidden: {why}")
 
 
 def unsupported(field: str, value: Any, supported: Iterable[str]) -> FieldError:
-    """The value is none of those *supported*."""
+    """Return the error for a value that is none of those *supported*."""
     known = ", ".join(compact(entry) for entry in supported)
     return FieldError(
         "FieldValueNotSupported",
@@ -101,21 +101,21 @@ def unsupported(field: str, value: Any, supported: Iterable[str]) -> FieldError:
 
 
 def duplicate(field: str, value: Any) -> FieldError:
-    """The value appears twice in a list that wants it once."""
+    """Return the error for a value that may appear only once in a list."""
     return FieldError("FieldValueDuplicate", field, f"Duplicate value: {compact(value)}")
 
 
 def dangling(field: str, value: Any) -> FieldError:
-    """The value names something that is not there."""
+    """Return the error for a value that names something that does not exist."""
     return FieldError("FieldValueNotFound", field, f"Not found: {compact(value)}")
 
 
-def too_long(field: str, most: int) -> FieldError:
-    """The value has more than *most* bytes."""
-    return FieldError("FieldValueTooLong", field, f"Too long: may not be more than {most} bytes")
+def too_long(field: str, limit: int) -> FieldError:
+    """Return the error for a value of more than *limit* bytes."""
+    return FieldError("FieldValueTooLong", field, f"Too long: may not be more than {limit} bytes")
 
 
-def _about(name: str, group: str, kind: str) -> Json:
+def _details(name: str, group: str, kind: str) -> Json:
     details = {"name": name, "group": group, "kind": kind}
     return {key: value for key, value in details.items() if value}
 
@@ -125,52 +125,55 @@ def _qualified(plural_or_kind: str, group: str) -> str:
 
 
 def not_found(group: str, plural: str, name: str) -> ApiError:
-    """404: there is no object of that name."""
+    """Return a 404: there is no object of that name."""
     message = f'{_qualified(plural, group)} "{name}" not found'
-    return ApiError(404, "NotFound", message, _about(name, group, plural))
+    return ApiError(404, "NotFound", message, _details(name, group, plural))
 
 
 def no_such_resource() -> ApiError:
-    """404: the server serves nothing at this path."""
+    """Return a 404: the server serves nothing at this path."""
     message = "the server could not find the requested resource"
     return ApiError(404, "NotFound", message, {})
 
 
 def already_exists(group: str, plural: str, name: str) -> ApiError:
-    """409: the name is taken."""
+    """Return a 409: the name is taken."""
     message = f'{_qualified(plural, group)} "{name}" already exists'
-    return ApiError(409, "AlreadyExists", message, _about(name, group, plural))
+    return ApiError(409, "AlreadyExists", message, _details(name, group, plural))
 
 
 def conflict(group: str, kind: str, name: str, why: str) -> ApiError:
-    """409: the object is not what the request takes it to be. *kind*: the plural, or the kind."""
+    """Return a 409: the object is not in the state that the request assumes.
+
+    :param kind: the plural, or the kind.
+    """
     message = f'Operation cannot be fulfilled on {_qualified(kind, group)} "{name}": {why}'
-    return ApiError(409, "Conflict", message, _about(name, group, kind))
+    return ApiError(409, "Conflict", message, _details(name, group, kind))
 
 
 def invalid(group: str, kind: str, name: str, errors: list[FieldError]) -> ApiError:
-    """422: one or more fields are refused."""
+    """Return a 422: one or more fields are invalid."""
     text = "; ".join(map(str, errors))
     if len(errors) > 1:
         text = "[" + ", ".join(map(str, errors)) + "]"
-    details = _about(name, group, kind) | {"causes": [error.cause() for error in errors]}
+    details = _details(name, group, kind) | {"causes": [error.cause() for error in errors]}
     return ApiError(
         422, "Invalid", f'{_qualified(kind, group)} "{name}" is invalid: {text}', details
     )
 
 
 def forbidden(group: str, plural: str, name: str, why: str, causes: list[Json]) -> ApiError:
-    """403: the request is understood and not allowed."""
+    """Return a 403: the request is valid but not allowed."""
     message = f'{_qualified(plural, group)} "{name}" is forbidden: {why}'
-    details = _about(name, group, plural) | ({"causes": causes} if causes else {})
+    details = _details(name, group, plural) | ({"causes": causes} if causes else {})
     return ApiError(403, "Forbidden", message, details)
 
 
 def bad_request(message: str) -> ApiError:
-    """400: the request makes no sense."""
+    """Return a 400: the request is malformed."""
     return ApiError(400, "BadRequest", message)
 
 
 def expired(message: str) -> ApiError:
-    """410: the asked-for version is no longer kept."""
+    """Return a 410: the requested version is no longer kept."""
     return ApiError(410, "Expired", message)

@@ -1,4 +1,4 @@
-"""TLS on loopback: kubectl sends a token only over TLS, so there is an authority for a day."""
+"""TLS on loopback: kubectl sends a token only over TLS."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import trustme
 
 @dataclass(frozen=True)
 class Certificates:
-    """A certificate authority of its own and a server certificate for loopback."""
+    """A new certificate authority and a server certificate for loopback."""
 
     ca_text: str
-    """The authority's certificate (PEM), for clients to trust."""
+    """The authority's certificate (PEM), which clients have to trust."""
     context: ssl.SSLContext
-    """The server's side."""
+    """The context for the server."""
 
 
 def make() -> Certificates:
-    """New certificates, for 127.0.0.1 and localhost; elliptic keys, which take no time to make."""
+    """Create certificates for 127.0.0.1 and localhost, with elliptic keys: they are made fast."""
     authority = trustme.CA(key_type=trustme.KeyType.ECDSA)
     issued = authority.issue_cert("127.0.0.1", "localhost", key_type=trustme.KeyType.ECDSA)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -29,14 +29,24 @@ FIRST_NAMESPACES = ("default", "kube-system")
 class EmbeddedCluster(LoopThread):
     """A Kubernetes API server on loopback, with controllers and nodes that act like real ones.
 
-    Use it as a context manager, or :meth:`start` and :meth:`stop` it. It begins empty but for the
-    namespaces 'default' and 'kube-system' and its nodes, and everything in it ends with it.
+    Use it as a context manager, or :meth:`start` and :meth:`stop` it. At first it holds only its
+    nodes and the namespaces 'default' and 'kube-system'. Nothing is stored when it stops.
 
     :param port: where to listen on 127.0.0.1; 0 for any free port.
-    :param token: the bearer token that clients present; by default a random one.
+    :param token: the administrator's bearer token; by default a random one.
     :param nodes: how many nodes it has.
     :param behaviour: how containers behave on them; it may be changed while the cluster runs.
-    :param history: how many past events of each resource a watch can go back to.
+    :param history: how many past events of each resource a watch can start from.
+
+    Example::
+
+        from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster
+
+        with EmbeddedCluster(behaviour=Behaviour(bad_images=["*broken*"])) as cluster:
+            path = cluster.write_kubeconfig("cluster.yaml")
+            kubernetes.config.load_kube_config(str(path))
+            kubernetes.client.CoreV1Api().list_namespace()
+            assert [record.path for record in cluster.requests] == ["/api/v1/namespaces"]
     """
 
     def __init__(
@@ -68,11 +78,11 @@ class EmbeddedCluster(LoopThread):
         self._running.stop()
         await self._server.stop()
 
-    # --- how to reach it ------------------------------------------------------------------------
+    # --- how to connect -------------------------------------------------------------------------
 
     @property
     def url(self) -> str:
-        """Where it listens."""
+        """The address of the API server."""
         return f"https://127.0.0.1:{self.port}"
 
     @property
@@ -81,7 +91,7 @@ class EmbeddedCluster(LoopThread):
         return self._certificates.ca_text
 
     def kubeconfig(self) -> str:
-        """A kubeconfig (YAML) with everything in it: address, authority, token."""
+        """Return a kubeconfig (YAML) with the address, the authority and the token."""
         name = "embedded"
         authority = base64.b64encode(self.ca_text.encode()).decode("ascii")
         cluster = {"server": self.url, "certificate-authority-data": authority}
@@ -98,24 +108,23 @@ class EmbeddedCluster(LoopThread):
         return yaml.safe_dump(content, sort_keys=False)
 
     def write_kubeconfig(self, path: str | os.PathLike[str]) -> Path:
-        """Write the kubeconfig, readable by its owner only; the path."""
+        """Write the kubeconfig, readable by its owner only, and return the path."""
         return private_file.write(path, self.kubeconfig())
 
-    # --- looking inside -------------------------------------------------------------------------
+    # --- inspection -----------------------------------------------------------------------------
 
     @property
     def requests(self) -> list[RequestRecord]:
-        """The requests that came so far, in order."""
+        """The requests received so far, in order."""
         return list(self._server.requests)
 
     def clear_requests(self) -> None:
-        """Forget the requests that came so far."""
+        """Forget the requests received so far."""
         self._server.requests.clear()
 
     @property
     def middlewares(self) -> list[Middleware]:
-        """What stands between requests and answers: access rules, injected faults. May be changed
-        while the cluster runs; the first is asked first."""
+        """Called between request and response; see :mod:`container_update.emulator.faults`."""
         return self._server.middlewares
 
     def call(
@@ -126,12 +135,12 @@ class EmbeddedCluster(LoopThread):
     ) -> Result:
         """Run ``function(registry, ...)`` on the cluster's own thread and return its result.
 
-        The only way to look into the registry or to write past the HTTP side.
+        The only way to read or write objects without the HTTP side.
         """
         return self._on_loop(lambda: function(self._registry, *args, **kwargs))
 
     def end_watches(self) -> None:
-        """End every open watch, as a server does that restarts."""
+        """End every open watch, as a server does when it restarts."""
         self.call(lambda _: self._watches.close_all())
 
     def forget_history(self) -> None:

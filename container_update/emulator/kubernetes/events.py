@@ -1,6 +1,6 @@
-"""Events: what a controller or the kubelet tells people that it has done, and why.
+"""Events: reports of the controllers and the kubelet about objects.
 
-The same news of the same object is one Event whose count goes up, as the API's recorders do it.
+The same report about the same object is one Event whose count goes up, as in Kubernetes.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 
 _LONGEST_BASE = 236
-"""Of an Event's 253 characters, those that its object's name may take."""
+"""How many of the 253 characters of an Event's name its object's name may take."""
 
 
 @dataclass(frozen=True)
-class _News:
+class _Report:
     kind: str
     component: str
     reason: str
     message: str
-    part: str
+    field_path: str
 
 
 class Recorder:
@@ -38,32 +38,34 @@ class Recorder:
         self._numbers = itertools.count(1)
         self._known: dict[str, dict[tuple[str, str], tuple[str, str]]] = {}
 
-    def normal(self, component: str, obj: Json, reason: str, message: str, part: str = "") -> None:
-        """Something went as it should. *part*: the field of the object that it is about."""
-        self._write(obj, _News("Normal", component, reason, message, part))
+    def normal(self, component: str, obj: Json, reason: str, message: str, field: str = "") -> None:
+        """Report something expected about the object, or about the *field* of that path."""
+        self._write(obj, _Report("Normal", component, reason, message, field))
 
-    def warning(self, component: str, obj: Json, reason: str, message: str, part: str = "") -> None:
-        """Something did not go as it should."""
-        self._write(obj, _News("Warning", component, reason, message, part))
+    def warning(
+        self, component: str, obj: Json, reason: str, message: str, field: str = ""
+    ) -> None:
+        """Report a problem."""
+        self._write(obj, _Report("Warning", component, reason, message, field))
 
     def forget(self, uid: str) -> None:
-        """The object is gone: its news will not be repeated."""
+        """Forget the reports about an object that was deleted."""
         self._known.pop(uid, None)
 
-    def _write(self, obj: Json, news: _News) -> None:
+    def _write(self, obj: Json, report: _Report) -> None:
         known = self._known.setdefault(obj["metadata"]["uid"], {})
-        stored = known.get((news.reason, news.message))
+        stored = known.get((report.reason, report.message))
         if stored is not None and self._count_up(*stored):
             return
-        body = self._body(obj, news)
+        body = self._body(obj, report)
         namespace = body["metadata"]["namespace"]
         try:
             self._registry.create("events", namespace, body)
         except ApiError as error:
             if error.code not in {403, 404}:
                 raise
-            return  # The namespace is gone or going: there is nobody left to tell.
-        known[news.reason, news.message] = (namespace, body["metadata"]["name"])
+            return  # the namespace is deleted or being deleted
+        known[report.reason, report.message] = (namespace, body["metadata"]["name"])
 
     def _count_up(self, namespace: str, name: str) -> bool:
         event = self._registry.get("events", namespace, name)
@@ -73,7 +75,7 @@ class Recorder:
         self._registry.update("events", namespace, name, body)
         return True
 
-    def _body(self, obj: Json, news: _News) -> Json:
+    def _body(self, obj: Json, report: _Report) -> Json:
         metadata, now = obj["metadata"], stamp()
         about = {
             "kind": obj["kind"],
@@ -82,7 +84,7 @@ class Recorder:
             "uid": metadata["uid"],
             "apiVersion": obj["apiVersion"],
             "resourceVersion": metadata["resourceVersion"],
-            "fieldPath": news.part,
+            "fieldPath": report.field_path,
         }
         return {
             "apiVersion": "v1",
@@ -92,14 +94,14 @@ class Recorder:
                 "namespace": metadata.get("namespace") or "default",
             },
             "involvedObject": {key: value for key, value in about.items() if value},
-            "reason": news.reason,
-            "message": news.message,
-            "source": {"component": news.component},
+            "reason": report.reason,
+            "message": report.message,
+            "source": {"component": report.component},
             "firstTimestamp": now,
             "lastTimestamp": now,
             "count": 1,
-            "type": news.kind,
+            "type": report.kind,
             "eventTime": None,
-            "reportingComponent": news.component,
+            "reportingComponent": report.component,
             "reportingInstance": "",
         }

@@ -1,10 +1,9 @@
 """Every object of the cluster, and the only way to read or write one.
 
-The HTTP side, the controllers and the kubelet all come through here, on the event loop's thread and
-never from another. A stored object is never mutated: whoever wants to change one copies it, changes
-the copy and hands it to :meth:`Registry.update`. What may be written is decided in
-:mod:`container_update.emulator.kubernetes.rules`; here are identity, versions, generations and
-deletion.
+The HTTP side, the controllers and the kubelet all use it, on the event loop's thread only. A stored
+object is never mutated: to change one, pass a changed copy to :meth:`Registry.update`.
+What may be written is decided in :mod:`container_update.emulator.kubernetes.rules`; identity,
+versions, generations and deletion are decided here.
 """
 
 from __future__ import annotations
@@ -23,12 +22,11 @@ from container_update.emulator.kubernetes.resources import Catalogue, Resource, 
 __all__ = ["ApiError", "Registry", "Subscriber"]
 
 Subscriber = Callable[[str, str, Json, "Json | None"], None]
-"""Called with the event's type (ADDED, MODIFIED, DELETED), the resource, the object, and what it
-was before (None for ADDED)."""
+"""Called with the event's type (ADDED, MODIFIED, DELETED), the resource, the object, and the object
+before (None for ADDED)."""
 
 FIRST_VERSION = 1000
-"""Versions up to here were never given out, so that a watch from '1' is too old, as on a server
-that has run for a while."""
+"""Versions start here: a watch from '1' is too old, as on a server that has run for long."""
 
 FOREGROUND, ORPHAN = "foregroundDeletion", "orphan"
 _PROPAGATION_FINALIZERS = {"Foreground": FOREGROUND, "Orphan": ORPHAN}
@@ -38,7 +36,7 @@ class Registry:
     """The objects by resource, namespace and name.
 
     ``resource`` is the plural ('pods'; 'plural.group' for a custom resource), ``namespace`` is ''
-    for what lives in none. Every method may raise :class:`ApiError`.
+    for objects without a namespace. Every method may raise :class:`ApiError`.
     """
 
     def __init__(self, catalogue: Catalogue | None = None) -> None:
@@ -47,7 +45,7 @@ class Registry:
         self._version = FIRST_VERSION
         self._subscribers: list[Subscriber] = []
         self._events: deque[tuple[str, str, Json, Json | None]] = deque()
-        self._telling = False
+        self._notifying = False
 
     @property
     def resource_version(self) -> str:
@@ -57,7 +55,7 @@ class Registry:
     # --- reading --------------------------------------------------------------------------------
 
     def get(self, resource: str, namespace: str, name: str) -> Json | None:
-        """The object, or None."""
+        """Return the object, or None."""
         return self._objects.get(resource, {}).get(namespace, {}).get(name)
 
     def list(
@@ -66,28 +64,28 @@ class Registry:
         namespace: str | None = None,
         selector: Callable[[Json], bool] | None = None,
     ) -> list[Json]:
-        """The objects of a namespace (None: of all), ordered by namespace and name."""
+        """Return the objects of a namespace (None: of all), ordered by namespace and name."""
         spaces = self._objects.get(resource, {})
         chosen = sorted(spaces) if namespace is None else [namespace]
-        found = [spaces[space][name] for space in chosen for name in sorted(spaces.get(space, {}))]
-        return found if selector is None else [item for item in found if selector(item)]
+        items = [spaces[space][name] for space in chosen for name in sorted(spaces.get(space, {}))]
+        return items if selector is None else [item for item in items if selector(item)]
 
     def require(self, resource: str, namespace: str, name: str) -> Json:
-        """The object; 404 where there is none."""
-        found = self.get(resource, namespace, name)
-        if found is None:
+        """Return the object; raise 404 without one."""
+        obj = self.get(resource, namespace, name)
+        if obj is None:
             kind = self.catalogue[resource]
             raise api_errors.not_found(kind.group, kind.plural, name)
-        return found
+        return obj
 
     def subscribe(self, callback: Subscriber) -> None:
-        """Tell *callback* of every committed write from now on, synchronously and in order."""
+        """Call *callback* for every write from now on, synchronously and in order."""
         self._subscribers.append(callback)
 
     # --- writing --------------------------------------------------------------------------------
 
     def create(self, resource: str, namespace: str, body: Json, *, dry_run: bool = False) -> Json:
-        """The object as created: defaults filled in, checked, named, stamped."""
+        """Create an object and return it as stored."""
         kind = self.catalogue[resource]
         self._check_namespace(kind, namespace, body)
         new = rules.new_object(kind, namespace, body, self.get)
@@ -113,13 +111,14 @@ class Registry:
         subresource: str = "",
         dry_run: bool = False,
     ) -> Json:
-        """The object as it is after the write; the same object where the write changes nothing.
+        """Write an object and return it as stored; a write without a change does nothing.
 
-        Subresources: '' (never writes the status), 'status' (writes nothing else of the content),
-        for pods 'ephemeralcontainers' and 'binding' (writes ``spec.nodeName`` and the status, and
-        counts no generation), for namespaces 'finalize' (writes ``spec.finalizers``; a deleted
-        namespace whose last one goes vanishes). With a resourceVersion in *body* that is not the
-        stored one: 409. The last finalizer's removal from a deleted object removes the object.
+        Removing the last finalizer of a deleted object removes the object.
+
+        :param body: with a resourceVersion that is not the stored one: 409.
+        :param subresource: '' writes all but the status, 'status' only the status; for pods
+            'ephemeralcontainers', and 'binding' (the node and the status, and the generation does
+            not change); for namespaces 'finalize' (``spec.finalizers``).
         """
         kind = self.catalogue[resource]
         old = self.require(resource, namespace, name)
@@ -149,14 +148,14 @@ class Registry:
         propagation: str | None = None,
         dry_run: bool = False,
     ) -> Json:
-        """Delete at once, or mark as being deleted.
+        """Delete an object at once, or mark it as deleted.
 
-        A pod on a node is marked (``deletionTimestamp``, ``deletionGracePeriodSeconds``) until the
-        kubelet deletes it with ``grace_seconds=0``. Finalizers hold any object; *propagation*
-        'Foreground' and 'Orphan' add theirs, for the garbage collector to work on. A namespace is
-        marked until it is finalized.
+        A pod on a node is only marked (``deletionTimestamp``, ``deletionGracePeriodSeconds``) until
+        the kubelet deletes it with ``grace_seconds=0``, an object with finalizers until it has
+        none, a namespace until it is finalized.
 
-        :returns: the object as last seen.
+        :param propagation: 'Foreground' and 'Orphan' add finalizers for the garbage collector.
+        :returns: the object as last stored.
         """
         kind = self.catalogue[resource]
         old = self.require(resource, namespace, name)
@@ -243,7 +242,7 @@ class Registry:
             name = names.generate(base)
         return name
 
-    # --- storing and telling --------------------------------------------------------------------
+    # --- storing and notifying ------------------------------------------------------------------
 
     def _commit(self, event: str, kind: Resource, new: Json, old: Json | None) -> Json:
         self._version += 1
@@ -251,8 +250,9 @@ class Registry:
         metadata["resourceVersion"] = str(self._version)
         space = self._objects.setdefault(kind.key, {}).setdefault(metadata.get("namespace", ""), {})
         space[metadata["name"]] = new
-        self._note_definition(kind, new)
-        self._tell(event, kind.key, new, old)
+        if kind.key == "customresourcedefinitions":
+            self.catalogue.serve(of_definition(new))
+        self._notify(event, kind.key, new, old)
         return new
 
     def _remove(self, kind: Resource, last: Json) -> None:
@@ -263,29 +263,25 @@ class Registry:
         gone = {**last, "metadata": {**metadata, "resourceVersion": str(self._version)}}
         if kind.key == "customresourcedefinitions":
             self.catalogue.forget(metadata["name"])
-        self._tell("DELETED", kind.key, gone, old)
+        self._notify("DELETED", kind.key, gone, old)
 
-    def _note_definition(self, kind: Resource, new: Json) -> None:
-        if kind.key == "customresourcedefinitions":
-            self.catalogue.serve(of_definition(new))
-
-    def _tell(self, event: str, resource: str, new: Json, old: Json | None) -> None:
-        """In order even where a subscriber writes in its turn: its event waits for this one."""
+    def _notify(self, event: str, resource: str, new: Json, old: Json | None) -> None:
+        """Call the subscribers. If one of them writes, its event waits for this one."""
         self._events.append((event, resource, new, old))
-        if self._telling:
+        if self._notifying:
             return
-        self._telling = True
+        self._notifying = True
         try:
             while self._events:
                 entry = self._events.popleft()
                 for callback in list(self._subscribers):
                     callback(*entry)
         finally:
-            self._telling = False
+            self._notifying = False
 
 
 def is_finished(kind: Resource, new: Json) -> bool:
-    """Nothing holds the deleted object any more."""
+    """Return whether the object is deleted and nothing holds it any more."""
     metadata = new["metadata"]
     if "deletionTimestamp" not in metadata or metadata.get("finalizers"):
         return False
@@ -297,7 +293,7 @@ def is_finished(kind: Resource, new: Json) -> bool:
 def _marked_as_deleted(
     kind: Resource, old: Json, grace_seconds: int | None, propagation: str | None
 ) -> Json:
-    """A copy of *old* with the marks of a deletion, as far as it has them not yet."""
+    """Return a copy of *old* that is marked as deleted."""
     metadata = dict(old["metadata"])
     new = {**old, "metadata": metadata}
     _set_propagation(kind, metadata, propagation)
@@ -317,11 +313,11 @@ def _marked_as_deleted(
 
 
 def _grace_of(kind: Resource, old: Json, grace_seconds: int | None) -> int:
-    """How long the deletion may take: only a pod that runs on a node is given time."""
+    """Return how long the deletion may take: 0 except for a pod that runs on a node."""
     if kind.key != "pods":
         return 0
-    over = old.get("status", {}).get("phase") in ("Succeeded", "Failed")
-    if over or not old["spec"].get("nodeName"):
+    finished = old.get("status", {}).get("phase") in ("Succeeded", "Failed")
+    if finished or not old["spec"].get("nodeName"):
         return 0
     if grace_seconds is not None:
         return max(grace_seconds, 0)
@@ -330,16 +326,11 @@ def _grace_of(kind: Resource, old: Json, grace_seconds: int | None) -> int:
 
 def _set_propagation(kind: Resource, metadata: Json, propagation: str | None) -> None:
     if propagation is None and kind.key == "jobs":
-        propagation = "Orphan"  # what batch/v1 has always done where the request says nothing
+        propagation = "Orphan"  # the default of batch/v1
     if propagation is None:
         return
-    kept = [
-        entry
-        for entry in metadata.get("finalizers", [])
-        if entry not in _PROPAGATION_FINALIZERS.values()
-    ]
-    wanted = _PROPAGATION_FINALIZERS.get(propagation)
-    finalizers = kept + ([wanted] if wanted else [])
-    metadata.pop("finalizers", None)
-    if finalizers:
-        metadata["finalizers"] = finalizers
+    added = _PROPAGATION_FINALIZERS.get(propagation)
+    others = metadata.pop("finalizers", [])
+    finalizers = [entry for entry in others if entry not in _PROPAGATION_FINALIZERS.values()]
+    if added or finalizers:
+        metadata["finalizers"] = [*finalizers, added] if added else finalizers

@@ -1,7 +1,8 @@
-"""Which kinds the server knows: the table behind routes, rules and discovery documents."""
+"""The kinds that the server serves: the table behind routes, rules and discovery documents."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,13 +14,13 @@ ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "up
 
 @dataclass(frozen=True)
 class Subresource:
-    """A path below an object."""
+    """A subresource of a kind."""
 
     name: str
     kind: str
     verbs: tuple[str, ...]
     group: str = ""
-    """The group of *kind* where it is not the resource's own."""
+    """The group of *kind*, if it is not that of the resource."""
     version: str = ""
 
 
@@ -32,7 +33,7 @@ SCALE = Subresource("scale", "Scale", ("get", "patch", "update"), "autoscaling",
 
 @dataclass(frozen=True)
 class Resource:
-    """A kind and the path it is served at."""
+    """A kind and how it is served."""
 
     plural: str
     kind: str
@@ -46,58 +47,50 @@ class Resource:
     subresources: tuple[Subresource, ...] = ()
     verbs: tuple[str, ...] = ALL_VERBS
     generation: bool = False
-    """The server counts changes of the spec in ``metadata.generation``."""
+    """Changes of the spec are counted in ``metadata.generation``."""
     custom: bool = False
     """Served because of a CustomResourceDefinition: stored as sent."""
     returns_deleted: bool = False
-    """A deletion is answered with the object, even where nothing is left of it."""
+    """A deletion is answered with the object, even if it is removed at once."""
 
     @property
     def api_version(self) -> str:
-        """The preferred group and version, as ``apiVersion`` spells it."""
+        """The group with the preferred version, as in ``apiVersion``."""
         return self.group_version(self.versions[0])
 
     def group_version(self, version: str) -> str:
-        """The group with *version*, as ``apiVersion`` spells it."""
+        """Return the group with *version*, as in ``apiVersion``."""
         return f"{self.group}/{version}" if self.group else version
 
     @property
     def key(self) -> str:
-        """What the registry calls it: the plural; with the group for a custom resource."""
+        """Its name in the registry: the plural; for a custom resource with the group."""
         return f"{self.plural}.{self.group}" if self.custom else self.plural
 
     @property
     def list_kind(self) -> str:
-        """The kind of a list of it."""
+        """The kind of a list of its objects."""
         return f"{self.kind}List"
 
     def subresource(self, name: str) -> Subresource | None:
-        """The subresource of that name, or None."""
+        """Return the subresource of that name, or None."""
         return next((entry for entry in self.subresources if entry.name == name), None)
 
     @property
     def has_status(self) -> bool:
-        """Its status is written apart from the rest."""
+        """Whether its status is a subresource."""
         return self.subresource("status") is not None
-
-
-def _core(plural: str, kind: str, *short_names: str, **options: Any) -> Resource:
-    return _in_group("", plural, kind, *short_names, **options)
 
 
 def _in_group(group: str, plural: str, kind: str, *short_names: str, **options: Any) -> Resource:
     subresources: tuple[Subresource, ...] = options.pop("subresources", ())
     if options.pop("status", False):
         subresources += (_status(kind),)
-    return Resource(
-        plural=plural,
-        kind=kind,
-        group=group,
-        singular=kind.lower(),
-        short_names=short_names,
-        subresources=tuple(sorted(subresources, key=lambda entry: entry.name)),
-        **options,
-    )
+    options["subresources"] = tuple(sorted(subresources, key=lambda entry: entry.name))
+    return Resource(plural, kind, group, singular=kind.lower(), short_names=short_names, **options)
+
+
+_core = functools.partial(_in_group, "")
 
 
 _POD_PATHS = (
@@ -106,7 +99,7 @@ _POD_PATHS = (
     Subresource("eviction", "Eviction", ("create",), "policy", "v1"),
     Subresource("log", "Pod", ("get",)),
 )
-_SHOWN = ("all",)
+_ALL = ("all",)
 _APPS = "apps"
 _RBAC = "rbac.authorization.k8s.io"
 
@@ -129,7 +122,7 @@ BUILT_IN: tuple[Resource, ...] = (
         returns_deleted=True,
     ),
     _core(
-        "pods", "Pod", "po", categories=_SHOWN, subresources=_POD_PATHS, status=True,
+        "pods", "Pod", "po", categories=_ALL, subresources=_POD_PATHS, status=True,
         generation=True, returns_deleted=True,
     ),
     _core("podtemplates", "PodTemplate", returns_deleted=True),
@@ -141,31 +134,31 @@ BUILT_IN: tuple[Resource, ...] = (
             Subresource("token", "TokenRequest", ("create",), "authentication.k8s.io", "v1"),
         ),
     ),
-    _core("services", "Service", "svc", categories=_SHOWN, status=True, returns_deleted=True),
+    _core("services", "Service", "svc", categories=_ALL, status=True, returns_deleted=True),
     _in_group(_APPS, "controllerrevisions", "ControllerRevision"),
     _in_group(
-        _APPS, "daemonsets", "DaemonSet", "ds", categories=_SHOWN, status=True, generation=True
+        _APPS, "daemonsets", "DaemonSet", "ds", categories=_ALL, status=True, generation=True
     ),
     _in_group(
-        _APPS, "deployments", "Deployment", "deploy", categories=_SHOWN, subresources=(SCALE,),
+        _APPS, "deployments", "Deployment", "deploy", categories=_ALL, subresources=(SCALE,),
         status=True, generation=True,
     ),
     _in_group(
-        _APPS, "replicasets", "ReplicaSet", "rs", categories=_SHOWN, subresources=(SCALE,),
+        _APPS, "replicasets", "ReplicaSet", "rs", categories=_ALL, subresources=(SCALE,),
         status=True, generation=True,
     ),
     _in_group(
-        _APPS, "statefulsets", "StatefulSet", "sts", categories=_SHOWN, subresources=(SCALE,),
+        _APPS, "statefulsets", "StatefulSet", "sts", categories=_ALL, subresources=(SCALE,),
         status=True, generation=True,
     ),
     _in_group(
         "autoscaling", "horizontalpodautoscalers", "HorizontalPodAutoscaler", "hpa",
-        categories=_SHOWN, status=True, versions=("v2", "v1"),
+        categories=_ALL, status=True, versions=("v2", "v1"),
     ),
     _in_group(
-        "batch", "cronjobs", "CronJob", "cj", categories=_SHOWN, status=True, generation=True
+        "batch", "cronjobs", "CronJob", "cj", categories=_ALL, status=True, generation=True
     ),
-    _in_group("batch", "jobs", "Job", categories=_SHOWN, status=True, generation=True),
+    _in_group("batch", "jobs", "Job", categories=_ALL, status=True, generation=True),
     _in_group(
         "networking.k8s.io", "ingresses", "Ingress", "ing", status=True, generation=True
     ),
@@ -195,7 +188,7 @@ BUILT_IN: tuple[Resource, ...] = (
 
 
 def of_definition(definition: Json) -> Resource:
-    """The resource that a CustomResourceDefinition asks for."""
+    """Return the resource that a CustomResourceDefinition defines."""
     spec = definition["spec"]
     names = spec["names"]
     served = [version for version in spec.get("versions", []) if version.get("served")]
@@ -204,9 +197,9 @@ def of_definition(definition: Json) -> Resource:
     below = stored_first[0].get("subresources", {}) if stored_first else {}
     subresources = (_status(kind),) if "status" in below else ()
     return Resource(
-        plural=names["plural"],
-        kind=kind,
-        group=spec["group"],
+        names["plural"],
+        kind,
+        spec["group"],
         versions=tuple(version["name"] for version in stored_first) or ("v1",),
         singular=names.get("singular") or kind.lower(),
         short_names=tuple(names.get("shortNames", ())),
@@ -220,7 +213,7 @@ def of_definition(definition: Json) -> Resource:
 
 @dataclass
 class Catalogue:
-    """The kinds served now: the built-in ones, and those that definitions added."""
+    """The kinds served now: the built-in ones, and those of CustomResourceDefinitions."""
 
     _by_key: dict[str, Resource] = field(
         default_factory=lambda: {entry.key: entry for entry in BUILT_IN}
@@ -233,17 +226,17 @@ class Catalogue:
         return self._by_key[key]
 
     def serve(self, resource: Resource) -> None:
-        """Serve one more kind, or the new shape of one."""
+        """Add a kind, or replace it."""
         self._by_key[resource.key] = resource
 
     def forget(self, key: str) -> None:
-        """Serve a kind no longer; nothing happens where it is unknown."""
+        """Remove a kind; do nothing if it is unknown."""
         self._by_key.pop(key, None)
 
     def at(self, group: str, version: str, plural: str) -> Resource | None:
-        """What is served at that path, or None."""
+        """Return the resource that is served at that path, or None."""
         for key in (plural, f"{plural}.{group}"):
-            found = self._by_key.get(key)
-            if found and found.group == group and version in found.versions:
-                return found
+            resource = self._by_key.get(key)
+            if resource and resource.group == group and version in resource.versions:
+                return resource
         return None

@@ -28,20 +28,20 @@ _REQUIREMENT = re.compile(
 
 
 def parse(text: str) -> Predicate:
-    """The predicate of a selector text; 400 where it cannot be read."""
+    """Return the predicate of a selector text; raise 400 for an invalid one."""
     requirements: list[Predicate] = []
     position = 0
     while position < len(text.rstrip()):
-        found = _REQUIREMENT.match(text, position)
-        if not found:
+        match = _REQUIREMENT.match(text, position)
+        if not match:
             raise bad_request(f'unable to parse requirement: found "{text[position:].strip()}"')
-        requirements.append(_of_match(found))
-        position = found.end()
+        requirements.append(_of_match(match))
+        position = match.end()
     return lambda labels: all(requirement(labels) for requirement in requirements)
 
 
-def _of_match(found: re.Match[str]) -> Predicate:
-    part = found.groupdict()
+def _of_match(match: re.Match[str]) -> Predicate:
+    part = match.groupdict()
     if part["absent"]:
         return _requirement(part["absent"], "DoesNotExist", ())
     if part["present"]:
@@ -54,18 +54,18 @@ def _of_match(found: re.Match[str]) -> Predicate:
 
 
 def _requirement(key: str, operator: str, values: Iterable[str]) -> Predicate:
-    wanted = frozenset(values)
+    listed = frozenset(values)
     if operator == "In":
-        return lambda labels: labels.get(key) in wanted
+        return lambda labels: labels.get(key) in listed
     if operator == "NotIn":
-        return lambda labels: labels.get(key) not in wanted
+        return lambda labels: labels.get(key) not in listed
     if operator == "Exists":
         return lambda labels: key in labels
     return lambda labels: key not in labels
 
 
 def matches(selector: Json | None, labels: Labels) -> bool:
-    """Whether a LabelSelector object selects *labels*: none selects nothing, an empty one all."""
+    """Return whether a LabelSelector selects *labels*: None selects nothing, an empty one all."""
     if selector is None:
         return False
     if any(labels.get(key) != value for key, value in (selector.get("matchLabels") or {}).items()):
@@ -77,7 +77,7 @@ def matches(selector: Json | None, labels: Labels) -> bool:
 
 
 def text_of(selector: Json | None) -> str:
-    """A LabelSelector object as a text; '<none>' where it is empty."""
+    """Return a LabelSelector object as a text; '<none>' for an empty one."""
     selector = selector or {}
     parts = [f"{key}={value}" for key, value in sorted((selector.get("matchLabels") or {}).items())]
     for entry in selector.get("matchExpressions") or ():
@@ -112,20 +112,20 @@ _FIELDS: Mapping[str, tuple[str, ...]] = {
     "jobs": ("status.successful",),
     "services": ("spec.clusterIP", "spec.type"),
 }  # fmt: skip
-"""Fields that the API server lets a selector name, by resource."""
+"""Fields that the API server supports in selectors, by resource."""
 
 
 def parse_fields(resource: str, text: str) -> Callable[[Json], bool]:
-    """The predicate of a field selector over objects of *resource*.
+    """Return the predicate of a field selector over objects of *resource*.
 
-    400 where it cannot be read or names a field that the server knows no index for.
+    :raises ApiError: 400 if it is invalid or names a field that is not supported.
     """
     tests: list[tuple[str, str, bool]] = []
     for part in filter(None, (piece.strip() for piece in text.split(","))):
-        found = re.fullmatch(r"([^=!]+)(==|=|!=)(.*)", part)
-        if not found:
+        match = re.fullmatch(r"([^=!]+)(==|=|!=)(.*)", part)
+        if not match:
             raise bad_request(f"invalid selector: '{text}'; can't understand '{part}'")
-        path, sign, value = found.groups()
+        path, sign, value = match.groups()
         if path not in _COMMON_FIELDS and path not in _FIELDS.get(resource, ()):
             raise bad_request(f"field label not supported: {path}")
         tests.append((path, value, sign != "!="))

@@ -1,7 +1,7 @@
-"""What watches see: the recent past of every resource, and what happens from now on.
+"""Watches: the recent events of every resource, and the events from now on.
 
-The history is bounded. A watch that wants to go on from a version that is no longer in it is told
-so with 410, as the API server does, and has to list again.
+The history is bounded. A watch from a version that it no longer covers is refused with 410, as the
+API server does, and the client has to list again.
 """
 
 from __future__ import annotations
@@ -29,56 +29,56 @@ class Event:
 
 
 @dataclass
-class _Past:
+class _History:
     """The recent events of one resource."""
 
     floor: int
-    """Everything after this version is still known."""
+    """All events after this version are kept."""
     events: deque[Event] = field(default_factory=deque)
 
 
 class Watch:
-    """One client's view: events that wait to be sent, until it is closed.
+    """The events that wait to be sent to one client.
 
-    Events are (type, object) as the client is to see them: an object that stops matching the
-    selector is DELETED, one that begins to match is ADDED.
+    Events are (type, object) as the client sees them: an object that no longer matches the selector
+    is DELETED, one that begins to match is ADDED.
     """
 
     def __init__(self, namespace: str | None, selector: Selector | None) -> None:
         self._namespace = namespace
         self._selector = selector
         self._waiting: deque[tuple[str, Json]] = deque()
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
         self.closed = False
 
     def offer(self, event: Event) -> None:
-        """Queue the event if this client is to see it."""
-        seen = self._as_seen(event)
-        if seen:
-            self._waiting.append(seen)
-            self._news.set()
+        """Queue the event if it concerns this client."""
+        visible = self._visible(event)
+        if visible:
+            self._waiting.append(visible)
+            self._changed.set()
 
-    def begin_with(self, objects: list[Json]) -> None:
-        """Queue the present state as ADDED."""
+    def start_with(self, objects: list[Json]) -> None:
+        """Queue the present state as ADDED events."""
         self._waiting.extend(("ADDED", entry) for entry in objects if self._matches(entry))
 
     def close(self) -> None:
-        """End it; whoever waits returns."""
+        """Close it; :meth:`wait` returns."""
         self.closed = True
-        self._news.set()
+        self._changed.set()
 
     async def wait(self, seconds: float) -> None:
-        """Return when there is something to take, when it is closed, or after *seconds*."""
+        """Return when events are queued, when it is closed, or after *seconds*."""
         if self._waiting or self.closed:
             return
-        self._news.clear()
+        self._changed.clear()
         try:
-            await asyncio.wait_for(self._news.wait(), seconds)
+            await asyncio.wait_for(self._changed.wait(), seconds)
         except asyncio.TimeoutError:
             return
 
     def take(self) -> list[tuple[str, Json]]:
-        """Everything that waits."""
+        """Return the queued events and empty the queue."""
         taken = list(self._waiting)
         self._waiting.clear()
         return taken
@@ -88,7 +88,7 @@ class Watch:
             return False
         return self._selector is None or self._selector(entry)
 
-    def _as_seen(self, event: Event) -> tuple[str, Json] | None:
+    def _visible(self, event: Event) -> tuple[str, Json] | None:
         previous = event.previous
         if previous is not None and not self._matches(previous):
             previous = None
@@ -103,18 +103,18 @@ class Watch:
 
 
 class Watches:
-    """The history of a registry and all open watches on it.
+    """The histories of a registry's resources, and all open watches.
 
     :param history: how many events are kept for each resource.
     """
 
     def __init__(self, registry: Registry, history: int) -> None:
         self._registry = registry
-        self._history = history
+        self._limit = history
         self._first = int(registry.resource_version)
-        self._past: dict[str, _Past] = {}
+        self._histories: dict[str, _History] = {}
         self._open: dict[str, list[Watch]] = {}
-        registry.subscribe(self._note)
+        registry.subscribe(self._record)
 
     def open(
         self,
@@ -123,54 +123,54 @@ class Watches:
         selector: Selector | None,
         after: int | None,
     ) -> Watch:
-        """A watch from version *after* on; from the present state where that is None.
+        """Open a watch.
 
-        ApiError 410 where the history does not reach back that far.
+        :param after: the version to continue from; None: start with the present state.
+        :raises ApiError: 410 if the history does not reach back that far.
         """
         watch = Watch(namespace, selector)
         if after is None:
-            watch.begin_with(self._registry.list(resource, namespace))
+            watch.start_with(self._registry.list(resource, namespace))
         else:
-            past = self._of(resource)
             self.check_version(resource, after)
-            for event in past.events:
+            for event in self._history_of(resource).events:
                 if event.version > after:
                     watch.offer(event)
         self._open.setdefault(resource, []).append(watch)
         return watch
 
     def check_version(self, resource: str, version: int) -> None:
-        """ApiError 410 where what came after *version* is no longer known."""
-        floor = self._of(resource).floor
+        """Raise ApiError (410) if events after *version* are no longer kept."""
+        floor = self._history_of(resource).floor
         if version < floor:
             raise api_errors.expired(f"too old resource version: {version} ({floor})")
 
     def close(self, resource: str, watch: Watch) -> None:
-        """Forget a watch."""
+        """Close a watch."""
         watch.close()
         if watch in self._open.get(resource, []):
             self._open[resource].remove(watch)
 
     def close_all(self) -> None:
-        """End every watch, as a server does that goes away; a client may watch again."""
+        """Close every watch, as a server does when it stops; clients may watch again."""
         for watches in self._open.values():
             for watch in watches:
                 watch.close()
         self._open.clear()
 
     def forget_history(self) -> None:
-        """Know nothing of the past: every version but the present one is too old from now on."""
+        """Make every version but the present one too old to watch from."""
         self._first = int(self._registry.resource_version)
-        self._past.clear()
+        self._histories.clear()
 
-    def _of(self, resource: str) -> _Past:
-        return self._past.setdefault(resource, _Past(self._first))
+    def _history_of(self, resource: str) -> _History:
+        return self._histories.setdefault(resource, _History(self._first))
 
-    def _note(self, kind: str, resource: str, body: Json, previous: Json | None) -> None:
+    def _record(self, kind: str, resource: str, body: Json, previous: Json | None) -> None:
         event = Event(int(body["metadata"]["resourceVersion"]), kind, body, previous)
-        past = self._of(resource)
-        past.events.append(event)
-        if len(past.events) > self._history:
-            past.floor = past.events.popleft().version
+        history = self._history_of(resource)
+        history.events.append(event)
+        if len(history.events) > self._limit:
+            history.floor = history.events.popleft().version
         for watch in self._open.get(resource, []):
             watch.offer(event)

@@ -1,6 +1,6 @@
-"""Who may do what: bearer tokens, and the rules of the Roles that are bound to their owners.
+"""Access control: bearer tokens, and the rules of the Roles that are bound to their owners.
 
-The administrator may do everything. Whoever else has a token is a service account, and may do what
+The administrator may do everything. Any other token belongs to a service account, which may do what
 Roles and ClusterRoles in the cluster grant it. Source: Kubernetes documentation, "Using RBAC
 Authorization", and the API reference of rbac.authorization.k8s.io/v1 and TokenRequest.
 """
@@ -26,8 +26,8 @@ _TOKEN_SECONDS = 3600
 
 
 @dataclass(frozen=True)
-class Attempt:
-    """What a request is about, as rules see it."""
+class RequestAttributes:
+    """The attributes of a request that rules are compared with."""
 
     verb: str
     group: str
@@ -37,8 +37,8 @@ class Attempt:
     name: str
 
     @classmethod
-    def of(cls, method: str, target: Target, query: Mapping[str, str]) -> Attempt:
-        """The attempt that a request makes. A namespace lies in itself, as it were."""
+    def of(cls, method: str, target: Target, query: Mapping[str, str]) -> RequestAttributes:
+        """Return the attributes of a request; a Namespace counts as within itself."""
         resource, space = target.resource, target.space
         if resource.plural == "namespaces" and not resource.group:
             space = target.name
@@ -46,7 +46,7 @@ class Attempt:
         return cls(_verb(method, target, query), resource.group, plural, space, target.name)
 
     def is_granted_by(self, rule: Json) -> bool:
-        """Whether one rule of a Role allows it."""
+        """Return whether one rule of a Role allows the request."""
         subresource = self.resource.partition("/")[2]
         resources = {"*", self.resource, *([f"*/{subresource}"] if subresource else [])}
         names = rule.get("resourceNames") or ()
@@ -57,17 +57,17 @@ class Attempt:
             and (not names or self.name in names)
         )
 
-    def refusal(self, user: str) -> ApiError:
-        """403, in the server's words."""
+    def forbidden(self, user: str) -> ApiError:
+        """Return the server's 403 for the request."""
         plural = self.resource.partition("/")[0]
         qualified = f"{plural}.{self.group}" if self.group else plural
-        what = f'{qualified} "{self.name}"' if self.name else qualified
+        subject = f'{qualified} "{self.name}"' if self.name else qualified
         where = f'in the namespace "{self.namespace}"' if self.namespace else "at the cluster scope"
         details = {"name": self.name, "group": self.group, "kind": plural}
         return ApiError(
             403,
             "Forbidden",
-            f'{what} is forbidden: User "{user}" cannot {self.verb} resource "{self.resource}" '
+            f'{subject} is forbidden: User "{user}" cannot {self.verb} resource "{self.resource}" '
             f'in API group "{self.group}" {where}',
             {key: value for key, value in details.items() if value},
         )
@@ -85,10 +85,10 @@ def _verb(method: str, target: Target, query: Mapping[str, str]) -> str:
 
 @dataclass
 class Access:
-    """The tokens of a cluster and what they are good for.
+    """The tokens of a cluster and the rights of their owners.
 
-    :param registry: where ServiceAccounts, Roles and their bindings are.
-    :param token: the administrator's.
+    :param registry: holds the ServiceAccounts, Roles and bindings.
+    :param token: the administrator's token.
     """
 
     registry: Registry
@@ -97,7 +97,7 @@ class Access:
     """Token to the user name of its service account."""
 
     def user(self, authorization: str | None) -> str:
-        """Whose an Authorization header is. 401 for one that nobody has."""
+        """Return the owner of the token in an Authorization header; raise 401 without one."""
         scheme, _, token = (authorization or "").partition(" ")
         if scheme == "Bearer" and secrets.compare_digest(token.encode(), self.token.encode()):
             return ADMINISTRATOR
@@ -106,19 +106,21 @@ class Access:
             raise ApiError(401, "Unauthorized", "Unauthorized")
         return user
 
-    def check(self, user: str, attempt: Attempt) -> None:
-        """Let pass what the user may do. 403 for everything else."""
-        if not any(attempt.is_granted_by(rule) for rule in self.rules(user, attempt.namespace)):
-            raise attempt.refusal(user)
+    def check(self, user: str, attributes: RequestAttributes) -> None:
+        """Raise 403 unless the user may do it."""
+        if not any(
+            attributes.is_granted_by(rule) for rule in self.rules(user, attributes.namespace)
+        ):
+            raise attributes.forbidden(user)
 
     def rules(self, user: str, namespace: str) -> Iterator[Json]:
-        """Every rule that holds for the user in a namespace ('': for what lives in none)."""
+        """Yield the rules for the user in a namespace ('': for objects without one)."""
         if user == ADMINISTRATOR:
             yield {"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}
         yield from self._bound(user, namespace)
 
     def issue(self, target: Target, request: Json) -> Json:
-        """A new token for a service account: the answer to a TokenRequest. 404 without one."""
+        """Return the answer to a TokenRequest for a service account; raise 404 without one."""
         self.registry.require("serviceaccounts", target.space, target.name)
         token = secrets.token_urlsafe(24)
         self._accounts[token] = f"{_ACCOUNT}{target.space}:{target.name}"
@@ -127,19 +129,19 @@ class Access:
         end = datetime.now(timezone.utc) + timedelta(seconds=seconds)
         status = {"token": token, "expirationTimestamp": end.strftime("%Y-%m-%dT%H:%M:%SZ")}
         metadata = {"name": target.name, "namespace": target.space}
-        answer = {"kind": "TokenRequest", "metadata": metadata, "spec": spec, "status": status}
-        return {"apiVersion": "authentication.k8s.io/v1", **answer}
+        head = {"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1"}
+        return {**head, "metadata": metadata, "spec": spec, "status": status}
 
     # --- rules ----------------------------------------------------------------------------------
 
     def _bound(self, user: str, namespace: str) -> Iterator[Json]:
-        """The rules of every Role that is bound to the user."""
+        """Yield the rules of every Role that is bound to the user."""
         bindings = [("", binding) for binding in self.registry.list("clusterrolebindings")]
         if namespace:
-            found = self.registry.list("rolebindings", namespace)
-            bindings += [(namespace, binding) for binding in found]
+            local = self.registry.list("rolebindings", namespace)
+            bindings += [(namespace, binding) for binding in local]
         for space, binding in bindings:
-            if any(_is(user, subject, space) for subject in binding.get("subjects") or ()):
+            if any(_is_user(user, subject, space) for subject in binding.get("subjects") or ()):
                 role = self._role(binding["roleRef"], space)
                 yield from (role or {}).get("rules") or ()
 
@@ -149,8 +151,8 @@ class Access:
         return self.registry.get("roles", namespace, reference["name"])
 
 
-def _is(user: str, subject: Json, namespace: str) -> bool:
-    """Whether a binding's subject is this user."""
+def _is_user(user: str, subject: Json, namespace: str) -> bool:
+    """Return whether a binding's subject is this user."""
     if subject.get("kind") == "ServiceAccount":
         space = subject.get("namespace") or namespace
         return user == f"{_ACCOUNT}{space}:{subject.get('name')}"

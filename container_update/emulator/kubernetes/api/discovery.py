@@ -1,4 +1,4 @@
-"""The documents from which clients learn what is served, all made from the table of kinds."""
+"""The discovery documents, all made from the table of kinds."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ VERSION: Json = {
     "compiler": "",
     "platform": "linux/amd64",
 }
-"""The release whose behaviour is modelled, as /version tells it."""
+"""The release whose behaviour is emulated, as /version shows it."""
 
 
 def document(catalogue: Catalogue, path: str, address: str, in_one: bool) -> Json | None:
-    """The document at *path*, or None where there is none.
+    """Return the document at *path*, or None.
 
-    *address*: host and port of the server; *in_one*: the client takes groups with all their
-    resources in one document.
+    :param address: host and port of the server.
+    :param in_one: the client accepts all groups and resources in one document.
     """
     fixed: dict[str, Callable[[], Json]] = {
         "/version": lambda: VERSION,
@@ -39,23 +39,23 @@ def document(catalogue: Catalogue, path: str, address: str, in_one: bool) -> Jso
     }
     if path in fixed:
         return fixed[path]()
-    found = None
+    body = None
     match path.split("/")[1:]:
         case ["api", version]:
-            found = resources(catalogue, "", version)
+            body = resources(catalogue, "", version)
         case ["apis", name]:
-            found = group(catalogue, name)
+            body = group(catalogue, name)
         case ["apis", name, version]:
-            found = resources(catalogue, name, version)
+            body = resources(catalogue, name, version)
         case ["openapi", "v3", "api", version]:
-            found = openapi(catalogue, "", version)
+            body = openapi(catalogue, "", version)
         case ["openapi", "v3", "apis", name, version]:
-            found = openapi(catalogue, name, version)
-    return found
+            body = openapi(catalogue, name, version)
+    return body
 
 
 def core_versions(address: str) -> Json:
-    """/api; *address*: host and port of the server."""
+    """Return /api; *address*: host and port of the server."""
     return {
         "kind": "APIVersions",
         "versions": ["v1"],
@@ -64,7 +64,7 @@ def core_versions(address: str) -> Json:
 
 
 def groups(catalogue: Catalogue) -> Json:
-    """/apis."""
+    """Return /apis."""
     return {
         "kind": "APIGroupList",
         "apiVersion": "v1",
@@ -73,14 +73,14 @@ def groups(catalogue: Catalogue) -> Json:
 
 
 def group(catalogue: Catalogue, name: str) -> Json | None:
-    """/apis/GROUP, or None where there is no such group."""
+    """Return /apis/GROUP, or None if there is no such group."""
     if name not in _group_names(catalogue):
         return None
     return {"kind": "APIGroup", "apiVersion": "v1", **_group(name, catalogue)}
 
 
 def resources(catalogue: Catalogue, group_name: str, version: str) -> Json | None:
-    """/api/v1 or /apis/GROUP/VERSION, or None where there is no such version."""
+    """Return /api/v1 or /apis/GROUP/VERSION, or None if there is no such version."""
     kinds = _kinds(catalogue, group_name, version)
     if not kinds:
         return None
@@ -89,15 +89,11 @@ def resources(catalogue: Catalogue, group_name: str, version: str) -> Json | Non
     if group_name:
         body["apiVersion"] = "v1"
     for kind in kinds:
-        body["resources"].append(_resource(kind))
+        entry = _entry(kind.plural, kind.singular, kind.namespaced, kind.kind, kind.verbs)
+        body["resources"].append(entry | _short_names(kind))
         for below in kind.subresources:
-            entry = {
-                "name": f"{kind.plural}/{below.name}",
-                "singularName": "",
-                "namespaced": kind.namespaced,
-                "kind": below.kind,
-                "verbs": list(below.verbs),
-            }
+            name = f"{kind.plural}/{below.name}"
+            entry = _entry(name, "", kind.namespaced, below.kind, below.verbs)
             if below.group:
                 entry |= {"group": below.group, "version": below.version}
             body["resources"].append(entry)
@@ -105,7 +101,7 @@ def resources(catalogue: Catalogue, group_name: str, version: str) -> Json | Non
 
 
 def aggregated(catalogue: Catalogue, core: bool) -> Json:
-    """/api (*core*) or /apis in one document, as kubectl asks for them."""
+    """Return /api (*core*) or /apis with all resources in one document."""
     names = [""] if core else _group_names(catalogue)
     items = []
     for name in names:
@@ -129,8 +125,8 @@ def aggregated(catalogue: Catalogue, core: bool) -> Json:
 
 
 def _kinds(catalogue: Catalogue, group_name: str, version: str) -> list[Resource]:
-    found = [kind for kind in catalogue if kind.group == group_name and version in kind.versions]
-    return sorted(found, key=lambda kind: kind.plural)
+    kinds = [kind for kind in catalogue if kind.group == group_name and version in kind.versions]
+    return sorted(kinds, key=lambda kind: kind.plural)
 
 
 def _group_names(catalogue: Catalogue) -> list[str]:
@@ -152,40 +148,34 @@ def _group(name: str, catalogue: Catalogue) -> Json:
     return {"name": name, "versions": versions, "preferredVersion": versions[0]}
 
 
-def _resource(kind: Resource) -> Json:
-    entry: Json = {
-        "name": kind.plural,
-        "singularName": kind.singular,
-        "namespaced": kind.namespaced,
-        "kind": kind.kind,
-        "verbs": list(kind.verbs),
-    }
-    return entry | _nicknames(kind)
+def _entry(name: str, singular: str, namespaced: bool, kind: str, verbs: Iterable[str]) -> Json:
+    entry: Json = {"name": name, "singularName": singular, "namespaced": namespaced, "kind": kind}
+    return entry | {"verbs": list(verbs)}
 
 
-def _nicknames(kind: Resource) -> Json:
+def _short_names(kind: Resource) -> Json:
     names = {"shortNames": list(kind.short_names), "categories": list(kind.categories)}
     return {key: value for key, value in names.items() if value}
+
+
+def _response_kind(group_name: str, version: str, kind: str) -> Json:
+    return {"group": group_name, "version": version, "kind": kind}
 
 
 def _aggregated_resource(kind: Resource) -> Json:
     entry: Json = {
         "resource": kind.plural,
-        "responseKind": {"group": "", "version": "", "kind": kind.kind},
+        "responseKind": _response_kind("", "", kind.kind),
         "scope": "Namespaced" if kind.namespaced else "Cluster",
         "singularResource": kind.singular,
         "verbs": list(kind.verbs),
     }
-    entry |= _nicknames(kind)
+    entry |= _short_names(kind)
     if kind.subresources:
         entry["subresources"] = [
             {
                 "subresource": below.name,
-                "responseKind": {
-                    "group": below.group,
-                    "version": below.version,
-                    "kind": below.kind,
-                },
+                "responseKind": _response_kind(below.group, below.version, below.kind),
                 "verbs": list(below.verbs),
             }
             for below in kind.subresources
@@ -197,7 +187,7 @@ def _aggregated_resource(kind: Resource) -> Json:
 
 
 def openapi_index(catalogue: Catalogue) -> Json:
-    """/openapi/v3: where each group and version is described."""
+    """Return /openapi/v3: the path of each version's document."""
     paths = {}
     for name in ["", *_group_names(catalogue)]:
         for version in _versions(catalogue, name):
@@ -207,7 +197,7 @@ def openapi_index(catalogue: Catalogue) -> Json:
 
 
 def openapi(catalogue: Catalogue, group_name: str, version: str) -> Json | None:
-    """/openapi/v3/...: only as much as tells kubectl that the server checks fields itself."""
+    """Return /openapi/v3/...: only what tells kubectl that the server checks fields itself."""
     kinds = _kinds(catalogue, group_name, version)
     if not kinds:
         return None

@@ -1,4 +1,4 @@
-"""Lists: selected, in pages, in the form that was asked for."""
+"""Lists: selected, in pages, in the requested representation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from container_update.emulator.json_type import Json, compact
 from container_update.emulator.kubernetes import selectors, tables
 from container_update.emulator.kubernetes.api.encoding import Encoder
-from container_update.emulator.kubernetes.api.negotiation import Form
+from container_update.emulator.kubernetes.api.negotiation import Representation
 from container_update.emulator.kubernetes.api.paths import Target
 from container_update.emulator.kubernetes.api_errors import bad_request
 from container_update.emulator.kubernetes.registry import Registry
@@ -23,11 +23,11 @@ class Page:
 
     items: list[Json]
     metadata: Json
-    """The list's metadata: version, and where the next page begins."""
+    """The list's metadata: its version, and the token for the next page."""
 
 
 def selector(target: Target, query: Mapping[str, str]) -> Callable[[Json], bool] | None:
-    """The predicate of ``labelSelector``, ``fieldSelector`` and a name in the path, or None."""
+    """Return the predicate of the selectors and of a name in the path, or None."""
     tests: list[Callable[[Json], bool]] = []
     if query.get("labelSelector"):
         by_labels = selectors.parse(query["labelSelector"])
@@ -41,11 +41,13 @@ def selector(target: Target, query: Mapping[str, str]) -> Callable[[Json], bool]
     return lambda item: all(test(item) for test in tests)
 
 
-def page(registry: Registry, target: Target, query: Mapping[str, str]) -> tuple[Page, int | None]:
-    """The asked-for part of a list.
+def list_page(
+    registry: Registry, target: Target, query: Mapping[str, str]
+) -> tuple[Page, int | None]:
+    """Return the requested page of a list.
 
-    :returns: the page, and the version that its continue token came with (None for a first page):
-        whoever answers has to check that it is not too old.
+    :returns: the page, and the version in its continue token (None for a first page): the caller
+        has to check that it is not too old.
     """
     selected = selector(target, query)
     items = registry.list(target.resource.key, target.namespace, selected)
@@ -54,34 +56,36 @@ def page(registry: Registry, target: Target, query: Mapping[str, str]) -> tuple[
     if query.get("continue"):
         version, start = _read_token(query["continue"])
         continued = int(version)
-        items = [item for item in items if _place(item) >= start]
+        items = [item for item in items if _sort_key(item) >= start]
     metadata: Json = {"resourceVersion": version}
     limit = int(query.get("limit") or 0)
     if limit and len(items) > limit:
-        metadata["continue"] = _token(version, _place(items[limit - 1]) + "\0")
+        metadata["continue"] = _token(version, _sort_key(items[limit - 1]) + "\0")
         if selected is None:
             metadata["remainingItemCount"] = len(items) - limit
         items = items[:limit]
     return Page(items, metadata), continued
 
 
-def text(target: Target, found: Page, form: Form, include: str, encoder: Encoder) -> str:
-    """A page as JSON in the asked-for form."""
-    if form is Form.TABLE:
-        table = tables.table(target.resource.key, found.items, found.metadata, include=include)
+def text(
+    target: Target, page: Page, representation: Representation, include: str, encoder: Encoder
+) -> str:
+    """Return a page as JSON in the requested representation."""
+    if representation is Representation.TABLE:
+        table = tables.table(target.resource.key, page.items, page.metadata, include=include)
         return compact(table)
     head: Json = {"kind": target.resource.list_kind, "apiVersion": target.api_version}
-    if form in (Form.PARTIAL, Form.PARTIAL_LIST):
+    if representation in (Representation.PARTIAL, Representation.PARTIAL_LIST):
         head = {"kind": "PartialObjectMetadataList", "apiVersion": "meta.k8s.io/v1"}
-        items = ",".join(compact({"metadata": item["metadata"]}) for item in found.items)
+        items = ",".join(compact({"metadata": item["metadata"]}) for item in page.items)
     elif target.resource.custom:
-        items = ",".join(encoder.whole(item, target.api_version) for item in found.items)
+        items = ",".join(encoder.single(item, target.api_version) for item in page.items)
     else:
-        items = ",".join(map(encoder.item, found.items))
-    return f'{compact(head | {"metadata": found.metadata})[:-1]},"items":[{items}]}}'
+        items = ",".join(map(encoder.item, page.items))
+    return f'{compact(head | {"metadata": page.metadata})[:-1]},"items":[{items}]}}'
 
 
-def _place(item: Json) -> str:
+def _sort_key(item: Json) -> str:
     metadata = item["metadata"]
     return f"{metadata.get('namespace', '')}/{metadata['name']}"
 

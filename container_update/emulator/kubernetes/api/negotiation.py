@@ -1,4 +1,4 @@
-"""What kind of answer a client asks for."""
+"""Content negotiation: the representation that a client requests."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from container_update.emulator.kubernetes.api_errors import ApiError
 
 
-class Form(enum.Enum):
-    """The forms that an object or a list can be answered in."""
+class Representation(enum.Enum):
+    """The representations of an object or a list; the values are those of ``as=``."""
 
     OBJECT = ""
     TABLE = "Table"
@@ -21,8 +21,8 @@ class Form(enum.Enum):
 _JSON = ("application/json", "*/*", "application/*", "")
 
 
-def form(accept: str) -> Form:
-    """The first form of an Accept header that is offered; 406 where none is.
+def representation(accept: str) -> Representation:
+    """Return the first representation in an Accept header that is offered; raise 406 without one.
 
     Only JSON is offered, never protobuf: clients list JSON as the second choice.
     """
@@ -32,17 +32,13 @@ def form(accept: str) -> Form:
             continue
         values = dict(part.partition("=")[::2] for part in parameters)
         try:
-            return Form(values.get("as", ""))
+            return Representation(values.get("as", ""))
         except ValueError:
             continue
-    raise ApiError(
-        406,
-        "NotAcceptable",
-        "only the following media types are accepted: application/json",
-        {},
-    )
+    message = "only the following media types are accepted: application/json"
+    raise ApiError(406, "NotAcceptable", message, {})
 
 
 def flag(query: Mapping[str, str], name: str) -> bool:
-    """Whether a yes-or-no parameter is given and says yes: anything but 'false' and '0' does."""
+    """Return whether a boolean parameter is given and is neither 'false' nor '0'."""
     return name in query and query[name].lower() not in ("false", "0")

@@ -1,15 +1,15 @@
-"""Three kinds of patch: JSON patch (RFC 6902), merge patch (RFC 7386), strategic merge patch.
+"""Patches: JSON patch (RFC 6902), merge patch (RFC 7386), strategic merge patch.
 
-The strategic one is Kubernetes' own: lists of objects are merged by a key where the type has one,
-and a patch may carry directives (``$patch``, ``$retainKeys``, ``$setElementOrder/x``,
-``$deleteFromPrimitiveList/x``). The merge keys are those that the API reference gives as
-"patch merge key".
+The last is Kubernetes' own: lists of objects are merged by a key if the type has one (the API
+reference calls it "patch merge key"), and a patch may have directives (``$patch``, ``$retainKeys``,
+``$setElementOrder/x``, ``$deleteFromPrimitiveList/x``).
 """
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping
+from operator import itemgetter
 from typing import Any
 
 import jsonpatch
@@ -26,7 +26,7 @@ Patcher = Callable[[Json, Any], Json]
 
 
 def check_type(kind: Resource, content_type: str) -> None:
-    """ApiError 415 for a kind of patch that is not accepted; server-side apply is none that is."""
+    """Raise ApiError (415) for a type of patch that is not supported; server-side apply is not."""
     if content_type in _patchers(kind):
         return
     message = (
@@ -37,14 +37,13 @@ def check_type(kind: Resource, content_type: str) -> None:
 
 
 def apply(kind: Resource, content_type: str, base: Json, patch: Any) -> Json:
-    """*base* with *patch* applied; neither is changed.
+    """Return *base* with *patch* applied; neither is changed.
 
-    ApiError 400 for a patch that is none, 415 for a kind of patch that is not accepted, 422 for one
-    that cannot be applied.
+    :raises ApiError: 400 for an invalid patch, 415 for an unsupported type, 422 for a patch that
+        cannot be applied.
     """
     check_type(kind, content_type)
-    patched: Json = _patchers(kind)[content_type](base, patch)
-    return patched
+    return _patchers(kind)[content_type](base, patch)
 
 
 def _patchers(kind: Resource) -> Mapping[str, Patcher]:
@@ -66,8 +65,7 @@ def _json_patch(base: Json, patch: Any) -> Json:
 
 def _merge_patch(base: Json, patch: Any) -> Json:
     _require_object(patch)
-    merged: Json = _merged(copy.deepcopy(base), copy.deepcopy(patch))
-    return merged
+    return dict(_merged(copy.deepcopy(base), copy.deepcopy(patch)))
 
 
 def _merged(target: Any, patch: Any) -> Any:
@@ -120,7 +118,7 @@ _MERGE_KEYS: Mapping[str, tuple[str, ...]] = {
     "volumeMounts": ("mountPath",),
     "volumes": ("name",),
 }
-"""A list's field to the keys its elements are told apart by: the first that they have. Any other
+"""A list's field to the keys that identify its elements: the first that all of them have. Any other
 list (tolerations, command, envFrom, ...) is replaced as a whole."""
 
 _MERGED_TEXTS = frozenset({"finalizers"})
@@ -155,8 +153,8 @@ def _merged_map(target: Json, patch: Json) -> Json:
 
 def _take(patch: Json, prefix: str) -> dict[str, Any]:
     """Remove the directives with *prefix* from the patch and return them by field."""
-    found = [key for key in patch if key.startswith(prefix)]
-    return {key[len(prefix) :]: patch.pop(key) for key in found}
+    keys = [key for key in patch if key.startswith(prefix)]
+    return {key[len(prefix) :]: patch.pop(key) for key in keys}
 
 
 def _merged_field(key: str, target: Any, value: Any) -> Any:
@@ -174,7 +172,7 @@ def _merged_field(key: str, target: Any, value: Any) -> Any:
 
 
 def _merge_key(field: str, elements: list[Any]) -> str | None:
-    """The key that the elements of *field* are merged by; None for a list that is replaced."""
+    """Return the key by which the elements of *field* are merged; None: the list is replaced."""
     plain = [entry for entry in elements if isinstance(entry, dict) and not _is_directive(entry)]
     for key in _MERGE_KEYS.get(field, ()):
         if all(key in entry for entry in plain):
@@ -187,43 +185,33 @@ def _is_directive(entry: Any) -> bool:
 
 
 def _merged_list(current: list[Any], patch: list[Any], key: str) -> list[Any]:
-    """Elements are merged in place, new ones put at the end."""
+    """Return the list with elements merged in place and new ones at the end."""
     if any(_is_directive(entry) and entry[_PATCH] == "replace" for entry in patch):
         current = []
     merged = list(current)
     for entry in patch:
         if _is_directive(entry):
             continue
-        place = next((at for at, known in enumerate(merged) if known[key] == entry[key]), None)
+        index = next((at for at, known in enumerate(merged) if known[key] == entry[key]), None)
         if entry.get(_PATCH) == "delete":
             merged = [known for known in merged if known[key] != entry[key]]
-        elif place is None:
+        elif index is None:
             merged.append(_merged_map({}, entry))
         else:
-            merged[place] = _merged_map(merged[place], entry)
+            merged[index] = _merged_map(merged[index], entry)
     return merged
 
 
 def _ordered(field: str, elements: list[Any], order: list[Any]) -> list[Any]:
-    """The elements that *order* names in its order; the others stay behind their predecessors."""
+    """Return the elements in this order; others stay behind their predecessors."""
     key = _merge_key(field, elements)
-    if key is None:
-        wanted = {_plain(entry): place for place, entry in enumerate(order)}
-        identity: Callable[[Any], Any] = _plain
-    else:
-        wanted = {entry[key]: place for place, entry in enumerate(order)}
-        identity = lambda entry: entry[key]  # noqa: E731
-    rank = -1
-    ranks = []
+    identity: Callable[[Any], Any] = str if key is None else itemgetter(key)
+    positions = {identity(entry): position for position, entry in enumerate(order)}
+    rank, ranks = -1, []
     for element in elements:
-        if identity(element) in wanted:
-            rank = wanted[identity(element)]
+        rank = positions.get(identity(element), rank)
         ranks.append(rank)
     return [element for _, element in sorted(zip(ranks, elements, strict=True), key=lambda p: p[0])]
-
-
-def _plain(entry: Any) -> str:
-    return str(entry)
 
 
 def _without_nulls(value: Any) -> Any:

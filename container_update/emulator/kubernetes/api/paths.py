@@ -1,4 +1,4 @@
-"""URL paths to what they name."""
+"""URL paths, and the resource or object that they name."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ _OF_NAMESPACES = ("status", "finalize")
 
 @dataclass(frozen=True)
 class Target:
-    """What a request is about."""
+    """The resource or object that a request is about."""
 
     resource: Resource
     version: str
     """The API version in the path."""
     namespace: str | None
-    """None: no namespace, or (of a namespaced resource's collection) all of them."""
+    """None: no namespace, or (for a collection) all namespaces."""
     name: str = ""
     """'' for the collection."""
     subresource: str = ""
 
     @property
     def api_version(self) -> str:
-        """The ``apiVersion`` that answers carry."""
+        """The ``apiVersion`` in responses."""
         return self.resource.group_version(self.version)
 
     @property
     def space(self) -> str:
-        """The namespace as the registry has it: '' for none."""
+        """The namespace as the registry expects it: '' for none."""
         return self.namespace or ""
 
 
-def target(path: str, catalogue: Catalogue) -> Target | None:
-    """What *path* ('/api/v1/...', '/apis/GROUP/VERSION/...') names, or None where nothing is."""
+def parse_path(path: str, catalogue: Catalogue) -> Target | None:
+    """Return the target of a path ('/api/v1/...', '/apis/GROUP/VERSION/...'), or None."""
     parts = [part for part in path.split("/") if part]
     if len(parts) >= 3 and parts[0] == "api":
         group, version, rest = "", parts[1], parts[2:]

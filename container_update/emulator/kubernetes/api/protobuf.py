@@ -1,8 +1,8 @@
-"""Bodies as ``kubectl create`` sends them: Kubernetes' protobuf, for the kinds that it makes.
+"""Decode Kubernetes' protobuf, which ``kubectl create`` sends for some kinds.
 
-Answers are always JSON, which every client takes. Source: API concepts, "Alternate representations
-of resources" (a magic number, then runtime.Unknown), and the protobuf encoding; the field numbers
-are those of the published .proto files. Fields that are not in the tables are passed over.
+Responses are always JSON, which every client accepts. Source: API concepts, "Alternate
+representations of resources" (a magic number, then runtime.Unknown), and the protobuf encoding.
+The field numbers are those of the published .proto files. Fields that no table has are skipped.
 """
 
 from __future__ import annotations
@@ -20,127 +20,89 @@ _MAGIC = b"k8s\x00"
 
 @dataclass(frozen=True)
 class Field:
-    """One field of a message: its name in JSON and how its bytes are read."""
+    """A field of a message: its name in JSON and its type."""
 
     name: str
     kind: str | Mapping[int, Field] = "string"
-    """'string', 'bytes', 'int', 'bool', 'map', 'bytes map', or the fields of a message."""
+    """'string', 'bytes', 'int', 'bool', 'map', 'bytes-map', or the fields of a message."""
     repeated: bool = False
 
 
-_METADATA: Mapping[int, Field] = {
-    1: Field("name"),
-    2: Field("generateName"),
-    3: Field("namespace"),
-    11: Field("labels", "map"),
-    12: Field("annotations", "map"),
-}
-_PORT = {
-    1: Field("name"),
-    2: Field("hostPort", "int"),
-    3: Field("containerPort", "int"),
-    4: Field("protocol"),
-}
-_ENV = {1: Field("name"), 2: Field("value")}
-_CONTAINER = {
-    1: Field("name"),
-    2: Field("image"),
-    3: Field("command", repeated=True),
-    4: Field("args", repeated=True),
-    6: Field("ports", _PORT, repeated=True),
-    7: Field("env", _ENV, repeated=True),
-    14: Field("imagePullPolicy"),
-}
-_POD_SPEC = {
-    2: Field("containers", _CONTAINER, repeated=True),
-    3: Field("restartPolicy"),
-    8: Field("serviceAccountName"),
-}
-_TEMPLATE = {1: Field("metadata", _METADATA), 2: Field("spec", _POD_SPEC)}
-_SELECTOR = {1: Field("matchLabels", "map")}
-_DEPLOYMENT_SPEC = {
-    1: Field("replicas", "int"),
-    2: Field("selector", _SELECTOR),
-    3: Field("template", _TEMPLATE),
-}
-_JOB_SPEC = {
-    1: Field("parallelism", "int"),
-    2: Field("completions", "int"),
-    6: Field("template", _TEMPLATE),
-}
-_CRON_JOB_SPEC = {1: Field("schedule"), 5: Field("jobTemplate", {2: Field("spec", _JOB_SPEC)})}
-_INT_OR_STRING = {1: Field("type", "int"), 2: Field("int", "int"), 3: Field("string")}
-_SERVICE_PORT = {
-    1: Field("name"),
-    2: Field("protocol"),
-    3: Field("port", "int"),
-    4: Field("targetPort", _INT_OR_STRING),
-    5: Field("nodePort", "int"),
-}
-_SERVICE_SPEC = {
-    1: Field("ports", _SERVICE_PORT, repeated=True),
-    2: Field("selector", "map"),
-    3: Field("clusterIP"),
-    4: Field("type"),
-}
-_PRECONDITIONS = {1: Field("uid"), 2: Field("resourceVersion")}
-_DELETE_OPTIONS = {
-    1: Field("gracePeriodSeconds", "int"),
-    2: Field("preconditions", _PRECONDITIONS),
-    4: Field("propagationPolicy"),
-    5: Field("dryRun", repeated=True),
-}
-_ATTRIBUTES = {
-    1: Field("namespace"),
-    2: Field("verb"),
-    3: Field("group"),
-    4: Field("version"),
-    5: Field("resource"),
-    6: Field("subresource"),
-    7: Field("name"),
-}
+def _fields(text: str, **messages: Mapping[int, Field]) -> Mapping[int, Field]:
+    """Parse '1 name, 2 port:int, 3 args*': numbers, names, types, and a star for repeated fields.
+
+    A field that is named in *messages* has the type of that message.
+    """
+    fields = {}
+    for part in text.split(","):
+        number, name = part.split()
+        name, _, kind = name.partition(":")
+        repeated, name = name.endswith("*"), name.rstrip("*")
+        fields[int(number)] = Field(name, messages.get(name, kind or "string"), repeated)
+    return fields
+
+
+_METADATA = _fields("1 name, 2 generateName, 3 namespace, 11 labels:map, 12 annotations:map")
+_CONTAINER = _fields(
+    "1 name, 2 image, 3 command*, 4 args*, 6 ports*, 7 env*, 14 imagePullPolicy",
+    ports=_fields("1 name, 2 hostPort:int, 3 containerPort:int, 4 protocol"),
+    env=_fields("1 name, 2 value"),
+)
+_POD_SPEC = _fields("2 containers*, 3 restartPolicy, 8 serviceAccountName", containers=_CONTAINER)
+_TEMPLATE = _fields("1 metadata, 2 spec", metadata=_METADATA, spec=_POD_SPEC)
+_DEPLOYMENT_SPEC = _fields(
+    "1 replicas:int, 2 selector, 3 template",
+    selector=_fields("1 matchLabels:map"),
+    template=_TEMPLATE,
+)
+_JOB_SPEC = _fields("1 parallelism:int, 2 completions:int, 6 template", template=_TEMPLATE)
+_CRON_JOB_SPEC = _fields("1 schedule, 5 jobTemplate", jobTemplate=_fields("2 spec", spec=_JOB_SPEC))
+_INT_OR_STRING = _fields("1 type:int, 2 int:int, 3 string")
+_SERVICE_PORT = _fields(
+    "1 name, 2 protocol, 3 port:int, 4 targetPort, 5 nodePort:int", targetPort=_INT_OR_STRING
+)
+_SERVICE_SPEC = _fields("1 ports*, 2 selector:map, 3 clusterIP, 4 type", ports=_SERVICE_PORT)
+_DELETE_OPTIONS = _fields(
+    "1 gracePeriodSeconds:int, 2 preconditions, 4 propagationPolicy, 5 dryRun*",
+    preconditions=_fields("1 uid, 2 resourceVersion"),
+)
+_ACCESS_REVIEW_SPEC = _fields(
+    "1 resourceAttributes",
+    resourceAttributes=_fields(
+        "1 namespace, 2 verb, 3 group, 4 version, 5 resource, 6 subresource, 7 name"
+    ),
+)
 
 _KINDS: Mapping[str, Mapping[int, Field]] = {
-    "ConfigMap": {
-        2: Field("data", "map"),
-        3: Field("binaryData", "bytes map"),
-        4: Field("immutable", "bool"),
-    },
-    "CronJob": {2: Field("spec", _CRON_JOB_SPEC)},
+    "ConfigMap": _fields("2 data:map, 3 binaryData:bytes-map, 4 immutable:bool"),
+    "CronJob": _fields("2 spec", spec=_CRON_JOB_SPEC),
     "DeleteOptions": _DELETE_OPTIONS,
-    "Deployment": {2: Field("spec", _DEPLOYMENT_SPEC)},
-    "Eviction": {2: Field("deleteOptions", _DELETE_OPTIONS)},
-    "Job": {2: Field("spec", _JOB_SPEC)},
+    "Deployment": _fields("2 spec", spec=_DEPLOYMENT_SPEC),
+    "Eviction": _fields("2 deleteOptions", deleteOptions=_DELETE_OPTIONS),
+    "Job": _fields("2 spec", spec=_JOB_SPEC),
     "Namespace": {},
-    "Secret": {
-        2: Field("data", "bytes map"),
-        3: Field("type"),
-        4: Field("stringData", "map"),
-        5: Field("immutable", "bool"),
-    },
-    "SelfSubjectAccessReview": {2: Field("spec", {1: Field("resourceAttributes", _ATTRIBUTES)})},
-    "SelfSubjectRulesReview": {2: Field("spec", {1: Field("namespace")})},
-    "Service": {2: Field("spec", _SERVICE_SPEC)},
+    "Secret": _fields("2 data:bytes-map, 3 type, 4 stringData:map, 5 immutable:bool"),
+    "SelfSubjectAccessReview": _fields("2 spec", spec=_ACCESS_REVIEW_SPEC),
+    "SelfSubjectRulesReview": _fields("2 spec", spec=_fields("1 namespace")),
+    "Service": _fields("2 spec", spec=_SERVICE_SPEC),
     "ServiceAccount": {},
-    "TokenRequest": {2: Field("spec", {4: Field("expirationSeconds", "int")})},
+    "TokenRequest": _fields("2 spec", spec=_fields("4 expirationSeconds:int")),
 }
+_ENVELOPE = _fields("1 type, 2 raw:bytes", type=_fields("1 apiVersion, 2 kind"))
 
 
 _OPTIONAL = frozenset({"completions", "gracePeriodSeconds", "parallelism", "replicas"})
-"""Fields that are sent only if they are set; others are sent as '' or 0 where they are not."""
+"""Fields that are sent only if they are set; an unset field of another name is sent as '' or 0."""
 
 
 def decode(body: bytes) -> Json | None:
-    """The object in *body*; None where it is of a kind that is not in the tables.
+    """Return the object in *body*; None for a kind that is not in the tables.
 
-    :raises ValueError: it is not in this encoding.
+    :raises ValueError: the body is not in this encoding.
     """
     if not body.startswith(_MAGIC):
         raise ValueError("the body does not begin as Kubernetes' protobuf does")
-    envelope = _message(
-        body[len(_MAGIC) :],
-        {1: Field("type", {1: Field("apiVersion"), 2: Field("kind")}), 2: Field("raw", "bytes")},
-    )
+    envelope = _message(body[len(_MAGIC) :], _ENVELOPE)
     kind = envelope.get("type", {}).get("kind", "")
     if kind not in _KINDS:
         return None
@@ -152,19 +114,19 @@ def decode(body: bytes) -> Json | None:
 
 
 def _message(data: bytes, fields: Mapping[int, Field]) -> Json:
-    found: Json = {}
+    message: Json = {}
     for number, value in _raw_fields(data):
         field = fields.get(number)
         if field is None:
             continue
         read = _value(value, field)
-        if field.kind in ("map", "bytes map"):
-            found.setdefault(field.name, {}).update(read)
+        if field.kind in ("map", "bytes-map"):
+            message.setdefault(field.name, {}).update(read)
         elif field.repeated:
-            found.setdefault(field.name, []).append(read)
+            message.setdefault(field.name, []).append(read)
         elif read not in ("", 0) or field.name in _OPTIONAL:
-            found[field.name] = read
-    return found
+            message[field.name] = read
+    return message
 
 
 def _value(value: bytes | int, field: Field) -> Any:
@@ -174,7 +136,7 @@ def _value(value: bytes | int, field: Field) -> Any:
         if field.kind is _INT_OR_STRING:
             return _int_or_string(_message(value, _INT_OR_STRING))
         return _message(value, field.kind)
-    if field.kind in ("map", "bytes map"):
+    if field.kind in ("map", "bytes-map"):
         inner = "string" if field.kind == "map" else "bytes"
         entry = _message(value, {1: Field("key"), 2: Field("value", inner)})
         return {entry.get("key", ""): entry.get("value", "")}
@@ -182,12 +144,11 @@ def _value(value: bytes | int, field: Field) -> Any:
 
 
 def _int_or_string(read: Json) -> int | str:
-    chosen: int | str = read.get("string", "") if read.get("type") else read.get("int", 0)
-    return chosen
+    return str(read.get("string", "")) if read.get("type") else int(read.get("int", 0))
 
 
 def _raw_fields(data: bytes) -> Iterator[tuple[int, bytes | int]]:
-    """Field numbers with their bytes, or their number where it is a varint."""
+    """Yield field numbers with their bytes, or with the number for a varint."""
     position = 0
     while position < len(data):
         tag, position = _varint(data, position)

@@ -1,4 +1,4 @@
-"""Questions about one's own rights: what ``kubectl auth can-i`` asks.
+"""Reviews of the caller's own rights, as ``kubectl auth can-i`` requests them.
 
 Source: API reference, authorization.k8s.io/v1, SelfSubjectAccessReview and SelfSubjectRulesReview.
 """
@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes import api_errors
-from container_update.emulator.kubernetes.api.access import Access, Attempt
+from container_update.emulator.kubernetes.api.access import Access, RequestAttributes
 from container_update.emulator.kubernetes.api_errors import ApiError
 
 PREFIX = "/apis/authorization.k8s.io/v1/"
 
 
 def answer(access: Access, user: str, path: str, body: Json) -> Json:
-    """The review that was posted to *path*, with its status."""
+    """Return the review that was posted to *path* with its status."""
     kinds = {"selfsubjectaccessreviews": _access, "selfsubjectrulesreviews": _rules}
     review = kinds.get(path.removeprefix(PREFIX))
     if review is None:
@@ -24,17 +24,17 @@ def answer(access: Access, user: str, path: str, body: Json) -> Json:
 
 
 def _access(access: Access, user: str, spec: Json) -> Json:
-    asked = spec.get("resourceAttributes") or {}
-    subresource = asked.get("subresource")
-    attempt = Attempt(
-        verb=asked.get("verb", ""),
-        group=asked.get("group", ""),
-        resource=asked.get("resource", "") + (f"/{subresource}" if subresource else ""),
-        namespace=asked.get("namespace", ""),
-        name=asked.get("name", ""),
+    given = spec.get("resourceAttributes") or {}
+    subresource = given.get("subresource")
+    attributes = RequestAttributes(
+        verb=given.get("verb", ""),
+        group=given.get("group", ""),
+        resource=given.get("resource", "") + (f"/{subresource}" if subresource else ""),
+        namespace=given.get("namespace", ""),
+        name=given.get("name", ""),
     )
     try:
-        access.check(user, attempt)
+        access.check(user, attributes)
     except ApiError:
         return {"allowed": False}
     return {"allowed": True}

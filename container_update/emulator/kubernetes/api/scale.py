@@ -1,4 +1,4 @@
-"""The scale subresource: a workload's replicas as an object of their own."""
+"""The scale subresource: a workload's number of replicas as an object of its own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _METADATA = ("name", "namespace", "uid", "resourceVersion", "creationTimestamp")
 
 
 def of(workload: Json) -> Json:
-    """The Scale of a stored workload."""
+    """Return the Scale of a stored workload."""
     metadata, spec = workload["metadata"], workload["spec"]
     return {
         "kind": "Scale",
@@ -26,17 +26,14 @@ def of(workload: Json) -> Json:
 
 
 def write(registry: Registry, target: Target, scale: Json, *, dry_run: bool) -> Json:
-    """Store the replicas of *scale*; 409 where it has an old resourceVersion."""
+    """Store the replicas of *scale* and return the new Scale; 409 for an old resourceVersion."""
     workload = registry.require(target.resource.key, target.space, target.name)
     replicas = (scale.get("spec") or {}).get("replicas", 0)
     metadata = dict(workload["metadata"])
     version = (scale.get("metadata") or {}).get("resourceVersion")
     if version:
         metadata["resourceVersion"] = version
-    body = {
-        **workload,
-        "metadata": metadata,
-        "spec": {**workload["spec"], "replicas": replicas},
-    }
+    spec = {**workload["spec"], "replicas": replicas}
+    body = {**workload, "metadata": metadata, "spec": spec}
     key = target.resource.key
     return of(registry.update(key, target.space, target.name, body, dry_run=dry_run))

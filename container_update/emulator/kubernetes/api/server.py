@@ -1,4 +1,4 @@
-"""The HTTP side: paths and headers in, the registry's answers out."""
+"""The HTTP side of the API server: from requests to the registry and back."""
 
 from __future__ import annotations
 
@@ -19,10 +19,14 @@ from container_update.emulator.kubernetes.api import (
     scale,
     writing,
 )
-from container_update.emulator.kubernetes.api.access import ADMINISTRATOR, Access, Attempt
+from container_update.emulator.kubernetes.api.access import ADMINISTRATOR, Access, RequestAttributes
 from container_update.emulator.kubernetes.api.encoding import Encoder
-from container_update.emulator.kubernetes.api.negotiation import Form, flag, form
-from container_update.emulator.kubernetes.api.paths import Target, target
+from container_update.emulator.kubernetes.api.negotiation import (
+    Representation,
+    flag,
+    representation,
+)
+from container_update.emulator.kubernetes.api.paths import Target, parse_path
 from container_update.emulator.kubernetes.api.watching import Source, stream
 from container_update.emulator.kubernetes.api.writing import WriteRequest
 from container_update.emulator.kubernetes.api_errors import ApiError
@@ -73,84 +77,86 @@ class Server(HttpServer):
             return _error_response(error)
 
     def _check_access(self, request: web.Request) -> None:
-        """401 for who is nobody, 403 for who may not; discovery is for everybody with a token."""
+        """Raise 401 or 403 for a request that is not allowed; any token may use discovery."""
         presented = request.headers.get("Authorization")
         if presented is None and request.path.startswith(_OPEN_TO_ALL):
             return
         user = self._user(request)
-        found = target(request.path, self._registry.catalogue)
-        if found is not None:
-            self._access.check(user, Attempt.of(request.method, found, request.query))
+        target = parse_path(request.path, self._registry.catalogue)
+        if target is not None:
+            self._access.check(user, RequestAttributes.of(request.method, target, request.query))
 
     def _user(self, request: web.Request) -> str:
-        """Whose the request is; the administrator may act as somebody else (``kubectl --as``)."""
+        """Return who sent the request; the administrator may impersonate (``kubectl --as``)."""
         user = self._access.user(request.headers.get("Authorization"))
         return request.headers.get("Impersonate-User", user) if user == ADMINISTRATOR else user
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
-        found = target(request.path, self._registry.catalogue)
-        if found is None and request.method == "POST":
+        target = parse_path(request.path, self._registry.catalogue)
+        if target is None and request.method == "POST":
             return await self._review(request)
-        if found is None:
+        if target is None:
             return self._about_the_server(request)
         if request.method != "GET":
-            return await self._write(request, found)
-        if found.subresource == "log":
-            self._registry.require("pods", found.space, found.name)
+            return await self._write(request, target)
+        if target.subresource == "log":
+            self._registry.require("pods", target.space, target.name)
             return web.Response(text=_LOG_TEXT)
         if flag(request.query, "watch"):
-            return await stream(request, found, self._source)
-        return self._read(request, found)
+            return await stream(request, target, self._source)
+        return self._read(request, target)
 
-    def _read(self, request: web.Request, found: Target) -> web.Response:
-        wanted = form(request.headers.get("Accept", ""))
+    def _read(self, request: web.Request, target: Target) -> web.Response:
+        form = representation(request.headers.get("Accept", ""))
         include = request.query.get("includeObject", tables.METADATA)
-        if not found.name:
-            page, continued = listing.page(self._registry, found, request.query)
+        if not target.name:
+            page, continued = listing.list_page(self._registry, target, request.query)
             if continued is not None:
-                self._check_continued(found, continued)
-            return _text(listing.text(found, page, wanted, include, self._encoder))
-        stored = self._registry.require(found.resource.key, found.space, found.name)
-        if found.subresource == "scale":
+                self._check_continued(target, continued)
+            return _text(listing.text(target, page, form, include, self._encoder))
+        stored = self._registry.require(target.resource.key, target.space, target.name)
+        if target.subresource == "scale":
             return _json(200, scale.of(stored))
-        if wanted is Form.TABLE:
+        if form is Representation.TABLE:
             metadata = {"resourceVersion": stored["metadata"]["resourceVersion"]}
-            return _json(200, tables.table(found.resource.key, [stored], metadata, include=include))
-        if wanted is Form.PARTIAL:
+            return _json(
+                200, tables.table(target.resource.key, [stored], metadata, include=include)
+            )
+        if form is Representation.PARTIAL:
             return _json(200, tables.partial(stored))
-        return _text(self._encoder.whole(stored, found.api_version))
+        return _text(self._encoder.single(stored, target.api_version))
 
-    def _check_continued(self, found: Target, version: int) -> None:
+    def _check_continued(self, target: Target, version: int) -> None:
         try:
-            self._watches.check_version(found.resource.key, version)
+            self._watches.check_version(target.resource.key, version)
         except ApiError as error:
             raise api_errors.expired(
                 "The provided continue parameter is too old to display a consistent list result. "
                 "You can start a new list without the continue parameter."
             ) from error
 
-    async def _write(self, request: web.Request, found: Target) -> web.Response:
+    async def _write(self, request: web.Request, target: Target) -> web.Response:
         body = await _body(request)
-        if found.subresource == "token" and request.method == "POST":
-            return _json(201, self._access.issue(found, body or {}))
-        wanted = WriteRequest(found, request.query, body, request.content_type)
+        if target.subresource == "token" and request.method == "POST":
+            return _json(201, self._access.issue(target, body or {}))
+        write = WriteRequest(target, request.query, body, request.content_type)
         handlers = {
             "POST": writing.create,
             "PUT": writing.replace,
             "PATCH": writing.patch,
-            "DELETE": writing.delete if found.name else writing.delete_collection,
+            "DELETE": writing.delete if target.name else writing.delete_collection,
         }
         handler = handlers.get(request.method)
         if handler is None:
             raise writing.not_allowed(request.method)
-        status, answer = handler(self._registry, wanted)
-        if answer.get("kind") == found.resource.kind:
-            answer = {**answer, "apiVersion": found.api_version}
+        status, answer = handler(self._registry, write)
+        if answer.get("kind") == target.resource.kind:
+            answer = {**answer, "apiVersion": target.api_version}
         return _json(status, answer)
 
     async def _review(self, request: web.Request) -> web.Response:
-        asked = await _body(request) or {}
-        return _json(201, reviews.answer(self._access, self._user(request), request.path, asked))
+        body = await _body(request) or {}
+        return _json(201, reviews.answer(self._access, self._user(request), request.path, body))
 
     # --- about the server -----------------------------------------------------------------------
 
@@ -158,12 +164,12 @@ class Server(HttpServer):
         path = request.path.rstrip("/")
         if path.startswith(("/healthz", "/livez", "/readyz")):
             return web.Response(text="ok")
-        in_one = form(request.headers.get("Accept", "")) is Form.DISCOVERY
+        in_one = representation(request.headers.get("Accept", "")) is Representation.DISCOVERY
         document = discovery.document(self._registry.catalogue, path, request.host, in_one)
         if document is None:
             raise api_errors.no_such_resource()
         response = _json(200, document)
-        if document.get("kind") == Form.DISCOVERY.value:
+        if document.get("kind") == Representation.DISCOVERY.value:
             response.headers["Content-Type"] = _AGGREGATED
         return response
 

@@ -1,4 +1,4 @@
-"""A watch over HTTP: events as lines of JSON until its time is over."""
+"""Watches over HTTP: events as lines of JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ from container_update.emulator.json_type import Json, compact
 from container_update.emulator.kubernetes import tables
 from container_update.emulator.kubernetes.api import listing
 from container_update.emulator.kubernetes.api.encoding import Encoder
-from container_update.emulator.kubernetes.api.negotiation import Form, flag, form
+from container_update.emulator.kubernetes.api.negotiation import (
+    Representation,
+    flag,
+    representation,
+)
 from container_update.emulator.kubernetes.api.paths import Target
 from container_update.emulator.kubernetes.api_errors import ApiError
 from container_update.emulator.kubernetes.registry import Registry
@@ -24,24 +28,25 @@ INITIAL_EVENTS_END = "k8s.io/initial-events-end"
 
 @dataclass(frozen=True)
 class Source:
-    """What watches are answered from."""
+    """What the responses to watches are made from."""
 
     registry: Registry
     watches: Watches
     encoder: Encoder
     bookmark_seconds: float = 1.0
-    """How long nothing happens before a client is told where it could go on from."""
+    """How long nothing happens before a bookmark is sent."""
 
 
 async def stream(request: web.Request, target: Target, source: Source) -> web.StreamResponse:
-    """Answer a watch; returns when the client goes, the time is over or the watch is closed.
+    """Answer a watch; return when the client leaves, the time is over or the watch is closed.
 
-    A version that is too old is answered with one ERROR event that carries the 410, as the API
-    server does.
+    A version that is too old is answered with one ERROR event with the 410, as the API server does.
     """
     query = request.query
     selector = listing.selector(target, query)
-    lines = _Lines(target, form(request.headers.get("Accept", "")), query.get("includeObject"))
+    lines = _Lines(
+        target, representation(request.headers.get("Accept", "")), query.get("includeObject")
+    )
     response = web.StreamResponse(headers={"Content-Type": "application/json"})
     await response.prepare(request)
     try:
@@ -53,7 +58,7 @@ async def stream(request: web.Request, target: Target, source: Source) -> web.St
     seconds = float(query.get("timeoutSeconds") or 0) or LONGEST_SECONDS
     try:
         await sender.begin(query)
-        await sender.go_on(time.monotonic() + seconds)
+        await sender.send_until(time.monotonic() + seconds)
     except ConnectionError:
         return response
     finally:
@@ -62,7 +67,7 @@ async def stream(request: web.Request, target: Target, source: Source) -> web.St
 
 
 def _after(query: Mapping[str, str]) -> int | None:
-    """The version to go on from; None for the present state."""
+    """Return the version to continue from; None: start with the present state."""
     version = query.get("resourceVersion", "")
     if version in ("", "0") or flag(query, "sendInitialEvents"):
         return None
@@ -74,26 +79,26 @@ def _line(kind: str, text: str) -> bytes:
 
 
 class _Lines:
-    """Events in the form that the client asked for."""
+    """Writes events in the representation that the client requested."""
 
-    def __init__(self, target: Target, wanted: Form, include: str | None) -> None:
+    def __init__(self, target: Target, form: Representation, include: str | None) -> None:
         self._target = target
-        self._wanted = wanted
+        self._form = form
         self._include = include or tables.METADATA
-        self._headed = True
+        self._with_columns = True
 
     def event(self, kind: str, body: Json, encoder: Encoder) -> bytes:
-        if self._wanted is Form.TABLE:
+        if self._form is Representation.TABLE:
             return _line(kind, compact(self._table([body], body["metadata"]["resourceVersion"])))
-        if self._wanted is Form.PARTIAL:
+        if self._form is Representation.PARTIAL:
             return _line(kind, compact(tables.partial(body)))
-        return _line(kind, encoder.whole(body, self._target.api_version))
+        return _line(kind, encoder.single(body, self._target.api_version))
 
     def bookmark(self, version: str, annotations: Json | None) -> bytes:
         metadata: Json = {"resourceVersion": version}
         if annotations:
             metadata["annotations"] = annotations
-        if self._wanted is Form.TABLE:
+        if self._form is Representation.TABLE:
             table = self._table([], version)
             if annotations:
                 table["metadata"] = metadata
@@ -109,14 +114,14 @@ class _Lines:
 
     def _table(self, items: list[Json], version: str) -> Json:
         metadata = {"resourceVersion": version}
-        headed, self._headed = self._headed, False
+        columns, self._with_columns = self._with_columns, False
         return tables.table(
-            self._target.resource.key, items, metadata, include=self._include, headed=headed
+            self._target.resource.key, items, metadata, include=self._include, with_columns=columns
         )
 
 
 class _Sender:
-    """Sends what a watch holds, and bookmarks when it holds nothing."""
+    """Sends the events of a watch, and bookmarks while there are none."""
 
     def __init__(
         self, response: web.StreamResponse, watch: Watch, lines: _Lines, source: Source
@@ -126,17 +131,17 @@ class _Sender:
         self._lines = lines
         self._source = source
         self._bookmarks = False
-        self._told = ""
+        self._last_bookmark = ""
 
     async def begin(self, query: Mapping[str, str]) -> None:
-        """The state at the start, and the bookmark that says it is complete."""
+        """Send the initial state, and the bookmark that says it is complete."""
         self._bookmarks = flag(query, "allowWatchBookmarks")
         if flag(query, "sendInitialEvents"):
             await self._send()
             await self._bookmark({INITIAL_EVENTS_END: "true"})
 
-    async def go_on(self, end: float) -> None:
-        """Send until *end* (of the monotonic clock)."""
+    async def send_until(self, end: float) -> None:
+        """Send events until *end* (of the monotonic clock)."""
         await self._send()
         while not self._watch.closed:
             rest = end - time.monotonic()
@@ -144,7 +149,7 @@ class _Sender:
                 return
             pause = self._source.bookmark_seconds if self._bookmarks else rest
             await self._watch.wait(min(rest, pause))
-            # an ended watch is offered nothing more, so it knows of no version to go on from
+            # a closed watch gets no more events, so it knows no version to continue from
             if not await self._send() and self._bookmarks and not self._watch.closed:
                 await self._bookmark(None)
 
@@ -159,9 +164,9 @@ class _Sender:
         return True
 
     async def _bookmark(self, annotations: Json | None) -> None:
-        """Where a watch could go on from; not twice the same."""
+        """Send the version that a watch could continue from; never the same one twice."""
         version = self._source.registry.resource_version
-        if annotations is None and version == self._told:
+        if annotations is None and version == self._last_bookmark:
             return
-        self._told = version
+        self._last_bookmark = version
         await self._response.write(self._lines.bookmark(version, annotations))

@@ -1,4 +1,4 @@
-"""Requests that write: from a path, a query and a body to a call of the registry."""
+"""Requests that write: calls of the registry for a path, a query and a body."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from container_update.emulator.kubernetes.api.negotiation import flag
 from container_update.emulator.kubernetes.api.paths import Target
 from container_update.emulator.kubernetes.api_errors import ApiError
 from container_update.emulator.kubernetes.eviction import evict
+from container_update.emulator.kubernetes.objects import key_of
 from container_update.emulator.kubernetes.registry import Registry, is_finished
 
 
 @dataclass(frozen=True)
 class WriteRequest:
-    """A request with its body read."""
+    """A request whose body has been read."""
 
     target: Target
     query: Mapping[str, str]
@@ -27,7 +28,7 @@ class WriteRequest:
 
     @property
     def dry_run(self) -> bool:
-        """Nothing is to be stored. 400 for a directive that there is not."""
+        """True for ``dryRun=All``; raises 400 for any other value."""
         stated = self.query.get("dryRun")
         if stated not in (None, "", "All"):
             raise api_errors.bad_request(
@@ -37,7 +38,7 @@ class WriteRequest:
 
 
 def create(registry: Registry, request: WriteRequest) -> tuple[int, Json]:
-    """POST: the status and the answer."""
+    """Carry out a POST and return the status and the body of the response."""
     target, body = request.target, _object_in(request)
     key, space = target.resource.key, target.space
     if target.subresource == "eviction":
@@ -53,25 +54,19 @@ def create(registry: Registry, request: WriteRequest) -> tuple[int, Json]:
 
 
 def replace(registry: Registry, request: WriteRequest) -> tuple[int, Json]:
-    """PUT: the status and the answer."""
+    """Carry out a PUT and return the status and the body of the response."""
     target, body = request.target, _object_in(request)
     if not target.name:
         raise not_allowed("PUT")
     if target.subresource == "scale":
         return 200, scale.write(registry, target, body, dry_run=request.dry_run)
-    stored = registry.update(
-        target.resource.key,
-        target.space,
-        target.name,
-        body,
-        subresource=target.subresource,
-        dry_run=request.dry_run,
-    )
-    return 200, stored
+    key, below = target.resource.key, target.subresource
+    options: Json = {"subresource": below, "dry_run": request.dry_run}
+    return 200, registry.update(key, target.space, target.name, body, **options)
 
 
 def patch(registry: Registry, request: WriteRequest) -> tuple[int, Json]:
-    """PATCH: the status and the answer."""
+    """Carry out a PATCH and return the status and the body of the response."""
     target = request.target
     if not target.name:
         raise not_allowed("PATCH")
@@ -84,7 +79,7 @@ def patch(registry: Registry, request: WriteRequest) -> tuple[int, Json]:
 
 
 def delete(registry: Registry, request: WriteRequest) -> tuple[int, Json]:
-    """DELETE of one object: the status and the answer."""
+    """Carry out a DELETE of one object and return the status and the body of the response."""
     target = request.target
     if target.subresource:
         raise not_allowed("DELETE")
@@ -102,21 +97,15 @@ def delete(registry: Registry, request: WriteRequest) -> tuple[int, Json]:
 
 
 def delete_collection(registry: Registry, request: WriteRequest) -> tuple[int, Json]:
-    """DELETE of a collection: the status, and the list of what was deleted."""
+    """Carry out a DELETE of a collection and return the status and the list of objects."""
     target = request.target
     if "deletecollection" not in target.resource.verbs:
         raise not_allowed("DELETE")
     options = _delete_options(request)
     selected = listing.selector(target, request.query)
-    items = [
-        registry.delete(
-            target.resource.key,
-            item["metadata"].get("namespace", ""),
-            item["metadata"]["name"],
-            **options,
-        )
-        for item in registry.list(target.resource.key, target.namespace, selected)
-    ]
+    key = target.resource.key
+    chosen = registry.list(key, target.namespace, selected)
+    items = [registry.delete(key, *key_of(item), **options) for item in chosen]
     return 200, {
         "kind": target.resource.list_kind,
         "apiVersion": target.api_version,
@@ -126,7 +115,7 @@ def delete_collection(registry: Registry, request: WriteRequest) -> tuple[int, J
 
 
 def success(details: Json | None = None) -> Json:
-    """The Status of what went well."""
+    """Return the Status object of a success."""
     body: Json = {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success"}
     return body | ({"details": details} if details else {})
 
@@ -161,7 +150,7 @@ def _delete_options(request: WriteRequest) -> Json:
 
 
 def not_allowed(verb: str) -> ApiError:
-    """405: the path knows no such verb."""
+    """Return a 405: the path does not support the verb."""
     return ApiError(
         405,
         "MethodNotAllowed",

@@ -1,4 +1,4 @@
-"""The controllers of the embedded cluster, and what starts them all."""
+"""The controllers of the embedded cluster; :func:`start` starts them all."""
 
 from __future__ import annotations
 
@@ -38,10 +38,7 @@ _KINDS: tuple[type[Controller], ...] = (
 
 
 class Controllers:
-    """The running controllers and nodes of one registry.
-
-    Made by :func:`start`; :meth:`stop` ends it.
-    """
+    """The running controllers and nodes of a registry."""
 
     def __init__(
         self, registry: Registry, loop: asyncio.AbstractEventLoop, behaviour: Behaviour
@@ -57,13 +54,13 @@ class Controllers:
         self._handlers = self._all_handlers()
         self._stopped = False
 
-    def begin(self, nodes: int) -> None:
-        """Bring up the nodes and hear what behaviour asks for."""
+    def start_nodes(self, nodes: int) -> None:
+        """Start the nodes, and carry out what ``Behaviour`` requests from now on."""
         self._kubelet.start(nodes)
-        self._behaviour.obey(evict=self._evict, run_cronjob=self._run_cronjob)
+        self._behaviour.connect(evict=self._evict, run_cronjob=self._run_cronjob)
 
-    def take(self, event: str, resource: str, obj: Json, previous: Json | None) -> None:
-        """One event of the registry."""
+    def handle(self, event: str, resource: str, obj: Json, previous: Json | None) -> None:
+        """Handle one event of the registry."""
         if self._stopped:
             return
         self._index.apply(event, resource, obj, previous)
@@ -75,13 +72,13 @@ class Controllers:
     def stop(self) -> None:
         """Stop all controllers and nodes; the objects stay as they are."""
         self._stopped = True
-        self._behaviour.obey(evict=None, run_cronjob=None)
+        self._behaviour.connect(evict=None, run_cronjob=None)
         for controller in self._controllers:
             controller.stop()
         self._kubelet.stop()
 
     def _all_handlers(self) -> dict[str, list[Handler]]:
-        """Resource ('*' for all) to those who want its events."""
+        """Return the handlers of events by resource ('*' for all)."""
         handlers: defaultdict[str, list[Handler]] = defaultdict(list)
         for controller in self._controllers:
             for resource, handler in controller.handlers().items():
@@ -101,14 +98,14 @@ class Controllers:
 def start(
     registry: Registry, loop: asyncio.AbstractEventLoop, behaviour: Behaviour, nodes: int
 ) -> Controllers:
-    """Start controllers, scheduler and *nodes* nodes on what is in the registry.
+    """Start controllers, scheduler and nodes. Call it on the thread of *loop*, which runs them.
 
-    Call it on the thread of *loop*, which drives them all.
+    :param nodes: how many nodes there are.
     """
     running = Controllers(registry, loop, behaviour)
-    registry.subscribe(running.take)
+    registry.subscribe(running.handle)
     for resource in list(registry.catalogue):
         for obj in registry.list(resource.key):
-            running.take("ADDED", resource.key, obj, None)
-    running.begin(nodes)
+            running.handle("ADDED", resource.key, obj, None)
+    running.start_nodes(nodes)
     return running

@@ -1,9 +1,9 @@
-"""What every controller stands on: a queue of keys, worked off on the event loop.
+"""The base of all controllers: a work queue of keys, processed on the event loop.
 
-A controller learns of changes only through the registry's events; there is no polling. Events name
-keys, the queue holds each key once, and ``reconcile`` looks at the state as it is when the key's
-turn comes. So however many events there were, one look settles them. One key is worked off per turn
-of the loop: the API server answers between two of them.
+A controller learns of changes only from the registry's events; it does not poll. Each event adds a
+key to the queue, which holds it once, and ``reconcile`` reads the present state of that object:
+any number of events leads to one call. One key is processed per turn of the loop, so that the API
+server can respond between two of them.
 """
 
 from __future__ import annotations
@@ -19,31 +19,23 @@ from container_update.emulator.kubernetes.api_errors import ApiError
 from container_update.emulator.kubernetes.controllers.index import Index
 from container_update.emulator.kubernetes.events import Recorder
 from container_update.emulator.kubernetes.kubelet.behaviour import Behaviour
+from container_update.emulator.kubernetes.objects import Key, key_of
 from container_update.emulator.kubernetes.registry import Registry
 
 LOG = logging.getLogger(__name__)
 
-Key = tuple[str, str]
-"""Namespace ('' for none) and name."""
-
 Handler = Callable[[str, Json, "Json | None"], None]
-"""Called with the event's type, the object, and what it was before."""
+"""Called with the event's type, the object, and the object before (None for ADDED)."""
 
-FIRST_RETRY_SECONDS = 0.1
-LAST_RETRY_SECONDS = 10.0
-
-
-def key_of(obj: Json) -> Key:
-    """The key of an object."""
-    metadata = obj["metadata"]
-    return metadata.get("namespace", ""), metadata["name"]
+MIN_RETRY_SECONDS = 0.1
+MAX_RETRY_SECONDS = 10.0
 
 
 class WorkQueue:
-    """Keys to look at: each at most once, in the order they came in.
+    """Keys to process: each at most once, in the order in which they were added.
 
-    :param work: looks at one key. It may raise :class:`ApiError`: a conflict is tried again at
-        once, anything else after a time that doubles with every failure in a row.
+    :param work: processes one key. If it raises :class:`ApiError`, a conflict is tried again at
+        once, any other after a time that doubles with every consecutive failure.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop, work: Callable[[Key], None]) -> None:
@@ -56,7 +48,7 @@ class WorkQueue:
         self._stopped = False
 
     def add(self, key: Key) -> None:
-        """Look at *key* soon."""
+        """Process *key* soon."""
         if self._stopped:
             return
         self._keys.setdefault(key)
@@ -65,7 +57,7 @@ class WorkQueue:
             self._loop.call_soon(self._next)
 
     def add_after(self, key: Key, seconds: float) -> None:
-        """Look at *key* in *seconds*, or earlier where that was already asked for."""
+        """Process *key* in *seconds*, or earlier if that was requested before."""
         due = self._loop.time() + max(0.0, seconds)
         timer = self._timers.get(key)
         if timer is not None:
@@ -75,7 +67,7 @@ class WorkQueue:
         self._timers[key] = self._loop.call_at(due, self._due, key)
 
     def stop(self) -> None:
-        """Forget everything and take nothing more."""
+        """Drop all keys and accept no more."""
         self._stopped = True
         self._keys.clear()
         for timer in self._timers.values():
@@ -108,14 +100,14 @@ class WorkQueue:
             return
         failures = self._failures.get(key, 0)
         self._failures[key] = failures + 1
-        seconds = min(LAST_RETRY_SECONDS, FIRST_RETRY_SECONDS * 2**failures)
+        seconds = min(MAX_RETRY_SECONDS, MIN_RETRY_SECONDS * 2**failures)
         LOG.debug("%s/%s: %s; again in %.1f s", *key, error, seconds)
         self.add_after(key, seconds)
 
 
 @dataclass(frozen=True)
 class Context:
-    """What controllers share."""
+    """What all controllers share."""
 
     registry: Registry
     loop: asyncio.AbstractEventLoop
@@ -125,10 +117,10 @@ class Context:
 
 
 class Controller(ABC):
-    """Brings the objects of one resource to what they ask for."""
+    """Brings the objects of one resource to their desired state."""
 
     resource: str
-    """The plural name of the resource that keys are about."""
+    """The plural of the resource that the keys are about."""
 
     def __init__(self, context: Context) -> None:
         self.registry = context.registry
@@ -139,27 +131,28 @@ class Controller(ABC):
 
     @abstractmethod
     def handlers(self) -> Mapping[str, Handler]:
-        """Resource to what is called for each of its events."""
+        """Return the handlers of events by resource."""
 
     @abstractmethod
     def reconcile(self, key: Key) -> None:
-        """Look at the object and do what is due. Any ApiError may leave it."""
+        """Bring the object closer to its desired state; may raise ApiError."""
 
     def enqueue(self, _event: str, obj: Json, _previous: Json | None) -> None:
-        """The handler for a controller's own objects."""
+        """Handle an event of a controller's own object."""
         self.queue.add(key_of(obj))
 
     def stop(self) -> None:
-        """Look at nothing more."""
+        """Stop processing keys."""
         self.queue.stop()
 
-    def write_status(self, obj: Json, status: Json) -> Json:
-        """Write *status*, unless it is what the object has.
+    def stored(self, uid: str) -> Json | None:
+        """Return the object of this UID, of any resource, or None."""
+        ref = self.index.ref_of(uid)
+        return self.registry.get(*ref) if ref is not None else None
 
-        :returns: the object as it then is.
-        """
+    def write_status(self, obj: Json, status: Json) -> Json:
+        """Write *status* if it differs, and return the object as stored."""
         if status == obj.get("status"):
             return obj
-        namespace, name = key_of(obj)
         body = {**obj, "status": status}
-        return self.registry.update(self.resource, namespace, name, body, subresource="status")
+        return self.registry.update(self.resource, *key_of(obj), body, subresource="status")

@@ -1,14 +1,16 @@
-"""How a controller claims objects: adopts the matching that nobody controls, releases the rest."""
+"""Controllers that own objects: they adopt what matches their selector, and release the rest."""
 
 from __future__ import annotations
 
 from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes import pod_state
-from container_update.emulator.kubernetes.controllers.base import Controller, Key, key_of
-from container_update.emulator.kubernetes.ownership import (
+from container_update.emulator.kubernetes.controllers.base import Controller
+from container_update.emulator.kubernetes.objects import (
+    Key,
     adopted,
     controller_of,
     is_deleting,
+    key_of,
     labels_of,
     released,
 )
@@ -16,17 +18,21 @@ from container_update.emulator.kubernetes.selectors import matches
 
 
 class ClaimingController(Controller):
-    """A controller whose objects own others, which they find by a selector."""
+    """A controller whose objects own others, selected by labels."""
 
     kind: str
-    """The kind of its own objects, as owner references name it."""
+    """The kind of its own objects, as in owner references."""
     owned: str
-    """The resource that they own."""
+    """The resource of the owned objects."""
+    component: str
+    """The reporter of its Events."""
+    created, deleted = "Created pod: {pod}", "Deleted pod: {pod}"
+    """The messages of its Events about pods; ``{owner}`` is the owner's name."""
 
     def claim(self, owner: Json) -> list[Json]:
-        """The objects that *owner* controls, after adopting and releasing, oldest first.
+        """Adopt and release objects, and return those that *owner* controls, oldest first.
 
-        An owner that is being deleted adopts nothing, and nothing that is being deleted is adopted.
+        A deleted owner adopts nothing, and a deleted object is not adopted.
         """
         selector, uid = owner["spec"]["selector"], owner["metadata"]["uid"]
         kept = []
@@ -37,14 +43,13 @@ class ClaimingController(Controller):
                 self._write(released(obj, uid))
         if is_deleting(owner):
             return kept
-        for obj in self.index.loose(self.owned, owner["metadata"]["namespace"]):
+        for obj in self.index.orphans(self.owned, owner["metadata"]["namespace"]):
             if matches(selector, labels_of(obj)) and not is_deleting(obj):
                 kept.append(self._write(adopted(obj, owner)))
         return kept
 
     def owned_changed(self, event: str, obj: Json, previous: Json | None) -> None:
-        """The handler for owned objects: their owner looks, or for an orphan all that would have
-        it."""
+        """Handle an event of an owned object or of an orphan that an owner may adopt."""
         namespace = obj["metadata"]["namespace"]
         for version in (obj, previous):
             owner = controller_of(version) if version is not None else None
@@ -55,12 +60,26 @@ class ClaimingController(Controller):
                 if matches(candidate["spec"]["selector"], labels_of(obj)):
                     self.queue.add(key_of(candidate))
 
-    def look_again_when_available(self, key: Key, owner: Json, pods: list[Json]) -> None:
-        """Look again when the next of the ready *pods* has been so for long enough."""
+    def requeue_when_available(self, key: Key, owner: Json, pods: list[Json]) -> None:
+        """Process *key* again when the next of the ready *pods* becomes available."""
         needed = owner["spec"].get("minReadySeconds", 0)
-        coming = [wait for pod in pods if (wait := pod_state.seconds_to_availability(pod, needed))]
-        if coming:
-            self.queue.add_after(key, min(coming))
+        waits = [wait for pod in pods if (wait := pod_state.seconds_to_availability(pod, needed))]
+        if waits:
+            self.queue.add_after(key, min(waits))
+
+    def create_pod(self, owner: Json, body: Json) -> None:
+        """Create a pod and report it."""
+        pod = self.registry.create("pods", owner["metadata"]["namespace"], body)
+        self._report("SuccessfulCreate", self.created, owner, pod)
+
+    def delete_pod(self, owner: Json, pod: Json) -> None:
+        """Delete a pod and report it."""
+        self.registry.delete("pods", *key_of(pod), uid=pod["metadata"]["uid"])
+        self._report("SuccessfulDelete", self.deleted, owner, pod)
+
+    def _report(self, reason: str, text: str, owner: Json, pod: Json) -> None:
+        message = text.format(pod=pod["metadata"]["name"], owner=owner["metadata"]["name"])
+        self.record.normal(self.component, owner, reason, message)
 
     def _write(self, obj: Json) -> Json:
         return self.registry.update(self.owned, *key_of(obj), obj)

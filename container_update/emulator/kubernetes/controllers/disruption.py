@@ -1,4 +1,4 @@
-"""Disruption budgets: how many pods may be evicted now."""
+"""PodDisruptionBudgets: how many pods may be evicted now."""
 
 from __future__ import annotations
 
@@ -7,21 +7,32 @@ from collections.abc import Mapping
 from container_update.emulator.clock import stamp
 from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes import pod_state
-from container_update.emulator.kubernetes.controllers.base import Controller, Handler, Key, key_of
-from container_update.emulator.kubernetes.controllers.workloads.rollout import share
-from container_update.emulator.kubernetes.ownership import controller_of, is_deleting, labels_of
+from container_update.emulator.kubernetes.controllers.base import Controller, Handler
+from container_update.emulator.kubernetes.controllers.workloads.rollout import (
+    replicas,
+    scaled_value,
+)
+from container_update.emulator.kubernetes.objects import (
+    Key,
+    condition_of,
+    controller_of,
+    is_deleting,
+    key_of,
+    labels_of,
+    new_condition,
+)
 from container_update.emulator.kubernetes.selectors import matches
 
 _SCALED = ("deployments", "replicasets", "statefulsets")
 
 
 class DisruptionBudgets(Controller):
-    """Keeps every budget's status true."""
+    """Keeps every budget's status up to date."""
 
     resource = "poddisruptionbudgets"
 
     def handlers(self) -> Mapping[str, Handler]:
-        """Its own objects, pods, and what has a scale."""
+        """Handle budgets, pods, and the workloads that own pods."""
         return {
             "poddisruptionbudgets": self.enqueue,
             "pods": self._pod_changed,
@@ -43,35 +54,29 @@ class DisruptionBudgets(Controller):
                 self.queue.add(key_of(budget))
 
     def _scale_changed(self, event: str, obj: Json, previous: Json | None) -> None:
-        if event == "MODIFIED" and previous is not None and _size(obj) != _size(previous):
+        if event == "MODIFIED" and previous is not None and replicas(obj) != replicas(previous):
             for budget in self.registry.list(self.resource, obj["metadata"]["namespace"]):
                 self.queue.add(key_of(budget))
 
     def _scale_of(self, pods: list[Json]) -> int:
-        """How many pods the controllers of *pods* are asked for together."""
+        """Return the sum of the replicas of the workloads that *pods* belong to."""
         sizes: dict[str, int] = {}
         for pod in pods:
-            owner = self._top(pod)
-            sizes[owner["metadata"]["uid"]] = _size(owner)
+            owner = self._top_owner(pod)
+            sizes[owner["metadata"]["uid"]] = replicas(owner)
         return sum(sizes.values())
 
-    def _top(self, obj: Json) -> Json:
-        """The last in the chain of controllers; the pod itself where nobody controls it."""
+    def _top_owner(self, obj: Json) -> Json:
+        """Return the last in the chain of owners; the pod itself if it has none."""
         owner = controller_of(obj)
-        ref = self.index.where(owner["uid"]) if owner is not None else None
-        stored = self.registry.get(*ref) if ref is not None else None
-        return obj if stored is None else self._top(stored)
-
-
-def _size(obj: Json) -> int:
-    size: int = obj["spec"].get("replicas", 1)
-    return size
+        stored = self.stored(owner["uid"]) if owner is not None else None
+        return obj if stored is None else self._top_owner(stored)
 
 
 def budget_status(budget: Json, pods: list[Json], scale: int, now: str) -> Json:
-    """The status of a budget over *pods*, whose controllers ask for *scale* of them.
+    """Return the status of a budget over *pods*, whose workloads have *scale* replicas.
 
-    A pod that was evicted and is not yet marked as being deleted counts as lost.
+    A pod that was evicted and is not marked as deleted yet does not count as healthy.
     """
     spec, old = budget["spec"], budget.get("status", {})
     expected, desired = _demand(spec, len(pods), scale)
@@ -94,7 +99,7 @@ def budget_status(budget: Json, pods: list[Json], scale: int, now: str) -> Json:
         "currentHealthy": healthy,
         "desiredHealthy": desired,
         "expectedPods": expected,
-        "conditions": _conditions(old.get("conditions") or [], allowed > 0, budget, now),
+        "conditions": [_condition(budget, allowed > 0, now)],
     }
     if disrupted:
         status["disruptedPods"] = disrupted
@@ -102,25 +107,19 @@ def budget_status(budget: Json, pods: list[Json], scale: int, now: str) -> Json:
 
 
 def _demand(spec: Json, pods: int, scale: int) -> tuple[int, int]:
-    """How many pods there should be, and how many of them have to be healthy."""
+    """Return how many pods there should be, and how many of them have to be healthy."""
     if "maxUnavailable" in spec:
-        return scale, max(0, scale - share(spec["maxUnavailable"], scale, up=True))
-    least = spec.get("minAvailable", 1)
-    if isinstance(least, int):
-        return pods, least
-    return scale, share(least, scale, up=True)
+        return scale, max(0, scale - scaled_value(spec["maxUnavailable"], scale, up=True))
+    minimum = spec.get("minAvailable", 1)
+    if isinstance(minimum, int):
+        return pods, minimum
+    return scale, scaled_value(minimum, scale, up=True)
 
 
-def _conditions(old: list[Json], allowed: bool, budget: Json, now: str) -> list[Json]:
-    before = next((entry for entry in old if entry["type"] == "DisruptionAllowed"), None)
-    same = before is not None and before["status"] == str(allowed)
-    return [
-        {
-            "type": "DisruptionAllowed",
-            "status": str(allowed),
-            "observedGeneration": budget["metadata"]["generation"],
-            "lastTransitionTime": before["lastTransitionTime"] if before and same else now,
-            "reason": "SufficientPods" if allowed else "InsufficientPods",
-            "message": "",
-        }
-    ]
+def _condition(budget: Json, allowed: bool, now: str) -> Json:
+    kind = "DisruptionAllowed"
+    old = condition_of(budget, kind)
+    since = old["lastTransitionTime"] if old and old["status"] == str(allowed) else now
+    reason = "SufficientPods" if allowed else "InsufficientPods"
+    generation = budget["metadata"]["generation"]
+    return new_condition(kind, str(allowed), reason, "", since, observedGeneration=generation)

@@ -7,10 +7,16 @@ from collections.abc import Mapping
 from container_update.emulator.clock import stamp
 from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes import pod_state
-from container_update.emulator.kubernetes.controllers.base import Controller, Handler, Key, key_of
-from container_update.emulator.kubernetes.ownership import is_deleting, labels_of, reference_to
+from container_update.emulator.kubernetes.controllers.base import Controller, Handler
+from container_update.emulator.kubernetes.objects import (
+    Key,
+    is_deleting,
+    key_of,
+    labels_of,
+    reference_to,
+)
 
-TRIGGERED = "endpoints.kubernetes.io/last-change-trigger-time"
+TRIGGER_TIME = "endpoints.kubernetes.io/last-change-trigger-time"
 SERVICE_LABEL = "kubernetes.io/service-name"
 HEADLESS_LABEL = "service.kubernetes.io/headless"
 
@@ -21,21 +27,21 @@ class EndpointSlices(Controller):
     resource = "services"
 
     def handlers(self) -> Mapping[str, Handler]:
-        """Services, and pods."""
+        """Handle services and pods."""
         return {"services": self.enqueue, "pods": self._pod_changed}
 
     def reconcile(self, key: Key) -> None:
-        """Write both where they differ."""
+        """Write both objects if they differ."""
         service = self.registry.get("services", *key)
         if service is None:
             stored = self.registry.get("endpoints", *key)
             if stored is not None:
                 self.registry.delete("endpoints", *key, uid=stored["metadata"]["uid"])
             return
-        wanted: Json = service["spec"].get("selector") or {}
-        if not wanted or is_deleting(service):
+        selector: Json = service["spec"].get("selector") or {}
+        if not selector or is_deleting(service):
             return
-        pods = self.registry.list("pods", key[0], lambda pod: _serves(pod, wanted))
+        pods = self.registry.list("pods", key[0], lambda pod: _is_endpoint(pod, selector))
         self._write_slice(service, pods)
         self._write_endpoints(service, pods)
 
@@ -47,50 +53,46 @@ class EndpointSlices(Controller):
                 self.queue.add(key_of(service))
 
     def _write_slice(self, service: Json, pods: list[Json]) -> None:
-        namespace, name = key_of(service)
+        name, uid = service["metadata"]["name"], service["metadata"]["uid"]
+        owned = self.index.controlled("endpointslices", uid)
         content = {
             "endpoints": [_endpoint(service, pod) for pod in pods],
             "ports": _ports(service, pods),
         }
-        owned = self.index.controlled("endpointslices", service["metadata"]["uid"])
-        if owned:
-            if not _differs(owned[0], content):
-                return
-            body = {**owned[0], **content, "metadata": _triggered(owned[0]["metadata"])}
-            self.registry.update("endpointslices", *key_of(owned[0]), body)
-            return
         labels = {
             "endpointslice.kubernetes.io/managed-by": "endpointslice-controller.k8s.io",
             SERVICE_LABEL: name,
-            **_headless(service),
         }
-        metadata = {
-            "generateName": f"{name}-",
-            "labels": {**labels_of(service), **labels},
-            "ownerReferences": [reference_to(service)],
-        }
-        body = {
+        new = {
             "apiVersion": "discovery.k8s.io/v1",
             "kind": "EndpointSlice",
-            "metadata": _triggered(metadata),
+            "metadata": {
+                "generateName": f"{name}-",
+                "labels": {**labels_of(service), **labels, **_headless(service)},
+                "ownerReferences": [reference_to(service)],
+            },
             "addressType": "IPv4",
-            **content,
         }
-        self.registry.create("endpointslices", namespace, body)
+        self._write("endpointslices", service, owned[0] if owned else None, new, content)
 
     def _write_endpoints(self, service: Json, pods: list[Json]) -> None:
-        namespace, name = key_of(service)
-        content = {"subsets": _subsets(service, pods)}
-        stored = self.registry.get("endpoints", namespace, name)
-        if stored is not None:
-            if _differs(stored, content):
-                body = {**stored, **content, "metadata": _triggered(stored["metadata"])}
-                self.registry.update("endpoints", namespace, name, body)
-            return
         managed = {"endpoints.kubernetes.io/managed-by": "endpoint-controller"}
-        metadata = {"name": name, "labels": {**labels_of(service), **managed, **_headless(service)}}
-        body = {"apiVersion": "v1", "kind": "Endpoints", "metadata": _triggered(metadata)}
-        self.registry.create("endpoints", namespace, {**body, **content})
+        labels = {**labels_of(service), **managed, **_headless(service)}
+        metadata = {"name": service["metadata"]["name"], "labels": labels}
+        new = {"apiVersion": "v1", "kind": "Endpoints", "metadata": metadata}
+        stored = self.registry.get("endpoints", *key_of(service))
+        self._write("endpoints", service, stored, new, {"subsets": _subsets(service, pods)})
+
+    def _write(
+        self, resource: str, service: Json, stored: Json | None, new: Json, content: Json
+    ) -> None:
+        """Create *new* with the content, or write it into the stored object if it differs."""
+        body = {**(stored or new), **content}
+        body["metadata"] = _stamped(body["metadata"])
+        if stored is None:
+            self.registry.create(resource, service["metadata"]["namespace"], body)
+        elif any((stored.get(key) or []) != value for key, value in content.items()):
+            self.registry.update(resource, *key_of(stored), body)
 
 
 def _selects(selector: Json, pod: Json) -> bool:
@@ -98,15 +100,15 @@ def _selects(selector: Json, pod: Json) -> bool:
     return all(labels.get(key) == value for key, value in selector.items())
 
 
-def _serves(pod: Json, selector: Json) -> bool:
-    """It is one of the Service's and has an address that somebody may still answer at."""
+def _is_endpoint(pod: Json, selector: Json) -> bool:
+    """Return whether the pod is selected, has an address and may still run."""
     has_address = bool(pod.get("status", {}).get("podIP"))
     return has_address and _selects(selector, pod) and not pod_state.is_finished(pod)
 
 
 def _is_ready(service: Json, pod: Json) -> bool:
-    anyway = bool(service["spec"].get("publishNotReadyAddresses"))
-    return anyway or (pod_state.is_ready(pod) and not is_deleting(pod))
+    always = bool(service["spec"].get("publishNotReadyAddresses"))
+    return always or (pod_state.is_ready(pod) and not is_deleting(pod))
 
 
 def _target(pod: Json) -> Json:
@@ -132,13 +134,13 @@ def _ports(service: Json, pods: list[Json]) -> list[Json]:
     for port in service["spec"].get("ports") or []:
         number = _number(port.get("targetPort", port["port"]), pods)
         if number is not None:
-            found = {"name": port.get("name", ""), "protocol": port.get("protocol", "TCP")}
-            ports.append({**found, "port": number})
+            head = {"name": port.get("name", ""), "protocol": port.get("protocol", "TCP")}
+            ports.append({**head, "port": number})
     return ports
 
 
 def _number(target: int | str, pods: list[Json]) -> int | None:
-    """The port's number; a name is looked up in the containers."""
+    """Return the port's number; a name is looked up in the containers."""
     if isinstance(target, int):
         return target
     for pod in pods:
@@ -159,11 +161,11 @@ def _subsets(service: Json, pods: list[Json]) -> list[Json]:
             pod for pod in by_address if not _is_ready(service, pod) and not is_deleting(pod)
         ],
     }
-    found: Json = {name: list(map(_address, group)) for name, group in groups.items() if group}
-    if not found:
+    subset: Json = {name: list(map(_address, group)) for name, group in groups.items() if group}
+    if not subset:
         return []
     ports = [{key: value for key, value in port.items() if value} for port in _ports(service, pods)]
-    return [{**found, "ports": ports} if ports else found]
+    return [{**subset, "ports": ports} if ports else subset]
 
 
 def _address(pod: Json) -> Json:
@@ -175,10 +177,6 @@ def _headless(service: Json) -> Json:
     return {HEADLESS_LABEL: ""} if service["spec"].get("clusterIP") == "None" else {}
 
 
-def _triggered(metadata: Json) -> Json:
-    annotations = {**(metadata.get("annotations") or {}), TRIGGERED: stamp()}
+def _stamped(metadata: Json) -> Json:
+    annotations = {**(metadata.get("annotations") or {}), TRIGGER_TIME: stamp()}
     return {**metadata, "annotations": annotations}
-
-
-def _differs(stored: Json, content: Json) -> bool:
-    return any((stored.get(key) or []) != value for key, value in content.items())

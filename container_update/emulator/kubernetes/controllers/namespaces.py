@@ -1,4 +1,4 @@
-"""Namespaces: what a new one holds from the start, and how a deleted one is emptied."""
+"""Namespaces: what a new one contains, and how a deleted one is emptied."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ from collections.abc import Mapping
 
 from container_update.emulator.clock import stamp
 from container_update.emulator.json_type import Json
-from container_update.emulator.kubernetes.controllers.base import Controller, Handler, Key
-from container_update.emulator.kubernetes.controllers.index import Ref
-from container_update.emulator.kubernetes.ownership import is_deleting
+from container_update.emulator.kubernetes.controllers.base import Controller, Handler
+from container_update.emulator.kubernetes.objects import Key, is_deleting, new_condition
 
 ROOT_CA = "kube-root-ca.crt"
-_GIVEN = {
+_INITIAL_OBJECTS = {
     "serviceaccounts": {"metadata": {"name": "default"}},
     "configmaps": {
         "metadata": {"name": ROOT_CA},
         "data": {"ca.crt": "the certificate of the embedded cluster is in its kubeconfig"},
     },
 }
-"""What every namespace holds."""
+"""What every namespace contains."""
 
 _CONDITIONS = (
     ("NamespaceDeletionDiscoveryFailure", "ResourcesDiscovered",
@@ -31,7 +30,7 @@ _CONDITIONS = (
     ("NamespaceFinalizersRemaining", "ContentHasNoFinalizers",
      "All content-preserving finalizers finished"),
 )  # fmt: skip
-"""What a namespace tells of its deletion, all of it 'False': nothing stands in the way."""
+"""The conditions of a deleted namespace, all of them 'False': nothing prevents its removal."""
 
 
 class Namespaces(Controller):
@@ -40,57 +39,45 @@ class Namespaces(Controller):
     resource = "namespaces"
 
     def handlers(self) -> Mapping[str, Handler]:
-        """Namespaces, and whatever goes from one."""
-        return {"namespaces": self.enqueue, "*": self._something_changed}
+        """Handle namespaces, and every object that is removed from one."""
+        return {"namespaces": self.enqueue, "*": self._object_changed}
 
     def reconcile(self, key: Key) -> None:
-        """Add what is missing; in a deleted one, delete everything, then finish it."""
+        """Create what is missing; empty a deleted namespace, then finalize it."""
         namespace = self.registry.get(self.resource, *key)
         if namespace is None:
             return
         if is_deleting(namespace):
             self._empty(namespace)
             return
-        for resource, body in _GIVEN.items():
+        for resource, body in _INITIAL_OBJECTS.items():
             if self.registry.get(resource, key[1], body["metadata"]["name"]) is None:
                 self.registry.create(resource, key[1], body)
 
-    def _something_changed(self, event: str, obj: Json, _previous: Json | None) -> None:
+    def _object_changed(self, event: str, obj: Json, _previous: Json | None) -> None:
         namespace = obj["metadata"].get("namespace")
         if namespace and event == "DELETED":
             stored = self.registry.get(self.resource, "", namespace)
-            given = obj["metadata"]["name"] in {"default", ROOT_CA}
-            if stored is not None and (given or is_deleting(stored)):
+            initial = obj["metadata"]["name"] in {"default", ROOT_CA}
+            if stored is not None and (initial or is_deleting(stored)):
                 self.queue.add(("", namespace))
 
     def _empty(self, namespace: Json) -> None:
         name = namespace["metadata"]["name"]
-        for ref, obj in self.index.inside(name):
-            if not is_deleting(obj) and self._is_there(ref):
+        for ref, obj in self.index.in_namespace(name):
+            # another deletion may have removed it meanwhile
+            if not is_deleting(obj) and self.registry.get(*ref) is not None:
                 self.registry.delete(*ref, propagation="Background")
         if not namespace["status"].get("conditions"):
-            status = {**namespace["status"], "conditions": _conditions()}
+            now = stamp()
+            conditions = [
+                new_condition(kind, "False", reason, message, now)
+                for kind, reason, message in _CONDITIONS
+            ]
+            status = {**namespace["status"], "conditions": conditions}
             namespace = self.write_status(namespace, status)
-        if not self.index.inside(name):
+        if not self.index.in_namespace(name):
             spec = {**namespace.get("spec", {}), "finalizers": []}
             self.registry.update(
                 self.resource, "", name, {**namespace, "spec": spec}, subresource="finalize"
             )
-
-    def _is_there(self, ref: Ref) -> bool:
-        """It was not deleted meanwhile with something else."""
-        return self.registry.get(*ref) is not None
-
-
-def _conditions() -> list[Json]:
-    now = stamp()
-    return [
-        {
-            "type": kind,
-            "status": "False",
-            "lastTransitionTime": now,
-            "reason": reason,
-            "message": message,
-        }
-        for kind, reason, message in _CONDITIONS
-    ]

@@ -1,7 +1,7 @@
-"""The scheduler: pods without a node get one, in turn.
+"""The scheduler: it binds pods to the nodes in turn.
 
-A pod that may only run on one node (the affinity by which a DaemonSet's pods are made) gets that.
-Resources, selectors, taints and other affinities are not looked at.
+A pod whose affinity names one node, like those of a DaemonSet, is bound to that. Resources,
+selectors, taints and other affinities are ignored.
 """
 
 from __future__ import annotations
@@ -10,14 +10,8 @@ import itertools
 from collections.abc import Mapping
 
 from container_update.emulator.json_type import Json
-from container_update.emulator.kubernetes.controllers.base import (
-    Context,
-    Controller,
-    Handler,
-    Key,
-    key_of,
-)
-from container_update.emulator.kubernetes.ownership import is_deleting
+from container_update.emulator.kubernetes.controllers.base import Context, Controller, Handler
+from container_update.emulator.kubernetes.objects import Key, is_deleting, key_of
 from container_update.emulator.kubernetes.pod_state import is_finished
 
 COMPONENT = "default-scheduler"
@@ -33,13 +27,13 @@ class Scheduler(Controller):
         self._turns = itertools.count()
 
     def handlers(self) -> Mapping[str, Handler]:
-        """Pods, and nodes for those that found none."""
+        """Handle pods, and nodes for the pods without one."""
         return {"pods": self._pod_changed, "nodes": self._node_changed}
 
     def reconcile(self, key: Key) -> None:
-        """Bind the pod."""
+        """Bind the pod to a node."""
         pod = self.registry.get("pods", *key)
-        if pod is None or not _wants_node(pod):
+        if pod is None or not _needs_node(pod):
             return
         node = self._node_for(pod)
         if node is None:
@@ -51,23 +45,23 @@ class Scheduler(Controller):
         self.record.normal(COMPONENT, pod, "Scheduled", text)
 
     def _pod_changed(self, event: str, pod: Json, _previous: Json | None) -> None:
-        if event == "ADDED" and _wants_node(pod):
+        if event == "ADDED" and _needs_node(pod):
             self.queue.add(key_of(pod))
 
     def _node_changed(self, event: str, _node: Json, _previous: Json | None) -> None:
         if event != "DELETED":
-            for pod in self.registry.list("pods", selector=_wants_node):
+            for pod in self.registry.list("pods", selector=_needs_node):
                 self.queue.add(key_of(pod))
 
     def _node_for(self, pod: Json) -> str | None:
-        named = required_node(pod)
+        required = required_node(pod)
         nodes = [
             node["metadata"]["name"]
             for node in self.registry.list("nodes")
-            if named is not None or not node.get("spec", {}).get("unschedulable")
+            if required is not None or not node.get("spec", {}).get("unschedulable")
         ]
-        if named is not None:
-            return named if named in nodes else None
+        if required is not None:
+            return required if required in nodes else None
         return nodes[next(self._turns) % len(nodes)] if nodes else None
 
     def _bind(self, pod: Json, node: str) -> None:
@@ -75,12 +69,12 @@ class Scheduler(Controller):
         self.registry.update("pods", *key_of(pod), body, subresource="binding")
 
 
-def _wants_node(pod: Json) -> bool:
+def _needs_node(pod: Json) -> bool:
     return not pod["spec"].get("nodeName") and not is_deleting(pod) and not is_finished(pod)
 
 
 def required_node(pod: Json) -> str | None:
-    """The one node that the pod's affinity names, as a DaemonSet's pods have it."""
+    """Return the one node that the pod's affinity names, or None."""
     affinity = (pod["spec"].get("affinity") or {}).get("nodeAffinity") or {}
     required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
     for term in required.get("nodeSelectorTerms") or []:

@@ -1,7 +1,7 @@
-"""The emulated nodes: they start, restart and stop the containers of pods that are bound to them.
+"""The emulated nodes: they start, restart and stop the containers of the pods bound to them.
 
-Nothing is executed. A container is a few lines of status that change after the delays of
-:class:`Behaviour`; what it would have seen of its configuration is kept for tests to look at.
+Nothing is executed. A container is a status that changes after the delays of :class:`Behaviour`;
+the configuration that it would see is kept for tests.
 """
 
 from container_update.emulator.kubernetes.kubelet.behaviour import Behaviour, ContainerStart, Exit

@@ -1,4 +1,4 @@
-"""How the emulated nodes behave: the delays and failures that a test or a demo asks for."""
+"""How the emulated nodes behave: delays and failures for tests and demos."""
 
 from __future__ import annotations
 
@@ -9,42 +9,42 @@ from fnmatch import fnmatchcase
 
 @dataclass(frozen=True)
 class Exit:
-    """Containers that end by themselves. The first rule that fits a container holds."""
+    """A rule for containers that exit by themselves. The first rule that matches is used."""
 
     pod: str = "*"
-    """A pattern for the pod's name (fnmatch, as in all of these)."""
+    """A pattern (fnmatch) for the pod's name, as are the next two."""
     container: str = "*"
     image: str = "*"
     code: int = 1
     """The exit code; 0 is success."""
     after_seconds: float = 0.0
-    """How long the container runs first."""
+    """How long the container runs before."""
     times: int | None = None
-    """Only the first so many runs of each container end; None: every run."""
+    """How many runs of each container exit; None: every run."""
 
 
 @dataclass(frozen=True)
 class ContainerStart:
-    """What a container saw when it was started."""
+    """What a container saw when it started."""
 
     pod_uid: str
     image: str
     restart_count: int
     env: Mapping[str, str]
-    """Its environment, ConfigMaps and Secrets resolved."""
+    """Its environment, with ConfigMaps and Secrets resolved."""
     files: Mapping[str, bytes]
-    """Path to content of every file that its volumes held."""
+    """The content of the files in its volumes, by path."""
 
 
-Place = tuple[str, str, str]
+ContainerKey = tuple[str, str, str]
 """Namespace, pod and container."""
 
 
 @dataclass
 class Behaviour:
-    """Set the attributes at any time, from any thread: they are read when they are needed.
+    """Delays and failures. The attributes may be set at any time and from any thread.
 
-    A change has no effect on what is under way, as with a real node.
+    A change has no effect on a delay that has started. All patterns are those of fnmatch.
     """
 
     start_seconds: float = 0.05
@@ -52,58 +52,61 @@ class Behaviour:
     ready_seconds: float = 0.0
     """From running to ready."""
     stop_seconds: float = 0.05
-    """From the signal to the end of a container; a longer one is killed after the grace period."""
+    """From the signal to the exit of a container, which is killed after the grace period."""
     pull_seconds: float = 0.0
     init_seconds: float = 0.0
     """How long an init container runs."""
     backoff_seconds: float = 10.0
-    """The first wait before a container is restarted or an image is pulled again; doubles."""
+    """The first delay before a container is restarted or an image is pulled again; it doubles."""
     backoff_limit_seconds: float = 300.0
     volume_refresh_seconds: float = 60.0
     """From a change of a ConfigMap or Secret to the change of the files mounted from it."""
     bad_images: list[str] = field(default_factory=lambda: ["*missing*"])
     """Patterns of images that cannot be pulled."""
     flaky_images: dict[str, int] = field(default_factory=dict)
-    """Pattern of an image to how many pulls for each container fail before one succeeds."""
+    """How many pulls fail for each container before one succeeds, by pattern of the image."""
     exits: list[Exit] = field(default_factory=list)
-    """Which containers end by themselves; all others run for ever. With a restart policy this is
-    a crash loop, for the pods of a Job it is how they come to their end."""
+    """Which containers exit by themselves; all others run until they are stopped."""
     never_ready: list[str] = field(default_factory=list)
-    """Patterns of pod names or images: these containers run and never become ready."""
-    _starts: dict[Place, list[ContainerStart]] = field(default_factory=dict, repr=False)
-    _files: dict[Place, Mapping[str, bytes]] = field(default_factory=dict, repr=False)
+    """Patterns of pod names or images whose containers run but never become ready."""
+    _starts: dict[ContainerKey, list[ContainerStart]] = field(default_factory=dict, repr=False)
+    _files: dict[ContainerKey, Mapping[str, bytes]] = field(default_factory=dict, repr=False)
     _evict: Callable[[str, str, str], None] | None = field(default=None, repr=False)
     _run_cronjob: Callable[[str, str], None] | None = field(default=None, repr=False)
 
     def started(self, namespace: str, pod: str, container: str) -> list[ContainerStart]:
-        """Every start of the container, oldest first; pods of one name after each other count."""
+        """Return every start of the container, oldest first, for all pods of that name."""
         return list(self._starts.get((namespace, pod, container), ()))
 
     def files(self, namespace: str, pod: str, container: str) -> dict[str, bytes]:
-        """The files that the container sees now: those of a volume follow their ConfigMap or
-        Secret after ``volume_refresh_seconds``, those mounted with a subPath never do."""
+        """Return the content of the files that the container sees now, by path.
+
+        A mounted ConfigMap or Secret is refreshed after ``volume_refresh_seconds``, one mounted
+        with a subPath never.
+        """
         return dict(self._files.get((namespace, pod, container), {}))
 
     def evict_pod(
         self, namespace: str, name: str, message: str = "The node was low on resource: memory."
     ) -> None:
-        """Let the pod's node run short and evict it: phase Failed, reason Evicted. Takes effect
-        soon; a pod that is not there or has ended is left alone."""
+        """Evict a running pod because of its node's resources: phase Failed, reason Evicted.
+
+        Returns before the pod is evicted. Does nothing without such a pod.
+        """
         if self._evict is None:
             raise RuntimeError("no cluster runs with this behaviour: start one, then evict")
         self._evict(namespace, name, message)
 
     def run_cronjob(self, namespace: str, name: str) -> None:
-        """Let the hour of a CronJob strike: it makes a Job. Takes effect soon; one that is not
-        there or is suspended makes none."""
+        """Let a CronJob create a Job, unless it is suspended. Returns before the Job exists."""
         if self._run_cronjob is None:
             raise RuntimeError("no cluster runs with this behaviour: start one, then run a CronJob")
         self._run_cronjob(namespace, name)
 
-    # --- what the kubelet asks and notes --------------------------------------------------------
+    # --- used by the kubelet --------------------------------------------------------------------
 
     def pull_fails(self, image: str, tries: int) -> bool:
-        """Whether a container's pull of *image* fails after *tries* before it."""
+        """Return whether a container's pull of *image* fails, after so many *tries* before."""
         if any(fnmatchcase(image, pattern) for pattern in self.bad_images):
             return True
         return any(
@@ -112,13 +115,13 @@ class Behaviour:
         )
 
     def becomes_ready(self, pod: str, image: str) -> bool:
-        """Whether a container ever gets ready."""
+        """Return whether a container ever becomes ready."""
         return not any(
             fnmatchcase(pod, pattern) or fnmatchcase(image, pattern) for pattern in self.never_ready
         )
 
     def exit_of(self, pod: str, container: str, image: str, runs: int) -> Exit | None:
-        """The rule by which a container ends that has run *runs* times before."""
+        """Return the rule for a container that has run *runs* times before, or None."""
         for rule in self.exits:
             if (
                 fnmatchcase(pod, rule.pod)
@@ -130,23 +133,23 @@ class Behaviour:
         return None
 
     def backoff(self, failures: int) -> float:
-        """How long to wait after so many failures in a row."""
+        """Return the delay in seconds after so many consecutive failures."""
         return min(self.backoff_limit_seconds, self.backoff_seconds * 2.0 ** max(0, failures - 1))
 
-    def note_start(self, place: Place, start: ContainerStart) -> None:
-        """A container was started."""
-        self._starts.setdefault(place, []).append(start)
-        self._files[place] = start.files
+    def record_start(self, key: ContainerKey, start: ContainerStart) -> None:
+        """Record that a container was started."""
+        self._starts.setdefault(key, []).append(start)
+        self._files[key] = start.files
 
-    def note_files(self, place: Place, files: Mapping[str, bytes]) -> None:
-        """The files of a running container changed."""
-        self._files[place] = files
+    def record_files(self, key: ContainerKey, files: Mapping[str, bytes]) -> None:
+        """Record the changed files of a running container."""
+        self._files[key] = files
 
-    def obey(
+    def connect(
         self,
         *,
         evict: Callable[[str, str, str], None] | None,
         run_cronjob: Callable[[str, str], None] | None,
     ) -> None:
-        """From now on these do what is asked for; they may be called from any thread."""
+        """Set what :meth:`evict_pod` and :meth:`run_cronjob` call, from any thread."""
         self._evict, self._run_cronjob = evict, run_cronjob

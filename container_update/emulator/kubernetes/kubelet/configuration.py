@@ -1,40 +1,38 @@
-"""What a container sees of its configuration: its environment and its mounted files.
+"""The configuration that a container sees: its environment and its mounted files.
 
-Pure but for the lookup it is handed. What an optional reference does not find is left out; what a
-required one does not find is a :class:`MissingConfiguration`, whose text is the kubelet's.
+Pure, except for the lookup function. A missing object or key is left out if its reference is
+optional; otherwise it is a :class:`MissingConfiguration` with the kubelet's message.
 """
 
 from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 from container_update.emulator.json_type import Json
-
-Lookup = Callable[[str, str, str], "Json | None"]
-"""An object by resource, namespace and name."""
+from container_update.emulator.kubernetes.rules.admission import Lookup
 
 CONFIG_RESOURCES = {"ConfigMap": "configmaps", "Secret": "secrets"}
 _VARIABLE = re.compile(r"\$(\$|\(([^)]*)\))")
 _TOKEN = b"emulated-token"
 
 
-class MissingConfiguration(Exception):  # noqa: N818 - it is waited for, not an error
-    """A required ConfigMap, Secret or key is not there (yet)."""
+class MissingConfiguration(Exception):  # noqa: N818 - the kubelet waits for it
+    """A required ConfigMap, Secret or key does not exist (yet)."""
 
 
 def container_of(pod: Json, name: str) -> Json:
-    """A pod's container or init container of that name."""
+    """Return the pod's container or init container of that name."""
     spec = pod["spec"]
     containers: list[Json] = [*(spec.get("initContainers") or []), *spec["containers"]]
     return next(entry for entry in containers if entry["name"] == name)
 
 
 def environment(pod: Json, container: Json, lookup: Lookup) -> dict[str, str]:
-    """The container's environment variables.
+    """Return the container's environment variables.
 
-    :raises MissingConfiguration: a required object or key is not there.
+    :raises MissingConfiguration: a required object or key does not exist.
     """
     env: dict[str, str] = {}
     namespace = pod["metadata"]["namespace"]
@@ -52,11 +50,11 @@ def environment(pod: Json, container: Json, lookup: Lookup) -> dict[str, str]:
 
 
 def mounted_files(pod: Json, container: Json, lookup: Lookup, *, fixed: bool) -> dict[str, bytes]:
-    """Path to content of the files in the container's volumes.
+    """Return the content of the files in the container's volumes, by path.
 
-    :param fixed: those mounted with a subPath, which stay as they are; or else the others, which
-        follow their objects.
-    :raises MissingConfiguration: a required object or key is not there.
+    :param fixed: True: only files mounted with a subPath, which are never refreshed; False: only
+        the others.
+    :raises MissingConfiguration: a required object or key does not exist.
     """
     volumes = {volume["name"]: volume for volume in pod["spec"].get("volumes") or []}
     files: dict[str, bytes] = {}
@@ -65,16 +63,16 @@ def mounted_files(pod: Json, container: Json, lookup: Lookup, *, fixed: bool) ->
         if bool(part) is not fixed or mount["name"] not in volumes:
             continue
         for path, data in volume_files(pod, volumes[mount["name"]], lookup).items():
-            place = _below(mount["mountPath"], part, path)
-            if place is not None:
-                files[place] = data
+            mounted = _mounted_path(mount["mountPath"], part, path)
+            if mounted is not None:
+                files[mounted] = data
     return files
 
 
 def volume_files(pod: Json, volume: Json, lookup: Lookup) -> dict[str, bytes]:
-    """Relative path to content; empty for volumes that hold no configuration.
+    """Return the content of a volume's files by relative path; empty without configuration.
 
-    :raises MissingConfiguration: a required object or key is not there.
+    :raises MissingConfiguration: a required object or key does not exist.
     """
     sources = (volume.get("projected") or {}).get("sources") or [volume]
     files: dict[str, bytes] = {}
@@ -132,23 +130,23 @@ def _key(kind: str, reference: Json, namespace: str, lookup: Lookup) -> str | No
 
 
 def _content(kind: str, reference: Json, namespace: str, lookup: Lookup) -> dict[str, bytes]:
-    """All data of the object that is referred to."""
+    """Return all data of the object that is referred to."""
     name = reference.get("name") or reference.get("secretName", "")
-    found = lookup(CONFIG_RESOURCES[kind], namespace, name)
-    if found is None:
+    obj = lookup(CONFIG_RESOURCES[kind], namespace, name)
+    if obj is None:
         if reference.get("optional"):
             return {}
         raise MissingConfiguration(f'{kind.lower()} "{name}" not found')
-    data = found.get("data") or {}
+    data = obj.get("data") or {}
     if kind == "Secret":
         return {key: base64.b64decode(value) for key, value in data.items()}
-    binary = found.get("binaryData") or {}
+    binary = obj.get("binaryData") or {}
     content = {key: value.encode() for key, value in data.items()}
     return content | {key: base64.b64decode(value) for key, value in binary.items()}
 
 
 def _expanded(value: str, env: Mapping[str, str]) -> str:
-    """``$(NAME)`` replaced where NAME is known; ``$$`` is a dollar sign."""
+    """Replace ``$(NAME)`` if the variable is known, and ``$$`` by a dollar sign."""
 
     def replacement(match: re.Match[str]) -> str:
         if match[1] == "$":
@@ -159,7 +157,7 @@ def _expanded(value: str, env: Mapping[str, str]) -> str:
 
 
 def _field_of(pod: Json, reference: Json) -> str:
-    """The pod's field that a downward API reference names; '' where it has none."""
+    """Return the pod's field that a downward API reference names; '' if it has none."""
     path, _, key = reference.get("fieldPath", "").partition("['")
     value: object = pod
     for step in path.split("."):
@@ -171,8 +169,8 @@ def _field_of(pod: Json, reference: Json) -> str:
     return str(value)
 
 
-def _below(mount_path: str, part: str, path: str) -> str | None:
-    """Where a volume's file is in the container; None where the subPath leaves it out."""
+def _mounted_path(mount_path: str, part: str, path: str) -> str | None:
+    """Return the path of a volume's file in the container; None if the subPath excludes it."""
     if not part:
         return f"{mount_path.rstrip('/')}/{path}"
     if path == part:

@@ -11,14 +11,14 @@ from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes.events import Recorder
 from container_update.emulator.kubernetes.kubelet.behaviour import Behaviour
 from container_update.emulator.kubernetes.kubelet.configuration import CONFIG_RESOURCES
-from container_update.emulator.kubernetes.kubelet.worker import PodWorker, Surroundings
+from container_update.emulator.kubernetes.kubelet.worker import PodContext, PodWorker
 from container_update.emulator.kubernetes.registry import Registry
 
 VERSION = "v1.36.2"
 
 
 class Kubelet:
-    """All nodes' kubelets in one."""
+    """The kubelets of all nodes."""
 
     def __init__(
         self,
@@ -29,33 +29,32 @@ class Kubelet:
     ) -> None:
         self._registry = registry
         self._loop = loop
-        self._around = Surroundings(registry, loop, behaviour, record, self._new_ip)
-        self._record = record
+        self._context = PodContext(registry, loop, behaviour, record, self._new_ip)
         self._workers: dict[str, PodWorker] = {}
         self._by_namespace: dict[str, dict[str, PodWorker]] = {}
         self._addresses = itertools.count(2)
 
     def start(self, nodes: int) -> None:
-        """Register the nodes: node-1, node-2, ..."""
+        """Create the nodes: node-1, node-2, ..."""
         for number in range(1, nodes + 1):
             if self._registry.get("nodes", "", f"node-{number}") is None:
                 self._registry.create("nodes", "", _node(number))
 
     def stop(self) -> None:
-        """Let every pod lie where it is."""
+        """Stop all workers; the pods stay as they are."""
         for worker in self._workers.values():
             worker.close()
         self._workers.clear()
 
     def handlers(self) -> dict[str, Callable[[str, Json, Json | None], None]]:
-        """Resource to what is to be called for each of its events."""
+        """Return the handlers of events by resource."""
         return {
             "pods": self._pod_event,
             **dict.fromkeys(CONFIG_RESOURCES.values(), self._configuration_event),
         }
 
     def evict(self, namespace: str, name: str, message: str) -> None:
-        """Throw a running pod off its node."""
+        """Evict a running pod from its node."""
         pod = self._registry.get("pods", namespace, name)
         worker = self._workers.get(pod["metadata"]["uid"]) if pod is not None else None
         if worker is not None:
@@ -73,7 +72,7 @@ class Kubelet:
         elif worker is not None:
             worker.changed(pod)
         elif pod["spec"].get("nodeName"):
-            self._take_up(pod)
+            self._start_worker(pod)
 
     def _configuration_event(self, event: str, obj: Json, _previous: Json | None) -> None:
         if event != "DELETED":
@@ -84,10 +83,10 @@ class Kubelet:
         for worker in list(self._by_namespace.get(namespace, {}).values()):
             worker.configuration_changed()
 
-    def _take_up(self, pod: Json) -> None:
+    def _start_worker(self, pod: Json) -> None:
         metadata = pod["metadata"]
         host_ip = _host_ip(self._registry.get("nodes", "", pod["spec"]["nodeName"]))
-        worker = PodWorker(pod, self._around, host_ip)
+        worker = PodWorker(pod, self._context, host_ip)
         self._workers[metadata["uid"]] = worker
         self._by_namespace.setdefault(metadata["namespace"], {})[metadata["uid"]] = worker
         self._loop.call_soon(worker.begin)
@@ -105,9 +104,9 @@ def _host_ip(node: Json | None) -> str:
 
 
 def _node(number: int) -> Json:
-    """A node that is ready and has room."""
+    """Return a ready node with large capacity."""
     name, now = f"node-{number}", stamp()
-    room = {"cpu": "64", "memory": "256Gi", "ephemeral-storage": "1Ti", "pods": "1000"}
+    capacity = {"cpu": "64", "memory": "256Gi", "ephemeral-storage": "1Ti", "pods": "1000"}
     return {
         "apiVersion": "v1",
         "kind": "Node",
@@ -120,8 +119,8 @@ def _node(number: int) -> Json:
             },
         },
         "status": {
-            "capacity": room,
-            "allocatable": room,
+            "capacity": capacity,
+            "allocatable": capacity,
             "addresses": [
                 {"type": "InternalIP", "address": f"10.0.0.{number}"},
                 {"type": "Hostname", "address": name},

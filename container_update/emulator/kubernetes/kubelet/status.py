@@ -1,7 +1,7 @@
-"""A pod's status, made from what its containers do. Pure.
+"""A pod's status, computed from the states of its containers. Pure.
 
-Fields, reasons, texts and their order are as recorded; ``lastTransitionTime`` moves only when a
-condition's status does.
+Fields, reasons, texts and their order are as recorded; ``lastTransitionTime`` changes only with a
+condition's status.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ SCHEME = "emulated://"
 
 
 @dataclass
-class Run:
-    """One container of a pod, as the node sees it."""
+class ContainerState:
+    """The state of one container of a pod."""
 
     name: str
     image: str
@@ -36,34 +36,34 @@ class Run:
     image_id: str = ""
 
     @property
-    def part(self) -> str:
-        """The field of the pod that describes it, as Events name it."""
+    def field_path(self) -> str:
+        """The field of the pod that describes it, as in Events."""
         field_name = "initContainers" if self.is_init else "containers"
         return f"spec.{field_name}{{{self.name}}}"
 
     @property
     def is_running(self) -> bool:
-        """It was started and has not ended."""
+        """Whether it was started and has not exited."""
         return "running" in self.state
 
     @property
     def exit_code(self) -> int | None:
-        """How it ended, where it did and was not restarted."""
-        ended: Json | None = self.state.get("terminated")
-        return None if ended is None else int(ended["exitCode"])
+        """Its exit code if it has exited and was not restarted, else None."""
+        terminated = self.state.get("terminated")
+        return None if terminated is None else int(terminated["exitCode"])
 
     @property
     def is_done(self) -> bool:
-        """For an init container: the next one may start."""
+        """Whether the container after this init container may start."""
         return self.started if self.is_sidecar else self.exit_code == 0
 
     def wait(self, reason: str, message: str = "") -> None:
-        """It does not run, for that reason."""
+        """Set the state to waiting, for that reason."""
         self.state = {"waiting": {"reason": reason, **({"message": message} if message else {})}}
         self.ready = self.started = False
 
     def run(self, now: str) -> None:
-        """It runs."""
+        """Set the state to running."""
         self.runs += 1
         self.container_id = SCHEME + secrets.token_hex(32)
         self.image_id = f"{SCHEME}sha256:{hashlib.sha256(self.image.encode()).hexdigest()}"
@@ -71,7 +71,7 @@ class Run:
         self.started = True
 
     def end(self, code: int, now: str) -> None:
-        """It has ended."""
+        """Set the state to terminated."""
         self.state = {
             "terminated": {
                 "exitCode": code,
@@ -85,14 +85,14 @@ class Run:
         self.started = False
 
     def restart(self, image: str) -> None:
-        """It is about to be started again, maybe with another image."""
+        """Prepare for another start, which may be with another image."""
         if "terminated" in self.state:
             self.last_state = self.state
         if image != self.image:
             self.image, self.image_id, self.container_id = image, "", ""
 
     def status(self) -> Json:
-        """Its entry in the pod's status."""
+        """Return its entry in the pod's status."""
         status: Json = {
             "name": self.name,
             "state": self.state,
@@ -108,70 +108,67 @@ class Run:
         return status
 
 
-def runs_of(pod: Json) -> list[Run]:
-    """The pod's containers, init containers first, before any was started."""
+def initial_states(pod: Json) -> list[ContainerState]:
+    """Return the states of the pod's containers before any was started, init containers first."""
     spec = pod["spec"]
     inits = [
-        Run(
-            entry["name"],
-            entry["image"],
-            is_init=True,
-            is_sidecar=entry.get("restartPolicy") == "Always",
-        )
+        ContainerState(entry["name"], entry["image"], True, entry.get("restartPolicy") == "Always")
         for entry in spec.get("initContainers") or []
     ]
-    return inits + [Run(entry["name"], entry["image"]) for entry in spec["containers"]]
+    return inits + [ContainerState(entry["name"], entry["image"]) for entry in spec["containers"]]
 
 
 @dataclass
 class Sandbox:
-    """What a pod has of its node."""
+    """What the node provides for a pod."""
 
     host_ip: str
     started_at: str
     pod_ip: str = ""
     volumes_ready: bool = True
     generation: int = 1
-    """The pod's generation that the node has taken up."""
+    """The pod's generation that the node has observed."""
 
 
-def pod_status(pod: Json, sandbox: Sandbox, runs: Sequence[Run], now: str) -> Json:
-    """The status of a pod that is not on its way out."""
+def pod_status(pod: Json, sandbox: Sandbox, containers: Sequence[ContainerState], now: str) -> Json:
+    """Return the status of a pod that is not deleted."""
     policy = pod["spec"].get("restartPolicy", "Always")
-    phase = phase_of(runs, policy)
+    phase = phase_of(containers, policy)
     finished = {"Succeeded": "PodCompleted", "Failed": "PodFailed"}.get(phase, "")
-    conditions = _timed(_conditions(sandbox, runs, finished), pod, now)
-    return {**_base(pod, sandbox, runs), "phase": phase, "conditions": conditions}
+    conditions = _timed(_conditions(sandbox, containers, finished), pod, now)
+    return {**_base(pod, sandbox, containers), "phase": phase, "conditions": conditions}
 
 
-def stopped_status(pod: Json, sandbox: Sandbox, runs: Sequence[Run], now: str) -> Json:
-    """The status of a deleted pod when the last of its containers has stopped.
+def stopped_status(
+    pod: Json, sandbox: Sandbox, containers: Sequence[ContainerState], now: str
+) -> Json:
+    """Return the status of a deleted pod when the last of its containers has stopped.
 
-    As recorded, the readiness belongs to the generation that the deletion made, all the rest to
-    the one before.
+    As recorded, the readiness conditions have the generation of the deletion, all others the one
+    before.
     """
-    never_ran = any(not run.runs for run in runs if not run.is_init)
-    failed = never_ran or any(run.exit_code not in {0, None} for run in runs)
-    conditions = _conditions(sandbox, runs, "PodCompleted")
+    never_ran = any(not container.runs for container in containers if not container.is_init)
+    failed = never_ran or any(container.exit_code not in {0, None} for container in containers)
+    conditions = _conditions(sandbox, containers, "PodCompleted")
     for condition in conditions:
         if condition["type"] in {"Ready", "ContainersReady"}:
             condition["observedGeneration"] = pod["metadata"]["generation"]
     return {
-        **_base(pod, sandbox, runs),
+        **_base(pod, sandbox, containers),
         "phase": "Failed" if failed else "Succeeded",
         "conditions": _timed(conditions, pod, now),
     }
 
 
 def evicted_status(
-    pod: Json, sandbox: Sandbox, runs: Sequence[Run], message: str, now: str
+    pod: Json, sandbox: Sandbox, containers: Sequence[ContainerState], message: str, now: str
 ) -> Json:
-    """The status of a pod that its node threw out."""
-    conditions = _conditions(sandbox, runs, "PodFailed")
+    """Return the status of a pod that its node evicted."""
+    conditions = _conditions(sandbox, containers, "PodFailed")
     target = {"type": "DisruptionTarget", "status": "True", "reason": "TerminationByKubelet"}
     conditions.append({**target, "message": message})
     return {
-        **_base(pod, sandbox, runs),
+        **_base(pod, sandbox, containers),
         "phase": "Failed",
         "reason": "Evicted",
         "message": message,
@@ -179,15 +176,17 @@ def evicted_status(
     }
 
 
-def phase_of(runs: Sequence[Run], restart_policy: str) -> str:
-    """The phase that follows from the containers."""
-    inits = [run for run in runs if run.is_init and not run.is_sidecar]
-    main = [run for run in runs if not run.is_init]
-    if restart_policy == "Never" and any(run.exit_code for run in inits):
+def phase_of(containers: Sequence[ContainerState], restart_policy: str) -> str:
+    """Return the phase for these states of the containers."""
+    inits = [
+        container for container in containers if container.is_init and not container.is_sidecar
+    ]
+    main = [container for container in containers if not container.is_init]
+    if restart_policy == "Never" and any(container.exit_code for container in inits):
         return "Failed"
-    if any(not run.runs for run in main):
+    if any(not container.runs for container in main):
         return "Pending"
-    codes = [run.exit_code for run in main]
+    codes = [container.exit_code for container in main]
     if restart_policy == "Always" or any(code is None for code in codes):
         return "Running"
     if not any(codes):
@@ -195,8 +194,8 @@ def phase_of(runs: Sequence[Run], restart_policy: str) -> str:
     return "Failed" if restart_policy == "Never" else "Running"
 
 
-def _base(pod: Json, sandbox: Sandbox, runs: Sequence[Run]) -> Json:
-    """The status but for phase and conditions."""
+def _base(pod: Json, sandbox: Sandbox, containers: Sequence[ContainerState]) -> Json:
+    """Return the status without phase and conditions."""
     old = pod.get("status", {})
     status: Json = {
         "observedGeneration": sandbox.generation,
@@ -207,10 +206,12 @@ def _base(pod: Json, sandbox: Sandbox, runs: Sequence[Run]) -> Json:
         status["podIP"] = sandbox.pod_ip
         status["podIPs"] = [{"ip": sandbox.pod_ip}]
     status["startTime"] = sandbox.started_at
-    inits = [run.status() for run in runs if run.is_init]
+    inits = [container.status() for container in containers if container.is_init]
     if inits:
         status["initContainerStatuses"] = inits
-    status["containerStatuses"] = [run.status() for run in runs if not run.is_init]
+    status["containerStatuses"] = [
+        container.status() for container in containers if not container.is_init
+    ]
     if "ephemeralContainerStatuses" in old:
         status["ephemeralContainerStatuses"] = old["ephemeralContainerStatuses"]
     if "qosClass" in old:
@@ -218,10 +219,21 @@ def _base(pod: Json, sandbox: Sandbox, runs: Sequence[Run]) -> Json:
     return status
 
 
-def _conditions(sandbox: Sandbox, runs: Sequence[Run], finished: str) -> list[Json]:
-    """The kubelet's conditions. *finished*: why nothing is ready any more, '' while it may be."""
-    incomplete = [run.name for run in runs if run.is_init and not run.is_done]
-    unready = [run.name for run in runs if not run.ready and (not run.is_init or run.is_sidecar)]
+def _conditions(
+    sandbox: Sandbox, containers: Sequence[ContainerState], finished: str
+) -> list[Json]:
+    """Return the kubelet's conditions.
+
+    :param finished: why the pod is never ready again; '' if it may be.
+    """
+    incomplete = [
+        container.name for container in containers if container.is_init and not container.is_done
+    ]
+    unready = [
+        container.name
+        for container in containers
+        if not container.ready and (not container.is_init or container.is_sidecar)
+    ]
     initialized = _condition("Initialized", not incomplete)
     if incomplete:
         initialized["reason"] = "ContainersNotInitialized"
@@ -248,12 +260,11 @@ def _condition(kind: str, holds: bool) -> Json:
 
 
 def _timed(new: list[Json], pod: Json, now: str) -> list[Json]:
-    """The conditions with their times, then those of others that the pod has."""
+    """Return the conditions with their times, then the pod's conditions of other types."""
     before = {entry["type"]: entry for entry in pod.get("status", {}).get("conditions") or []}
     timed = []
     for condition in new:
-        known = before.pop(condition["type"], None)
-        same = known is not None and known["status"] == condition["status"]
-        since = known["lastTransitionTime"] if known is not None and same else now
+        old = before.pop(condition["type"], None)
+        since = old["lastTransitionTime"] if old and old["status"] == condition["status"] else now
         timed.append({**condition, "lastTransitionTime": since})
     return [*timed, *before.values()]

@@ -1,4 +1,4 @@
-"""What a pod waits for: named timers on the event loop, at most one of each name."""
+"""Named timers on the event loop, at most one of each name."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Callable
 
 
 class Timers:
-    """Things to do later."""
+    """The timers of a pod."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self._loop = loop
         self._handles: dict[str, asyncio.TimerHandle] = {}
 
     def set(self, name: str, seconds: float, act: Callable[[], None]) -> None:
-        """Do *act* in *seconds*, instead of what was to be done under that name."""
+        """Call *act* in *seconds*; replaces the timer of that name."""
         self.cancel(name)
 
         def due() -> None:
@@ -24,16 +24,16 @@ class Timers:
         self._handles[name] = self._loop.call_later(seconds, due)
 
     def is_set(self, name: str) -> bool:
-        """Something is to be done under that name."""
+        """Return whether there is a timer of that name."""
         return name in self._handles
 
     def cancel(self, name: str) -> None:
-        """Do not do it; nothing happens where there is nothing of that name."""
+        """Cancel the timer of that name, if there is one."""
         handle = self._handles.pop(name, None)
         if handle is not None:
             handle.cancel()
 
     def cancel_all(self) -> None:
-        """Do nothing of all that was to be done."""
+        """Cancel all timers."""
         for name in list(self._handles):
             self.cancel(name)

@@ -1,20 +1,23 @@
-"""One pod's life on its node: volumes, init containers, containers, restarts, the end.
+"""The work of a kubelet for one pod: volumes, init containers, containers, restarts, termination.
 
-Every step is a timer on the event loop. What changed is written once per turn of the loop, so that
-two containers that come up together are one event, as with a real kubelet.
+Every step is a timer on the event loop. The status is written once per turn of the loop, so that
+two containers that start together are one event, as with a real kubelet.
 """
 
 from __future__ import annotations
 
 import asyncio
-import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from container_update.emulator.clock import stamp
 from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes.events import Recorder
-from container_update.emulator.kubernetes.kubelet.behaviour import Behaviour, ContainerStart
+from container_update.emulator.kubernetes.kubelet.behaviour import (
+    Behaviour,
+    ContainerKey,
+    ContainerStart,
+)
 from container_update.emulator.kubernetes.kubelet.configuration import (
     MissingConfiguration,
     container_of,
@@ -23,85 +26,85 @@ from container_update.emulator.kubernetes.kubelet.configuration import (
     volume_files,
 )
 from container_update.emulator.kubernetes.kubelet.status import (
-    Run,
+    ContainerState,
     Sandbox,
     evicted_status,
+    initial_states,
     pod_status,
-    runs_of,
     stopped_status,
 )
 from container_update.emulator.kubernetes.kubelet.timers import Timers
-from container_update.emulator.kubernetes.ownership import is_deleting
+from container_update.emulator.kubernetes.objects import is_deleting, key_of
 from container_update.emulator.kubernetes.pod_state import is_finished
 from container_update.emulator.kubernetes.registry import Registry
 
 COMPONENT = "kubelet"
 _KILLED = 137
 _POD, _VOLUMES = " pod", " volumes"
-"""What timers and retries are for that are no container's, in names that no container has."""
+"""Names of timers and retries for the pod itself; no container can have such a name."""
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """What all pods of the cluster share."""
+class PodContext:
+    """What the workers of all pods share."""
 
     registry: Registry
     loop: asyncio.AbstractEventLoop
     behaviour: Behaviour
     record: Recorder
     new_ip: Callable[[], str]
-    """Gives an unused address."""
+    """Returns an unused address."""
 
 
 class PodWorker:
-    """Carries one pod from its binding to its end."""
+    """Runs one pod from its binding to its removal."""
 
-    def __init__(self, pod: Json, around: Surroundings, host_ip: str) -> None:
-        self._registry = around.registry
-        self._loop = around.loop
-        self._behaviour = around.behaviour
-        self._record = around.record
-        self._new_ip = around.new_ip
+    def __init__(self, pod: Json, context: PodContext, host_ip: str) -> None:
+        self._registry = context.registry
+        self._loop = context.loop
+        self._behaviour = context.behaviour
+        self._record = context.record
+        self._new_ip = context.new_ip
         self._pod = pod
         self._sandbox = Sandbox(host_ip, stamp(), generation=pod["metadata"]["generation"])
-        self._runs = runs_of(pod)
-        self._timers = Timers(around.loop)
+        self._containers = initial_states(pod)
+        self._timers = Timers(context.loop)
         self._retries: dict[str, Callable[[], None]] = {}
         self._failures: dict[str, int] = {}
         self._refreshable: dict[str, dict[str, bytes]] = {}
         self._flushing = False
         self._stopping = False
-        self._over = False
+        self._closed = False
 
-    # --- what the node tells it -----------------------------------------------------------------
+    # --- called by the node ---------------------------------------------------------------------
 
     def begin(self) -> None:
-        """Take the pod up."""
+        """Start the pod."""
         if is_deleting(self._pod):
             self._stop()
         elif is_finished(self._pod):
-            self._over = True
+            self._closed = True
         else:
-            if any(run.is_init for run in self._runs):
-                for run in self._runs:
-                    run.wait("PodInitializing")
+            if any(container.is_init for container in self._containers):
+                for container in self._containers:
+                    container.wait("PodInitializing")
             self._flush()
             self._mount()
 
     def changed(self, pod: Json) -> None:
-        """The pod was written by somebody."""
+        """Handle a changed pod."""
         self._pod = pod
-        if self._over:
+        if self._closed:
             return
         if is_deleting(pod):
             self._stop()
         elif pod["metadata"]["generation"] != self._sandbox.generation:
             self._sandbox.generation = pod["metadata"]["generation"]
-            if not self._take_new_images():
-                self._dirty()
+            if not self._replace_changed_images():
+                self._flush_soon()
 
     def configuration_changed(self) -> None:
-        """A ConfigMap or Secret of the namespace was written."""
+        """Handle a changed ConfigMap or Secret of the namespace."""
         for name, retry in list(self._retries.items()):
             del self._retries[name]
             retry()
@@ -109,26 +112,26 @@ class PodWorker:
             self._timers.set(_VOLUMES, self._behaviour.volume_refresh_seconds, self._refresh)
 
     def evict(self, message: str) -> None:
-        """The node runs short: end all containers for good."""
-        if self._over or self._stopping:
+        """Evict the pod: stop all containers for good."""
+        if self._closed or self._stopping:
             return
         self.close()
-        for run in self._runs:
-            if run.is_running:
-                run.end(_KILLED, stamp())
+        for container in self._containers:
+            if container.is_running:
+                container.end(_KILLED, stamp())
         self._record.warning(COMPONENT, self._pod, "Evicted", message)
-        self._write(evicted_status(self._pod, self._sandbox, self._runs, message, stamp()))
+        self._write(evicted_status(self._pod, self._sandbox, self._containers, message, stamp()))
 
     def close(self) -> None:
-        """Do nothing more."""
-        self._over = True
+        """Stop working on the pod."""
+        self._closed = True
         self._timers.cancel_all()
         self._retries.clear()
 
     # --- volumes --------------------------------------------------------------------------------
 
     def _mount(self) -> None:
-        """Go on when everything that is mounted is there."""
+        """Start the containers if all mounted objects exist."""
         for volume in self._pod["spec"].get("volumes") or []:
             try:
                 volume_files(self._pod, volume, self._registry.get)
@@ -137,220 +140,224 @@ class PodWorker:
                 self._record.warning(COMPONENT, self._pod, "FailedMount", text)
                 self._sandbox.volumes_ready = False
                 self._retries[_VOLUMES] = self._mount
-                self._dirty()
+                self._flush_soon()
                 return
         self._sandbox.volumes_ready = True
         self._start_next()
 
     def _refresh(self) -> None:
-        """Bring mounted files up to date; what vanished meanwhile stays as it was."""
+        """Refresh mounted files; those of a deleted object stay as they were."""
         for name, fixed in self._refreshable.items():
             try:
                 container = container_of(self._pod, name)
                 fresh = mounted_files(self._pod, container, self._registry.get, fixed=False)
             except MissingConfiguration:
                 continue
-            self._behaviour.note_files(self._place(name), {**fresh, **fixed})
+            self._behaviour.record_files(self._key(name), {**fresh, **fixed})
 
     # --- starting -------------------------------------------------------------------------------
 
     def _start_next(self) -> None:
-        """Start the init container whose turn it is, or all others."""
-        for run in self._runs:
-            if run.is_init and not run.is_done:
-                if not run.runs:
-                    self._pull(run)
+        """Start the next init container, or all containers."""
+        for container in self._containers:
+            if container.is_init and not container.is_done:
+                if not container.runs:
+                    self._pull(container)
                 return
-        for run in self._runs:
-            if not run.is_init and not run.runs:
-                run.wait("ContainerCreating")
-                self._pull(run)
+        for container in self._containers:
+            if not container.is_init and not container.runs:
+                container.wait("ContainerCreating")
+                self._pull(container)
 
-    def _pull(self, run: Run) -> None:
-        self._timers.set(run.name, self._behaviour.pull_seconds, lambda: self._pulled(run))
+    def _later(
+        self, container: ContainerState, seconds: float, act: Callable[[ContainerState], None]
+    ) -> None:
+        self._timers.set(container.name, seconds, lambda: act(container))
 
-    def _pulled(self, run: Run) -> None:
-        tries = self._failures.get(run.name, 0)
-        if not self._behaviour.pull_fails(run.image, tries):
-            self._failures.pop(run.name, None)
-            self._tell(run, "Pulled", f'Container image "{run.image}" is present')
-            self._timers.set(run.name, self._behaviour.start_seconds, lambda: self._start(run))
+    def _pull(self, container: ContainerState) -> None:
+        self._later(container, self._behaviour.pull_seconds, self._pulled)
+
+    def _pulled(self, container: ContainerState) -> None:
+        tries = self._failures.get(container.name, 0)
+        if not self._behaviour.pull_fails(container.image, tries):
+            self._failures.pop(container.name, None)
+            self._report(container, "Pulled", f'Container image "{container.image}" is present')
+            self._later(container, self._behaviour.start_seconds, self._start)
             return
-        self._failures[run.name] = tries + 1
-        text = f'failed to pull image "{run.image}": not found'
-        self._warn(run, "Failed", f'Failed to pull image "{run.image}": not found')
-        run.wait("ErrImagePull", text)
-        self._dirty()
-        self._timers.set(run.name, self._behaviour.start_seconds, lambda: self._back_off_pull(run))
+        self._failures[container.name] = tries + 1
+        text = f'failed to pull image "{container.image}": not found'
+        self._warn(container, "Failed", f'Failed to pull image "{container.image}": not found')
+        container.wait("ErrImagePull", text)
+        self._flush_soon()
+        self._later(container, self._behaviour.start_seconds, self._back_off_pull)
 
-    def _back_off_pull(self, run: Run) -> None:
-        text = f'Back-off pulling image "{run.image}"'
-        self._warn(run, "BackOff", text)
-        run.wait("ImagePullBackOff", text)
-        self._dirty()
-        seconds = self._behaviour.backoff(self._failures.get(run.name, 1))
-        self._timers.set(run.name, seconds, lambda: self._pull(run))
+    def _back_off_pull(self, container: ContainerState) -> None:
+        text = f'Back-off pulling image "{container.image}"'
+        self._warn(container, "BackOff", text)
+        container.wait("ImagePullBackOff", text)
+        self._flush_soon()
+        seconds = self._behaviour.backoff(self._failures.get(container.name, 1))
+        self._later(container, seconds, self._pull)
 
-    def _start(self, run: Run) -> None:
-        container = container_of(self._pod, run.name)
+    def _start(self, container: ContainerState) -> None:
+        pod, spec = self._pod, container_of(self._pod, container.name)
         try:
-            env = environment(self._pod, container, self._registry.get)
-            files = mounted_files(self._pod, container, self._registry.get, fixed=False)
-            fixed = mounted_files(self._pod, container, self._registry.get, fixed=True)
+            env = environment(pod, spec, self._registry.get)
+            files = mounted_files(pod, spec, self._registry.get, fixed=False)
+            fixed = mounted_files(pod, spec, self._registry.get, fixed=True)
         except MissingConfiguration as missing:
-            self._warn(run, "Failed", f"Error: {missing}")
-            run.wait("CreateContainerConfigError", str(missing))
-            self._retries[run.name] = lambda: self._start(run)
-            self._dirty()
+            self._warn(container, "Failed", f"Error: {missing}")
+            container.wait("CreateContainerConfigError", str(missing))
+            self._retries[container.name] = lambda: self._start(container)
+            self._flush_soon()
             return
-        if run.runs:
-            run.restarts += 1
+        if container.runs:
+            container.restarts += 1
         self._sandbox.pod_ip = self._sandbox.pod_ip or self._new_ip()
-        run.run(stamp())
-        uid = self._pod["metadata"]["uid"]
-        start = ContainerStart(uid, run.image, run.restarts, env, {**files, **fixed})
-        self._behaviour.note_start(self._place(run.name), start)
-        self._refreshable[run.name] = fixed
-        self._tell(run, "Started", f"Container {run.name} started")
-        self._dirty()
-        ends_at_once = self._plan_end(run)
-        if (not run.is_init or run.is_sidecar) and not ends_at_once:
-            self._plan_readiness(run)
-        if run.is_sidecar:
+        container.run(stamp())
+        uid = pod["metadata"]["uid"]
+        start = ContainerStart(uid, container.image, container.restarts, env, {**files, **fixed})
+        self._behaviour.record_start(self._key(container.name), start)
+        self._refreshable[container.name] = fixed
+        self._report(container, "Started", f"Container {container.name} started")
+        self._flush_soon()
+        exits_at_once = self._plan_exit(container)
+        if (not container.is_init or container.is_sidecar) and not exits_at_once:
+            self._plan_readiness(container)
+        if container.is_sidecar:
             self._start_next()
 
-    def _plan_readiness(self, run: Run) -> None:
-        if not self._behaviour.becomes_ready(self._pod["metadata"]["name"], run.image):
+    def _plan_readiness(self, container: ContainerState) -> None:
+        if not self._behaviour.becomes_ready(self._pod["metadata"]["name"], container.image):
             return
         seconds = self._behaviour.ready_seconds
         if seconds <= 0:
-            run.ready = True
+            container.ready = True
         else:
-            self._timers.set(f"{run.name} ready", seconds, lambda: self._get_ready(run))
+            self._timers.set(
+                f"{container.name} ready", seconds, lambda: self._become_ready(container)
+            )
 
-    def _get_ready(self, run: Run) -> None:
-        run.ready = run.is_running
-        self._dirty()
+    def _become_ready(self, container: ContainerState) -> None:
+        container.ready = container.is_running
+        self._flush_soon()
 
-    # --- ending ---------------------------------------------------------------------------------
+    # --- exits and termination ------------------------------------------------------------------
 
-    def _plan_end(self, run: Run) -> bool:
-        """Whether it ends before a kubelet looks at it again: nobody ever sees it ready."""
+    def _plan_exit(self, container: ContainerState) -> bool:
+        """Set the timer for an exit; return whether it exits at once and is never ready."""
         name = self._pod["metadata"]["name"]
-        rule = self._behaviour.exit_of(name, run.name, run.image, run.runs - 1)
+        rule = self._behaviour.exit_of(name, container.name, container.image, container.runs - 1)
         if rule is not None:
             code = rule.code
-            self._timers.set(run.name, rule.after_seconds, lambda: self._end(run, code))
+            self._timers.set(
+                container.name, rule.after_seconds, lambda: self._exited(container, code)
+            )
             return rule.after_seconds <= 0
-        if run.is_init and not run.is_sidecar:
-            self._timers.set(run.name, self._behaviour.init_seconds, lambda: self._end(run, 0))
+        if container.is_init and not container.is_sidecar:
+            self._timers.set(
+                container.name, self._behaviour.init_seconds, lambda: self._exited(container, 0)
+            )
         return False
 
-    def _end(self, run: Run, code: int) -> None:
-        """A container ended by itself."""
-        self._timers.cancel(f"{run.name} ready")
-        run.end(code, stamp())
-        self._dirty()
-        if run.is_init and not run.is_sidecar and code == 0:
+    def _exited(self, container: ContainerState, code: int) -> None:
+        """Handle a container that exited by itself."""
+        self._timers.cancel(f"{container.name} ready")
+        container.end(code, stamp())
+        self._flush_soon()
+        if container.is_init and not container.is_sidecar and code == 0:
             self._start_next()
-        elif self._restarts(run, code):
-            failures = self._failures[run.name] = self._failures.get(run.name, 0) + 1
-            if failures == 1:
-                self._timers.set(
-                    run.name, self._behaviour.start_seconds, lambda: self._restart(run)
-                )
-            else:
-                self._timers.set(
-                    run.name, self._behaviour.start_seconds, lambda: self._back_off(run, failures)
-                )
+        elif self._restarts(container, code):
+            failures = self._failures[container.name] = self._failures.get(container.name, 0) + 1
+            act = self._restart if failures == 1 else self._back_off
+            self._later(container, self._behaviour.start_seconds, act)
 
-    def _restarts(self, run: Run, code: int) -> bool:
-        """Whether the container is started again after it ended with *code*."""
+    def _restarts(self, container: ContainerState, code: int) -> bool:
+        """Return whether the container is restarted after it exited with *code*."""
         policy = self._pod["spec"].get("restartPolicy", "Always")
-        if run.is_sidecar or (policy == "Always" and not run.is_init):
+        if container.is_sidecar or (policy == "Always" and not container.is_init):
             return True
         return policy != "Never" and code != 0
 
-    def _back_off(self, run: Run, failures: int) -> None:
-        seconds = self._behaviour.backoff(failures - 1)
+    def _back_off(self, container: ContainerState) -> None:
+        seconds = self._behaviour.backoff(self._failures[container.name] - 1)
         metadata = self._pod["metadata"]
         pod = f"{metadata['name']}_{metadata['namespace']}({metadata['uid']})"
-        text = f"back-off {seconds:g}s restarting failed container={run.name} pod={pod}"
-        self._warn(run, "BackOff", f"Back-off restarting failed container {run.name}")
-        run.restart(run.image)
-        run.wait("CrashLoopBackOff", text)
-        self._dirty()
-        self._timers.set(run.name, seconds, lambda: self._restart(run))
+        text = f"back-off {seconds:g}s restarting failed container={container.name} pod={pod}"
+        self._warn(container, "BackOff", f"Back-off restarting failed container {container.name}")
+        container.restart(container.image)
+        container.wait("CrashLoopBackOff", text)
+        self._flush_soon()
+        self._later(container, seconds, self._restart)
 
-    def _restart(self, run: Run) -> None:
-        run.restart(run.image)
-        self._start(run)
+    def _restart(self, container: ContainerState) -> None:
+        container.restart(container.image)
+        self._start(container)
 
-    def _take_new_images(self) -> bool:
-        """Replace containers whose image the pod's owner has changed, in place; whether any is."""
+    def _replace_changed_images(self) -> bool:
+        """Replace containers in place whose image has changed; return whether there is any."""
         replaced = False
-        for run in self._runs:
-            image = container_of(self._pod, run.name)["image"]
-            if image == run.image or (run.is_init and not run.is_sidecar):
+        for container in self._containers:
+            image = container_of(self._pod, container.name)["image"]
+            if image == container.image or (container.is_init and not container.is_sidecar):
                 continue
-            self._retries.pop(run.name, None)
-            self._failures.pop(run.name, None)
-            self._timers.cancel(f"{run.name} ready")
+            self._retries.pop(container.name, None)
+            self._failures.pop(container.name, None)
+            self._timers.cancel(f"{container.name} ready")
             seconds = 0.0
-            if run.is_running:
-                text = f"Container {run.name} definition changed, will be restarted"
-                self._tell(run, "Killing", text)
+            if container.is_running:
+                text = f"Container {container.name} definition changed, will be restarted"
+                self._report(container, "Killing", text)
                 seconds = self._behaviour.stop_seconds
-            self._timers.set(run.name, seconds, functools.partial(self._replace, run))
+            self._later(container, seconds, self._replace)
             replaced = True
         return replaced
 
-    def _replace(self, run: Run) -> None:
-        if run.is_running:
-            run.end(0, stamp())
-        run.restart(container_of(self._pod, run.name)["image"])
-        run.wait("ContainerCreating")
-        self._dirty()
-        if run.runs or not any(other.is_init and not other.is_done for other in self._runs):
-            self._pull(run)
+    def _replace(self, container: ContainerState) -> None:
+        if container.is_running:
+            container.end(0, stamp())
+        container.restart(container_of(self._pod, container.name)["image"])
+        container.wait("ContainerCreating")
+        self._flush_soon()
+        if container.runs or not any(
+            other.is_init and not other.is_done for other in self._containers
+        ):
+            self._pull(container)
 
     def _stop(self) -> None:
-        """The pod was deleted: stop within the grace period."""
+        """Stop the containers of a deleted pod within the grace period."""
         grace = float(self._pod["metadata"].get("deletionGracePeriodSeconds") or 0)
-        takes = self._behaviour.stop_seconds if self._any_running() else 0.0
+        running = any(container.is_running for container in self._containers)
+        seconds = self._behaviour.stop_seconds if running else 0.0
         if not self._stopping:
             self._stopping = True
             self._timers.cancel_all()
             self._retries.clear()
-            for run in self._runs:
-                if run.is_running:
-                    self._tell(run, "Killing", f"Stopping container {run.name}")
-        self._timers.set(
-            _POD, min(takes, grace), lambda: self._stopped(_KILLED if takes > grace else 0)
-        )
+            for container in self._containers:
+                if container.is_running:
+                    self._report(container, "Killing", f"Stopping container {container.name}")
+        code = _KILLED if seconds > grace else 0
+        self._timers.set(_POD, min(seconds, grace), lambda: self._stopped(code))
 
     def _stopped(self, code: int) -> None:
         self.close()
-        for run in self._runs:
-            if run.is_running:
-                run.end(code, stamp())
+        for container in self._containers:
+            if container.is_running:
+                container.end(code, stamp())
         if not is_finished(self._pod):
-            self._write(stopped_status(self._pod, self._sandbox, self._runs, stamp()))
+            self._write(stopped_status(self._pod, self._sandbox, self._containers, stamp()))
         self._loop.call_soon(self._remove)
 
     def _remove(self) -> None:
-        """Tell the API server that nothing of the pod is left."""
+        """Remove the pod from the registry."""
         stored = self._stored()
         if stored is not None:
-            metadata = stored["metadata"]
-            self._registry.delete(
-                "pods", metadata["namespace"], metadata["name"],
-                uid=metadata["uid"], grace_seconds=0,
-            )  # fmt: skip
+            uid = stored["metadata"]["uid"]
+            self._registry.delete("pods", *key_of(stored), uid=uid, grace_seconds=0)
 
-    # --- writing and waiting --------------------------------------------------------------------
+    # --- writing the status ---------------------------------------------------------------------
 
-    def _dirty(self) -> None:
+    def _flush_soon(self) -> None:
         """Write the status at the end of this turn of the loop."""
         if not self._flushing:
             self._flushing = True
@@ -358,39 +365,32 @@ class PodWorker:
 
     def _flush_due(self) -> None:
         self._flushing = False
-        if not self._over and not self._stopping:
+        if not self._closed and not self._stopping:
             self._flush()
 
     def _flush(self) -> None:
         pod = self._stored()
         if pod is not None:
-            self._write(pod_status(pod, self._sandbox, self._runs, stamp()))
+            self._write(pod_status(pod, self._sandbox, self._containers, stamp()))
 
     def _write(self, status: Json) -> None:
         pod = self._stored()
         if pod is None or pod.get("status") == status:
             return
-        metadata = pod["metadata"]
-        self._pod = self._registry.update(
-            "pods", metadata["namespace"], metadata["name"], {**pod, "status": status},
-            subresource="status",
-        )  # fmt: skip
+        body = {**pod, "status": status}
+        self._pod = self._registry.update("pods", *key_of(pod), body, subresource="status")
 
     def _stored(self) -> Json | None:
-        """The pod as it is stored now; None where it is gone."""
-        metadata = self._pod["metadata"]
-        pod = self._registry.get("pods", metadata["namespace"], metadata["name"])
-        return pod if pod is not None and pod["metadata"]["uid"] == metadata["uid"] else None
+        """Return the pod as it is stored now, or None."""
+        pod = self._registry.get("pods", *key_of(self._pod))
+        uid = self._pod["metadata"]["uid"]
+        return pod if pod is not None and pod["metadata"]["uid"] == uid else None
 
-    def _any_running(self) -> bool:
-        return any(run.is_running for run in self._runs)
+    def _key(self, container: str) -> ContainerKey:
+        return *key_of(self._pod), container
 
-    def _place(self, container: str) -> tuple[str, str, str]:
-        metadata = self._pod["metadata"]
-        return metadata["namespace"], metadata["name"], container
+    def _report(self, container: ContainerState, reason: str, text: str) -> None:
+        self._record.normal(COMPONENT, self._pod, reason, text, container.field_path)
 
-    def _tell(self, run: Run, reason: str, text: str) -> None:
-        self._record.normal(COMPONENT, self._pod, reason, text, run.part)
-
-    def _warn(self, run: Run, reason: str, text: str) -> None:
-        self._record.warning(COMPONENT, self._pod, reason, text, run.part)
+    def _warn(self, container: ContainerState, reason: str, text: str) -> None:
+        self._record.warning(COMPONENT, self._pod, reason, text, container.field_path)

@@ -1,7 +1,7 @@
-"""What may be written, and what the server makes of it.
+"""Which writes are valid, and what the server stores for them.
 
-Three steps, each a module or two: the *shape* (types, empty fields), the *defaults* and what
-*admission* adds to a pod, and *validation*. All pure but for the lookup that admission is handed.
+A write passes through *shape* (types, empty fields), *defaults*, *admission* (additions to a pod)
+and *validation*. All are pure, except for the lookup function of admission.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ __all__ = ["changed_object", "complete_new", "counts_as_change", "new_object"]
 
 
 def new_object(kind: Resource, namespace: str, body: Json, lookup: Lookup) -> Json:
-    """The object that a create request asks for, not yet named or stamped.
+    """Return the object for a create request, still without uid and timestamp.
 
-    *lookup* reads other objects by resource, namespace and name. ApiError 400, 403 or 422 where the
-    request is refused. *body* is not changed.
+    :param body: the request's body; it is not changed.
+    :param lookup: reads other objects.
+    :raises ApiError: 400, 403 or 422 for an invalid request.
     """
     new = shape.read(kind, body)
     new["metadata"] = metadata.for_create(kind, namespace, new.get("metadata") or {})
@@ -35,12 +36,12 @@ def new_object(kind: Resource, namespace: str, body: Json, lookup: Lookup) -> Js
     defaults.apply(kind, new)
     if kind.key == "pods":
         admission.admit_pod(new, lookup)
-    _refuse(kind, new, metadata.errors(kind, new) + validation.errors(kind, new))
+    _raise_invalid(kind, new, metadata.errors(kind, new) + validation.errors(kind, new))
     return new
 
 
 def complete_new(kind: Resource, new: Json) -> None:
-    """What the server derives from the name and the uid it has just given, written into *new*."""
+    """Write into *new* what the server derives from its name and uid."""
     name, uid = new["metadata"].get("name", ""), new["metadata"]["uid"]
     if kind.key == "jobs":
         defaults.label_job(new, name, uid)
@@ -51,9 +52,11 @@ def complete_new(kind: Resource, new: Json) -> None:
 
 
 def changed_object(kind: Resource, old: Json, body: Json, subresource: str) -> Json:
-    """What a write of *body* over *old* leaves, with *old*'s identity, version and generation.
+    """Return the object after a write of *body*, with the version and generation of *old*.
 
-    ApiError 400 or 422 where it is refused. Neither argument is changed.
+    Neither argument is changed.
+
+    :raises ApiError: 400 or 422 for an invalid request.
     """
     if subresource in updates.SUBRESOURCES:
         return updates.SUBRESOURCES[subresource](kind, old, body)
@@ -62,23 +65,17 @@ def changed_object(kind: Resource, old: Json, body: Json, subresource: str) -> J
     updates.keep(kind, old, new)
     defaults.apply(kind, new)
     updates.derive(kind, old, new)
-    _refuse(
-        kind,
-        new,
-        metadata.errors(kind, new) + validation.errors(kind, new, old),
-    )
+    _raise_invalid(kind, new, metadata.errors(kind, new) + validation.errors(kind, new, old))
     return new
 
 
 def counts_as_change(old: Json, new: Json) -> bool:
-    """Whether a write counts in ``metadata.generation``: anything but metadata and status."""
-    apart = ("metadata", "status")
-    return {key: value for key, value in old.items() if key not in apart} != {
-        key: value for key, value in new.items() if key not in apart
-    }
+    """Return whether a write changes more than metadata and status: ``generation`` counts it."""
+    others = {"metadata": None, "status": None}
+    return {**old, **others} != {**new, **others}
 
 
-def _refuse(kind: Resource, new: Json, errors: list[api_errors.FieldError]) -> None:
+def _raise_invalid(kind: Resource, new: Json, errors: list[api_errors.FieldError]) -> None:
     if errors:
         name = new["metadata"].get("name", "")
         raise api_errors.invalid(kind.group, kind.kind, name, errors)

@@ -13,21 +13,19 @@ Lookup = Callable[[str, str, str], "Json | None"]
 
 TOKEN_VOLUME_PREFIX = "kube-api-access-"  # noqa: S105 - the name of a volume
 TOKEN_PATH = "/var/run/secrets/kubernetes.io/serviceaccount"  # noqa: S105 - a path
-_GRACE_OF_NODES = 300
+_LOST_NODE_SECONDS = 300
 
 
 def admit_pod(pod: Json, lookup: Lookup) -> None:
-    """Complete *pod* in place. 403 for a service account that is not there."""
+    """Complete *pod* in place; raise 403 for a service account that does not exist."""
     spec = pod.setdefault("spec", {})
     account_name = spec.get("serviceAccountName") or "default"
     spec["serviceAccountName"] = spec["serviceAccount"] = account_name
     account = _account(pod, account_name, lookup)
     if account.get("imagePullSecrets") and not spec.get("imagePullSecrets"):
         spec["imagePullSecrets"] = [dict(entry) for entry in account["imagePullSecrets"]]
-    wants_token = spec.get(
-        "automountServiceAccountToken", account.get("automountServiceAccountToken", True)
-    )
-    if wants_token:
+    default = account.get("automountServiceAccountToken", True)
+    if spec.get("automountServiceAccountToken", default):
         _mount_token(spec)
     _tolerate_lost_nodes(spec)
     spec.setdefault("priority", 0)
@@ -43,7 +41,7 @@ def _account(pod: Json, account_name: str, lookup: Lookup) -> Json:
             f'serviceaccount "{account_name}" not found'
         )
         raise forbidden("", "pods", metadata.get("name", ""), why, [])
-    return account or {}  # the default one may be a moment behind its namespace
+    return account or {}  # the default one is created a little later than its namespace
 
 
 def _mount_token(spec: Json) -> None:
@@ -53,7 +51,7 @@ def _mount_token(spec: Json) -> None:
         if any(mount.get("mountPath") == TOKEN_PATH for mount in mounts):
             continue
         if not volume:
-            volume = TOKEN_VOLUME_PREFIX + names.random_end()
+            volume = TOKEN_VOLUME_PREFIX + names.random_suffix()
             spec["volumes"] = [*spec.get("volumes", []), _token_volume(volume)]
         mount = {"name": volume, "readOnly": True, "mountPath": TOKEN_PATH}
         container["volumeMounts"] = [*mounts, mount]
@@ -69,24 +67,12 @@ def _existing_token_volume(spec: Json) -> str:
 
 
 def _token_volume(name: str) -> Json:
+    authority = {"name": "kube-root-ca.crt", "items": [{"key": "ca.crt", "path": "ca.crt"}]}
+    field = {"apiVersion": "v1", "fieldPath": "metadata.namespace"}
     sources = [
         {"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}},
-        {
-            "configMap": {
-                "name": "kube-root-ca.crt",
-                "items": [{"key": "ca.crt", "path": "ca.crt"}],
-            }
-        },
-        {
-            "downwardAPI": {
-                "items": [
-                    {
-                        "path": "namespace",
-                        "fieldRef": {"apiVersion": "v1", "fieldPath": "metadata.namespace"},
-                    }
-                ]
-            }
-        },
+        {"configMap": authority},
+        {"downwardAPI": {"items": [{"path": "namespace", "fieldRef": field}]}},
     ]
     return {"name": name, "projected": {"sources": sources, "defaultMode": 420}}
 
@@ -96,12 +82,6 @@ def _tolerate_lost_nodes(spec: Json) -> None:
     for key in ("node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"):
         if any(entry.get("key") in (key, None) for entry in tolerations):
             continue
-        tolerations.append(
-            {
-                "key": key,
-                "operator": "Exists",
-                "effect": "NoExecute",
-                "tolerationSeconds": _GRACE_OF_NODES,
-            }
-        )
+        toleration = {"key": key, "operator": "Exists", "effect": "NoExecute"}
+        tolerations.append({**toleration, "tolerationSeconds": _LOST_NODE_SECONDS})
     spec["tolerations"] = tolerations

@@ -1,27 +1,29 @@
-"""What the server fills in, kind by kind."""
+"""Default values of each kind."""
 
 from __future__ import annotations
 
 import base64
 import secrets
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes.resources import Resource
 from container_update.emulator.kubernetes.rules import pod_defaults
 
-_DEFAULT_SHARE = "25%"
+TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
+"""An annotation in which the server still counts the changes of a DaemonSet's template."""
 
 
 def apply(kind: Resource, new: Json) -> None:
-    """Fill in *new* in place; nothing happens for a kind without defaults of its own."""
+    """Fill in the defaults of *new* in place, if its kind has any."""
     fill = _DEFAULTS.get(kind.key)
     if fill:
         fill(new)
 
 
 def label_job(job: Json, name: str, uid: str) -> None:
-    """Tie a Job to its pods by the uid, unless it brings a selector of its own (manualSelector)."""
+    """Give a Job a selector and labels with its uid, unless it has ``manualSelector``."""
     spec = job["spec"]
     if spec.get("manualSelector"):
         return
@@ -37,24 +39,29 @@ def label_job(job: Json, name: str, uid: str) -> None:
     job["metadata"]["labels"] = {**job["metadata"].get("labels", {}), **labels}
 
 
+def _fill(target: Json, **defaults: Any) -> None:
+    for key, value in defaults.items():
+        target.setdefault(key, value)
+
+
 def _template(spec: Json) -> None:
     template = spec.setdefault("template", {})
     template.setdefault("metadata", {})
     pod_defaults.apply(template.setdefault("spec", {}))
 
 
-def _deployment(new: Json) -> None:
-    spec = new.setdefault("spec", {})
-    spec.setdefault("replicas", 1)
-    _template(spec)
-    strategy = spec.setdefault("strategy", {})
+def _update_strategy(spec: Json, field: str, **rolling: Any) -> None:
+    strategy = spec.setdefault(field, {})
     strategy.setdefault("type", "RollingUpdate")
     if strategy["type"] == "RollingUpdate":
-        rolling = strategy.setdefault("rollingUpdate", {})
-        rolling.setdefault("maxUnavailable", _DEFAULT_SHARE)
-        rolling.setdefault("maxSurge", _DEFAULT_SHARE)
-    spec.setdefault("revisionHistoryLimit", 10)
-    spec.setdefault("progressDeadlineSeconds", 600)
+        _fill(strategy.setdefault("rollingUpdate", {}), **rolling)
+
+
+def _deployment(new: Json) -> None:
+    _replica_set(new)
+    spec = new["spec"]
+    _update_strategy(spec, "strategy", maxUnavailable="25%", maxSurge="25%")
+    _fill(spec, revisionHistoryLimit=10, progressDeadlineSeconds=600)
 
 
 def _replica_set(new: Json) -> None:
@@ -66,37 +73,22 @@ def _replica_set(new: Json) -> None:
 def _daemon_set(new: Json) -> None:
     spec = new.setdefault("spec", {})
     _template(spec)
-    strategy = spec.setdefault("updateStrategy", {})
-    strategy.setdefault("type", "RollingUpdate")
-    if strategy["type"] == "RollingUpdate":
-        rolling = strategy.setdefault("rollingUpdate", {})
-        rolling.setdefault("maxUnavailable", 1)
-        rolling.setdefault("maxSurge", 0)
+    _update_strategy(spec, "updateStrategy", maxUnavailable=1, maxSurge=0)
     spec.setdefault("revisionHistoryLimit", 10)
     annotations = new["metadata"].setdefault("annotations", {})
     annotations.setdefault(TEMPLATE_GENERATION, "1")
 
 
-TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
-"""An annotation in which the server still counts the changes of a DaemonSet's template."""
-
-
 def _stateful_set(new: Json) -> None:
-    spec = new.setdefault("spec", {})
-    spec.setdefault("replicas", 1)
-    _template(spec)
+    _replica_set(new)
+    spec = new["spec"]
     spec.setdefault("podManagementPolicy", "OrderedReady")
-    strategy = spec.setdefault("updateStrategy", {})
-    strategy.setdefault("type", "RollingUpdate")
-    if strategy["type"] == "RollingUpdate":
-        strategy.setdefault("rollingUpdate", {}).setdefault("partition", 0)
+    _update_strategy(spec, "updateStrategy", partition=0)
     spec.setdefault("revisionHistoryLimit", 10)
     retention = spec.setdefault("persistentVolumeClaimRetentionPolicy", {})
-    retention.setdefault("whenDeleted", "Retain")
-    retention.setdefault("whenScaled", "Retain")
+    _fill(retention, whenDeleted="Retain", whenScaled="Retain")
     for claim in spec.get("volumeClaimTemplates", []):
-        claim.setdefault("kind", "PersistentVolumeClaim")
-        claim.setdefault("apiVersion", "v1")
+        _fill(claim, kind="PersistentVolumeClaim", apiVersion="v1")
         claim.setdefault("spec", {}).setdefault("volumeMode", "Filesystem")
         claim.setdefault("status", {"phase": "Pending"})
 
@@ -105,35 +97,28 @@ def _job(new: Json) -> None:
     spec = new.setdefault("spec", {})
     if "completions" not in spec and "parallelism" not in spec:
         spec["completions"] = 1
-    spec.setdefault("parallelism", 1)
-    spec.setdefault("backoffLimit", 6)
-    spec.setdefault("manualSelector", False)
+    _fill(spec, parallelism=1, backoffLimit=6, manualSelector=False)
     _job_template(spec)
-    spec.setdefault("completionMode", "NonIndexed")
-    spec.setdefault("suspend", False)
+    _fill(spec, completionMode="NonIndexed", suspend=False)
     spec.setdefault("podReplacementPolicy", "TerminatingOrFailed")
 
 
 def _job_template(spec: Json) -> None:
-    """A Job's restartPolicy has no default: it must be said."""
-    template = spec.setdefault("template", {})
-    template.setdefault("metadata", {})
-    pod = template.setdefault("spec", {})
-    said = "restartPolicy" in pod
-    pod_defaults.apply(pod)
-    if not said:
+    """Fill in a Job's template, except for ``restartPolicy``: it has no default there."""
+    pod = spec.setdefault("template", {}).setdefault("spec", {})
+    has_policy = "restartPolicy" in pod
+    _template(spec)
+    if not has_policy:
         del pod["restartPolicy"]
 
 
 def _cron_job(new: Json) -> None:
     spec = new.setdefault("spec", {})
-    spec.setdefault("concurrencyPolicy", "Allow")
-    spec.setdefault("suspend", False)
+    _fill(spec, concurrencyPolicy="Allow", suspend=False)
     job = spec.setdefault("jobTemplate", {})
     job.setdefault("metadata", {})
     _job_template(job.setdefault("spec", {}))
-    spec.setdefault("successfulJobsHistoryLimit", 3)
-    spec.setdefault("failedJobsHistoryLimit", 1)
+    _fill(spec, successfulJobsHistoryLimit=3, failedJobsHistoryLimit=1)
 
 
 def _pod(new: Json) -> None:
@@ -143,30 +128,24 @@ def _pod(new: Json) -> None:
 
 
 def _secret(new: Json) -> None:
-    """``stringData`` is only ever written: it becomes ``data``."""
+    """Fill in a Secret; ``stringData`` becomes ``data``."""
     new.setdefault("type", "Opaque")
-    plain = new.pop("stringData", {})
-    if plain:
-        coded = {
-            key: base64.b64encode(text.encode()).decode("ascii") for key, text in plain.items()
-        }
-        new["data"] = {**new.get("data", {}), **coded}
+    texts = new.pop("stringData", {})
+    if texts:
+        data = {key: base64.b64encode(text.encode()).decode() for key, text in texts.items()}
+        new["data"] = {**new.get("data", {}), **data}
 
 
 def _service(new: Json) -> None:
     spec = new.setdefault("spec", {})
     for port in spec.get("ports", []):
-        port.setdefault("protocol", "TCP")
-        port.setdefault("targetPort", port.get("port"))
-    spec.setdefault("type", "ClusterIP")
-    spec.setdefault("sessionAffinity", "None")
+        _fill(port, protocol="TCP", targetPort=port.get("port"))
+    _fill(spec, type="ClusterIP", sessionAffinity="None")
     if spec["type"] == "ExternalName":
         return
     if not spec.get("clusterIP"):
         spec["clusterIP"] = f"10.96.{secrets.randbelow(256)}.{1 + secrets.randbelow(254)}"
-    spec.setdefault("clusterIPs", [spec["clusterIP"]])
-    spec.setdefault("ipFamilies", ["IPv4"])
-    spec.setdefault("ipFamilyPolicy", "SingleStack")
+    _fill(spec, clusterIPs=[spec["clusterIP"]], ipFamilies=["IPv4"], ipFamilyPolicy="SingleStack")
     spec.setdefault("internalTrafficPolicy", "Cluster")
     if spec["type"] in ("NodePort", "LoadBalancer"):
         spec.setdefault("externalTrafficPolicy", "Cluster")

@@ -1,4 +1,4 @@
-"""The status that the server gives a new object, whatever the client sent."""
+"""The initial status of a new object, whatever the client sent."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from container_update.emulator import clock
 from container_update.emulator.json_type import Json
+from container_update.emulator.kubernetes.objects import new_condition
 from container_update.emulator.kubernetes.resources import Resource
 
 _INITIAL: Mapping[str, Json] = {
@@ -37,7 +38,7 @@ _INITIAL: Mapping[str, Json] = {
 
 
 def reset(kind: Resource, new: Json) -> None:
-    """Replace the status of *new* by the initial one; a Node's stays as sent."""
+    """Replace the status of *new* by the initial one; that of a Node stays as sent."""
     if kind.key == "nodes" or not kind.has_status:
         return
     new.pop("status", None)
@@ -48,7 +49,7 @@ def reset(kind: Resource, new: Json) -> None:
 
 
 def quality_of_service(spec: Json) -> str:
-    """A pod's class, by the CPU and memory that its containers ask for."""
+    """Return a pod's QoS class, by the resources that its containers request."""
     containers = [*spec.get("containers", []), *spec.get("initContainers", [])]
     resources = [entry.get("resources") or {} for entry in containers]
     if not any(entry.get("limits") or entry.get("requests") for entry in resources):
@@ -62,7 +63,7 @@ def quality_of_service(spec: Json) -> str:
 
 
 def establish(definition: Json) -> None:
-    """A CustomResourceDefinition's kind is served as soon as it is stored: say so."""
+    """Set the status of a CustomResourceDefinition, which is served as soon as it is stored."""
     names = definition["spec"]["names"]
     definition["status"] = {
         "acceptedNames": copy.deepcopy(names),
@@ -70,13 +71,7 @@ def establish(definition: Json) -> None:
             version["name"] for version in definition["spec"]["versions"] if version.get("storage")
         ],
         "conditions": [
-            {
-                "type": kind,
-                "status": "True",
-                "lastTransitionTime": clock.stamp(),
-                "reason": reason,
-                "message": message,
-            }
+            new_condition(kind, "True", reason, message, clock.stamp())
             for kind, reason, message in (
                 ("NamesAccepted", "NoConflicts", "no conflicts found"),
                 ("Established", "InitialNamesAccepted", "the initial names have been accepted"),

@@ -1,4 +1,4 @@
-"""What the server fills in where a pod spec says nothing (Kubernetes API reference, PodSpec)."""
+"""Default values of a pod spec (Kubernetes API reference, PodSpec)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 
 
 def apply(spec: Json) -> None:
-    """Fill in a pod spec in place, of a Pod or of a template."""
+    """Fill in the spec of a Pod or of a template in place."""
     if spec.get("serviceAccountName") or spec.get("serviceAccount"):
         account = spec.get("serviceAccountName") or spec["serviceAccount"]
         spec["serviceAccountName"] = spec["serviceAccount"] = account
@@ -26,7 +26,7 @@ def apply(spec: Json) -> None:
 
 
 def apply_to_container(container: Json) -> None:
-    """Fill in one container, of whichever list."""
+    """Fill in a container, an init container or an ephemeral one in place."""
     container.setdefault("resources", {})
     container.setdefault("terminationMessagePath", "/dev/termination-log")
     container.setdefault("terminationMessagePolicy", "File")
@@ -48,7 +48,7 @@ def apply_to_container(container: Json) -> None:
 
 
 def _pull_policy(image: str) -> str:
-    """'Always' for the tag latest, stated or implied."""
+    """Return 'Always' for the tag latest, stated or implied, else 'IfNotPresent'."""
     if "@" in image:
         return "IfNotPresent"
     _, _, tag = image.rpartition("/")[2].partition(":")

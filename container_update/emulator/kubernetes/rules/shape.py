@@ -1,8 +1,8 @@
-"""Reading an object as the server does: types first, then without what says nothing.
+"""Decoding of objects: types are checked, and empty values are removed.
 
-The server decodes into typed structures: a number where a text belongs is a 400, and a null, an
-empty list or an empty map of labels is as good as absent, so it is not in the answer either. The
-types listed here are those that people get wrong in manifests; a custom resource is kept as sent.
+The server decodes into typed structures. A number instead of a text is a 400; a null, an empty list
+or an empty map of labels counts as absent and is not returned. Only types that are often wrong in
+manifests are checked; a custom resource is kept as sent.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from container_update.emulator.kubernetes.resources import Resource
 
 @dataclass(frozen=True)
 class Struct:
-    """A structure and the types of those of its fields that are checked.
+    """A structure with the types of its checked fields.
 
     A type is 'string', 'bool', 'int32', 'bytes', another Struct, ``[type]`` for a list or
     ``{'*': type}`` for a map.
@@ -30,103 +30,66 @@ class Struct:
     fields: Mapping[str, Any]
 
 
-_STRINGS = {"*": "string"}
-_METADATA = Struct(
-    "ObjectMeta",
-    {"name": "string", "namespace": "string", "labels": _STRINGS, "annotations": _STRINGS},
+def _struct(name: str, /, **fields: Any) -> Struct:
+    return Struct(name, fields)
+
+
+_STRINGS, _BYTES = {"*": "string"}, {"*": "bytes"}
+_METADATA = _struct(
+    "ObjectMeta", name="string", namespace="string", labels=_STRINGS, annotations=_STRINGS
 )
-_ENV = Struct("EnvVar", {"name": "string", "value": "string"})
-_MOUNT = Struct("VolumeMount", {"name": "string", "mountPath": "string", "subPath": "string"})
-_CONTAINER = Struct(
+_CONTAINER = _struct(
     "Container",
-    {
-        "name": "string",
-        "image": "string",
-        "command": ["string"],
-        "args": ["string"],
-        "env": [_ENV],
-        "envFrom": [Struct("EnvFromSource", {})],
-        "volumeMounts": [_MOUNT],
-        "ports": [Struct("ContainerPort", {"containerPort": "int32", "name": "string"})],
-    },
+    name="string",
+    image="string",
+    command=["string"],
+    args=["string"],
+    env=[_struct("EnvVar", name="string", value="string")],
+    envFrom=[_struct("EnvFromSource")],
+    volumeMounts=[_struct("VolumeMount", name="string", mountPath="string", subPath="string")],
+    ports=[_struct("ContainerPort", containerPort="int32", name="string")],
 )
-_POD_SPEC = Struct(
+_POD_SPEC = _struct(
     "PodSpec",
-    {
-        "containers": [_CONTAINER],
-        "initContainers": [_CONTAINER],
-        "volumes": [Struct("Volume", {"name": "string"})],
-        "nodeSelector": _STRINGS,
-        "nodeName": "string",
-        "restartPolicy": "string",
-        "hostNetwork": "bool",
-        "terminationGracePeriodSeconds": "int64",
-    },
+    containers=[_CONTAINER],
+    initContainers=[_CONTAINER],
+    volumes=[_struct("Volume", name="string")],
+    nodeSelector=_STRINGS,
+    nodeName="string",
+    restartPolicy="string",
+    hostNetwork="bool",
+    terminationGracePeriodSeconds="int64",
 )
-_TEMPLATE = Struct("PodTemplateSpec", {"metadata": _METADATA, "spec": _POD_SPEC})
-_SELECTOR = Struct("LabelSelector", {"matchLabels": _STRINGS})
+_TEMPLATE = _struct("PodTemplateSpec", metadata=_METADATA, spec=_POD_SPEC)
+_SELECTOR = _struct("LabelSelector", matchLabels=_STRINGS)
 
 
-def _workload(name: str, **fields: Any) -> Struct:
-    spec = Struct(f"{name}Spec", {"template": _TEMPLATE, "selector": _SELECTOR} | fields)
-    return Struct(name, {"metadata": _METADATA, "spec": spec})
+def _object(name: str, /, **fields: Any) -> Struct:
+    return _struct(name, metadata=_METADATA, **fields)
+
+
+def _with_spec(name: str, /, **fields: Any) -> Struct:
+    return _object(name, spec=_struct(f"{name}Spec", **fields))
+
+
+def _workload(name: str, /, **fields: Any) -> Struct:
+    return _with_spec(name, template=_TEMPLATE, selector=_SELECTOR, **fields)
 
 
 _JOB = _workload("Job", completions="int32", parallelism="int32", backoffLimit="int32")
+_JOB_TEMPLATE = Struct("JobTemplateSpec", _JOB.fields)
+_SERVICE_PORT = _struct("ServicePort", port="int32", name="string")
 _STRUCTS: Mapping[str, Struct] = {
-    "configmaps": Struct(
-        "ConfigMap",
-        {
-            "metadata": _METADATA,
-            "data": _STRINGS,
-            "binaryData": {"*": "bytes"},
-            "immutable": "bool",
-        },
-    ),
-    "secrets": Struct(
-        "Secret",
-        {
-            "metadata": _METADATA,
-            "stringData": _STRINGS,
-            "data": {"*": "bytes"},
-            "type": "string",
-            "immutable": "bool",
-        },
-    ),
-    "pods": Struct("Pod", {"metadata": _METADATA, "spec": _POD_SPEC}),
+    "configmaps": _object("ConfigMap", data=_STRINGS, binaryData=_BYTES, immutable="bool"),
+    "secrets": _object("Secret", stringData=_STRINGS, data=_BYTES, type="string", immutable="bool"),
+    "pods": _object("Pod", spec=_POD_SPEC),
     "deployments": _workload("Deployment", replicas="int32", paused="bool"),
     "replicasets": _workload("ReplicaSet", replicas="int32"),
     "daemonsets": _workload("DaemonSet"),
     "statefulsets": _workload("StatefulSet", replicas="int32", serviceName="string"),
     "jobs": _JOB,
-    "cronjobs": Struct(
-        "CronJob",
-        {
-            "metadata": _METADATA,
-            "spec": Struct(
-                "CronJobSpec",
-                {
-                    "schedule": "string",
-                    "suspend": "bool",
-                    "jobTemplate": Struct("JobTemplateSpec", _JOB.fields),
-                },
-            ),
-        },
-    ),
-    "services": Struct(
-        "Service",
-        {
-            "metadata": _METADATA,
-            "spec": Struct(
-                "ServiceSpec",
-                {
-                    "selector": _STRINGS,
-                    "type": "string",
-                    "ports": [Struct("ServicePort", {"port": "int32", "name": "string"})],
-                },
-            ),
-        },
-    ),
+    "cronjobs": _with_spec("CronJob", schedule="string", suspend="bool", jobTemplate=_JOB_TEMPLATE),
+    "services": _with_spec("Service", selector=_STRINGS, type="string", ports=[_SERVICE_PORT]),
 }
 _ANYTHING = Struct("", {"metadata": _METADATA})
 
@@ -139,7 +102,7 @@ _KEPT_WHEN_NULL = frozenset({"lastProbeTime"})
 
 
 def read(kind: Resource, body: Json) -> Json:
-    """A copy of *body* as the server understands it; 400 where a type is wrong."""
+    """Return a copy of *body* as the server decodes it; raise 400 for a wrong type."""
     stated = body.get("kind")
     if stated and stated != kind.kind:
         raise bad_request(
@@ -163,11 +126,9 @@ def _unreadable(kind: Resource, problem: str) -> ApiError:
 
 
 def without_empty(value: Any) -> Any:
-    """A deep copy without nulls, empty lists and empty maps of texts."""
+    """Return a deep copy without nulls, empty lists and empty maps of texts."""
     if isinstance(value, dict):
-        return {
-            key: _field(key, entry) for key, entry in value.items() if _says_something(key, entry)
-        }
+        return {key: _field(key, entry) for key, entry in value.items() if _is_kept(key, entry)}
     if isinstance(value, list):
         return [without_empty(entry) for entry in value]
     return value
@@ -179,7 +140,7 @@ def _field(key: str, value: Any) -> Any:
     return without_empty(value)
 
 
-def _says_something(key: str, value: Any) -> bool:
+def _is_kept(key: str, value: Any) -> bool:
     if value is None:
         return key in _KEPT_WHEN_NULL
     if value == []:
@@ -201,35 +162,35 @@ _PYTHON_TYPES: Mapping[str, tuple[type, ...]] = {
 }
 
 
-def _problem(wanted: Any, value: Any, path: str, owner: str) -> str:
-    """What is wrong with *value*, in the words of the server's decoder; '' where nothing is."""
+def _problem(expected: Any, value: Any, path: str, owner: str) -> str:
+    """Return the message of the server's decoder about *value*; '' if it is valid."""
     if value is None:
         return ""
-    if isinstance(wanted, Struct):
-        return _struct_problem(wanted, value, path, owner)
-    if not _fits(wanted, value):
-        return _mismatch(value, path, owner, _go_type(wanted))
-    if isinstance(wanted, list):
-        return _first(_problem(wanted[0], entry, path, owner) for entry in value)
-    if isinstance(wanted, dict):
-        return _first(_problem(wanted["*"], entry, path, owner) for entry in value.values())
-    return base64_problem(value) if wanted == "bytes" else ""
+    if isinstance(expected, Struct):
+        return _struct_problem(expected, value, path, owner)
+    if not _fits(expected, value):
+        return _mismatch(value, path, owner, _go_type(expected))
+    if isinstance(expected, list):
+        return _first(_problem(expected[0], entry, path, owner) for entry in value)
+    if isinstance(expected, dict):
+        return _first(_problem(expected["*"], entry, path, owner) for entry in value.values())
+    return base64_problem(value) if expected == "bytes" else ""
 
 
-def _fits(wanted: Any, value: Any) -> bool:
-    if isinstance(wanted, (list, dict)):
-        return isinstance(value, type(wanted))
-    return isinstance(value, _PYTHON_TYPES[wanted]) and isinstance(value, bool) == (
-        wanted == "bool"
+def _fits(expected: Any, value: Any) -> bool:
+    if isinstance(expected, (list, dict)):
+        return isinstance(value, type(expected))
+    return isinstance(value, _PYTHON_TYPES[expected]) and isinstance(value, bool) == (
+        expected == "bool"
     )
 
 
-def _struct_problem(wanted: Struct, value: Any, path: str, owner: str) -> str:
+def _struct_problem(expected: Struct, value: Any, path: str, owner: str) -> str:
     if not isinstance(value, dict):
-        return _mismatch(value, path, owner, _go_type(wanted))
+        return _mismatch(value, path, owner, _go_type(expected))
     return _first(
-        _problem(kind, value[key], f"{path}.{key}", wanted.name or owner)
-        for key, kind in wanted.fields.items()
+        _problem(kind, value[key], f"{path}.{key}", expected.name or owner)
+        for key, kind in expected.fields.items()
         if key in value
     )
 
@@ -238,30 +199,32 @@ def _first(problems: Iterable[str]) -> str:
     return next((problem for problem in problems if problem), "")
 
 
-def _go_type(wanted: Any) -> str:
-    if isinstance(wanted, Struct):
-        return f"v1.{wanted.name}"
-    if isinstance(wanted, list):
-        return f"[]{_go_type(wanted[0])}"
-    if isinstance(wanted, dict):
-        return f"map[string]{_go_type(wanted['*'])}"
-    return _GO_TYPES.get(wanted, str(wanted))
+def _go_type(expected: Any) -> str:
+    if isinstance(expected, Struct):
+        return f"v1.{expected.name}"
+    if isinstance(expected, list):
+        return f"[]{_go_type(expected[0])}"
+    if isinstance(expected, dict):
+        return f"map[string]{_go_type(expected['*'])}"
+    return _GO_TYPES.get(expected, str(expected))
 
 
-def _mismatch(value: Any, path: str, owner: str, wanted: str) -> str:
-    found = {bool: "bool", int: "number", float: "number", str: "string", list: "array"}
-    json_kind = found.get(type(value), "object")
-    return f"json: cannot unmarshal {json_kind} into Go struct field {owner}{path} of type {wanted}"
+def _mismatch(value: Any, path: str, owner: str, expected: str) -> str:
+    kinds = {bool: "bool", int: "number", float: "number", str: "string", list: "array"}
+    json_kind = kinds.get(type(value), "object")
+    return (
+        f"json: cannot unmarshal {json_kind} into Go struct field {owner}{path} of type {expected}"
+    )
 
 
 _BASE64 = frozenset(string.ascii_letters + string.digits + "+/")
 
 
 def base64_problem(text: str) -> str:
-    """Where *text* stops being base64, in the decoder's words; '' where it is all right."""
+    """Return the message of the server's decoder about base64; '' if it is valid."""
     clean = text.replace("\r", "").replace("\n", "")
     body = clean.rstrip("=")
-    bad = next((place for place, char in enumerate(body) if char not in _BASE64), None)
+    bad = next((index for index, char in enumerate(body) if char not in _BASE64), None)
     if bad is None:
         padding = len(clean) - len(body)
         if len(clean) % 4 == 0 and padding <= 2:

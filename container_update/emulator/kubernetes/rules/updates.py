@@ -20,7 +20,7 @@ _KEPT_OF_SERVICE = (
 
 
 def keep(kind: Resource, old: Json, new: Json) -> None:
-    """Carry over what a plain update does not write, before defaults are applied to *new*."""
+    """Copy to *new* what an update cannot write. Call it before defaults are applied."""
     if kind.has_status:
         new.pop("status", None)
         if "status" in old:
@@ -38,7 +38,7 @@ def keep(kind: Resource, old: Json, new: Json) -> None:
 
 
 def derive(kind: Resource, old: Json, new: Json) -> None:
-    """What follows from the change, after defaults were applied to *new*."""
+    """Write into *new* what follows from the change. Call it after defaults are applied."""
     if kind.key != "daemonsets":
         return
     before = old["metadata"].get("annotations", {}).get(defaults.TEMPLATE_GENERATION, "1")
@@ -49,7 +49,7 @@ def derive(kind: Resource, old: Json, new: Json) -> None:
 
 
 def _keep_pod_fields(old: Json, new: Json) -> None:
-    """What the server itself put into a Pod's spec stays where the request leaves it out."""
+    """Keep what the server added to a Pod's spec and the request leaves out."""
     spec, stored = new.setdefault("spec", {}), old["spec"]
     for key in ("nodeName", "priority", "preemptionPolicy", "serviceAccountName"):
         if key in stored:
@@ -70,7 +70,7 @@ def _keep_allocated(stored: Json, spec: Json) -> None:
 
 
 def _keep_job_labels(old: Json, new: Json) -> None:
-    """The selector and labels that tie a Job to its pods may be left out of a PUT."""
+    """Keep a Job's selector and labels, which a PUT may leave out."""
     spec = new.setdefault("spec", {})
     spec.setdefault("selector", copy.deepcopy(old["spec"]["selector"]))
     template = spec.setdefault("template", {}).setdefault("metadata", {})
@@ -82,7 +82,7 @@ def _keep_job_labels(old: Json, new: Json) -> None:
 
 
 def _status(kind: Resource, old: Json, body: Json) -> Json:
-    """Only the status; of the metadata, annotations and finalizers."""
+    """Write the status; of the metadata, annotations and finalizers."""
     new = dict(old)
     if "status" in body:
         new["status"] = shape.without_empty(body["status"]) if not kind.custom else body["status"]
@@ -97,21 +97,21 @@ def _status(kind: Resource, old: Json, body: Json) -> Json:
 
 
 def _ephemeral_containers(kind: Resource, old: Json, body: Json) -> Json:
-    """Only ``spec.ephemeralContainers``, and only more of them."""
-    wanted = shape.without_empty((body.get("spec") or {}).get("ephemeralContainers") or [])
-    for container in wanted:
+    """Write ``spec.ephemeralContainers``, to which containers can only be added."""
+    containers = shape.without_empty((body.get("spec") or {}).get("ephemeralContainers") or [])
+    for container in containers:
         pod_defaults.apply_to_container(container)
     for stored in old["spec"].get("ephemeralContainers", []):
-        if stored not in wanted:
+        if stored not in containers:
             why = f'existing ephemeral containers "{stored["name"]}" may not be changed'
             error = forbidden_field("spec.ephemeralContainers", why)
             raise invalid(kind.group, kind.kind, old["metadata"]["name"], [error])
-    spec = {**old["spec"], "ephemeralContainers": wanted}
+    spec = {**old["spec"], "ephemeralContainers": containers}
     return {**old, "metadata": dict(old["metadata"]), "spec": spec}
 
 
 def _binding(_kind: Resource, old: Json, body: Json) -> Json:
-    """The scheduler's word: the node, and the condition that says so."""
+    """Write the node of a Pod, and its PodScheduled condition."""
     node = body["spec"]["nodeName"]
     status = old.get("status", {})
     conditions = [
@@ -132,7 +132,7 @@ def _binding(_kind: Resource, old: Json, body: Json) -> Json:
 
 
 def _finalize(_kind: Resource, old: Json, body: Json) -> Json:
-    """Only ``spec.finalizers`` of a Namespace."""
+    """Write ``spec.finalizers`` of a Namespace."""
     finalizers = list((body.get("spec") or {}).get("finalizers") or [])
     spec = {key: value for key, value in old["spec"].items() if key != "finalizers"}
     if finalizers:
@@ -146,4 +146,4 @@ SUBRESOURCES: Mapping[str, Write] = {
     "finalize": _finalize,
     "status": _status,
 }
-"""How each subresource that is written as an object is written."""
+"""The functions that write a subresource."""

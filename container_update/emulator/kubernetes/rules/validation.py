@@ -1,7 +1,7 @@
-"""What the server refuses, kind by kind: in any object, and in the change of one.
+"""Errors in objects and in changes of objects, kind by kind.
 
-Each kind's function is given the object as it would be stored and, for a change, what is stored.
-The texts are those of a Kubernetes 1.36 API server as recorded, or as its API reference has them.
+Each function gets the object as it would be stored and, for a change, the stored one. The messages
+are those recorded from a Kubernetes 1.36 API server, or those in its API reference.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from container_update.emulator.kubernetes.rules import pod_validation
 
 Check = Callable[[Json, "Json | None"], list[FieldError]]
 
-MOST_DATA = 1048576
-"""How many bytes the values of a ConfigMap or Secret may have together."""
+MAX_DATA_BYTES = 1048576
+"""The limit of all values of a ConfigMap or Secret together."""
 
 _IMMUTABLE = "field is immutable"
-_SEALED = "field is immutable when `immutable` is set"
+_IMMUTABLE_DATA = "field is immutable when `immutable` is set"
 _KEY = re.compile(r"[-._a-zA-Z0-9]+")
 _KEY_RULE = (
     "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. "
@@ -47,7 +47,7 @@ _SECRET_KEYS: Mapping[str, tuple[str, ...]] = {
 
 
 def errors(kind: Resource, new: Json, old: Json | None = None) -> list[FieldError]:
-    """What is wrong with *new*, or with changing *old* into it."""
+    """Return the errors in *new*, or in changing *old* into it."""
     check = _CHECKS.get(kind.key)
     return check(new, old) if check else []
 
@@ -57,37 +57,37 @@ def errors(kind: Resource, new: Json, old: Json | None = None) -> list[FieldErro
 
 def _config_map(new: Json, old: Json | None) -> list[FieldError]:
     data, binary = new.get("data", {}), new.get("binaryData", {})
-    found = _key_errors("data", data) + _key_errors("binaryData", binary)
+    problems = _key_errors("data", data) + _key_errors("binaryData", binary)
     size = sum(len(text.encode()) for text in data.values())
-    if size + _decoded_size(binary) > MOST_DATA:
-        found.append(too_long("", MOST_DATA))
-    return found + _sealed_errors(new, old)
+    if size + _decoded_size(binary) > MAX_DATA_BYTES:
+        problems.append(too_long("", MAX_DATA_BYTES))
+    return problems + _immutable_errors(new, old)
 
 
 def _secret(new: Json, old: Json | None) -> list[FieldError]:
     data = new.get("data", {})
-    found = _key_errors("data", data)
-    if _decoded_size(data) > MOST_DATA:
-        found.append(too_long("data", MOST_DATA))
+    problems = _key_errors("data", data)
+    if _decoded_size(data) > MAX_DATA_BYTES:
+        problems.append(too_long("data", MAX_DATA_BYTES))
     kind = str(new["type"])
     if old and old["type"] != kind:
-        found.append(invalid_value("type", kind, _IMMUTABLE))
+        problems.append(invalid_value("type", kind, _IMMUTABLE))
     elif not old:
         missing = [key for key in _SECRET_KEYS.get(kind, ()) if key not in data]
-        found += [required(f"data[{key}]") for key in missing]
-    return found + _sealed_errors(new, old)
+        problems += [required(f"data[{key}]") for key in missing]
+    return problems + _immutable_errors(new, old)
 
 
-def _sealed_errors(new: Json, old: Json | None) -> list[FieldError]:
+def _immutable_errors(new: Json, old: Json | None) -> list[FieldError]:
     if not old or not old.get("immutable"):
         return []
-    found = []
+    problems = []
     if not new.get("immutable"):
-        found.append(forbidden_field("immutable", _SEALED))
+        problems.append(forbidden_field("immutable", _IMMUTABLE_DATA))
     for part in ("data", "binaryData"):
         if new.get(part, {}) != old.get(part, {}):
-            found.append(forbidden_field(part, _SEALED))
-    return found
+            problems.append(forbidden_field(part, _IMMUTABLE_DATA))
+    return problems
 
 
 def _key_errors(field: str, data: Json) -> list[FieldError]:
@@ -106,26 +106,26 @@ def _decoded_size(coded: Json) -> int:
 
 
 def _pod(new: Json, old: Json | None) -> list[FieldError]:
-    found = pod_validation.spec_errors(new["spec"], "spec")
+    problems = pod_validation.spec_errors(new["spec"], "spec")
     if old is None:
         if new["spec"].get("ephemeralContainers"):
-            found.append(forbidden_field("spec.ephemeralContainers", "cannot be set on create"))
-        return found
-    return found + pod_validation.change_errors(old["spec"], new["spec"])
+            problems.append(forbidden_field("spec.ephemeralContainers", "cannot be set on create"))
+        return problems
+    return problems + pod_validation.change_errors(old["spec"], new["spec"])
 
 
-def _always_restarting(new: Json, old: Json | None) -> list[FieldError]:
-    """Deployment and ReplicaSet: a selector that never changes and selects the template."""
+def _replicated(new: Json, old: Json | None) -> list[FieldError]:
+    """Check a Deployment or ReplicaSet: its selector never changes and matches the template."""
     return _workload_errors(new) + _selector_change(new, old)
 
 
 def _deployment(new: Json, old: Json | None) -> list[FieldError]:
-    found = _always_restarting(new, old)
+    problems = _replicated(new, old)
     strategy = new["spec"]["strategy"]
     if strategy["type"] == "Recreate" and "rollingUpdate" in strategy:
         why = "may not be specified when strategy `type` is 'Recreate'"
-        found.append(forbidden_field("spec.strategy.rollingUpdate", why))
-    return found
+        problems.append(forbidden_field("spec.strategy.rollingUpdate", why))
+    return problems
 
 
 def _daemon_set(new: Json, old: Json | None) -> list[FieldError]:
@@ -133,13 +133,13 @@ def _daemon_set(new: Json, old: Json | None) -> list[FieldError]:
 
 
 def _stateful_set(new: Json, old: Json | None) -> list[FieldError]:
-    found = _workload_errors(new)
+    problems = _workload_errors(new)
     if old and _fixed_part(old["spec"]) != _fixed_part(new["spec"]):
         *most, last = (f"'{name}'" for name in _STATEFUL_CHANGEABLE)
         names = f"{', '.join(most)} and {last}"
         why = f"updates to statefulset spec for fields other than {names} are forbidden"
-        found.append(forbidden_field("spec", why))
-    return found
+        problems.append(forbidden_field("spec", why))
+    return problems
 
 
 def _fixed_part(spec: Json) -> Json:
@@ -149,20 +149,20 @@ def _fixed_part(spec: Json) -> Json:
 def _workload_errors(new: Json) -> list[FieldError]:
     spec = new["spec"]
     template, selector = spec["template"], spec.get("selector")
-    found = []
+    problems = []
     if not selector:
-        found.append(required("spec.selector"))
+        problems.append(required("spec.selector"))
     if spec.get("replicas", 0) < 0:
         why = "must be greater than or equal to 0"
-        found.append(invalid_value("spec.replicas", spec["replicas"], why))
+        problems.append(invalid_value("spec.replicas", spec["replicas"], why))
     labels = template["metadata"].get("labels", {})
     if not selector or not selectors.matches(selector, labels):
         why = "`selector` does not match template `labels`"
-        found.append(invalid_value("spec.template.metadata.labels", labels or None, why))
+        problems.append(invalid_value("spec.template.metadata.labels", labels or None, why))
     policy = template["spec"].get("restartPolicy")
     if policy != "Always":
-        found.append(unsupported("spec.template.spec.restartPolicy", policy, ["Always"]))
-    return found + pod_validation.spec_errors(template["spec"], "spec.template.spec")
+        problems.append(unsupported("spec.template.spec.restartPolicy", policy, ["Always"]))
+    return problems + pod_validation.spec_errors(template["spec"], "spec.template.spec")
 
 
 def _selector_change(new: Json, old: Json | None) -> list[FieldError]:
@@ -174,38 +174,38 @@ def _selector_change(new: Json, old: Json | None) -> list[FieldError]:
 
 def _job(new: Json, old: Json | None) -> list[FieldError]:
     spec = new["spec"]
-    found = _job_template_errors(spec["template"], "spec.template")
+    problems = _job_template_errors(spec["template"], "spec.template")
     if old:
         before = old["spec"]
         for key in ("completions", "completionMode", "selector", "template"):
             if spec.get(key) != before.get(key):
-                found.append(invalid_value(f"spec.{key}", spec.get(key), _IMMUTABLE))
-    return found
+                problems.append(invalid_value(f"spec.{key}", spec.get(key), _IMMUTABLE))
+    return problems
 
 
 def _cron_job(new: Json, _old: Json | None) -> list[FieldError]:
     spec = new["spec"]
-    found = []
+    problems = []
     if not spec.get("schedule"):
-        found.append(required("spec.schedule"))
+        problems.append(required("spec.schedule"))
     elif len(spec["schedule"].split()) != 5 and not spec["schedule"].startswith("@"):
         why = f"expected exactly 5 fields, found {len(spec['schedule'].split())}: "
-        found.append(
+        problems.append(
             invalid_value("spec.schedule", spec["schedule"], why + compact([spec["schedule"]]))
         )
     template = spec["jobTemplate"]["spec"]["template"]
-    return found + _job_template_errors(template, "spec.jobTemplate.spec.template")
+    return problems + _job_template_errors(template, "spec.jobTemplate.spec.template")
 
 
 def _job_template_errors(template: Json, field: str) -> list[FieldError]:
-    found = pod_validation.spec_errors(template["spec"], f"{field}.spec")
+    problems = pod_validation.spec_errors(template["spec"], f"{field}.spec")
     policy = template["spec"].get("restartPolicy")
     if policy is None:
         why = 'valid values: "OnFailure", "Never"'
-        found.append(required(f"{field}.spec.restartPolicy", why))
+        problems.append(required(f"{field}.spec.restartPolicy", why))
     elif policy == "Always":
-        found.append(unsupported(f"{field}.spec.restartPolicy", policy, ["OnFailure", "Never"]))
-    return found
+        problems.append(unsupported(f"{field}.spec.restartPolicy", policy, ["OnFailure", "Never"]))
+    return problems
 
 
 # --- the rest ---------------------------------------------------------------------------------
@@ -221,22 +221,22 @@ def _disruption_budget(new: Json, _old: Json | None) -> list[FieldError]:
 
 def _service(new: Json, old: Json | None) -> list[FieldError]:
     spec = new["spec"]
-    found = []
+    problems = []
     headless = spec.get("clusterIP") == "None" or spec["type"] == "ExternalName"
     if not spec.get("ports") and not headless:
-        found.append(required("spec.ports"))
-    for place, port in enumerate(spec.get("ports", [])):
+        problems.append(required("spec.ports"))
+    for index, port in enumerate(spec.get("ports", [])):
         if not port.get("name") and len(spec["ports"]) > 1:
-            found.append(required(f"spec.ports[{place}].name"))
+            problems.append(required(f"spec.ports[{index}].name"))
         number = port.get("port", 0)
         if not 0 < number < 65536:
             why = "must be between 1 and 65535, inclusive"
-            found.append(invalid_value(f"spec.ports[{place}].port", number, why))
+            problems.append(invalid_value(f"spec.ports[{index}].port", number, why))
     stored = old["spec"].get("clusterIP") if old and spec["type"] != "ExternalName" else None
     if stored and spec.get("clusterIP") != stored:
         why = "may not change once set"
-        found.append(invalid_value("spec.clusterIPs[0]", spec.get("clusterIPs"), why))
-    return found
+        problems.append(invalid_value("spec.clusterIPs[0]", spec.get("clusterIPs"), why))
+    return problems
 
 
 _CHECKS: Mapping[str, Check] = {
@@ -247,7 +247,7 @@ _CHECKS: Mapping[str, Check] = {
     "jobs": _job,
     "poddisruptionbudgets": _disruption_budget,
     "pods": _pod,
-    "replicasets": _always_restarting,
+    "replicasets": _replicated,
     "secrets": _secret,
     "services": _service,
     "statefulsets": _stateful_set,

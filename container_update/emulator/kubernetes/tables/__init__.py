@@ -1,8 +1,7 @@
 """Lists as tables: what ``kubectl get`` prints.
 
-The server, not kubectl, decides about columns and cells. Each kind has its columns (those of
-priority 1 are for ``-o wide``) and a function from an object to its cells; a kind without any has
-NAME and AGE.
+The server defines columns and cells. A kind has columns (those of priority 1 are for ``-o wide``)
+and a function that returns an object's cells; other kinds have the columns Name and Age.
 """
 
 from __future__ import annotations
@@ -12,8 +11,8 @@ from collections.abc import Sequence
 from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes.tables import columns
 
-WHOLE, METADATA, NOTHING = "Object", "Metadata", "None"
-"""What a row carries of its object (``includeObject``)."""
+OBJECT, METADATA, NOTHING = "Object", "Metadata", "None"
+"""What a row contains of its object (``includeObject``)."""
 
 
 def table(
@@ -22,26 +21,27 @@ def table(
     list_metadata: Json,
     *,
     include: str = METADATA,
-    headed: bool = True,
+    with_columns: bool = True,
 ) -> Json:
-    """A Table of *items*.
+    """Return a Table of *items*.
 
-    *list_metadata*: the metadata of the list. *include*: what each row carries of its object.
-    *headed*: with column definitions, which a watch sends only with its first event.
+    :param list_metadata: the metadata of the list.
+    :param include: what each row contains of its object.
+    :param with_columns: add column definitions; a watch sends them only with its first event.
     """
-    form = columns.of(resource)
+    layout = columns.of(resource)
     return {
         "kind": "Table",
         "apiVersion": "meta.k8s.io/v1",
         "metadata": list_metadata,
-        "columnDefinitions": form.definitions() if headed else [],
-        "rows": [_row(form, item, include) for item in items],
+        "columnDefinitions": layout.definitions() if with_columns else [],
+        "rows": [_row(layout, item, include) for item in items],
     }
 
 
-def _row(form: columns.Form, item: Json, include: str) -> Json:
-    row: Json = {"cells": form.cells(item)}
-    if include == WHOLE:
+def _row(layout: columns.Layout, item: Json, include: str) -> Json:
+    row: Json = {"cells": layout.cells(item)}
+    if include == OBJECT:
         row["object"] = item
     elif include == METADATA:
         row["object"] = partial(item)
@@ -49,7 +49,7 @@ def _row(form: columns.Form, item: Json, include: str) -> Json:
 
 
 def partial(item: Json) -> Json:
-    """Only the metadata of an object, as a PartialObjectMetadata."""
+    """Return the metadata of an object as a PartialObjectMetadata."""
     return {
         "kind": "PartialObjectMetadata",
         "apiVersion": "meta.k8s.io/v1",

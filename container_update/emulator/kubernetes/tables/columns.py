@@ -1,4 +1,4 @@
-"""The columns of each kind's table, and how the cells of a row come about."""
+"""The columns of each kind's table, and the functions that return its cells."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _ABOUT = {
 
 @dataclass(frozen=True)
 class Column:
-    """A column: its head, its JSON type, and whether only ``-o wide`` shows it."""
+    """A column: its header, its JSON type, and whether only ``-o wide`` shows it."""
 
     name: str
     type: str = "string"
     wide: bool = False
 
     def definition(self, text_format: str = "") -> Json:
-        """The entry of ``columnDefinitions``."""
+        """Return the entry of ``columnDefinitions``."""
         return {
             "name": self.name,
             "type": self.type,
@@ -36,93 +36,94 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Form:
-    """A kind's table."""
+class Layout:
+    """The layout of a kind's table."""
 
     columns: tuple[Column, ...]
     """The columns after the name."""
     more_cells: Callable[[Json], list[Any]]
-    """An object's cells for them."""
+    """Returns an object's cells for them."""
     named: bool = True
-    """The first column is the name."""
+    """Whether the first column is the name."""
 
     def definitions(self) -> list[Json]:
-        """The table's ``columnDefinitions``."""
+        """Return the table's ``columnDefinitions``."""
         name = [Column("Name").definition("name")] if self.named else []
         return name + [column.definition() for column in self.columns]
 
     def cells(self, item: Json) -> list[Any]:
-        """The row of an object."""
+        """Return all cells of an object."""
         name = [item["metadata"].get("name", "")] if self.named else []
         return name + self.more_cells(item)
 
 
-def of(resource: str) -> Form:
-    """The table of a resource."""
-    return _FORMS.get(resource, _PLAIN)
+def of(resource: str) -> Layout:
+    """Return the layout of a resource's table."""
+    return _LAYOUTS.get(resource, _PLAIN)
 
 
 def _columns(text: str) -> tuple[Column, ...]:
-    """'Desired:integer, Age, Images*': with types, a star for those that only -o wide shows."""
-    found = []
-    for part in text.split(","):
-        name, _, kind = part.strip().partition(":")
-        found.append(Column(name.rstrip("*"), kind or "string", name.endswith("*")))
-    return tuple(found)
+    """Parse 'Desired:integer, Age, Images*': a star for columns that only -o wide shows."""
+    parts = (part.strip().partition(":") for part in text.split(","))
+    return tuple(
+        Column(name.rstrip("*"), kind or "string", name.endswith("*")) for name, _, kind in parts
+    )
 
 
 _WORKLOAD = "Containers*, Images*, Selector*"
-_PLAIN = Form(_columns("Age"), lambda item: [age(item)])
-_FORMS: Mapping[str, Form] = {
-    "pods": Form(
+_PLAIN = Layout(_columns("Age"), lambda item: [age(item)])
+_LAYOUTS: Mapping[str, Layout] = {
+    "pods": Layout(
         _columns("Ready, Status, Restarts, Age, IP*, Node*, Nominated Node*, Readiness Gates*"),
         pods.cells,
     ),
-    "deployments": Form(
+    "deployments": Layout(
         _columns(f"Ready, Up-to-date, Available, Age, {_WORKLOAD}"), workloads.deployment
     ),
-    "replicasets": Form(
+    "replicasets": Layout(
         _columns(f"Desired:integer, Current:integer, Ready:integer, Age, {_WORKLOAD}"),
         workloads.replica_set,
     ),
-    "daemonsets": Form(
+    "daemonsets": Layout(
         _columns(
             "Desired:integer, Current:integer, Ready:integer, Up-to-date:integer, "
             f"Available:integer, Node Selector, Age, {_WORKLOAD}"
         ),
         workloads.daemon_set,
     ),
-    "statefulsets": Form(_columns("Ready, Age, Containers*, Images*"), workloads.stateful_set),
-    "jobs": Form(_columns(f"Status, Completions, Duration, Age, {_WORKLOAD}"), workloads.job),
-    "cronjobs": Form(
+    "statefulsets": Layout(_columns("Ready, Age, Containers*, Images*"), workloads.stateful_set),
+    "jobs": Layout(_columns(f"Status, Completions, Duration, Age, {_WORKLOAD}"), workloads.job),
+    "cronjobs": Layout(
         _columns(f"Schedule, Timezone, Suspend, Active:integer, Last Schedule, Age, {_WORKLOAD}"),
         workloads.cron_job,
     ),
-    "configmaps": Form(_columns("Data, Age"), objects.config_map),
-    "secrets": Form(_columns("Type, Data, Age"), objects.secret),
-    "services": Form(
+    "configmaps": Layout(_columns("Data, Age"), objects.config_map),
+    "secrets": Layout(_columns("Type, Data, Age"), objects.secret),
+    "services": Layout(
         _columns("Type, Cluster-IP, External-IP, Port(s), Age, Selector*"), objects.service
     ),
-    "namespaces": Form(_columns("Status, Age"), objects.namespace),
-    "nodes": Form(
+    "namespaces": Layout(_columns("Status, Age"), objects.namespace),
+    "nodes": Layout(
         _columns(
             "Status, Roles, Age, Version, Internal-IP*, External-IP*, OS-Image*, "
             "Kernel-Version*, Container-Runtime*"
         ),
         objects.node,
     ),
-    "leases": Form(_columns("Holder, Age"), objects.lease),
-    "poddisruptionbudgets": Form(
+    "leases": Layout(_columns("Holder, Age"), objects.lease),
+    "poddisruptionbudgets": Layout(
         _columns("Min Available, Max Unavailable, Allowed Disruptions:integer, Age"), objects.budget
     ),
-    "endpoints": Form(_columns("Endpoints, Age"), objects.endpoints),
-    "endpointslices": Form(_columns("AddressType, Ports, Endpoints, Age"), objects.endpoint_slice),
-    "controllerrevisions": Form(
+    "endpoints": Layout(_columns("Endpoints, Age"), objects.endpoints),
+    "endpointslices": Layout(
+        _columns("AddressType, Ports, Endpoints, Age"), objects.endpoint_slice
+    ),
+    "controllerrevisions": Layout(
         _columns("Controller, Revision:integer, Age"), objects.controller_revision
     ),
-    "serviceaccounts": Form(_columns("Secrets, Age"), objects.service_account),
-    "customresourcedefinitions": Form(_columns("Created At:date"), objects.definition),
-    "events": Form(
+    "serviceaccounts": Layout(_columns("Secrets, Age"), objects.service_account),
+    "customresourcedefinitions": Layout(_columns("Created At:date"), objects.definition),
+    "events": Layout(
         _columns(
             "Last Seen, Type, Reason, Object, Subobject*, Source*, Message, First Seen*, "
             "Count*:integer, Name*"

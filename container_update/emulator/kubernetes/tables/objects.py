@@ -1,26 +1,25 @@
-"""The rows of everything else that has columns of its own."""
+"""The rows of the kinds that are neither pods nor workloads."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from container_update.emulator.json_type import Json
-from container_update.emulator.kubernetes.tables import durations
-from container_update.emulator.kubernetes.tables.texts import NONE, age, joined, label_text
+from container_update.emulator.kubernetes.tables.texts import NONE, age, age_of, joined, label_text
 
 
 def config_map(item: Json) -> list[Any]:
-    """Data, Age."""
+    """Return Data, Age."""
     return [len(item.get("data", {})) + len(item.get("binaryData", {})), age(item)]
 
 
 def secret(item: Json) -> list[Any]:
-    """Type, Data, Age."""
+    """Return Type, Data, Age."""
     return [item.get("type", "Opaque"), len(item.get("data", {})), age(item)]
 
 
 def service(item: Json) -> list[Any]:
-    """Type, Cluster-IP, External-IP, Port(s), Age, Selector."""
+    """Return Type, Cluster-IP, External-IP, Port(s), Age, Selector."""
     spec = item["spec"]
     outside = list(spec.get("externalIPs", []))
     if spec.get("type") == "LoadBalancer":
@@ -47,7 +46,7 @@ def _service_port(port: Json) -> str:
 
 
 def namespace(item: Json) -> list[Any]:
-    """Status, Age."""
+    """Return Status, Age."""
     return [item.get("status", {}).get("phase", ""), age(item)]
 
 
@@ -55,7 +54,7 @@ _ROLE_LABEL = "node-role.kubernetes.io/"
 
 
 def node(item: Json) -> list[Any]:
-    """Status, Roles, Age, Version, addresses, and what it runs."""
+    """Return Status, Roles, Age, Version, addresses, and what it runs."""
     status = item.get("status", {})
     info = status.get("nodeInfo", {})
     ready = [entry for entry in status.get("conditions", []) if entry["type"] == "Ready"]
@@ -81,32 +80,32 @@ def node(item: Json) -> list[Any]:
 
 
 def event(item: Json) -> list[Any]:
-    """Last Seen, Type, Reason, Object, Subobject, Source, Message, First Seen, Count, Name."""
+    """Return Last Seen, Type, Reason, Object, Subobject, Source, Message and the rest."""
     about = item.get("involvedObject", {})
     source = item.get("source", {})
     last = item.get("lastTimestamp") or item.get("eventTime")
     first = item.get("firstTimestamp") or item.get("eventTime")
     return [
-        durations.age(last),
+        age_of(last),
         item.get("type", ""),
         item.get("reason", ""),
         f"{about.get('kind', '').lower()}/{about.get('name', '')}",
         about.get("fieldPath", ""),
         ", ".join(filter(None, (source.get("component"), source.get("host")))),
         item.get("message", "").strip(),
-        durations.age(first),
+        age_of(first),
         item.get("count", 1),
         item["metadata"]["name"],
     ]
 
 
 def lease(item: Json) -> list[Any]:
-    """Holder, Age."""
+    """Return Holder, Age."""
     return [item.get("spec", {}).get("holderIdentity", ""), age(item)]
 
 
 def budget(item: Json) -> list[Any]:
-    """Min Available, Max Unavailable, Allowed Disruptions, Age."""
+    """Return Min Available, Max Unavailable, Allowed Disruptions, Age."""
     spec = item["spec"]
     return [
         str(spec.get("minAvailable", "N/A")),
@@ -117,24 +116,24 @@ def budget(item: Json) -> list[Any]:
 
 
 def endpoints(item: Json) -> list[Any]:
-    """Endpoints, Age."""
-    found = [
+    """Return Endpoints, Age."""
+    addresses = [
         f"{address['ip']}:{port['port']}"
         for subset in item.get("subsets", [])
         for port in subset.get("ports", [])
         for address in subset.get("addresses", [])
     ]
-    return [_first_three(found), age(item)]
+    return [_first_three(addresses), age(item)]
 
 
 def endpoint_slice(item: Json) -> list[Any]:
-    """AddressType, Ports, Endpoints, Age."""
+    """Return AddressType, Ports, Endpoints, Age."""
     ports = [str(port.get("port", "*")) for port in item.get("ports", [])]
-    found = [address for entry in item.get("endpoints", []) for address in entry["addresses"]]
+    addresses = [address for entry in item.get("endpoints", []) for address in entry["addresses"]]
     return [
         item.get("addressType", ""),
         _first_three(ports) if ports else "<unset>",
-        _first_three(found) if found else "<unset>",
+        _first_three(addresses) if addresses else "<unset>",
         age(item),
     ]
 
@@ -146,7 +145,7 @@ def _first_three(values: list[str]) -> str:
 
 
 def controller_revision(item: Json) -> list[Any]:
-    """Controller, Revision, Age."""
+    """Return Controller, Revision, Age."""
     owners = item["metadata"].get("ownerReferences", [])
     owner = next((entry for entry in owners if entry.get("controller")), None)
     text = NONE
@@ -157,10 +156,10 @@ def controller_revision(item: Json) -> list[Any]:
 
 
 def service_account(item: Json) -> list[Any]:
-    """Secrets, Age."""
+    """Return Secrets, Age."""
     return [len(item.get("secrets", [])), age(item)]
 
 
 def definition(item: Json) -> list[Any]:
-    """Created At."""
+    """Return Created At."""
     return [item["metadata"].get("creationTimestamp", "")]

@@ -1,15 +1,17 @@
-"""The row of a Pod: how many containers are ready, and one word for what is going on."""
+"""The row of a Pod: how many containers are ready, and its status in one word."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from container_update.emulator.json_type import Json
-from container_update.emulator.kubernetes.tables import durations
+from container_update.emulator.kubernetes.objects import is_deleting
+from container_update.emulator.kubernetes.pod_state import is_ready
+from container_update.emulator.kubernetes.tables.texts import NONE, age, age_of
 
 
 def cells(pod: Json) -> list[Any]:
-    """Ready, Status, Restarts, Age, IP, Node, Nominated Node, Readiness Gates."""
+    """Return Ready, Status, Restarts, Age, IP, Node, Nominated Node, Readiness Gates."""
     status, spec = pod.get("status", {}), pod["spec"]
     statuses = [*_sidecars(pod), *status.get("containerStatuses", [])]
     total = len(spec.get("containers", [])) + len(_sidecar_names(spec))
@@ -17,27 +19,25 @@ def cells(pod: Json) -> list[Any]:
     gates = spec.get("readinessGates")
     return [
         f"{ready}/{total}",
-        word(pod),
+        status_text(pod),
         _restarts(pod),
-        durations.age(pod["metadata"].get("creationTimestamp")),
-        status.get("podIP") or "<none>",
-        spec.get("nodeName") or "<none>",
-        status.get("nominatedNodeName") or "<none>",
-        f"0/{len(gates)}" if gates else "<none>",
+        age(pod),
+        status.get("podIP") or NONE,
+        spec.get("nodeName") or NONE,
+        status.get("nominatedNodeName") or NONE,
+        f"0/{len(gates)}" if gates else NONE,
     ]
 
 
-def word(pod: Json) -> str:
-    """The Status column: the most telling of phase, reasons and states."""
+def status_text(pod: Json) -> str:
+    """Return the Status column: the most specific of phase, reasons and states."""
     status = pod.get("status", {})
-    initial = _initializing(pod)
-    text = initial or _running_word(status)
-    if "deletionTimestamp" in pod["metadata"]:
+    if is_deleting(pod):
         return "Unknown" if status.get("reason") == "NodeLost" else "Terminating"
-    return text
+    return _initializing(pod) or _container_text(pod, status)
 
 
-def _running_word(status: Json) -> str:
+def _container_text(pod: Json, status: Json) -> str:
     text = str(status.get("reason") or status.get("phase", "Unknown"))
     has_running = False
     for entry in reversed(status.get("containerStatuses", [])):
@@ -46,19 +46,19 @@ def _running_word(status: Json) -> str:
         if waiting.get("reason"):
             text = waiting["reason"]
         elif terminated:
-            text = _end(terminated)
+            text = _exit_text(terminated)
         elif entry.get("ready") and "running" in state:
             has_running = True
     if text == "Completed" and has_running:
-        return "Running" if _is_ready(status) else "NotReady"
+        return "Running" if is_ready(pod) else "NotReady"
     return text
 
 
 def _initializing(pod: Json) -> str:
-    """'Init:1/2' and the like while init containers are not done; '' after."""
+    """Return 'Init:1/2' and the like until the init containers are done; '' after."""
     containers = pod["spec"].get("initContainers", [])
     sidecars = _sidecar_names(pod["spec"])
-    for place, entry in enumerate(pod.get("status", {}).get("initContainerStatuses", [])):
+    for index, entry in enumerate(pod.get("status", {}).get("initContainerStatuses", [])):
         state = _state(entry)
         terminated, waiting = state.get("terminated"), state.get("waiting", {})
         if terminated and terminated.get("exitCode", 0) == 0:
@@ -66,15 +66,15 @@ def _initializing(pod: Json) -> str:
         if entry["name"] in sidecars and entry.get("started"):
             continue
         if terminated:
-            return f"Init:{_end(terminated)}"
+            return f"Init:{_exit_text(terminated)}"
         reason = waiting.get("reason")
         if reason and reason != "PodInitializing":
             return f"Init:{reason}"
-        return f"Init:{place}/{len(containers)}"
+        return f"Init:{index}/{len(containers)}"
     return ""
 
 
-def _end(terminated: Json) -> str:
+def _exit_text(terminated: Json) -> str:
     if terminated.get("reason"):
         return str(terminated["reason"])
     if terminated.get("signal"):
@@ -92,7 +92,7 @@ def _restarts(pod: Json) -> str:
         entry.get("lastState", {}).get("terminated", {}).get("finishedAt") for entry in statuses
     ]
     last = max(filter(None, ends), default=None)
-    return f"{count} ({durations.age(last)} ago)" if count and last else str(count)
+    return f"{count} ({age_of(last)} ago)" if count and last else str(count)
 
 
 def _sidecar_names(spec: Json) -> set[str]:
@@ -113,10 +113,4 @@ def _sidecars(pod: Json) -> list[Json]:
 
 
 def _state(entry: Json) -> Json:
-    state: Json = entry.get("state") or {}
-    return state
-
-
-def _is_ready(status: Json) -> bool:
-    conditions = status.get("conditions", [])
-    return any(entry["type"] == "Ready" and entry["status"] == "True" for entry in conditions)
+    return entry.get("state") or {}

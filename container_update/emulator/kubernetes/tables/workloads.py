@@ -1,4 +1,4 @@
-"""The rows of what makes pods."""
+"""The rows of the workloads."""
 
 from __future__ import annotations
 
@@ -6,46 +6,52 @@ from typing import Any
 
 from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes import selectors
-from container_update.emulator.kubernetes.tables import durations
-from container_update.emulator.kubernetes.tables.texts import NONE, age, joined, label_text
+from container_update.emulator.kubernetes.tables.texts import (
+    NONE,
+    age,
+    age_of,
+    between,
+    joined,
+    label_text,
+)
 
 
-def _images(item: Json) -> list[Any]:
-    containers = item["spec"]["template"]["spec"].get("containers", [])
+def _template(spec: Json) -> list[Any]:
+    """Return the cells for containers, images and selector."""
+    containers = spec["template"]["spec"].get("containers", [])
     return [
         joined(entry["name"] for entry in containers),
         joined(entry["image"] for entry in containers),
+        selectors.text_of(spec.get("selector")),
     ]
 
 
 def deployment(item: Json) -> list[Any]:
-    """Ready, Up-to-date, Available, Age, Containers, Images, Selector."""
+    """Return Ready, Up-to-date, Available, Age, Containers, Images, Selector."""
     status, spec = item.get("status", {}), item["spec"]
     return [
         f"{status.get('readyReplicas', 0)}/{spec.get('replicas', 1)}",
         status.get("updatedReplicas", 0),
         status.get("availableReplicas", 0),
         age(item),
-        *_images(item),
-        selectors.text_of(spec.get("selector")),
+        *_template(spec),
     ]
 
 
 def replica_set(item: Json) -> list[Any]:
-    """Desired, Current, Ready, Age, Containers, Images, Selector."""
+    """Return Desired, Current, Ready, Age, Containers, Images, Selector."""
     status, spec = item.get("status", {}), item["spec"]
     return [
         spec.get("replicas", 1),
         status.get("replicas", 0),
         status.get("readyReplicas", 0),
         age(item),
-        *_images(item),
-        selectors.text_of(spec.get("selector")),
+        *_template(spec),
     ]
 
 
 def daemon_set(item: Json) -> list[Any]:
-    """Five counts, Node Selector, Age, Containers, Images, Selector."""
+    """Return Five counts, Node Selector, Age, Containers, Images, Selector."""
     status, spec = item.get("status", {}), item["spec"]
     counts = (
         "desiredNumberScheduled",
@@ -58,70 +64,52 @@ def daemon_set(item: Json) -> list[Any]:
         *(status.get(name, 0) for name in counts),
         label_text(spec["template"]["spec"].get("nodeSelector")),
         age(item),
-        *_images(item),
-        selectors.text_of(spec.get("selector")),
+        *_template(spec),
     ]
 
 
 def stateful_set(item: Json) -> list[Any]:
-    """Ready, Age, Containers, Images."""
+    """Return Ready, Age, Containers, Images."""
     ready = item.get("status", {}).get("readyReplicas", 0)
-    return [f"{ready}/{item['spec'].get('replicas', 1)}", age(item), *_images(item)]
+    spec = item["spec"]
+    return [f"{ready}/{spec.get('replicas', 1)}", age(item), *_template(spec)[:2]]
 
 
 def job(item: Json) -> list[Any]:
-    """Status, Completions, Duration, Age, Containers, Images, Selector."""
+    """Return Status, Completions, Duration, Age, Containers, Images, Selector."""
     status, spec = item.get("status", {}), item["spec"]
     conditions = [
         entry["type"] for entry in status.get("conditions", []) if entry["status"] == "True"
     ]
-    state = "Running"
-    for condition, text in (
-        ("Complete", "Complete"),
-        ("Failed", "Failed"),
-        ("Suspended", "Suspended"),
-        ("FailureTarget", "FailureTarget"),
-        ("SuccessCriteriaMet", "SuccessCriteriaMet"),
-    ):
-        if condition in conditions:
-            state = text
-            break
+    states = ("Complete", "Failed", "Suspended", "FailureTarget", "SuccessCriteriaMet")
+    state = next((kind for kind in states if kind in conditions), "Running")
     if "deletionTimestamp" in item["metadata"] and state == "Running":
         state = "Terminating"
-    wanted = spec.get("completions")
-    if wanted is None:
+    completions = spec.get("completions")
+    if completions is None:
         parallelism = spec.get("parallelism", 1)
-        wanted = f"1 of {parallelism}" if parallelism > 1 else 1
-    duration = ""
-    if status.get("startTime"):
-        end = status.get("completionTime")
-        duration = (
-            durations.between(status["startTime"], end)
-            if end
-            else durations.age(status["startTime"])
-        )
+        completions = f"1 of {parallelism}" if parallelism > 1 else 1
+    start, end = status.get("startTime"), status.get("completionTime")
+    duration = (between(start, end) if end else age_of(start)) if start else ""
     return [
         state,
-        f"{status.get('succeeded', 0)}/{wanted}",
+        f"{status.get('succeeded', 0)}/{completions}",
         duration,
         age(item),
-        *_images(item),
-        selectors.text_of(spec.get("selector")),
+        *_template(spec),
     ]
 
 
 def cron_job(item: Json) -> list[Any]:
-    """Schedule, Timezone, Suspend, Active, Last Schedule, Age, and the template."""
+    """Return Schedule, Timezone, Suspend, Active, Last Schedule, Age, and the template."""
     status, spec = item.get("status", {}), item["spec"]
     last = status.get("lastScheduleTime")
-    template = {"spec": spec["jobTemplate"]["spec"]}
     return [
         spec["schedule"],
         spec.get("timeZone") or NONE,
         str(spec.get("suspend", False)),
         len(status.get("active", [])),
-        durations.age(last) if last else NONE,
+        age_of(last) if last else NONE,
         age(item),
-        *_images(template),
-        selectors.text_of(spec["jobTemplate"]["spec"].get("selector")),
+        *_template(spec["jobTemplate"]["spec"]),
     ]

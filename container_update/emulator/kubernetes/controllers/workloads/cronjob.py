@@ -1,7 +1,4 @@
-"""CronJobs: a Job when a test asks for one.
-
-There is no clock behind them: ``Behaviour.run_cronjob`` is the hour that strikes.
-"""
+"""CronJobs: they create a Job when ``Behaviour.run_cronjob`` is called, not by the clock."""
 
 from __future__ import annotations
 
@@ -9,21 +6,21 @@ from collections.abc import Mapping
 
 from container_update.emulator.clock import stamp
 from container_update.emulator.json_type import Json
-from container_update.emulator.kubernetes.controllers.base import Controller, Handler, Key, key_of
-from container_update.emulator.kubernetes.controllers.workloads.job import is_over
-from container_update.emulator.kubernetes.ownership import controller_of, reference_to
+from container_update.emulator.kubernetes.controllers.base import Controller, Handler
+from container_update.emulator.kubernetes.controllers.workloads.job import is_finished
+from container_update.emulator.kubernetes.objects import Key, controller_of, key_of, reference_to
 
 COMPONENT = "cronjob-controller"
 SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp"
 
 
 class CronJobs(Controller):
-    """Makes Jobs from CronJobs, and tells which of them run."""
+    """Creates Jobs from CronJobs, and lists those that run."""
 
     resource = "cronjobs"
 
     def handlers(self) -> Mapping[str, Handler]:
-        """Jobs: a CronJob tells which of its own are active."""
+        """Handle Jobs."""
         return {"jobs": self._job_changed}
 
     def reconcile(self, key: Key) -> None:
@@ -33,11 +30,11 @@ class CronJobs(Controller):
             return
         jobs = self.index.controlled("jobs", cronjob["metadata"]["uid"])
         status = {name: value for name, value in cronjob["status"].items() if name != "active"}
-        active = [_reference(job) for job in jobs if not is_over(job)]
+        active = [_reference(job) for job in jobs if not is_finished(job)]
         self.write_status(cronjob, {**status, "active": active} if active else status)
 
     def run(self, namespace: str, name: str) -> None:
-        """Make a Job now; nothing happens where there is no such CronJob or it is suspended."""
+        """Create a Job now; do nothing without such a CronJob or if it is suspended."""
         cronjob = self.registry.get(self.resource, namespace, name)
         if cronjob is None or cronjob["spec"].get("suspend"):
             return
@@ -55,14 +52,14 @@ class CronJobs(Controller):
 
 def _job_of(cronjob: Json) -> Json:
     template = cronjob["spec"]["jobTemplate"]
-    given = template.get("metadata") or {}
+    metadata = template.get("metadata") or {}
     return {
         "apiVersion": "batch/v1",
         "kind": "Job",
         "metadata": {
             "generateName": f"{cronjob['metadata']['name']}-",
-            "labels": given.get("labels") or {},
-            "annotations": {**(given.get("annotations") or {}), SCHEDULED: stamp()},
+            "labels": metadata.get("labels") or {},
+            "annotations": {**(metadata.get("annotations") or {}), SCHEDULED: stamp()},
             "ownerReferences": [reference_to(cronjob)],
         },
         "spec": template["spec"],

@@ -7,19 +7,24 @@ from dataclasses import dataclass
 
 from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes import pod_state
-from container_update.emulator.kubernetes.controllers.base import Context, Handler, Key, key_of
+from container_update.emulator.kubernetes.controllers.base import Context, Handler
 from container_update.emulator.kubernetes.controllers.claim import ClaimingController
 from container_update.emulator.kubernetes.controllers.scheduler import required_node
 from container_update.emulator.kubernetes.controllers.workloads.revisions import (
     REVISION_LABEL,
     Revisions,
 )
-from container_update.emulator.kubernetes.controllers.workloads.rollout import share
+from container_update.emulator.kubernetes.controllers.workloads.rollout import scaled_value
 from container_update.emulator.kubernetes.controllers.workloads.templates import pod_of
-from container_update.emulator.kubernetes.ownership import is_deleting, labels_of
+from container_update.emulator.kubernetes.objects import (
+    Key,
+    annotations_of,
+    is_deleting,
+    key_of,
+    labels_of,
+)
+from container_update.emulator.kubernetes.rules.defaults import TEMPLATE_GENERATION
 
-COMPONENT = "daemonset-controller"
-TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 _TOLERATED = (
     ("not-ready", "NoExecute"),
     ("unreachable", "NoExecute"),
@@ -28,17 +33,17 @@ _TOLERATED = (
     ("pid-pressure", "NoSchedule"),
     ("unschedulable", "NoSchedule"),
 )
-"""A daemon stays on its node whatever ails it."""
+"""The taints of a node that its daemon pods tolerate."""
 
 
 @dataclass(frozen=True)
-class _OnNode:
-    """A node's daemon pods, oldest first, without those that are deleted and have ended."""
+class _NodePods:
+    """A node's daemon pods, oldest first, without those that are deleted and finished."""
 
     name: str
     old: list[Json]
     new: list[Json]
-    """Made from the template as it is now."""
+    """Those of the present template."""
 
     @property
     def pods(self) -> list[Json]:
@@ -49,16 +54,17 @@ class _OnNode:
 
 
 class DaemonSets(ClaimingController):
-    """Keeps the pods of every DaemonSet, and rolls them."""
+    """Keeps the pods of every DaemonSet, and updates them."""
 
     resource, kind, owned = "daemonsets", "DaemonSet", "pods"
+    component = "daemonset-controller"
 
     def __init__(self, context: Context) -> None:
         super().__init__(context)
         self._revisions = Revisions(context.registry, context.index, REVISION_LABEL)
 
     def handlers(self) -> Mapping[str, Handler]:
-        """Its own objects, pods and nodes."""
+        """Handle DaemonSets, pods and nodes."""
         return {
             "daemonsets": self.enqueue,
             "pods": self.owned_changed,
@@ -66,7 +72,7 @@ class DaemonSets(ClaimingController):
         }
 
     def reconcile(self, key: Key) -> None:
-        """Create and delete what each node needs, roll on, tell what was found before."""
+        """Create and delete pods node by node, continue the rollout, write the status."""
         owner = self.registry.get(self.resource, *key)
         if owner is None or is_deleting(owner):
             return
@@ -81,16 +87,16 @@ class DaemonSets(ClaimingController):
         in_use = {f"{key[1]}-{labels_of(pod).get(REVISION_LABEL)}" for pod in pods}
         self._revisions.clean_up(owner, in_use | {revision["metadata"]["name"]})
         self.write_status(owner, daemon_status(owner, nodes))
-        self.look_again_when_available(key, owner, pods)
+        self.requeue_when_available(key, owner, pods)
 
     def _node_changed(self, event: str, _node: Json, _previous: Json | None) -> None:
         if event != "MODIFIED":
             for owner in self.registry.list(self.resource):
                 self.queue.add(key_of(owner))
 
-    def _by_node(self, pods: list[Json], digest: str) -> list[_OnNode]:
+    def _by_node(self, pods: list[Json], digest: str) -> list[_NodePods]:
         nodes = {
-            node["metadata"]["name"]: _OnNode(node["metadata"]["name"], [], [])
+            node["metadata"]["name"]: _NodePods(node["metadata"]["name"], [], [])
             for node in self.registry.list("nodes")
         }
         for pod in pods:
@@ -102,61 +108,63 @@ class DaemonSets(ClaimingController):
                 (node.new if is_new else node.old).append(pod)
         return list(nodes.values())
 
-    def _manage(self, owner: Json, node: _OnNode, digest: str) -> None:
-        """A pod where there is none; no pod that has ended; no two where one is enough."""
+    def _manage(self, owner: Json, node: _NodePods, digest: str) -> None:
+        """Create a node's missing pod; delete finished and surplus ones."""
         if not node.pods:
             self._create(owner, node.name, digest)
             return
-        staying = []
+        kept = []
         for pod in node.pods:
             if pod_state.is_finished(pod):
                 text = f"Found failed daemon pod {_full_name(pod)} on node {node.name}"
-                self.record.warning(COMPONENT, owner, "FailedDaemonPod", text)
+                self.record.warning(self.component, owner, "FailedDaemonPod", text)
                 self._delete(owner, pod)
             elif not is_deleting(pod):
-                staying.append(pod)
+                kept.append(pod)
         surplus = (
-            [*_after_first(staying, node.old), *_after_first(staying, node.new)]
-            if _surge(owner, 1)
-            else staying[1:]
+            [*_after_first(kept, node.old), *_after_first(kept, node.new)]
+            if _max_surge(owner, 1)
+            else kept[1:]
         )
         for pod in surplus:
             self._delete(owner, pod)
 
-    def _roll(self, owner: Json, nodes: list[_OnNode], digest: str) -> None:
-        surge = _surge(owner, len(nodes))
+    def _roll(self, owner: Json, nodes: list[_NodePods], digest: str) -> None:
+        surge = _max_surge(owner, len(nodes))
         if surge:
             self._roll_with_surge(owner, nodes, digest, surge)
         else:
             self._roll_without_surge(owner, nodes)
 
-    def _roll_without_surge(self, owner: Json, nodes: list[_OnNode]) -> None:
-        """Delete old pods: at once where they are of no use, else as many as may lack."""
+    def _roll_without_surge(self, owner: Json, nodes: list[_NodePods]) -> None:
+        """Delete old pods: all unavailable ones, and as many others as may be unavailable."""
         needed = owner["spec"].get("minReadySeconds", 0)
-        lacking, serving = 0, []
+        unavailable, candidates = 0, []
         for node in nodes:
-            useful = [pod for pod in node.pods if pod_state.is_available(pod, needed)]
-            if not useful or is_deleting(useful[0]):
-                lacking += 1
+            available = [pod for pod in node.pods if pod_state.is_available(pod, needed)]
+            if not available or is_deleting(available[0]):
+                unavailable += 1
             for pod in node.old:
                 if is_deleting(pod):
                     continue
                 if pod_state.is_available(pod, needed):
-                    serving.append(pod)
+                    candidates.append(pod)
                 else:
                     self._delete(owner, pod)
-        room = _lack(owner, len(nodes)) - lacking
-        for pod in serving[: max(0, room)]:
+        room = _max_unavailable(owner, len(nodes)) - unavailable
+        for pod in candidates[: max(0, room)]:
             self._delete(owner, pod)
 
-    def _roll_with_surge(self, owner: Json, nodes: list[_OnNode], digest: str, surge: int) -> None:
-        """Create new pods beside old ones, and delete an old one when its successor serves."""
+    def _roll_with_surge(
+        self, owner: Json, nodes: list[_NodePods], digest: str, surge: int
+    ) -> None:
+        """Create new pods beside old ones, and delete an old one when the new one is available."""
         needed = owner["spec"].get("minReadySeconds", 0)
-        rising, waiting = 0, []
+        surging, waiting = 0, []
         for node in nodes:
             old = [pod for pod in node.old if not is_deleting(pod)]
             if node.new and not any(pod_state.is_available(pod, needed) for pod in node.new):
-                rising += bool(old)
+                surging += bool(old)
             elif node.new:
                 for pod in old:
                     self._delete(owner, pod)
@@ -164,35 +172,29 @@ class DaemonSets(ClaimingController):
                 waiting.append(node)
             elif old:
                 self._create(owner, node.name, digest)
-        for node in waiting[: max(0, surge - rising)]:
+        for node in waiting[: max(0, surge - surging)]:
             self._create(owner, node.name, digest)
 
     def _create(self, owner: Json, node: str, digest: str) -> None:
-        body = daemon_pod(owner, node, digest)
-        pod = self.registry.create("pods", owner["metadata"]["namespace"], body)
-        text = f"Created pod: {pod['metadata']['name']}"
-        self.record.normal(COMPONENT, owner, "SuccessfulCreate", text)
+        self.create_pod(owner, daemon_pod(owner, node, digest))
 
     def _delete(self, owner: Json, pod: Json) -> None:
-        namespace, name = key_of(pod)
-        if is_deleting(self.registry.get("pods", namespace, name) or pod):
-            return
-        self.registry.delete("pods", namespace, name, uid=pod["metadata"]["uid"])
-        self.record.normal(COMPONENT, owner, "SuccessfulDelete", f"Deleted pod: {name}")
+        if not is_deleting(self.registry.get("pods", *key_of(pod)) or pod):
+            self.delete_pod(owner, pod)
 
 
 def daemon_pod(owner: Json, node: str, digest: str) -> Json:
-    """The pod for *node*: bound to it by affinity, and tolerating what befalls nodes."""
+    """Return the pod for *node*: its affinity names the node, and it tolerates its taints."""
     template = owner["spec"]["template"]
-    generation = (owner["metadata"].get("annotations") or {}).get(TEMPLATE_GENERATION, "1")
+    generation = annotations_of(owner).get(TEMPLATE_GENERATION, "1")
     labels = {REVISION_LABEL: digest, "pod-template-generation": generation}
     pod = pod_of(owner, template, labels)
     spec = pod["spec"]
     term = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
     affinity = spec.get("affinity") or {}
     tolerations = [
-        {"key": f"node.kubernetes.io/{trouble}", "operator": "Exists", "effect": effect}
-        for trouble, effect in _TOLERATED
+        {"key": f"node.kubernetes.io/{taint}", "operator": "Exists", "effect": effect}
+        for taint, effect in _TOLERATED
     ]
     pod["spec"] = {
         **spec,
@@ -208,9 +210,8 @@ def daemon_pod(owner: Json, node: str, digest: str) -> Json:
     return pod
 
 
-def daemon_status(owner: Json, nodes: list[_OnNode]) -> Json:
-    """The status of a DaemonSet whose nodes have these pods. Of several on a node one counts:
-    the oldest."""
+def daemon_status(owner: Json, nodes: list[_NodePods]) -> Json:
+    """Return the status of a DaemonSet. Of several pods on a node only the oldest counts."""
     needed = owner["spec"].get("minReadySeconds", 0)
     counted = [(node, node.pods[0]) for node in nodes if node.pods]
     available = sum(pod_state.is_available(pod, needed) for _, pod in counted)
@@ -229,21 +230,20 @@ def daemon_status(owner: Json, nodes: list[_OnNode]) -> Json:
     return {**status, **{name: count for name, count in more.items() if count}}
 
 
-def _after_first(staying: list[Json], group: list[Json]) -> list[Json]:
-    return [pod for pod in staying if pod in group][1:]
+def _after_first(pods: list[Json], group: list[Json]) -> list[Json]:
+    return [pod for pod in pods if pod in group][1:]
 
 
 def _rolling(owner: Json) -> Json:
-    found: Json = owner["spec"].get("updateStrategy", {}).get("rollingUpdate") or {}
-    return found
+    return owner["spec"].get("updateStrategy", {}).get("rollingUpdate") or {}
 
 
-def _surge(owner: Json, nodes: int) -> int:
-    return share(_rolling(owner).get("maxSurge", 0), nodes, up=True)
+def _max_surge(owner: Json, nodes: int) -> int:
+    return scaled_value(_rolling(owner).get("maxSurge", 0), nodes, up=True)
 
 
-def _lack(owner: Json, nodes: int) -> int:
-    return share(_rolling(owner).get("maxUnavailable", 1), nodes, up=True)
+def _max_unavailable(owner: Json, nodes: int) -> int:
+    return scaled_value(_rolling(owner).get("maxUnavailable", 1), nodes, up=True)
 
 
 def _full_name(pod: Json) -> str:

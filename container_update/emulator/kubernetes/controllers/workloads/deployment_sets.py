@@ -1,11 +1,11 @@
-"""A Deployment's ReplicaSets: names, what they inherit, which revision they are. Pure."""
+"""A Deployment's ReplicaSets: names, annotations, revisions. Pure."""
 
 from __future__ import annotations
 
 from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes.controllers.workloads import rollout
 from container_update.emulator.kubernetes.controllers.workloads.templates import template_hash
-from container_update.emulator.kubernetes.ownership import reference_to
+from container_update.emulator.kubernetes.objects import annotations_of, reference_to
 
 HASH_LABEL = "pod-template-hash"
 REVISION = "deployment.kubernetes.io/revision"
@@ -15,7 +15,7 @@ _OWN_ANNOTATIONS = frozenset(
         REVISION,
         REVISION_HISTORY,
         rollout.DESIRED,
-        rollout.MOST,
+        rollout.MAX,
         "kubectl.kubernetes.io/last-applied-configuration",
     }
 )
@@ -23,18 +23,17 @@ _OWN_ANNOTATIONS = frozenset(
 
 
 def name_of(obj: Json) -> str:
-    """The object's name."""
-    name: str = obj["metadata"]["name"]
-    return name
+    """Return the object's name."""
+    return str(obj["metadata"]["name"])
 
 
 def revision_of(entry: Json) -> int:
-    """The number of the ReplicaSet's revision; 0 where it has none."""
-    return int((entry["metadata"].get("annotations") or {}).get(REVISION, 0))
+    """Return the number of the ReplicaSet's revision; 0 if it has none."""
+    return int(annotations_of(entry).get(REVISION, 0))
 
 
 def template_without_hash(entry: Json) -> Json:
-    """The ReplicaSet's template as the Deployment had it."""
+    """Return the ReplicaSet's template as it was in the Deployment."""
     template = entry["spec"]["template"]
     metadata = template["metadata"]
     labels = {key: value for key, value in metadata["labels"].items() if key != HASH_LABEL}
@@ -42,57 +41,47 @@ def template_without_hash(entry: Json) -> Json:
 
 
 def annotated(obj: Json, annotations: Json) -> Json:
-    """The object with these annotations and no others."""
+    """Return the object with these annotations and no others."""
     return {**obj, "metadata": {**obj["metadata"], "annotations": annotations}}
 
 
 def is_full(deployment: Json, new: Json) -> bool:
-    """The new ReplicaSet has every pod that the Deployment asks for, and they are available."""
-    wanted = rollout.replicas(deployment)
-    annotations = new["metadata"].get("annotations") or {}
+    """Return whether the new ReplicaSet has all the Deployment's pods, and they are available."""
+    desired = rollout.replicas(deployment)
     return (
-        annotations.get(rollout.DESIRED) == str(wanted)
-        and rollout.replicas(new) == wanted
-        and rollout.counted([new], "availableReplicas") == wanted
+        annotations_of(new).get(rollout.DESIRED) == str(desired)
+        and rollout.replicas(new) == desired
+        and rollout.total_status([new], "availableReplicas") == desired
     )
 
 
 def is_empty(entry: Json) -> bool:
-    """The ReplicaSet asks for no pods, and its controller has seen that there are none."""
+    """Return whether the ReplicaSet asks for no pods and its controller has counted none."""
     status = entry.get("status", {})
-    seen = status.get("observedGeneration", 0) >= entry["metadata"]["generation"]
-    return seen and not rollout.replicas(entry) and not status.get("replicas")
+    observed = status.get("observedGeneration", 0) >= entry["metadata"]["generation"]
+    return observed and not rollout.replicas(entry) and not status.get("replicas")
 
 
 def inherited_annotations(deployment: Json, entry: Json, revision: int) -> Json:
-    """The ReplicaSet's annotations: the Deployment's, and the revision where it is a new one."""
-    have = entry["metadata"].get("annotations") or {}
-    given = deployment["metadata"].get("annotations") or {}
-    annotations = {
-        **have,
-        **{key: value for key, value in given.items() if key not in _OWN_ANNOTATIONS},
-    }
+    """Return the ReplicaSet's annotations with those of the Deployment and a new revision."""
+    existing = annotations_of(entry)
+    annotations = {**existing, **_inherited(deployment)}
     before = revision_of(entry)
     if before < revision:
         annotations[REVISION] = str(revision)
         if before:
-            history = [*filter(None, have.get(REVISION_HISTORY, "").split(",")), str(before)]
+            history = [*filter(None, existing.get(REVISION_HISTORY, "").split(",")), str(before)]
             annotations[REVISION_HISTORY] = ",".join(history)
     return annotations
 
 
 def new_set(deployment: Json, size: int, revision: int) -> Json:
-    """The ReplicaSet for the Deployment's template, as it is created."""
+    """Return the new ReplicaSet for the Deployment's template."""
     metadata, spec = deployment["metadata"], deployment["spec"]
     template = spec["template"]
     digest = template_hash(template, deployment.get("status", {}).get("collisionCount", 0))
     labels = {**template["metadata"]["labels"], HASH_LABEL: digest}
     selector = spec["selector"]
-    annotations = {
-        key: value
-        for key, value in (metadata.get("annotations") or {}).items()
-        if key not in _OWN_ANNOTATIONS
-    }
     return {
         "apiVersion": "apps/v1",
         "kind": "ReplicaSet",
@@ -101,9 +90,9 @@ def new_set(deployment: Json, size: int, revision: int) -> Json:
             "namespace": metadata["namespace"],
             "labels": labels,
             "annotations": {
-                **annotations,
+                **_inherited(deployment),
                 rollout.DESIRED: str(rollout.replicas(deployment)),
-                rollout.MOST: str(rollout.most(deployment)),
+                rollout.MAX: str(rollout.max_replicas(deployment)),
                 REVISION: str(revision),
             },
             "ownerReferences": [reference_to(deployment)],
@@ -118,3 +107,8 @@ def new_set(deployment: Json, size: int, revision: int) -> Json:
             "template": {**template, "metadata": {**template["metadata"], "labels": labels}},
         },
     }
+
+
+def _inherited(deployment: Json) -> dict[str, str]:
+    annotations = annotations_of(deployment)
+    return {key: value for key, value in annotations.items() if key not in _OWN_ANNOTATIONS}

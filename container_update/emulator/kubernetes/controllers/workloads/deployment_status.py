@@ -1,4 +1,4 @@
-"""What a Deployment says of itself: its numbers and its conditions. Pure.
+"""A Deployment's status: its counts and its conditions. Pure.
 
 Reasons, texts and the order of conditions are as recorded from the real controller.
 """
@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes.controllers.workloads.rollout import (
-    asked,
-    counted,
     limits,
     replicas,
+    total_replicas,
+    total_status,
 )
+from container_update.emulator.kubernetes.objects import condition_of, new_condition
 
 AVAILABLE, PROGRESSING, FAILURE = "Available", "Progressing", "ReplicaFailure"
 NEW_SET_CREATED = "NewReplicaSetCreated"
@@ -22,30 +23,17 @@ PAUSED, RESUMED = "DeploymentPaused", "DeploymentResumed"
 TIMED_OUT = "ProgressDeadlineExceeded"
 
 
-def condition_of(status: Json, kind: str) -> Json | None:
-    """The condition of that type."""
-    return next((entry for entry in status.get("conditions", []) if entry["type"] == kind), None)
-
-
 def condition(kind: str, status: str, reason: str, message: str, now: str) -> Json:
-    """A new condition."""
-    return {
-        "type": kind,
-        "status": status,
-        "lastUpdateTime": now,
-        "lastTransitionTime": now,
-        "reason": reason,
-        "message": message,
-    }
+    """Return a new condition."""
+    return new_condition(kind, status, reason, message, now, lastUpdateTime=now)
 
 
 def with_condition(status: Json, new: Json, *, renew: bool = False) -> Json:
-    """The status with that condition last in its list.
+    """Return the status with that condition at the end of its list.
 
-    A condition that says the same already stays where it is, unless *renew* asks for its
-    time of update to be new.
+    :param renew: also replace a condition of the same status and reason, which else stays.
     """
-    old = condition_of(status, new["type"])
+    old = condition_of({"status": status}, new["type"])
     if old is not None and old["status"] == new["status"]:
         if old["reason"] == new["reason"] and not renew:
             return status
@@ -54,28 +42,28 @@ def with_condition(status: Json, new: Json, *, renew: bool = False) -> Json:
 
 
 def without_condition(status: Json, kind: str) -> Json:
-    """The status without that condition; ``conditions`` is there, if empty."""
+    """Return the status without that condition; ``conditions`` may become empty."""
     kept = [entry for entry in status.get("conditions", []) if entry["type"] != kind]
     return {**status, "conditions": kept}
 
 
 def counts(deployment: Json, new: Json | None, sets: list[Json], now: str) -> Json:
-    """The status that follows from the ReplicaSets, with the Available condition.
+    """Return the status with the counts of the ReplicaSets and the Available condition.
 
     :param sets: all ReplicaSets, *new* included.
     """
     old = deployment.get("status", {})
-    available = counted(sets, "availableReplicas")
+    available = total_status(sets, "availableReplicas")
     numbers = {
-        "replicas": counted(sets, "replicas"),
-        "updatedReplicas": counted([new], "replicas") if new is not None else 0,
-        "readyReplicas": counted(sets, "readyReplicas"),
+        "replicas": total_status(sets, "replicas"),
+        "updatedReplicas": total_status([new], "replicas") if new is not None else 0,
+        "readyReplicas": total_status(sets, "readyReplicas"),
         "availableReplicas": available,
-        "unavailableReplicas": max(0, asked(sets) - available),
+        "unavailableReplicas": max(0, total_replicas(sets) - available),
     }
     status: Json = {"observedGeneration": deployment["metadata"]["generation"]}
     status.update({name: number for name, number in numbers.items() if number})
-    status["terminatingReplicas"] = counted(sets, "terminatingReplicas")
+    status["terminatingReplicas"] = total_status(sets, "terminatingReplicas")
     if old.get("collisionCount"):
         status["collisionCount"] = old["collisionCount"]
     status["conditions"] = list(old.get("conditions", []))
@@ -83,31 +71,29 @@ def counts(deployment: Json, new: Json | None, sets: list[Json], now: str) -> Js
 
 
 def progressed(deployment: Json, new: Json | None, sets: list[Json], late: bool, now: str) -> Json:
-    """The status after a look at a rollout that goes on, with all conditions.
+    """Return the status of a Deployment in a rollout, with all conditions.
 
-    :param late: the progress deadline is over since the last progress.
+    :param late: there was no progress within the progress deadline.
     """
     status = counts(deployment, new, sets, now)
-    old = deployment.get("status", {})
     if not has_deadline(deployment):
         status = without_condition(status, PROGRESSING)
-    elif not _is_settled(status, condition_of(old, PROGRESSING)):
+    elif not _is_settled(status, condition_of(deployment, PROGRESSING)):
         status = _with_progress(deployment, new, status, late, now)
     return _with_failure(status, sets, now)
 
 
 def has_deadline(deployment: Json) -> bool:
-    """A rollout that takes too long is reported (the greatest number means never)."""
+    """Return whether a progress deadline is set (the greatest number means none)."""
     seconds = deployment["spec"].get("progressDeadlineSeconds")
     return seconds is not None and seconds != 2**31 - 1
 
 
 def is_complete(deployment: Json, status: Json) -> bool:
-    """All pods are new and available, and there are no others."""
-    wanted = replicas(deployment)
-    seen: int = status.get("observedGeneration", 0)
-    return seen >= deployment["metadata"]["generation"] and all(
-        status.get(name, 0) == wanted
+    """Return whether all pods are new and available, and there are no others."""
+    desired, observed = replicas(deployment), int(status.get("observedGeneration", 0))
+    return observed >= deployment["metadata"]["generation"] and all(
+        status.get(name, 0) == desired
         for name in ("updatedReplicas", "replicas", "availableReplicas")
     )
 
@@ -121,7 +107,7 @@ def _availability(deployment: Json, available: int, now: str) -> Json:
 
 
 def _is_settled(status: Json, progress: Json | None) -> bool:
-    """The rollout was reported finished and no pod of an old ReplicaSet came back since."""
+    """Return whether the rollout was reported as finished and there is no old pod again."""
     return (
         status.get("replicas", 0) == status.get("updatedReplicas", 0)
         and progress is not None
@@ -132,26 +118,25 @@ def _is_settled(status: Json, progress: Json | None) -> bool:
 def _with_progress(deployment: Json, new: Json | None, status: Json, late: bool, now: str) -> Json:
     old = deployment.get("status", {})
     metadata = (new or deployment)["metadata"]
-    what = f'{"ReplicaSet" if new is not None else "Deployment"} "{metadata["name"]}"'
+    subject = f'{"ReplicaSet" if new is not None else "Deployment"} "{metadata["name"]}"'
     if is_complete(deployment, status):
-        text = f"{what} has successfully progressed."
+        text = f"{subject} has successfully progressed."
         return with_condition(status, condition(PROGRESSING, "True", NEW_SET_AVAILABLE, text, now))
     if _has_moved(old, status):
-        text = f"{what} is progressing."
+        text = f"{subject} is progressing."
         moved = condition(PROGRESSING, "True", UPDATED, text, now)
         return with_condition(status, moved, renew=True)
     if late:
-        text = f"{what} has timed out progressing."
+        text = f"{subject} has timed out progressing."
         return with_condition(status, condition(PROGRESSING, "False", TIMED_OUT, text, now))
     return status
 
 
 def _has_moved(old: Json, new: Json) -> bool:
-    """More new pods, fewer old ones, or more of them ready or available."""
+    """Return whether there are more new pods, fewer old ones, or more ready or available."""
 
     def of_old_sets(status: Json) -> int:
-        total: int = status.get("replicas", 0) - status.get("updatedReplicas", 0)
-        return total
+        return int(status.get("replicas", 0) - status.get("updatedReplicas", 0))
 
     return of_old_sets(new) < of_old_sets(old) or any(
         new.get(name, 0) > old.get(name, 0)
@@ -161,8 +146,8 @@ def _has_moved(old: Json, new: Json) -> bool:
 
 def _with_failure(status: Json, sets: list[Json], now: str) -> Json:
     for entry in sets:
-        found = condition_of(entry.get("status", {}), FAILURE)
-        if found is not None:
-            failed = condition(FAILURE, "True", found["reason"], found["message"], now)
+        failure = condition_of(entry, FAILURE)
+        if failure is not None:
+            failed = condition(FAILURE, "True", failure["reason"], failure["message"], now)
             return with_condition(status, failed)
     return without_condition(status, FAILURE)

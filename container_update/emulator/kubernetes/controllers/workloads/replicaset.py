@@ -1,7 +1,7 @@
-"""ReplicaSets: as many pods as asked for.
+"""ReplicaSets: a number of equal pods.
 
-The status tells what the controller saw before it acted, as the real one's does: after a scale-up
-it first says that the new generation was seen, and counts the new pods one look later.
+As with the real controller, the status is that of before it acted: after a scale-up the first one
+only has the new generation, and the next one counts the new pods.
 """
 
 from __future__ import annotations
@@ -12,13 +12,19 @@ from container_update.emulator.clock import stamp
 from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes import pod_state
 from container_update.emulator.kubernetes.api_errors import ApiError
-from container_update.emulator.kubernetes.controllers.base import Handler, Key, key_of
+from container_update.emulator.kubernetes.controllers.base import Handler
 from container_update.emulator.kubernetes.controllers.claim import ClaimingController
 from container_update.emulator.kubernetes.controllers.workloads.templates import pod_of
-from container_update.emulator.kubernetes.ownership import is_deleting, labels_of
+from container_update.emulator.kubernetes.objects import (
+    Key,
+    annotations_of,
+    is_deleting,
+    key_of,
+    labels_of,
+    new_condition,
+)
 from container_update.emulator.kubernetes.selectors import matches
 
-COMPONENT = "replicaset-controller"
 DELETION_COST = "controller.kubernetes.io/pod-deletion-cost"
 
 
@@ -26,13 +32,14 @@ class ReplicaSets(ClaimingController):
     """Keeps every ReplicaSet at its number of pods."""
 
     resource, kind, owned = "replicasets", "ReplicaSet", "pods"
+    component = "replicaset-controller"
 
     def handlers(self) -> Mapping[str, Handler]:
-        """Its own objects, and pods."""
+        """Handle ReplicaSets and pods."""
         return {"replicasets": self.enqueue, "pods": self.owned_changed}
 
     def reconcile(self, key: Key) -> None:
-        """Create what is missing, delete what is too much, then tell what was found."""
+        """Create or delete pods, then write the status."""
         owner = self.registry.get(self.resource, *key)
         if owner is None:
             return
@@ -40,68 +47,54 @@ class ReplicaSets(ClaimingController):
         active = [pod for pod in pods if pod_state.is_active(pod)]
         failure = None if is_deleting(owner) else self._manage(owner, active)
         self.write_status(owner, replica_status(owner, pods, active, failure))
-        self.look_again_when_available(key, owner, active)
+        self.requeue_when_available(key, owner, active)
 
     def _manage(self, owner: Json, active: list[Json]) -> str | None:
-        """Bring the number of pods to what is asked for; the reason where the server refuses."""
+        """Create missing or delete surplus pods; return the message of a failure, or None."""
         missing = owner["spec"].get("replicas", 1) - len(active)
         try:
             if missing > 0:
                 for _ in range(missing):
-                    self._create(owner)
+                    self.create_pod(owner, pod_of(owner, owner["spec"]["template"]))
             elif missing < 0:
                 for pod in deletion_order(active)[:-missing]:
-                    self._delete(owner, pod)
+                    self.delete_pod(owner, pod)
         except ApiError as error:
-            self.record.warning(COMPONENT, owner, "FailedCreate", f"Error creating: {error}")
+            self.record.warning(self.component, owner, "FailedCreate", f"Error creating: {error}")
             self.queue.add_after(key_of(owner), 1.0)
             return error.message
         return None
 
-    def _create(self, owner: Json) -> None:
-        namespace = owner["metadata"]["namespace"]
-        pod = self.registry.create("pods", namespace, pod_of(owner, owner["spec"]["template"]))
-        name = pod["metadata"]["name"]
-        self.record.normal(COMPONENT, owner, "SuccessfulCreate", f"Created pod: {name}")
-
-    def _delete(self, owner: Json, pod: Json) -> None:
-        namespace, name = key_of(pod)
-        self.registry.delete("pods", namespace, name, uid=pod["metadata"]["uid"])
-        self.record.normal(COMPONENT, owner, "SuccessfulDelete", f"Deleted pod: {name}")
-
 
 def deletion_order(pods: list[Json]) -> list[Json]:
-    """The pods, those first whose loss matters least.
+    """Return the pods in the order in which surplus ones are deleted.
 
-    The order is documented with the ReplicaSet: not yet on a node, pending, not ready, cheaper to
-    delete, more of them on the same node, ready for a shorter time, more restarts, younger.
+    The ReplicaSet's documentation gives the order: not yet on a node, pending, not ready, cheaper
+    to delete, more of them on the same node, ready for a shorter time, more restarts, younger.
     """
     on_node: dict[str, int] = {}
     for pod in pods:
         node = pod["spec"].get("nodeName", "")
         on_node[node] = on_node.get(node, 0) + 1
 
-    def loss(pod: Json) -> tuple[object, ...]:
-        ready = pod_state.condition(pod, "Ready")
-        annotations = pod["metadata"].get("annotations") or {}
-        node = pod["spec"].get("nodeName", "")
-        since = ready["lastTransitionTime"] if ready and ready["status"] == "True" else ""
+    def rank(pod: Json) -> tuple[object, ...]:
+        node, since = pod["spec"].get("nodeName", ""), pod_state.ready_since(pod)
         return (
             bool(node),
             ("Pending", "Unknown", "Running").index(pod_state.phase(pod)),
             bool(since),
-            int(annotations.get(DELETION_COST, 0)),
+            int(annotations_of(pod).get(DELETION_COST, 0)),
             -on_node[node],
             _Descending(since),
             -pod_state.restarts(pod),
             _Descending(pod["metadata"]["creationTimestamp"]),
         )
 
-    return sorted(pods, key=loss)
+    return sorted(pods, key=rank)
 
 
 class _Descending(str):
-    """A text that sorts the other way round."""
+    """A text that sorts in descending order."""
 
     __slots__ = ()
 
@@ -112,11 +105,11 @@ class _Descending(str):
 def replica_status(
     owner: Json, pods: list[Json], active: list[Json], failure: str | None = None
 ) -> Json:
-    """The status of a ReplicaSet with these pods.
+    """Return the status of a ReplicaSet.
 
     :param pods: all of its pods.
     :param active: those that count as replicas.
-    :param failure: why the server refused a pod, where it did.
+    :param failure: the message of the server that refused a pod; None: it refused none.
     """
     spec, old = owner["spec"], owner.get("status", {})
     template_labels = {"matchLabels": spec["template"]["metadata"].get("labels") or {}}
@@ -143,11 +136,4 @@ def _failure_conditions(conditions: list[Json], failure: str | None) -> list[Jso
     before = [entry for entry in conditions if entry["type"] == "ReplicaFailure"]
     if before and before[0]["message"] == failure:
         return conditions
-    condition = {
-        "type": "ReplicaFailure",
-        "status": "True",
-        "lastTransitionTime": stamp(),
-        "reason": "FailedCreate",
-        "message": failure,
-    }
-    return [*others, condition]
+    return [*others, new_condition("ReplicaFailure", "True", "FailedCreate", failure, stamp())]

@@ -1,4 +1,4 @@
-"""ControllerRevisions: the templates that a DaemonSet or StatefulSet has had, and their order."""
+"""ControllerRevisions: the past and present templates of a DaemonSet or StatefulSet."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import itertools
 from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes.controllers.index import Index
 from container_update.emulator.kubernetes.controllers.workloads.templates import template_hash
-from container_update.emulator.kubernetes.ownership import is_deleting, reference_to
+from container_update.emulator.kubernetes.objects import is_deleting, key_of, reference_to
 from container_update.emulator.kubernetes.registry import Registry
 
 RESOURCE = "controllerrevisions"
@@ -18,7 +18,7 @@ REVISION_LABEL = "controller-revision-hash"
 class Revisions:
     """The revisions of all owners of one kind.
 
-    :param hash_label: the label under which a revision bears its hash.
+    :param hash_label: the label of a revision with its hash.
     """
 
     def __init__(self, registry: Registry, index: Index, hash_label: str) -> None:
@@ -27,15 +27,15 @@ class Revisions:
         self._hash_label = hash_label
 
     def all_of(self, owner: Json) -> list[Json]:
-        """The owner's revisions, oldest first."""
-        found = self._index.controlled(RESOURCE, owner["metadata"]["uid"])
-        return sorted(found, key=lambda revision: int(revision["revision"]))
+        """Return the owner's revisions, oldest first."""
+        revisions = self._index.controlled(RESOURCE, owner["metadata"]["uid"])
+        return sorted(revisions, key=lambda revision: int(revision["revision"]))
 
     def latest(self, owner: Json) -> Json:
-        """The revision of the owner's template as it is now, made where there is none.
+        """Return the revision of the owner's present template, and create it if it is missing.
 
-        One that was in force before becomes the latest again: this is how a rollback looks. An
-        owner that is being deleted gets nothing stored any more.
+        An older revision of the same template becomes the latest again (a rollback). For a deleted
+        owner nothing is stored.
         """
         known, data = self.all_of(owner), _data(owner)
         number = int(known[-1]["revision"]) + 1 if known else 1
@@ -43,28 +43,22 @@ class Revisions:
         if same and same[-1] is known[-1]:
             return known[-1]
         if same:
-            return self._registry.update(
-                RESOURCE,
-                same[-1]["metadata"]["namespace"],
-                same[-1]["metadata"]["name"],
-                {**same[-1], "revision": number},
-            )
-        return self._make(owner, data, number)
+            body = {**same[-1], "revision": number}
+            return self._registry.update(RESOURCE, *key_of(body), body)
+        return self._create(owner, data, number)
 
     def clean_up(self, owner: Json, in_use: set[str]) -> None:
         """Delete the oldest revisions beyond the history limit that are not among *in_use*."""
         idle = [rev for rev in self.all_of(owner) if rev["metadata"]["name"] not in in_use]
         surplus = len(idle) - owner["spec"].get("revisionHistoryLimit", 10)
         for revision in idle[: max(0, surplus)]:
-            metadata = revision["metadata"]
-            self._registry.delete(RESOURCE, metadata["namespace"], metadata["name"])
+            self._registry.delete(RESOURCE, *key_of(revision))
 
     def hash_of(self, revision: Json) -> str:
-        """The hash in the revision's name."""
-        value: str = revision["metadata"]["labels"][self._hash_label]
-        return value
+        """Return the hash in the revision's name."""
+        return str(revision["metadata"]["labels"][self._hash_label])
 
-    def _make(self, owner: Json, data: Json, number: int) -> Json:
+    def _create(self, owner: Json, data: Json, number: int) -> Json:
         metadata, template = owner["metadata"], owner["spec"]["template"]
         for collisions in itertools.count():
             digest = template_hash(template, collisions)
@@ -89,7 +83,7 @@ class Revisions:
 
 
 def template_of(revision: Json) -> Json:
-    """The pod template that the revision holds."""
+    """Return the revision's pod template."""
     template = revision["data"]["spec"]["template"]
     return {key: value for key, value in template.items() if key != "$patch"}
 

@@ -1,8 +1,7 @@
-"""The arithmetic of a Deployment's rollout: how many pods each ReplicaSet may have next. Pure.
+"""The arithmetic of a Deployment's rollout: the next size of each ReplicaSet. Pure.
 
-The rules are those that the Deployment's documentation gives for ``maxSurge`` and
-``maxUnavailable``: no more than ``replicas + maxSurge`` pods, no fewer than ``replicas -
-maxUnavailable`` available ones.
+Source: the Deployment's documentation of ``maxSurge`` and ``maxUnavailable``: at most ``replicas +
+maxSurge`` pods, at least ``replicas - maxUnavailable`` available ones.
 """
 
 from __future__ import annotations
@@ -10,13 +9,14 @@ from __future__ import annotations
 import math
 
 from container_update.emulator.json_type import Json
+from container_update.emulator.kubernetes.objects import annotations_of
 
 DESIRED = "deployment.kubernetes.io/desired-replicas"
-MOST = "deployment.kubernetes.io/max-replicas"
+MAX = "deployment.kubernetes.io/max-replicas"
 
 
-def share(value: int | str, total: int, *, up: bool) -> int:
-    """An absolute number, or a percentage ('25%') of *total*, rounded up or down."""
+def scaled_value(value: int | str, total: int, *, up: bool) -> int:
+    """Return an absolute number, or a percentage ('25%') of *total*, rounded up or down."""
     if isinstance(value, int):
         return value
     exact = int(value.removesuffix("%")) * total
@@ -24,99 +24,96 @@ def share(value: int | str, total: int, *, up: bool) -> int:
 
 
 def replicas(obj: Json) -> int:
-    """How many pods the object asks for."""
-    found: int = obj["spec"].get("replicas", 1)
-    return found
+    """Return how many pods the object's spec asks for."""
+    return int(obj["spec"].get("replicas", 1))
 
 
 def is_rolling(deployment: Json) -> bool:
-    """Its strategy is RollingUpdate."""
+    """Return whether its strategy is RollingUpdate."""
     return bool(_strategy(deployment).get("type", "RollingUpdate") == "RollingUpdate")
 
 
 def limits(deployment: Json) -> tuple[int, int]:
-    """How many pods there may be too many and too few while rolling.
+    """Return maxSurge and maxUnavailable as numbers, which round up and down.
 
-    The surge rounds up, the lack rounds down. Where both come to nothing one pod may lack: else
-    the rollout could not begin.
+    If both are 0, one pod may be unavailable: otherwise the rollout could not start.
     """
     if not is_rolling(deployment):
         return 0, 0
-    wanted = replicas(deployment)
+    desired = replicas(deployment)
     rolling = _strategy(deployment).get("rollingUpdate") or {}
-    surge = share(rolling.get("maxSurge", "25%"), wanted, up=True)
-    lack = share(rolling.get("maxUnavailable", "25%"), wanted, up=False)
-    if surge == 0 and lack == 0:
-        lack = 1
-    return surge, min(lack, wanted)
+    surge = scaled_value(rolling.get("maxSurge", "25%"), desired, up=True)
+    unavailable = scaled_value(rolling.get("maxUnavailable", "25%"), desired, up=False)
+    if surge == 0 and unavailable == 0:
+        unavailable = 1
+    return surge, min(unavailable, desired)
 
 
-def most(deployment: Json) -> int:
-    """The most pods that there may be."""
+def max_replicas(deployment: Json) -> int:
+    """Return how many pods there may be at most during a rollout."""
     return replicas(deployment) + limits(deployment)[0]
 
 
-def asked(sets: list[Json]) -> int:
-    """How many pods the ReplicaSets ask for together."""
+def total_replicas(sets: list[Json]) -> int:
+    """Return the sum of the replicas in the ReplicaSets' specs."""
     return sum(map(replicas, sets))
 
 
-def counted(sets: list[Json], field: str) -> int:
-    """The sum of a field of the ReplicaSets' status."""
+def total_status(sets: list[Json], field: str) -> int:
+    """Return the sum of a field of the ReplicaSets' status."""
     return sum(entry.get("status", {}).get(field, 0) for entry in sets)
 
 
 def next_size_of_new(deployment: Json, sets: list[Json], new: Json | None) -> int:
-    """How many pods the new ReplicaSet may ask for now.
+    """Return the next size of the new ReplicaSet.
 
-    :param sets: all ReplicaSets, the new one included where there is one.
+    :param sets: all ReplicaSets, the new one included if it exists.
     """
-    wanted, size = replicas(deployment), replicas(new) if new is not None else 0
-    if not is_rolling(deployment) or size > wanted:
-        return wanted
-    room = most(deployment) - asked(sets)
-    return size + max(0, min(room, wanted - size))
+    desired, size = replicas(deployment), replicas(new) if new is not None else 0
+    if not is_rolling(deployment) or size > desired:
+        return desired
+    room = max_replicas(deployment) - total_replicas(sets)
+    return size + max(0, min(room, desired - size))
 
 
 def next_sizes_of_old(deployment: Json, new: Json, old: list[Json]) -> dict[str, int]:
-    """By name, the ReplicaSets among *old* (oldest first) that may shrink now, and to what.
+    """Return by name the next sizes of those *old* ReplicaSets (oldest first) that may shrink.
 
-    Pods that are not available go first: nobody misses them.
+    Unavailable pods are deleted first.
     """
     sets = [new, *old]
-    least = replicas(deployment) - limits(deployment)[1]
-    lacking = replicas(new) - counted([new], "availableReplicas")
-    may_go = asked(sets) - least - lacking
+    minimum = replicas(deployment) - limits(deployment)[1]
+    unavailable = replicas(new) - total_status([new], "availableReplicas")
+    surplus = total_replicas(sets) - minimum - unavailable
     sizes = {entry["metadata"]["name"]: replicas(entry) for entry in old}
     before = dict(sizes)
     for entry in old:
-        idle = replicas(entry) - counted([entry], "availableReplicas")
-        gone = max(0, min(may_go, idle))
-        may_go -= gone
-        sizes[entry["metadata"]["name"]] -= gone
-    if may_go <= 0:
+        unavailable = replicas(entry) - total_status([entry], "availableReplicas")
+        fewer = max(0, min(surplus, unavailable))
+        surplus -= fewer
+        sizes[entry["metadata"]["name"]] -= fewer
+    if surplus <= 0:
         return _changed(before, sizes)
-    spare = counted(sets, "availableReplicas") - least
+    spare = total_status(sets, "availableReplicas") - minimum
     for name, size in sizes.items():
-        gone = max(0, min(spare, size))
-        spare -= gone
-        sizes[name] -= gone
+        fewer = max(0, min(spare, size))
+        spare -= fewer
+        sizes[name] -= fewer
     return _changed(before, sizes)
 
 
 def proportional_sizes(deployment: Json, sets: list[Json]) -> dict[str, int]:
-    """The sizes of several active ReplicaSets after the Deployment was scaled in mid-rollout.
+    """Return the sizes of several active ReplicaSets after a scaling during a rollout.
 
-    Each grows or shrinks with its share; the largest takes what rounding leaves over.
+    Each changes in proportion to its size; the largest takes the rest from rounding.
     """
-    wanted = replicas(deployment)
-    allowed = most(deployment) if wanted else 0
-    missing = allowed - asked(sets)
+    allowed = max_replicas(deployment) if replicas(deployment) else 0
+    missing = allowed - total_replicas(sets)
     by_size = sorted(sets, key=replicas, reverse=True)
     sizes = {entry["metadata"]["name"]: replicas(entry) for entry in by_size}
     left = missing
     for entry in by_size:
-        part = _share_of(deployment, entry)
+        part = _proportional_change(deployment, entry)
         part = min(max(part, 0), left) if missing > 0 else max(min(part, 0), left)
         sizes[entry["metadata"]["name"]] += part
         left -= part
@@ -126,21 +123,20 @@ def proportional_sizes(deployment: Json, sets: list[Json]) -> dict[str, int]:
     return sizes
 
 
-def _share_of(deployment: Json, entry: Json) -> int:
-    """By how much the ReplicaSet grows with its Deployment."""
+def _proportional_change(deployment: Json, entry: Json) -> int:
+    """Return by how much the ReplicaSet grows with its Deployment."""
     if not replicas(deployment):
         return -replicas(entry)
-    annotations = entry["metadata"].get("annotations") or {}
-    before = int(annotations.get(MOST, 0)) or deployment.get("status", {}).get("replicas", 0)
+    before = int(annotations_of(entry).get(MAX, 0))
+    before = before or deployment.get("status", {}).get("replicas", 0)
     if not before:
         return 0
-    grown = replicas(entry) * most(deployment) / before
+    grown = replicas(entry) * max_replicas(deployment) / before
     return math.floor(grown + 0.5) - replicas(entry)
 
 
 def _strategy(deployment: Json) -> Json:
-    found: Json = deployment["spec"].get("strategy") or {}
-    return found
+    return deployment["spec"].get("strategy") or {}
 
 
 def _changed(before: dict[str, int], after: dict[str, int]) -> dict[str, int]:

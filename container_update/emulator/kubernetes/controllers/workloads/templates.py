@@ -7,20 +7,19 @@ from collections.abc import Mapping
 
 from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes.names import ALPHABET
-from container_update.emulator.kubernetes.ownership import reference_to
+from container_update.emulator.kubernetes.objects import reference_to
 
 _FNV_OFFSET = 2166136261
 _FNV_PRIME = 16777619
 
 
 def template_hash(value: Json, collisions: int = 0) -> str:
-    """A short name for a value, as the controllers put it into names and labels.
+    """Return the hash of a value for names and labels.
 
-    A 32-bit FNV-1a written in decimal, each digit replaced by a character that makes no words. The
-    API's own controllers hash their language's dump of the value, so the hashes differ from theirs,
-    their form does not.
+    It is a 32-bit FNV-1a in decimal, each digit replaced by a character of ``ALPHABET``. It has the
+    form of Kubernetes' own hashes but not their values: those depend on a dump in Go.
 
-    :param collisions: how often this owner has met a hash that was taken.
+    :param collisions: how many of this owner's hashes were already in use.
     """
     data = json.dumps(value, sort_keys=True, separators=(",", ":"))
     if collisions:
@@ -32,9 +31,9 @@ def template_hash(value: Json, collisions: int = 0) -> str:
 
 
 def pod_of(owner: Json, template: Json, labels: Mapping[str, str] | None = None) -> Json:
-    """A pod made from *template*, not yet named, controlled by *owner*.
+    """Return a pod made from *template*, without a name, controlled by *owner*.
 
-    :param labels: what the controller adds to the template's labels.
+    :param labels: additions to the template's labels.
     """
     given = template.get("metadata") or {}
     metadata: Json = {

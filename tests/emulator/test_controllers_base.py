@@ -6,7 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from container_update.emulator.kubernetes.api_errors import ApiError
-from container_update.emulator.kubernetes.controllers.base import Key, WorkQueue
+from container_update.emulator.kubernetes.controllers.base import WorkQueue
+from container_update.emulator.kubernetes.objects import Key
 from tests.emulator import virtual_time
 
 A, B = ("ns", "a"), ("ns", "b")
