@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from container_update.drivers.advice import v1_advice
 from container_update.drivers.v1_host import Host, Tacker, host_of
 from container_update.model.errors import ContainerUpdateError, PackageError, with_advice
 from container_update.model.requests import DEF_FILES, UpdateRequest
+from container_update.operations.vnf_records import Records, assign
+from container_update.workloads.pod_template import pod_template
 
 if TYPE_CHECKING:
     from container_update.model.objects import Manifest
-    from container_update.model.outcome import Outcome, Vnfc
+    from container_update.model.outcome import Vnfc
 
 
 def run(operation: str, /, context: Any, vnf_instance: Any, *args: Any, **kwargs: Any) -> None:
@@ -60,7 +62,7 @@ def modify_information_end(
         vnf_instance, old_vnf_package_path, new_path, tuple(configmap_secret_paths or ())
     )
     outcome = host.update(request, vnf_instance)
-    write_records(vnf_instance, outcome, host)
+    write_records(vnf_instance, Records.of_update(outcome), host)
     vnf_instance.save()
 
 
@@ -100,35 +102,22 @@ def request_of(
     )
 
 
-def write_records(vnf_instance: Any, outcome: Outcome, host: Host) -> None:
+def write_records(vnf_instance: Any, records: Records, host: Host) -> None:
     """Set the instance's def-files and one VNFC record for each live pod; nothing is saved yet."""
     info = vnf_instance.instantiated_vnf_info
-    info.additional_params = {**info.additional_params, DEF_FILES: list(outcome.plan.def_files)}
+    if records.def_files is not None:
+        files = list(records.def_files)
+        info.additional_params = {**info.additional_params, DEF_FILES: files}
     old = list(info.vnfc_resource_info)
+    pairs = assign(
+        old,
+        [(vnfc.vdu_id, vnfc.pod_name) for vnfc in records.vnfcs],
+        lambda record: (record.vdu_id, record.compute_resource.resource_id),
+    )
     info.vnfc_resource_info = [
-        _record(kept, vnfc, old, outcome.plan.manifests, host)
-        for kept, vnfc in assign(old, outcome.vnfcs)
+        _record(kept, vnfc, old, records.manifests, host)
+        for kept, vnfc in zip(pairs, records.vnfcs, strict=True)
     ]
-
-
-def assign(records: Sequence[Any], vnfcs: Iterable[Vnfc]) -> Iterator[tuple[Any | None, Vnfc]]:
-    """Each live pod with the record that goes on to stand for it, or None for an additional pod.
-
-    A record keeps its pod while that lives, else takes a new pod of its VDU. Surplus records are
-    left out: afterwards there are as many as live pods.
-    """
-    pods = list(vnfcs)
-    by_pod = {record.compute_resource.resource_id: record for record in records}
-    live = {vnfc.pod_name for vnfc in pods}
-    free: dict[str, list[Any]] = {}
-    for record in records:
-        if record.compute_resource.resource_id not in live:
-            free.setdefault(record.vdu_id, []).append(record)
-    for vnfc in pods:
-        kept = by_pod.get(vnfc.pod_name)
-        if kept is None and free.get(vnfc.vdu_id):
-            kept = free[vnfc.vdu_id].pop(0)
-        yield kept, vnfc
 
 
 def _record(
@@ -150,9 +139,7 @@ def _record(
 def metadata_of(vnfc: Vnfc, manifests: Iterable[Manifest]) -> dict[str, str]:
     """What Tacker records with a VNFC and reads when it heals: the workload's metadata as JSON,
     and the pod template's unless the workload is a Pod itself."""
-    # not for idle operations
-    from container_update.workloads.pod_template import pod_template  # noqa: PLC0415
-    from container_update.workloads.registry import kind_of  # noqa: PLC0415
+    from container_update.workloads.registry import kind_of  # noqa: PLC0415 (not for idle calls)
 
     for manifest in manifests:
         key = manifest.key

@@ -6,18 +6,17 @@ In v2 a VNFC's id is the name of its pod.
 from __future__ import annotations
 
 import contextlib
-import copy
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 
 from container_update.drivers import v2_memory, v2_progress, vim
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ContainerUpdateError, PackageError
-from container_update.model.objects import Json, Manifest
+from container_update.model.objects import Json
 from container_update.model.options import Options
-from container_update.model.outcome import Outcome, Vnfc
+from container_update.model.outcome import Outcome
 from container_update.model.requests import DEF_FILES, UpdateRequest
-from container_update.workloads.pod_template import containers, pod_spec
+from container_update.operations.vnf_records import Records
 
 CONFIG_VARIABLE = "CONTAINER_UPDATE_CONFIG"
 """An environment variable of the conductor: an oslo.config file with a ``[container_update]``
@@ -110,62 +109,5 @@ def read_options(path: str | None) -> Options:
 
 
 def with_records(instance: Json, outcome: Outcome) -> Json:
-    """The instance as it is after the update: its live pods, def-files and workloads' images."""
-    updated = copy.deepcopy(instance)
-    info = updated["instantiatedVnfInfo"]
-    info["vnfcResourceInfo"] = [_resource(vnfc) for vnfc in outcome.vnfcs]
-    info["vnfcInfo"] = _with_properties(
-        [_info(vnfc) for vnfc in outcome.vnfcs], info.get("vnfcInfo") or []
-    )
-    metadata = info["metadata"]
-    metadata[DEF_FILES] = list(outcome.plan.def_files)
-    for workload in metadata.get("vdu_reses", {}).values():
-        set_images(workload, images_of(workload, outcome.plan.manifests))
-    return updated
-
-
-def _resource(vnfc: Vnfc) -> Json:
-    return {
-        "id": vnfc.pod_name,
-        "vduId": vnfc.vdu_id,
-        "computeResource": {
-            "resourceId": vnfc.pod_name,
-            "vimLevelResourceType": vnfc.workload_kind,
-        },
-        "metadata": {},
-    }
-
-
-def _info(vnfc: Vnfc) -> Json:
-    return {
-        "id": f"{vnfc.vdu_id}-{vnfc.pod_name}",
-        "vduId": vnfc.vdu_id,
-        "vnfcResourceInfoId": vnfc.pod_name,
-        "vnfcState": "STARTED",
-    }
-
-
-def _with_properties(new: list[Json], old: Iterable[Json]) -> list[Json]:
-    """Entries of pods that live on keep what else was recorded: vnfcConfigurableProperties."""
-    before = {entry["id"]: entry for entry in old}
-    return [{**before.get(entry["id"], {}), **entry} for entry in new]
-
-
-def images_of(workload: Json, manifests: Iterable[Manifest]) -> Mapping[str, str]:
-    """The images by container name that the manifests give a recorded workload."""
-    for manifest in manifests:
-        key = manifest.key
-        if (key.kind, key.name) == (workload.get("kind"), workload["metadata"].get("name")):
-            return {
-                container["name"]: container["image"]
-                for _, container in containers(pod_spec(manifest.body))
-                if "image" in container
-            }
-    return {}
-
-
-def set_images(workload: Json, images: Mapping[str, str]) -> None:
-    """Give the containers of a workload the images of that name."""
-    for _, container in containers(pod_spec(workload)):
-        if container.get("name") in images:
-            container["image"] = images[container["name"]]
+    """Return the instance as it is after the update: live pods, def-files, workloads' images."""
+    return Records.of_update(outcome).applied(instance)

@@ -19,14 +19,17 @@ from container_update.drivers import v2_memory, v2_progress
 from container_update.drivers.v2_records import (
     cluster_of,
     request_of,
-    set_images,
     with_records,
 )
+from container_update.model.cancellation import Stop
 from container_update.model.cluster import Cluster
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json, Manifest, ObjectKey
+from container_update.model.options import Options
+from container_update.model.outcome import Outcome, Progress
 from container_update.model.requests import UpdateRequest
 from container_update.operations.update import placed
+from container_update.operations.vnf_records import set_images
 from container_update.package import csar, manifests
 from container_update.package.build import write_metadata
 from container_update.package.yaml11 import Limits
@@ -41,21 +44,40 @@ def put_back(script: Json, output: Json) -> None:
     ours = v2_memory.recall(script)
     if ours.get("state") in v2_memory.SETTLED:
         return
+    instance, old = script["vnf_instance"], script["tmp_csar_dir"]
+    with cluster_of(instance) as (cluster, options):
+        progress = v2_progress.from_environment()
+        outcome = go_back(request_of(instance, old, old), cluster, options, ours, progress=progress)
+    v2_memory.remember(output, {"state": v2_memory.ROLLED_BACK})
+    output["vnf_instance"] = with_records(instance, outcome)
+
+
+def go_back(  # noqa: PLR0913
+    request: UpdateRequest,
+    cluster: Cluster,
+    options: Options,
+    ours: Json,
+    *,
+    stop: Stop | None = None,
+    progress: Progress = lambda _: None,
+) -> Outcome:
+    """Update the instance back to the old package, and delete what the update had created.
+
+    :param request: from the old package to the old package.
+    :param ours: what was remembered of the update (:mod:`container_update.drivers.v2_memory`).
+    :raises ContainerUpdateError: it cannot be done.
+    """
     from container_update.operations.update import update  # noqa: PLC0415 (heavy)
 
-    instance, old = script["vnf_instance"], script["tmp_csar_dir"]
-    request = request_of(instance, old, old)
-    with cluster_of(instance) as (cluster, options), tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder:
         images = v2_memory.images(ours)
         if images:
             write_stand_in(Path(folder), request, images, csar.Settings.of(options).yaml)
             request = dataclasses.replace(request, old=folder)
-        progress = v2_progress.from_environment()
-        outcome = update(request, cluster, options, progress=progress)
-        if ours.get("state") != v2_memory.UNDONE:
-            delete_all(cluster, v2_memory.created(ours))
-    v2_memory.remember(output, {"state": v2_memory.ROLLED_BACK})
-    output["vnf_instance"] = with_records(instance, outcome)
+        outcome = update(request, cluster, options, stop=stop, progress=progress)
+    if ours.get("state") != v2_memory.UNDONE:
+        delete_all(cluster, v2_memory.created(ours))
+    return outcome
 
 
 def write_stand_in(

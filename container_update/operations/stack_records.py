@@ -1,17 +1,28 @@
-"""What of a VNF's records follows the resources of its stack. Pure.
+"""What a VNFM writes down of a VNF that is a Heat stack. Pure.
 
-Source: the specification's lists of attributes to be updated, "process for OpenStack VIM". Which
-ids change is Heat's matter: the VNFCs before and after are compared, VDU by VDU in their order.
+:func:`records` is what a change of the package leaves, as every strategy tells it.
+:func:`described` writes instantiatedVnfInfo from what is live, whatever was recorded of it.
+
+Source: SOL003 5.5.2.2 and the specification's lists of attributes to be updated, "process for
+OpenStack VIM": the stack's id in ``instance_id``, servers, connection points and volumes by their
+ids. Which ids change is Heat's matter: an entry whose resource was replaced by one of the same name
+goes on with that one.
 """
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
+from container_update.model.objects import Json
 from container_update.model.outcome import Vnfc
-from container_update.operations.vnf_records import Records, Storage
-from container_update.package import hot
-from container_update.stacks.vnfcs import Member
+from container_update.operations.vnf_records import Records, Storage, assign, vnfc_info
+from container_update.stacks.vnfcs import PORT, SERVER, VOLUME, Member
+
+STACK = "instance_id"
+"""Where the specification has the stack's id."""
 
 _Ids = Mapping[tuple[str, str], Sequence[str]]
 """VDU and resource name to the ids of its VNFCs' resources of that name."""
@@ -55,7 +66,7 @@ def records(
 def vnfcs(members: Sequence[Member]) -> tuple[Vnfc, ...]:
     """The VNFCs as every strategy tells them."""
     return tuple(
-        Vnfc(member.vdu_id, member.server_id, "", hot.SERVER, member.name) for member in members
+        Vnfc(member.vdu_id, member.server_id, "", SERVER, member.name) for member in members
     )
 
 
@@ -74,3 +85,76 @@ def _by_name(members: Sequence[Member], what: str) -> _Ids:
         for name, id_ in getattr(member, what).items():
             found.setdefault((member.vdu_id, name), []).append(id_)
     return found
+
+
+# --- as it is -----------------------------------------------------------------------------------
+
+
+def described(info: Json, members: Sequence[Member], stack_id: str) -> Json:
+    """instantiatedVnfInfo as a stack is.
+
+    :param info: as it was recorded; what is not about resources stays.
+    :param members: every VNFC.
+    :param stack_id: the VNF's stack.
+    """
+    volumes = _STORAGES.entries(info, [pair for each in members for pair in each.volumes.items()])
+    ports = _LINKS.entries(info, [pair for each in members for pair in each.ports.items()])
+    servers = _VNFCS.entries(info, [(each.vdu_id, each.server_id) for each in members])
+    storage_ids = {_STORAGES.resource_id(entry): entry["id"] for entry in volumes}
+    after: Json = {
+        **info,
+        STACK: stack_id,
+        "metadata": {**(info.get("metadata") or {}), "stack_id": stack_id},
+        _VNFCS.attribute: [
+            {
+                **entry,
+                "storageResourceIds": [storage_ids[id_] for id_ in member.volumes.values()],
+                "metadata": {"stack_id": member.stack.rpartition("/")[2]},
+            }
+            for entry, member in zip(servers, members, strict=True)
+        ],
+        _LINKS.attribute: ports,
+        _STORAGES.attribute: volumes,
+    }
+    return {**after, "vnfcInfo": vnfc_info(after)}
+
+
+@dataclass(frozen=True)
+class _List:
+    """One of the lists of resources."""
+
+    attribute: str
+    name: str
+    """The attribute of an entry that says what of the VNFD it is."""
+    handle: str
+    """Its ResourceHandle."""
+    kind: str
+    """vimLevelResourceType."""
+
+    def resource_id(self, entry: Mapping[str, Any]) -> str:
+        """The id that the VIM knows an entry's resource by."""
+        return str((entry.get(self.handle) or {}).get("resourceId", ""))
+
+    def entries(self, info: Json, live: Sequence[tuple[str, str]]) -> list[Json]:
+        """One entry for each name and resource id, in their order."""
+        pairs = assign(
+            list(info.get(self.attribute) or ()),
+            live,
+            lambda entry: (str(entry.get(self.name)), self.resource_id(entry)),
+        )
+        return [
+            old
+            if old is not None and self.resource_id(old) == resource_id
+            else self._entry(name, resource_id, old)
+            for old, (name, resource_id) in zip(pairs, live, strict=True)
+        ]
+
+    def _entry(self, name: str, resource_id: str, old: Json | None) -> Json:
+        """An entry that goes on with another resource, or a new one."""
+        handle = {"resourceId": resource_id, "vimLevelResourceType": self.kind}
+        return {"id": str(uuid.uuid4()), **(old or {}), self.name: name, self.handle: handle}
+
+
+_VNFCS = _List("vnfcResourceInfo", "vduId", "computeResource", SERVER)
+_LINKS = _List("vnfVirtualLinkResourceInfo", "vnfVirtualLinkDescId", "networkResource", PORT)
+_STORAGES = _List("virtualStorageResourceInfo", "virtualStorageDescId", "storageResource", VOLUME)

@@ -1,4 +1,8 @@
-"""Which attributes of a VNF instance change with its package, as a value. Pure.
+"""What a VNFM writes down of a VNF that was updated or changed, and the one writer for v2. Pure.
+
+:class:`Records` says what there is now; :meth:`Records.applied` writes it into a VnfInstance of the
+v2 API (a dict). The writer for v1, whose instances are Tacker's objects, is
+:func:`container_update.drivers.v1_records.write_records`.
 
 Source: the specification's lists of attributes to be updated, one for each VIM and upgrade type.
 """
@@ -7,12 +11,20 @@ from __future__ import annotations
 
 import copy
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
-from container_update.model.objects import Json
-from container_update.model.outcome import Vnfc
+from container_update.model.objects import Json, Manifest
+from container_update.model.outcome import Outcome, Vnfc
 from container_update.model.requests import DEF_FILES
+from container_update.workloads.pod_template import containers, pod_spec
+from container_update.workloads.registry import is_workload
+
+Entry = TypeVar("Entry")
+
+VDU_RESES = "vdu_reses"
+"""In the metadata of a v2 instance: VDU to the manifest of its workload, as it was deployed."""
 
 
 @dataclass(frozen=True)
@@ -28,15 +40,24 @@ class Storage:
 
 @dataclass(frozen=True)
 class Records:
-    """What a VNFM writes down after a change of the package."""
+    """What a VNFM writes down."""
 
-    vnfd_id: str
+    vnfd_id: str | None = None
+    """The new package's; None where it stays, or is the VNFM's to write."""
     vnfcs: tuple[Vnfc, ...] = ()
     """The live instances of every VDU."""
     new_vnfc_ids: bool = False
     """A VNFC that was replaced gets a new id (rolling update); else it keeps it (Blue-Green)."""
+    named_by_pods: bool = False
+    """A VNFC's id is its pod's name, as Tacker's own operations have it in v2: another pod is
+    another VNFC."""
     def_files: tuple[str, ...] | None = None
     """The new list of def-files; None where it stays."""
+    manifests: tuple[Manifest, ...] = ()
+    """What the recorded workloads and new VNFCs are described by now."""
+    workloads: Mapping[str, Json] | None = None
+    """VDU to the manifest of its workload, where all of it may have changed; None: at most the
+    images did, which *manifests* have."""
     resource_names: Mapping[str, str] = field(default_factory=dict)
     """VnfResource.resourceName: old name to new name of what runs a VDU."""
     network_resources: Mapping[str, str] = field(default_factory=dict)
@@ -50,17 +71,31 @@ class Records:
     instance_ref: str | None = None
     """instantiatedVnfInfo.instance_id, where the VIM has one: the new stack's id."""
 
+    @classmethod
+    def of_update(cls, outcome: Outcome) -> Records:
+        """Return what an update of configuration and images leaves."""
+        plan = outcome.plan
+        return cls(
+            vnfcs=outcome.vnfcs,
+            named_by_pods=True,
+            def_files=plan.def_files,
+            manifests=plan.manifests,
+        )
+
     def applied(self, instance: Json) -> Json:
-        """A copy of a VnfInstance (SOL003, 5.5.2.2) as it is after the change."""
+        """Return a copy of a VnfInstance (SOL003, 5.5.2.2) as it is now."""
         changed = copy.deepcopy(instance)
-        changed["vnfdId"] = self.vnfd_id
+        if self.vnfd_id is not None:
+            changed["vnfdId"] = self.vnfd_id
         info = changed.setdefault("instantiatedVnfInfo", {})
         info["vnfcResourceInfo"] = self._vnfc_resources(info.get("vnfcResourceInfo") or ())
+        info["vnfcInfo"] = vnfc_info(info)
         _rename(info.get("vnfVirtualLinkResourceInfo"), "networkResource", self.network_resources)
         _rename(info.get("virtualStorageResourceInfo"), _STORAGE, self.storage_resources)
         self._come_and_gone(info)
         if self.instance_ref is not None:
             info["instance_id"] = self.instance_ref
+        self._write_workloads(info.get("metadata") or {})
         if self.def_files is not None:
             holder = info if DEF_FILES in (info.get("metadata") or {}) else changed
             holder["metadata"] = {
@@ -68,6 +103,15 @@ class Records:
                 DEF_FILES: list(self.def_files),
             }
         return changed
+
+    def _write_workloads(self, metadata: Json) -> None:
+        if VDU_RESES not in metadata:
+            return
+        if self.workloads is not None:
+            metadata[VDU_RESES] = dict(self.workloads)
+            return
+        for workload in metadata[VDU_RESES].values():
+            set_images(workload, _images_of(workload, self.manifests))
 
     def _come_and_gone(self, info: Json) -> None:
         """Storages that are no more, or new, with what their VNFCs say of them."""
@@ -87,17 +131,19 @@ class Records:
                 vnfc["storageResourceIds"] = named
 
     def _vnfc_resources(self, recorded: Iterable[Json]) -> list[Json]:
-        """One entry for each live VNFC: an old one goes on with the pod that takes its place."""
-        entries = list(recorded)
-        live = {vnfc.pod_name for vnfc in self.vnfcs}
-        by_resource = {_resource_id(entry): entry for entry in entries}
-        free = [entry for entry in entries if _resource_id(entry) not in live]
-        return [
-            by_resource.get(vnfc.pod_name) or self._entry(vnfc, _take(free, vnfc.vdu_id))
-            for vnfc in self.vnfcs
-        ]
+        """One entry for each live VNFC."""
+        pairs = assign(
+            list(recorded),
+            [(vnfc.vdu_id, vnfc.pod_name) for vnfc in self.vnfcs],
+            lambda entry: (str(entry.get("vduId")), _resource_id(entry)),
+        )
+        return [self._vnfc_resource(vnfc, old) for old, vnfc in zip(pairs, self.vnfcs, strict=True)]
 
-    def _entry(self, vnfc: Vnfc, old: Json | None) -> Json:
+    def _vnfc_resource(self, vnfc: Vnfc, old: Json | None) -> Json:
+        if self.named_by_pods:
+            return _named_by_pod(vnfc, old)
+        if old is not None and _resource_id(old) == vnfc.pod_name:
+            return old
         compute = {**((old or {}).get("computeResource") or {}), "resourceId": vnfc.pod_name}
         compute.setdefault("vimLevelResourceType", vnfc.workload_kind)
         if old is not None and not self.new_vnfc_ids:
@@ -112,6 +158,99 @@ class Records:
         }
 
 
+def assign(
+    entries: Sequence[Entry],
+    live: Sequence[tuple[str, str]],
+    told_by: Callable[[Entry], tuple[str, str]],
+) -> list[Entry | None]:
+    """Return for each live resource the entry that goes on to stand for it; None: a new one.
+
+    An entry keeps its resource while that lives, else takes over a new one of the same name.
+    Surplus entries are left out.
+
+    :param live: name (a VDU, a connection point, a storage) and resource id of each.
+    :param told_by: the same of an entry.
+    """
+    by_resource = {told_by(entry)[1]: entry for entry in entries}
+    there = {resource_id for _, resource_id in live}
+    free: dict[str, list[Entry]] = {}
+    for entry in entries:
+        name, resource_id = told_by(entry)
+        if resource_id not in there:
+            free.setdefault(name, []).append(entry)
+    return [
+        by_resource[resource_id]
+        if resource_id in by_resource
+        else (free[name].pop(0) if free.get(name) else None)
+        for name, resource_id in live
+    ]
+
+
+def vnfc_info(info: Json) -> list[Json]:
+    """Return vnfcInfo for the VNFCs of an instantiatedVnfInfo; what else was recorded of one that
+    stays is kept."""
+    before: Mapping[str, Json] = {
+        entry.get("vnfcResourceInfoId", ""): entry for entry in info.get("vnfcInfo") or ()
+    }
+    return [
+        {
+            **before.get(entry["id"], {}),
+            "id": f"{entry['vduId']}-{entry['id']}",
+            "vduId": entry["vduId"],
+            "vnfcResourceInfoId": entry["id"],
+            "vnfcState": "STARTED",
+        }
+        for entry in info["vnfcResourceInfo"]
+    ]
+
+
+def workloads_of(vdus: Mapping[str, str], manifests: Iterable[Manifest]) -> dict[str, Json]:
+    """Return the manifest of the workload of each VDU.
+
+    :param vdus: VDU to the name of its workload.
+    """
+    bodies = {
+        manifest.body["metadata"]["name"]: manifest.body
+        for manifest in manifests
+        if is_workload(manifest.key)
+    }
+    return {vdu: bodies[name] for vdu, name in vdus.items() if name in bodies}
+
+
+def set_images(workload: Json, images: Mapping[str, str]) -> None:
+    """Give the containers of a workload the images of that name."""
+    for _, container in containers(pod_spec(workload)):
+        if container.get("name") in images:
+            container["image"] = images[container["name"]]
+
+
+def _images_of(workload: Json, manifests: Iterable[Manifest]) -> Mapping[str, str]:
+    """The images by container name that the manifests give a recorded workload."""
+    for manifest in manifests:
+        key = manifest.key
+        if (key.kind, key.name) == (workload.get("kind"), workload["metadata"].get("name")):
+            return {
+                container["name"]: container["image"]
+                for _, container in containers(pod_spec(manifest.body))
+                if "image" in container
+            }
+    return {}
+
+
+def _named_by_pod(vnfc: Vnfc, old: Json | None) -> Json:
+    if old is not None and _resource_id(old) == vnfc.pod_name:
+        return {**old, "id": vnfc.pod_name}
+    return {
+        "id": vnfc.pod_name,
+        "vduId": vnfc.vdu_id,
+        "computeResource": {
+            "resourceId": vnfc.pod_name,
+            "vimLevelResourceType": vnfc.workload_kind,
+        },
+        "metadata": {},
+    }
+
+
 _STORAGE = "storageResource"
 
 
@@ -122,13 +261,6 @@ def _entry_of(storage: Storage) -> Json:
 
 def _resource_id(entry: Json, handle: str = "computeResource") -> str:
     return str((entry.get(handle) or {}).get("resourceId", ""))
-
-
-def _take(free: list[Json], vdu_id: str) -> Json | None:
-    for number, entry in enumerate(free):
-        if entry.get("vduId") == vdu_id:
-            return free.pop(number)
-    return None
 
 
 def _rename(entries: Sequence[Json] | None, handle: str, names: Mapping[str, str]) -> None:

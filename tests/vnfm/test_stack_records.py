@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from container_update.operations.stack_records import described
 from container_update.stacks.vnfcs import Member
-from container_update.vnfm.lcm.stack_records import described
 
 Json = dict[str, Any]
 

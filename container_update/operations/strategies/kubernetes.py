@@ -23,7 +23,7 @@ from container_update.model.outcome import Outcome, Progress, StepResult
 from container_update.model.plan import Action, Plan, Stage
 from container_update.operations.read_packages import read_packages
 from container_update.operations.strategy import Order, Story, Strategy, Target
-from container_update.operations.vnf_records import Records
+from container_update.operations.vnf_records import Records, workloads_of
 from container_update.planning.change import ChangePlanner
 from container_update.planning.package_pair import Packages, Placing
 from container_update.planning.release_labels import selector_of
@@ -316,12 +316,14 @@ class KubernetesStrategy(Strategy):
 
     def records(self) -> Records:
         """The attributes that the specification lists for this way of changing."""
+        assert self._plan is not None, "a plan is validated before there are records"
         request = self.order.request
         return Records(
             vnfd_id=self.packages.vnfd_id,
             vnfcs=self.outcome().vnfcs,
             new_vnfc_ids=self.new_vnfc_ids,
             def_files=self.packages.def_files if request.def_files else None,
+            workloads=workloads_of(self.packages.new_vdus, self._plan.manifests),
             resource_names=self._facts.names,
             network_resources=self._facts.network,
             storage_resources=self._facts.storage,

@@ -7,18 +7,15 @@ is kept only when they have succeeded, so that a failure leaves the old record w
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from container_update.drivers import v2_memory
-from container_update.drivers.v2_rollback import delete_all, write_stand_in
+from container_update.drivers.v2_rollback import go_back
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json
 from container_update.model.requests import UpdateRequest
-from container_update.operations.update import update
 from container_update.vnfm import instances, packages
 from container_update.vnfm.lcm import drivers, records
 from container_update.vnfm.lcm.operation_context import Record, Work, merged
@@ -107,13 +104,8 @@ def joined_vims(recorded: Any, given: Any) -> Any:
 
 
 def _put_back(work: Work) -> Record:
-    """An update back to the old package.
-
-    The new one is not needed: it is the old one with the images that the update brought, as far as
-    an update can tell. Configuration is compared with what is live.
-    """
-    record, ours = work.record, work.kept.get(v2_memory.OURS) or {}
-    old = str(work.package(record.vnfd_id))
+    """An update back to the old package."""
+    record, old = work.record, str(work.package(work.record.vnfd_id))
     if not record.def_files:
         raise PackageError(f"VNF instance {work.instance_id}: it has no def-files to go back to")
     request = UpdateRequest(
@@ -124,11 +116,9 @@ def _put_back(work: Work) -> Record:
         one_namespace=True,
         instance_id=work.instance_id,
     )
-    with work.cluster() as cluster, tempfile.TemporaryDirectory() as folder:
-        images = v2_memory.images(ours)
-        if images:
-            write_stand_in(Path(folder), request, images)
-            request = replace(request, old=folder)
-        outcome = update(request, cluster, work.core.options, work.stop, work.steps)
-        delete_all(cluster, v2_memory.created(ours))
+    ours = work.kept.get(v2_memory.OURS) or {}
+    with work.cluster() as cluster:
+        outcome = go_back(
+            request, cluster, work.core.options, ours, stop=work.stop, progress=work.steps
+        )
     return records.with_vnfcs(work, record, outcome.vnfcs, outcome.plan.manifests, record.def_files)

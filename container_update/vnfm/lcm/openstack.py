@@ -18,6 +18,7 @@ from container_update.cluster.journal import name_of
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Json
 from container_update.model.outcome import Outcome
+from container_update.operations import stack_records
 from container_update.operations.change_package import Changed, coordination_of
 from container_update.operations.strategies import openstack as strategies
 from container_update.operations.strategies.openstack import OpenStackSite
@@ -28,7 +29,7 @@ from container_update.stacks.change import StackInstance
 from container_update.stacks.client import Heat, connect, reference
 from container_update.stacks.instantiate import Builder, described_by
 from container_update.stacks.vnfcs import Member
-from container_update.vnfm.lcm import records, stack_records
+from container_update.vnfm.lcm import records
 from container_update.vnfm.lcm.operation_context import Record, Work
 
 

@@ -8,16 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from container_update.cluster.execution.instantiate import described_by
 from container_update.cluster.informer import Informer
-from container_update.drivers import v1_records, v2_records
+from container_update.drivers import v1_records
 from container_update.model.cluster import Cluster
 from container_update.model.objects import Json, Manifest
-from container_update.model.outcome import Outcome, Vnfc
-from container_update.model.plan import Plan
+from container_update.model.outcome import Vnfc
 from container_update.model.requests import DEF_FILES
+from container_update.operations.vnf_records import VDU_RESES, Records, workloads_of
 from container_update.package import csar
 from container_update.planning import renames
 from container_update.planning.update import collections
@@ -25,7 +24,6 @@ from container_update.vnfm.lcm import v1_objects
 from container_update.vnfm.lcm.operation_context import Record, Work
 from container_update.vnfm.lcm.v1_drivers import Host
 from container_update.workloads import ownership
-from container_update.workloads.registry import is_workload
 
 
 def instantiated(
@@ -52,7 +50,7 @@ def instantiated(
             "namespace": namespace,
             "tenant": namespace,
             DEF_FILES: list(params.get(DEF_FILES) or ()),
-            "vdu_reses": vdu_reses(vdus, manifests),
+            VDU_RESES: workloads_of(vdus, manifests),
         }
     record = replace(work.record, instantiated=True, body={**body, "instantiatedVnfInfo": info})
     def_files = tuple(params.get(DEF_FILES) or _listed(work, folder))
@@ -67,15 +65,16 @@ def with_vnfcs(
     def_files: Sequence[str],
 ) -> Record:
     """The record with one VNFC for each of these pods, and these def-files."""
-    plan = Plan(record.namespace, work.instance_id, (), def_files=tuple(def_files),
-                manifests=tuple(manifests))  # fmt: skip
-    outcome = Outcome(plan, vnfcs=tuple(vnfcs))
+    written = Records(
+        vnfcs=tuple(vnfcs),
+        named_by_pods=True,
+        def_files=tuple(def_files),
+        manifests=tuple(manifests),
+    )
     if work.api == "v2":
-        body = v2_records.with_records({"id": work.instance_id, **record.body}, outcome)
-        body.pop("id")
-        return replace(record, body=body)
+        return replace(record, body=written.applied(record.body))
     instance = v1_objects.instance(work.instance_id, record, {})
-    v1_records.write_records(instance, outcome, Host(work))
+    v1_records.write_records(instance, written, Host(work))
     return replace(record, body=v1_objects.body(instance, record.body))
 
 
@@ -111,34 +110,6 @@ def _listed(work: Work, folder: str) -> Sequence[str]:
     settings = csar.Settings.of(work.core.options)
     with csar.open_package(folder, settings=settings) as package:
         return package.manifest_files()
-
-
-def vdu_reses(vdus: Mapping[str, str], manifests: Sequence[Manifest]) -> dict[str, Any]:
-    """VDU to the manifest of its workload, as it was deployed."""
-    return {
-        vdu: manifest.body
-        for vdu, name in vdus.items()
-        for manifest in manifests
-        if is_workload(manifest.key) and manifest.body["metadata"]["name"] == name
-    }
-
-
-def vnfc_info(info: Json) -> list[Json]:
-    """vnfcInfo for the VNFCs of an instantiatedVnfInfo; what else was recorded of one that stays is
-    kept."""
-    before: Mapping[str, Json] = {
-        entry.get("vnfcResourceInfoId", ""): entry for entry in info.get("vnfcInfo") or ()
-    }
-    return [
-        before.get(entry["id"])
-        or {
-            "id": f"{entry['vduId']}-{entry['id']}",
-            "vduId": entry["vduId"],
-            "vnfcResourceInfoId": entry["id"],
-            "vnfcState": "STARTED",
-        }
-        for entry in info["vnfcResourceInfo"]
-    ]
 
 
 # --- resourceChanges ------------------------------------------------------------------------------

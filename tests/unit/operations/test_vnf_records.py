@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 from container_update.model.outcome import Vnfc
@@ -105,3 +106,30 @@ def test_the_instance_that_is_given_stays_as_it_is() -> None:
     before = repr(INSTANCE)
     Records("new", LIVE, new_vnfc_ids=True, def_files=("b",)).applied(INSTANCE)
     assert repr(INSTANCE) == before
+
+
+def test_where_pods_name_vnfcs_another_pod_is_another_vnfc() -> None:
+    after = Records(vnfcs=LIVE, named_by_pods=True).applied(INSTANCE)
+    assert [r["id"] for r in resources(after)] == ["new-1", "new-2", "stays"]
+    assert [r["metadata"] for r in resources(after)] == [{}, {}, {"kept": "yes"}]
+    assert after["vnfdId"] == "old"
+
+
+def test_each_vnfc_has_a_vnfc_info_and_one_that_stays_keeps_what_else_was_said_of_it() -> None:
+    before = copy.deepcopy(INSTANCE)
+    before["instantiatedVnfInfo"]["vnfcInfo"] = [
+        {"id": "VDU2-id-3", "vnfcResourceInfoId": "id-3", "vnfcConfigurableProperties": {"a": "b"}},
+        {"id": "VDU1-gone", "vnfcResourceInfoId": "gone"},
+    ]
+    after = Records("new", LIVE).applied(before)["instantiatedVnfInfo"]["vnfcInfo"]
+    assert [entry["id"] for entry in after] == ["VDU1-id-1", "VDU1-id-2", "VDU2-id-3"]
+    assert [entry.get("vnfcConfigurableProperties") for entry in after] == [None, None, {"a": "b"}]
+    assert {entry["vnfcState"] for entry in after} == {"STARTED"}
+
+
+def test_recorded_workloads_are_those_of_the_new_package_where_any_were_recorded() -> None:
+    records = Records("new", workloads={"VDU1": {"kind": "Deployment"}})
+    before = {"instantiatedVnfInfo": {"metadata": {"vdu_reses": {"VDU9": {}}, "x": "y"}}}
+    after = records.applied(before)["instantiatedVnfInfo"]["metadata"]
+    assert after == {"vdu_reses": {"VDU1": {"kind": "Deployment"}}, "x": "y"}
+    assert "metadata" not in records.applied(INSTANCE)["instantiatedVnfInfo"]

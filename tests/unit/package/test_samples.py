@@ -37,7 +37,7 @@ def test_every_folder_of_the_samples_has_a_title() -> None:
     folders = {path.name for path in CHECKOUT.iterdir() if path.is_dir()} - {"__pycache__"}
     assert samples.titles().keys() == folders
     assert samples.titles()["coordination"] == "Coordination scripts"
-    assert samples.titles()["rbac"] == "The least rights of an update"
+    assert samples.titles()["rbac"] == "The minimal rights of an update"
 
 
 def test_samples_that_are_not_installed_are_a_clear_error(monkeypatch: pytest.MonkeyPatch) -> None:
