@@ -18,15 +18,15 @@ from container_update.cluster.informer import Informer
 from container_update.cluster.retry import RetryingCluster
 from container_update.model.cancellation import Stop
 from container_update.model.cluster import Cluster
-from container_update.model.errors import PlanError
-from container_update.model.objects import Manifest, ObjectKey
+from container_update.model.errors import ClusterError, PlanError
+from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, StepResult
 from container_update.model.plan import Plan
 from container_update.model.requests import UpdateRequest
 from container_update.package import csar, manifests
 from container_update.planning import match, renames
-from container_update.planning.update import collections, in_force, make_plan
+from container_update.planning.update import collections, in_force, make_plan, unknown_workloads
 from container_update.workloads import ownership
 from container_update.workloads.registry import known_kind
 
@@ -116,11 +116,27 @@ def _planned(
         _refuse_missing_namespaces(packages.keys, cluster, informer)
         plan = make_plan(
             _as_called(packages.matched, informer),
-            informer.live,
+            {**informer.live, **_unknown_workloads(packages, cluster)},
             namespace=request.namespace,
             instance_id=request.instance_id,
         )
         yield plan, informer
+
+
+def _unknown_workloads(packages: _Packages, cluster: Cluster) -> dict[ObjectKey, Json]:
+    """What may use configuration and is of no known kind: live, or as the package has it where the
+    account may not read that kind."""
+    bodies: dict[ObjectKey, Json] = {}
+    for manifest in unknown_workloads(old for old, _ in packages.matched.pairs):
+        try:
+            body = cluster.get(manifest.key)
+        except ClusterError as error:
+            if error.status not in (403, 404):
+                raise
+            body = manifest.body if error.status == 403 else None
+        if body is not None:
+            bodies[manifest.key] = body
+    return bodies
 
 
 def _as_called(matched: match.Matching, informer: Informer) -> match.Matching:

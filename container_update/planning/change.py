@@ -246,6 +246,7 @@ class ChangePlanner:
         for key, new in self.packages.new.items():
             if not key.is_config and not is_workload(key):
                 yield from self.other_step(key, new)
+                self.config.note_unknown(self.live_key(key))
 
     def other_step(self, key: ObjectKey, new: Manifest) -> Iterator[Step]:
         """The step for an object that runs no containers and holds no configuration."""

@@ -27,7 +27,7 @@ from container_update.planning.match import Matching
 from container_update.planning.steps import ConfigStep, RestartStep
 from container_update.workloads import config_references, pod_template
 from container_update.workloads.kind import pods_in
-from container_update.workloads.registry import is_workload, kind_of, known_kind
+from container_update.workloads.registry import ENTRY_POINTS, is_workload, kind_of, known_kind
 
 OPT_OUT_ANNOTATION = "container-update/on-config-change"
 """On a workload, a ConfigMap or a Secret: ``ignore`` or ``reload``."""
@@ -46,6 +46,15 @@ def collections(keys: Iterable[ObjectKey]) -> frozenset[Collection]:
         if kind is not None:
             needed |= kind.followed(key.namespace)
     return frozenset(needed)
+
+
+def unknown_workloads(manifests: Iterable[Manifest]) -> tuple[Manifest, ...]:
+    """Return those of an unknown kind with a pod template: they may use configuration."""
+    return tuple(
+        manifest
+        for manifest in manifests
+        if kind_of(manifest.key) is None and pod_template.pod_spec(manifest.body)
+    )
 
 
 def traffic(keys: Iterable[ObjectKey]) -> frozenset[Collection]:
@@ -68,7 +77,7 @@ def make_plan(
     """Decide everything.
 
     :param matching: the old objects with their new manifests.
-    :param live: every object of :func:`collections`, by identity.
+    :param live: every object of :func:`collections` and of :func:`unknown_workloads`, by identity.
     :raises PackageError: a manifest is wrong (a container vanished, a value is no string).
     :raises PlanError: an object is in no state to be changed; the message names it.
     """
@@ -213,6 +222,7 @@ class UpdatePlanner:
         steps = []
         for old, new in self.matching.pairs:
             if not is_workload(old.key):
+                self.note_unknown(old.key)
                 continue
             changes = diff.image_changes(old, new) if new is not None else ()
             live = self.live.get(old.key)
@@ -299,6 +309,24 @@ class UpdatePlanner:
             else:
                 self.notes.append(Note(key, opt_out))
         return found
+
+    def note_unknown(self, key: ObjectKey) -> None:
+        """Tell of an object that is no known workload, but whose pods use what changes."""
+        live = self.live.get(key)
+        if live is None:
+            return
+        try:
+            config_references.uses(pod_template.pod_spec(live))
+        except (AttributeError, TypeError):
+            return  # an unknown kind may mean something else by the fields of a pod template
+        for reason in dict.fromkeys(use.reason for use in self.config_uses(key, live)):
+            self.notes.append(
+                Note(
+                    key,
+                    f"{reason}; the kind {key.kind} is not known: restart it yourself, or install "
+                    f"a plugin for {ENTRY_POINTS}",
+                )
+            )
 
     def _opt_out_of(self, use: config_references.Use, change: Change, live: Json) -> str | None:
         key = ObjectKey.of(live)

@@ -344,3 +344,22 @@ def test_an_object_that_was_made_of_another_manifest_since_is_written_again() ->
     """The last update left out what it does not touch; now all of the manifest takes effect."""
     there = live([with_recorded_digest(NEW, "of another manifest")])
     assert told(plan(RollingPlanner, [NEW], [NEW], there)) == ["ROLL Deployment web"]
+
+
+@pytest.mark.parametrize("kind", [BlueGreenPlanner, RollingPlanner])
+@pytest.mark.parametrize(("key", "is_told"), [("a", True), ("b", False)])
+def test_an_object_of_an_unknown_kind_that_uses_a_changed_key_is_told(
+    kind: type[ChangePlanner], key: str, is_told: bool
+) -> None:
+    reference = {"configMapKeyRef": {"name": "cm", "key": key}}
+    other = {**deployment(), "apiVersion": "example.org/v1", "kind": "Rollout"}
+    (container,) = other["spec"]["template"]["spec"]["containers"]
+    container["env"] = [{"name": "E", "valueFrom": reference}]
+    planned = plan(kind, [config(a="1", b="1"), other], [config(a="2", b="1"), other])
+    assert told(planned) == ["REPLACE ConfigMap cm"]
+    expected = (
+        "Rollout n/web: env E of container main uses key a of ConfigMap n/cm, which changed; the "
+        "kind Rollout is not known: restart it yourself, or install a plugin for "
+        "container_update.workloads"
+    )
+    assert [str(note) for note in planned.notes] == [expected] * is_told
