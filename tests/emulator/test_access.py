@@ -129,7 +129,7 @@ def test_a_cluster_role_holds_everywhere(account):
 REVIEWS = "/apis/authorization.k8s.io/v1"
 
 
-def test_an_account_is_told_its_own_rules(account):
+def test_an_account_can_review_its_own_rules(account):
     account.bind(
         rule("get list", "pods"), rule("update", "deployments", "apps", resourceNames=["d"])
     )
@@ -156,7 +156,7 @@ def test_an_account_is_told_its_own_rules(account):
         ),
     ],
 )
-def test_an_account_is_told_whether_it_may(account, asked, allowed):
+def test_an_account_can_review_whether_it_may(account, asked, allowed):
     account.bind(rule("get", "pods"), rule("create", "pods/eviction"))
     answer = account.asks(
         "POST", f"{REVIEWS}/selfsubjectaccessreviews", {"spec": {"resourceAttributes": asked}}

@@ -1,4 +1,4 @@
-"""The controllers' work queue: each key once, failures again, nothing lost."""
+"""The controllers' work queue: each key once, failures are retried, nothing is lost."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from tests.emulator import virtual_time
 A, B = ("ns", "a"), ("ns", "b")
 
 
-def _worked_off(
+def _processed(
     use: Callable[[WorkQueue], Awaitable[None]], failures: list[Exception] | None = None
 ) -> list[Key]:
-    """The keys in the order in which they were worked off; the first attempts fail as told."""
-    worked: list[Key] = []
+    """Return the keys in the order of processing; the first attempts raise *failures*."""
+    processed: list[Key] = []
     waiting = list(failures or [])
 
     def work(key: Key) -> None:
-        worked.append(key)
+        processed.append(key)
         if waiting:
             raise waiting.pop(0)
 
@@ -33,7 +33,7 @@ def _worked_off(
         queue.stop()
 
     virtual_time.run(run())
-    return worked
+    return processed
 
 
 async def _turns(number: int = 10) -> None:
@@ -47,7 +47,7 @@ def test_a_key_added_again_before_its_turn_is_looked_at_once() -> None:
             queue.add(key)
         await _turns()
 
-    assert _worked_off(use) == [A, B]
+    assert _processed(use) == [A, B]
 
 
 def test_a_conflict_is_tried_again_at_once() -> None:
@@ -56,7 +56,7 @@ def test_a_conflict_is_tried_again_at_once() -> None:
         await _turns()
 
     conflict = ApiError(409, "Conflict", "changed meanwhile")
-    assert _worked_off(use, [conflict, conflict]) == [A, A, A]
+    assert _processed(use, [conflict, conflict]) == [A, A, A]
 
 
 def test_another_refusal_is_tried_again_later_and_holds_up_nobody() -> None:
@@ -66,7 +66,7 @@ def test_another_refusal_is_tried_again_later_and_holds_up_nobody() -> None:
         await virtual_time.pass_by(3600)
 
     refusal = ApiError(403, "Forbidden", "not now")
-    assert _worked_off(use, [refusal]) == [A, B, A]
+    assert _processed(use, [refusal]) == [A, B, A]
 
 
 def test_an_error_in_one_look_does_not_stop_the_queue() -> None:
@@ -75,7 +75,7 @@ def test_an_error_in_one_look_does_not_stop_the_queue() -> None:
         queue.add(B)
         await _turns()
 
-    assert _worked_off(use, [KeyError("a mistake")]) == [A, B]
+    assert _processed(use, [KeyError("a mistake")]) == [A, B]
 
 
 def test_of_two_times_the_earlier_counts() -> None:
@@ -85,7 +85,7 @@ def test_of_two_times_the_earlier_counts() -> None:
         queue.add_after(A, 3600)
         await virtual_time.pass_by(1800)
 
-    assert _worked_off(use) == [A]
+    assert _processed(use) == [A]
 
 
 def test_a_stopped_queue_takes_nothing_and_forgets_what_it_has() -> None:
@@ -96,4 +96,4 @@ def test_a_stopped_queue_takes_nothing_and_forgets_what_it_has() -> None:
         queue.add(B)
         await _turns()
 
-    assert _worked_off(use) == []
+    assert _processed(use) == []

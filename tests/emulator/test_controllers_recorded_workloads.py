@@ -85,8 +85,10 @@ async def test_a_paused_deployment_makes_no_replicaset_and_says_so(stage: Stage)
     await stage.until(lambda: len(stage.status("deployments", "paused").get("conditions", [])) == 2)
     stage.change("deployments", "paused", image("app:2"))
     await stage.until(lambda: stage.status("deployments", "paused")["observedGeneration"] == 2)
-    told = stage.status("deployments", "paused")
-    assert [(entry["type"], entry["status"], entry["reason"]) for entry in told["conditions"]] == [
+    status = stage.status("deployments", "paused")
+    assert [
+        (entry["type"], entry["status"], entry["reason"]) for entry in status["conditions"]
+    ] == [
         ("Progressing", "Unknown", "DeploymentPaused"),
         ("Available", "False", "MinimumReplicasUnavailable"),
     ]

@@ -325,8 +325,10 @@ async def test_a_slow_rollout_that_makes_progress_misses_no_deadline(stage: Stag
 
 
 def test_fewer_old_pods_alone_are_progress() -> None:
-    told = deployment_status.condition("Progressing", "True", "NewReplicaSetCreated", "", "then")
-    old = {"replicas": 3, "updatedReplicas": 1, "observedGeneration": 1, "conditions": [told]}
+    progress = deployment_status.condition(
+        "Progressing", "True", "NewReplicaSetCreated", "", "then"
+    )
+    old = {"replicas": 3, "updatedReplicas": 1, "observedGeneration": 1, "conditions": [progress]}
     deployment = {
         "metadata": {"name": "d", "generation": 1},
         "spec": {"replicas": 2, "progressDeadlineSeconds": 600},

@@ -1,4 +1,4 @@
-"""The script of faults: each trouble happens to the request it is meant for, and to no other."""
+"""The script of faults: each fault happens to the request that it is for, and to no other."""
 
 from __future__ import annotations
 
@@ -62,10 +62,10 @@ def test_a_dropped_request_gets_no_answer(
 
 @pytest.mark.parametrize("status", [409, 410, 429, 500, 503])
 def test_a_refused_request_has_no_effect(cluster: EmbeddedCluster, api: Api, status: int) -> None:
-    play(cluster, Fault(answer(status, "told so", retry_after=7)))
+    play(cluster, Fault(answer(status, "injected so", retry_after=7)))
     refused = api.post(PATH, BODY)
     assert (refused.status, refused.body["code"]) == (status, status)
-    assert refused.body["message"] == "told so"
+    assert refused.body["message"] == "injected so"
     assert refused.headers["Retry-After"] == "7"
     assert not is_there(cluster)
 
@@ -174,5 +174,5 @@ def test_a_watch_that_is_ended_tells_no_version_beyond_what_it_has_sent(
         return int(created["metadata"]["resourceVersion"])
 
     written = cluster.call(end_and_write)
-    told = [int(event["object"]["metadata"]["resourceVersion"]) for event in events]
-    assert max(told, default=0) < written
+    versions = [int(event["object"]["metadata"]["resourceVersion"]) for event in events]
+    assert max(versions, default=0) < written

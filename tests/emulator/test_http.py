@@ -36,7 +36,7 @@ def test_without_the_token_nothing_is_answered(api: Api, token: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/healthz", "/livez", "/readyz?verbose", "/version"])
-def test_health_and_version_are_told_to_everybody(api: Api, path: str) -> None:
+def test_health_and_version_need_no_token(api: Api, path: str) -> None:
     assert api.request("GET", path, token="").status == 200
     assert api.request("GET", path, token="wrong").status == 401
 
@@ -386,7 +386,7 @@ def test_a_watch_shows_tables_and_heads_only_the_first(api: Api) -> None:
     ]
 
 
-def test_watches_end_when_the_server_is_told_to_end_them(api: Api) -> None:
+def test_watches_end_when_the_cluster_ends_them(api: Api) -> None:
     events = api.watch(MAPS)
     assert take(events, 1) == [("ADDED", "kube-root-ca.crt")]
     api.cluster.end_watches()

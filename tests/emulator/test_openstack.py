@@ -1,4 +1,4 @@
-"""The stand-in for Keystone and Heat, asked by OpenStack's own clients."""
+"""The emulated Keystone and Heat, used by OpenStack's own clients."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_patch_keeps_what_it_does_not_say_and_put_does_not(heat: Any) -> None:
     assert len(ids(heat, "OS::Nova::Server")) == 2
 
 
-def test_a_failure_is_told_with_the_path_of_its_resource_and_mended_by_the_next_update(
+def test_a_failure_names_the_path_of_its_resource_and_the_next_update_repairs_it(
     cloud: EmbeddedOpenStack, heat: Any
 ) -> None:
     create(heat, size=1)

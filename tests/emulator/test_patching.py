@@ -101,7 +101,7 @@ def test_a_json_patch_that_does_not_fit_is_refused(patch: Any, code: int) -> Non
             {"volumeMounts": [{"name": "v", "mountPath": "/a"}]},
             {"volumeMounts": [{"name": "v", "mountPath": "/b"}]},
             {"volumeMounts": [{"name": "v", "mountPath": "/a"}, {"name": "v", "mountPath": "/b"}]},
-            id="mounts are told apart by their path",
+            id="mounts are identified by their path",
         ),
         pytest.param(
             {"ports": [{"containerPort": 80, "name": "x"}]},

@@ -61,8 +61,6 @@ class EmbeddedOpenStack(LoopThread):
         await asyncio.gather(*running, return_exceptions=True)
         await self._server.stop()
 
-    # --- how to connect -------------------------------------------------------------------------
-
     def _urls(self) -> dict[str, str]:
         return {
             "identity": f"{self.url}/identity",
@@ -93,8 +91,6 @@ class EmbeddedOpenStack(LoopThread):
     def write_clouds_yaml(self, path: str | os.PathLike[str]) -> Path:
         """Write the clouds.yaml, readable by its owner only, and return the path."""
         return private_file.write(path, self.clouds_yaml())
-
-    # --- inspection -----------------------------------------------------------------------------
 
     @property
     def requests(self) -> list[RequestRecord]:

@@ -78,24 +78,7 @@ class Keystone:
             "issued_at": _stamp(now),
             "expires_at": _stamp(now + self.lifetime),
             "audit_ids": [secrets.token_urlsafe(16)],
-            "catalog": [
-                {
-                    "id": service,
-                    "type": service,
-                    "name": service,
-                    "endpoints": [
-                        {
-                            "id": f"{service}-{interface}",
-                            "interface": interface,
-                            "region": REGION,
-                            "region_id": REGION,
-                            "url": url,
-                        }
-                        for interface in ("public", "internal", "admin")
-                    ],
-                }
-                for service, url in self._urls().items()
-            ],
+            "catalog": [_service(name, url) for name, url in self._urls().items()],
         }
 
     def versions(self, url: str) -> Json:
@@ -104,16 +87,18 @@ class Keystone:
 
     def version(self, url: str) -> Json:
         """Return the document of version 3."""
+        state = {"id": "v3.14", "status": "stable", "updated": "2020-04-07T00:00:00Z"}
         links = [{"rel": "self", "href": url}]
-        return {
-            "version": {
-                "id": "v3.14",
-                "status": "stable",
-                "updated": "2020-04-07T00:00:00Z",
-                "links": links,
-                "media-types": [],
-            }
-        }
+        return {"version": {**state, "links": links, "media-types": []}}
+
+
+def _service(name: str, url: str) -> Json:
+    region = {"region": REGION, "region_id": REGION}
+    endpoints = [
+        {"id": f"{name}-{interface}", "interface": interface, "url": url, **region}
+        for interface in ("public", "internal", "admin")
+    ]
+    return {"id": name, "type": name, "name": name, "endpoints": endpoints}
 
 
 def _stamp(time: datetime) -> str:

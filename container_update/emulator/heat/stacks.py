@@ -167,9 +167,8 @@ def attributes(resource: Resource) -> Json:
         refs = {member.name: member.physical_id for member in members}
         return {"current_size": len(refs), "refs": list(refs.values()), "refs_map": refs}
     if resource.nested is not None:
-        return {
-            output["output_key"]: output["output_value"] for output in resource.nested.outputs()
-        }
+        outputs = resource.nested.outputs()
+        return {output["output_key"]: output["output_value"] for output in outputs}
     shown = {"id": resource.physical_id, **resource.properties, **resource.facts}
     if resource.kind == SERVER:  # as Nova has it: empty where it boots from a volume
         image = resource.properties.get("image")

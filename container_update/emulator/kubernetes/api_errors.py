@@ -115,8 +115,9 @@ def too_long(field: str, limit: int) -> FieldError:
     return FieldError("FieldValueTooLong", field, f"Too long: may not be more than {limit} bytes")
 
 
-def _details(name: str, group: str, kind: str) -> Json:
-    details = {"name": name, "group": group, "kind": kind}
+def details_of(name: str, group: str, kind: str, uid: str = "") -> Json:
+    """Return the ``details`` of a Status object."""
+    details = {"name": name, "group": group, "kind": kind, "uid": uid}
     return {key: value for key, value in details.items() if value}
 
 
@@ -127,7 +128,7 @@ def _qualified(plural_or_kind: str, group: str) -> str:
 def not_found(group: str, plural: str, name: str) -> ApiError:
     """Return a 404: there is no object of that name."""
     message = f'{_qualified(plural, group)} "{name}" not found'
-    return ApiError(404, "NotFound", message, _details(name, group, plural))
+    return ApiError(404, "NotFound", message, details_of(name, group, plural))
 
 
 def no_such_resource() -> ApiError:
@@ -139,7 +140,7 @@ def no_such_resource() -> ApiError:
 def already_exists(group: str, plural: str, name: str) -> ApiError:
     """Return a 409: the name is taken."""
     message = f'{_qualified(plural, group)} "{name}" already exists'
-    return ApiError(409, "AlreadyExists", message, _details(name, group, plural))
+    return ApiError(409, "AlreadyExists", message, details_of(name, group, plural))
 
 
 def conflict(group: str, kind: str, name: str, why: str) -> ApiError:
@@ -148,7 +149,7 @@ def conflict(group: str, kind: str, name: str, why: str) -> ApiError:
     :param kind: the plural, or the kind.
     """
     message = f'Operation cannot be fulfilled on {_qualified(kind, group)} "{name}": {why}'
-    return ApiError(409, "Conflict", message, _details(name, group, kind))
+    return ApiError(409, "Conflict", message, details_of(name, group, kind))
 
 
 def invalid(group: str, kind: str, name: str, errors: list[FieldError]) -> ApiError:
@@ -156,7 +157,7 @@ def invalid(group: str, kind: str, name: str, errors: list[FieldError]) -> ApiEr
     text = "; ".join(map(str, errors))
     if len(errors) > 1:
         text = "[" + ", ".join(map(str, errors)) + "]"
-    details = _details(name, group, kind) | {"causes": [error.cause() for error in errors]}
+    details = details_of(name, group, kind) | {"causes": [error.cause() for error in errors]}
     return ApiError(
         422, "Invalid", f'{_qualified(kind, group)} "{name}" is invalid: {text}', details
     )
@@ -165,7 +166,7 @@ def invalid(group: str, kind: str, name: str, errors: list[FieldError]) -> ApiEr
 def forbidden(group: str, plural: str, name: str, why: str, causes: list[Json]) -> ApiError:
     """Return a 403: the request is valid but not allowed."""
     message = f'{_qualified(plural, group)} "{name}" is forbidden: {why}'
-    details = _details(name, group, plural) | ({"causes": causes} if causes else {})
+    details = details_of(name, group, plural) | ({"causes": causes} if causes else {})
     return ApiError(403, "Forbidden", message, details)
 
 

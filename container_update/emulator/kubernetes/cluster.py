@@ -78,8 +78,6 @@ class EmbeddedCluster(LoopThread):
         self._running.stop()
         await self._server.stop()
 
-    # --- how to connect -------------------------------------------------------------------------
-
     @property
     def url(self) -> str:
         """The address of the API server."""
@@ -110,8 +108,6 @@ class EmbeddedCluster(LoopThread):
     def write_kubeconfig(self, path: str | os.PathLike[str]) -> Path:
         """Write the kubeconfig, readable by its owner only, and return the path."""
         return private_file.write(path, self.kubeconfig())
-
-    # --- inspection -----------------------------------------------------------------------------
 
     @property
     def requests(self) -> list[RequestRecord]:

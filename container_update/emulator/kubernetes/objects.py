@@ -54,9 +54,6 @@ def without_finalizer(obj: Json, finalizer: str) -> Json:
     return {**obj, "metadata": {**obj["metadata"], "finalizers": kept}}
 
 
-# --- owners -------------------------------------------------------------------------------------
-
-
 def owner_references(obj: Json) -> list[Json]:
     """Return the object's owner references, or an empty list."""
     return obj["metadata"].get("ownerReferences") or []

@@ -205,8 +205,9 @@ class Registry:
             )
         uid = metadata.get("uid")
         if uid and uid != known["uid"]:
-            why = f"Precondition failed: UID in precondition: {uid}, UID in object meta: " + str(
-                known["uid"]
+            why = (
+                f"Precondition failed: UID in precondition: {uid}, "
+                f"UID in object meta: {known['uid']}"
             )
             raise api_errors.conflict(kind.group, kind.plural, known["name"], why)
         version = metadata.get("resourceVersion")

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta, timezone
 from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes.api.negotiation import flag
 from container_update.emulator.kubernetes.api.paths import Target
-from container_update.emulator.kubernetes.api_errors import ApiError
+from container_update.emulator.kubernetes.api_errors import ApiError, details_of
 from container_update.emulator.kubernetes.registry import Registry
 
 ADMINISTRATOR = "kubernetes-admin"
@@ -63,14 +63,12 @@ class RequestAttributes:
         qualified = f"{plural}.{self.group}" if self.group else plural
         subject = f'{qualified} "{self.name}"' if self.name else qualified
         where = f'in the namespace "{self.namespace}"' if self.namespace else "at the cluster scope"
-        details = {"name": self.name, "group": self.group, "kind": plural}
-        return ApiError(
-            403,
-            "Forbidden",
+        message = (
             f'{subject} is forbidden: User "{user}" cannot {self.verb} resource "{self.resource}" '
-            f'in API group "{self.group}" {where}',
-            {key: value for key, value in details.items() if value},
+            f'in API group "{self.group}" {where}'
         )
+        details = details_of(self.name, self.group, plural)
+        return ApiError(403, "Forbidden", message, details)
 
 
 def _verb(method: str, target: Target, query: Mapping[str, str]) -> str:
@@ -131,8 +129,6 @@ class Access:
         metadata = {"name": target.name, "namespace": target.space}
         head = {"kind": "TokenRequest", "apiVersion": "authentication.k8s.io/v1"}
         return {**head, "metadata": metadata, "spec": spec, "status": status}
-
-    # --- rules ----------------------------------------------------------------------------------
 
     def _bound(self, user: str, namespace: str) -> Iterator[Json]:
         """Yield the rules of every Role that is bound to the user."""

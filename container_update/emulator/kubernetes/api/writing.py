@@ -87,13 +87,8 @@ def delete(registry: Registry, request: WriteRequest) -> tuple[int, Json]:
     last = registry.delete(target.resource.key, target.space, target.name, **options)
     if target.resource.returns_deleted or not is_finished(target.resource, last):
         return 200, last
-    details = {
-        "name": target.name,
-        "group": target.resource.group,
-        "kind": target.resource.plural,
-        "uid": last["metadata"]["uid"],
-    }
-    return 200, success({key: value for key, value in details.items() if value})
+    kind, uid = target.resource, last["metadata"]["uid"]
+    return 200, success(api_errors.details_of(target.name, kind.group, kind.plural, uid))
 
 
 def delete_collection(registry: Registry, request: WriteRequest) -> tuple[int, Json]:

@@ -77,16 +77,14 @@ class Controllers:
             controller.stop()
         self._kubelet.stop()
 
-    def _all_handlers(self) -> dict[str, list[Handler]]:
+    def _all_handlers(self) -> defaultdict[str, list[Handler]]:
         """Return the handlers of events by resource ('*' for all)."""
         handlers: defaultdict[str, list[Handler]] = defaultdict(list)
-        for controller in self._controllers:
-            for resource, handler in controller.handlers().items():
+        sources = [controller.handlers() for controller in self._controllers]
+        for source in (*sources, self._kubelet.handlers()):
+            for resource, handler in source.items():
                 handlers[resource].append(handler)
-        for resource, handler in self._kubelet.handlers().items():
-            handlers[resource].append(handler)
-        handlers["*"] = handlers.get("*", [])
-        return dict(handlers)
+        return handlers
 
     def _evict(self, namespace: str, name: str, message: str) -> None:
         self._loop.call_soon_threadsafe(self._kubelet.evict, namespace, name, message)

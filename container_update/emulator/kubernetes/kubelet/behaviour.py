@@ -103,8 +103,6 @@ class Behaviour:
             raise RuntimeError("no cluster runs with this behaviour: start one, then run a CronJob")
         self._run_cronjob(namespace, name)
 
-    # --- used by the kubelet --------------------------------------------------------------------
-
     def pull_fails(self, image: str, tries: int) -> bool:
         """Return whether a container's pull of *image* fails, after so many *tries* before."""
         if any(fnmatchcase(image, pattern) for pattern in self.bad_images):

@@ -12,6 +12,7 @@ from container_update.emulator.kubernetes.events import Recorder
 from container_update.emulator.kubernetes.kubelet.behaviour import Behaviour
 from container_update.emulator.kubernetes.kubelet.configuration import CONFIG_RESOURCES
 from container_update.emulator.kubernetes.kubelet.worker import PodContext, PodWorker
+from container_update.emulator.kubernetes.objects import new_condition
 from container_update.emulator.kubernetes.registry import Registry
 
 VERSION = "v1.36.2"
@@ -106,6 +107,8 @@ def _host_ip(node: Json | None) -> str:
 def _node(number: int) -> Json:
     """Return a ready node with large capacity."""
     name, now = f"node-{number}", stamp()
+    text = "the emulated node is ready"
+    ready = new_condition("Ready", "True", "KubeletReady", text, now, lastHeartbeatTime=now)
     capacity = {"cpu": "64", "memory": "256Gi", "ephemeral-storage": "1Ti", "pods": "1000"}
     return {
         "apiVersion": "v1",
@@ -125,16 +128,7 @@ def _node(number: int) -> Json:
                 {"type": "InternalIP", "address": f"10.0.0.{number}"},
                 {"type": "Hostname", "address": name},
             ],
-            "conditions": [
-                {
-                    "type": "Ready",
-                    "status": "True",
-                    "reason": "KubeletReady",
-                    "message": "the emulated node is ready",
-                    "lastHeartbeatTime": now,
-                    "lastTransitionTime": now,
-                }
-            ],
+            "conditions": [ready],
             "nodeInfo": {
                 "architecture": "amd64",
                 "containerRuntimeVersion": "emulated://1",

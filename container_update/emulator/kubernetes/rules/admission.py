@@ -45,7 +45,8 @@ def _account(pod: Json, account_name: str, lookup: Lookup) -> Json:
 
 
 def _mount_token(spec: Json) -> None:
-    volume = _existing_token_volume(spec)
+    volume_names = (str(volume.get("name", "")) for volume in spec.get("volumes", []))
+    volume = next(filter(lambda name: name.startswith(TOKEN_VOLUME_PREFIX), volume_names), "")
     for container in [*spec.get("containers", []), *spec.get("initContainers", [])]:
         mounts = container.get("volumeMounts", [])
         if any(mount.get("mountPath") == TOKEN_PATH for mount in mounts):
@@ -55,15 +56,6 @@ def _mount_token(spec: Json) -> None:
             spec["volumes"] = [*spec.get("volumes", []), _token_volume(volume)]
         mount = {"name": volume, "readOnly": True, "mountPath": TOKEN_PATH}
         container["volumeMounts"] = [*mounts, mount]
-
-
-def _existing_token_volume(spec: Json) -> str:
-    prefixed = (
-        str(volume["name"])
-        for volume in spec.get("volumes", [])
-        if str(volume.get("name", "")).startswith(TOKEN_VOLUME_PREFIX)
-    )
-    return next(prefixed, "")
 
 
 def _token_volume(name: str) -> Json:

@@ -78,9 +78,6 @@ def _keep_job_labels(old: Json, new: Json) -> None:
     template["labels"] = {**stored, **template.get("labels", {})}
 
 
-# --- subresources -----------------------------------------------------------------------------
-
-
 def _status(kind: Resource, old: Json, body: Json) -> Json:
     """Write the status; of the metadata, annotations and finalizers."""
     new = dict(old)

@@ -79,13 +79,12 @@ class _Sync:
         self._owner = owner
         self.current, self.update = current, update
         spec = owner["spec"]
-        self._first = (spec.get("ordinals") or {}).get("start", 0)
-        self._range = range(self._first, self._first + spec.get("replicas", 1))
+        first = (spec.get("ordinals") or {}).get("start", 0)
+        self._range = range(first, first + spec.get("replicas", 1))
         self._in_order = spec.get("podManagementPolicy", "OrderedReady") == "OrderedReady"
         strategy = spec.get("updateStrategy") or {}
         self._is_rolling = strategy.get("type", "RollingUpdate") == "RollingUpdate"
-        partition = (strategy.get("rollingUpdate") or {}).get("partition") or 0
-        self._first_updated = self._first + partition
+        self._first_updated = first + ((strategy.get("rollingUpdate") or {}).get("partition") or 0)
         name = owner["metadata"]["name"]
         suffixes = {pod["metadata"]["name"].removeprefix(f"{name}-"): pod for pod in pods}
         self._pods = {int(suffix): pod for suffix, pod in suffixes.items() if suffix.isdigit()}
@@ -93,9 +92,7 @@ class _Sync:
 
     def act(self) -> None:
         """Create missing pods, else delete surplus ones, else continue the rollout."""
-        if not self._fill() or not self._shrink():
-            return
-        if self._is_rolling:
+        if self._fill() and self._shrink() and self._is_rolling:
             self._roll()
 
     def status(self) -> Json:
