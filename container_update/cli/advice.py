@@ -1,4 +1,4 @@
-"""What an operator of the command line can do about an error: its next step as a sentence."""
+"""The next step after an error, as a sentence for the operator of the command line."""
 
 from __future__ import annotations
 
@@ -44,6 +44,9 @@ def _commands(parsed: argparse.Namespace) -> Mapping[str, str]:
 
 
 def _options(parsed: argparse.Namespace, names: tuple[str, ...]) -> str:
-    """Return the options among *names* that were given, as they are written in a shell."""
-    given = ((name.replace("_", "-"), getattr(parsed, name, None)) for name in names)
-    return "".join(f" --{name} {shlex.quote(str(value))}" for name, value in given if value)
+    """Return the options that have a value, as they are written in a shell.
+
+    :param names: the attributes of the parsed arguments.
+    """
+    values = ((name.replace("_", "-"), getattr(parsed, name, None)) for name in names)
+    return "".join(f" --{name} {shlex.quote(str(value))}" for name, value in values if value)

@@ -1,4 +1,4 @@
-"""``container-update change-vnfpkg``: its arguments, its run, and what it shows."""
+"""``container-update change-vnfpkg``: a change of the VNF package."""
 
 from __future__ import annotations
 
@@ -27,33 +27,33 @@ DONE, NOTHING_TO_DO, CHANGES_PENDING = 0, 2, 3
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
     add = command.add_argument
-    add("old", metavar="OLD", help="the VNF's package: a folder or a CSAR zip")
-    add("new", metavar="NEW", help="the package to change to")
-    add("--plan", action="store_true", help="show what would be done; write nothing")
+    add("old", metavar="OLD", help="the current package: a folder or a CSAR zip")
+    add("new", metavar="NEW", help="the new package: a folder or a CSAR zip")
+    add("--plan", action="store_true", help="show what the change would do; write nothing")
     add("--upgrade-type", metavar="TYPE",
-        help="Blue-Green, RollingUpdate, or what else a strategy is installed for")  # fmt: skip
+        help="Blue-Green, RollingUpdate, or the type of another installed strategy")  # fmt: skip
     add("--request", metavar="FILE", type=Path,
-        help="a ChangeCurrentVnfPkgRequest as JSON; the options beside it win")  # fmt: skip
+        help="a JSON file with a ChangeCurrentVnfPkgRequest; options override it")  # fmt: skip
     add("--vdu", action="append", default=[], metavar="VDU",
-        help="a VDU to change (repeat); default: all")  # fmt: skip
+        help="the id of a VDU to change (repeatable; default: all)")  # fmt: skip
     add("--coordinate-new", metavar="PATH[:CLASS]",
-        help="the script in NEW that coordinates the new VNF")  # fmt: skip
+        help="the coordination script in NEW for the new VNF")  # fmt: skip
     add("--coordinate-old", metavar="PATH[:CLASS]",
-        help="the script in NEW that coordinates the old VNF")  # fmt: skip
+        help="the coordination script in NEW for the old VNF")  # fmt: skip
     add("--def-file", action="append", default=[], metavar="PATH",
-        help="a def-file of the instance (repeat); default: all that OLD lists")  # fmt: skip
+        help="a def-file of the instance (repeatable; default: all of OLD)")  # fmt: skip
     add("--new-def-file", action="append", default=[], metavar="PATH",
-        help=f"{DEF_FILES}: a def-file of NEW (repeat)")  # fmt: skip
+        help=f"a def-file of NEW, as in {DEF_FILES} (repeatable)")  # fmt: skip
     add("--instance", metavar="FILE", type=Path,
-        help="the VnfInstance as JSON, for the scripts and for --records")  # fmt: skip
+        help="a JSON file with the VnfInstance, which scripts and --records need")  # fmt: skip
     add("--records", metavar="FILE", type=Path,
-        help="where to write the VnfInstance as it is after the change")  # fmt: skip
+        help="the file to write the VnfInstance to after the change")  # fmt: skip
     add("--flavour-id", metavar="ID",
-        help="of a VNF in a stack: its deployment flavour, where NEW has several")  # fmt: skip
+        help="with --stack: the deployment flavour, if NEW has several")  # fmt: skip
     add("--rollback", action="store_true",
-        help="of a VNF in a stack: undo this change, which was cut short")  # fmt: skip
+        help="with --stack: undo this change, which was interrupted")  # fmt: skip
     add("--leave-failed", action="store_true",
-        help="leave a failed change for a rollback or a resume, do not undo it")  # fmt: skip
+        help="leave a change that fails for resume or rollback instead of undoing it")  # fmt: skip
     target.add_stack_arguments(command)
     target.add_cluster_arguments(command)
 
@@ -108,7 +108,7 @@ def _run(
 def _roll_back(
     order: Order, site: KubernetesSite | OpenStackSite, scripts: Coordination, out: TextIO
 ) -> int:
-    """Undo what an earlier run left, with the request at hand that its scripts need."""
+    """Undo an interrupted change of a stack; its scripts need the request of this run."""
     from container_update.operations.strategies.openstack import (  # noqa: PLC0415
         OpenStackSite,
         roll_back,
@@ -116,15 +116,15 @@ def _roll_back(
 
     if not isinstance(site, OpenStackSite):
         raise PackageError(
-            "--rollback: expected --stack with it; else use container-update rollback"
+            "--rollback works only with --stack: use container-update rollback instead"
         )
     outcome = roll_back(order, site, scripts)
     _show_scripts(scripts, out)
-    out.write((report.outcome_text(outcome) if outcome else "No change was cut short.") + "\n")
+    out.write((report.outcome_text(outcome) if outcome else output.NOTHING_INTERRUPTED) + "\n")
     return NOTHING_TO_DO if outcome is None else DONE
 
 
-# --- in -----------------------------------------------------------------------------------------
+# --- request ------------------------------------------------------------------------------------
 
 
 def _order(parsed: argparse.Namespace, vim_type: str, options: Options) -> Order:
@@ -148,17 +148,17 @@ def _order(parsed: argparse.Namespace, vim_type: str, options: Options) -> Order
 
 
 def _body(parsed: argparse.Namespace) -> dict[str, Any]:
-    """The request of the file, with what the options say laid over it."""
+    """Return the request of the file, overridden by the options."""
     from container_update.operations.request_schema import (  # noqa: PLC0415
         COORDINATE_NEW,
         COORDINATE_OLD,
     )
 
     body = dict(_json(parsed.request)) if parsed.request else {}
-    given = body.get("additionalParams") or {}
-    if not isinstance(given, dict):
-        return body  # the request says what is wrong with it
-    params = dict(given)
+    params = body.get("additionalParams") or {}
+    if not isinstance(params, dict):
+        return body  # reported when the request is validated
+    params = dict(params)
     if parsed.upgrade_type:
         params["upgrade_type"] = parsed.upgrade_type
     if parsed.vdu:
@@ -178,13 +178,13 @@ def _json(path: Path) -> Mapping[str, Any]:
     try:
         body = json.loads(path.read_bytes())
     except (OSError, ValueError) as error:
-        raise PackageError(f"{path}: expected a file with JSON: {error}") from error
+        raise PackageError(f"{path}: expected a JSON file: {error}") from error
     if not isinstance(body, dict):
-        raise PackageError(f"{path}: expected a JSON object")
+        raise PackageError(f"{path}: expected a JSON object, found another JSON value")
     return body
 
 
-# --- out ----------------------------------------------------------------------------------------
+# --- output -------------------------------------------------------------------------------------
 
 
 def _show_scripts(scripts: Coordination, out: TextIO) -> None:
@@ -205,4 +205,4 @@ def _show(changed: Changed, style: str, out: TextIO) -> None:
         scripts = [str(script) for script in changed.scripts]
         out.write(report_html.outcome_html(changed.outcome, scripts=scripts) + "\n")
     elif changed.outcome.results:
-        out.write(report.sum_text(changed.outcome) + "\n")
+        out.write(report.summary_text(changed.outcome) + "\n")

@@ -1,17 +1,16 @@
-"""The command line for authors of packages: ``csar check``, ``build``, ``bundle``, ``sample``."""
+"""``container-update csar``: check, build and bundle packages; build those of the samples."""
 
 from __future__ import annotations
 
 import argparse
 import json
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from container_update.cli import option_arguments, output
 from container_update.model.errors import PackageError
-from container_update.model.options import READING
+from container_update.model.options import PACKAGE_OPTIONS
 
 if TYPE_CHECKING:
     from container_update.package.lint.check import Finding
@@ -20,27 +19,31 @@ DONE = 0
 
 
 def add_commands(commands: Any, parents: Sequence[argparse.ArgumentParser]) -> None:
-    """Add the four commands to argparse's subparsers.
+    """Add the four commands.
 
-    :param parents: parsers whose arguments each of them has too.
+    :param commands: the subparsers of argparse.
+    :param parents: parsers whose arguments each command has too.
     """
     csar = commands.add_parser("csar", help="packages for Tacker: check, build, bundle, sample")
     kinds = csar.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    text = "say what would go wrong with a package in Tacker"
+    text = "report what would fail with a package in Tacker"
     command = kinds.add_parser("check", help=text, description=text, parents=parents)
     command.add_argument("package", metavar="PACKAGE", help="a folder or a CSAR zip")
-    command.add_argument("-o", "--output", choices=(output.TEXT, output.JSON), default=output.TEXT)
-    option_arguments.add_arguments(command, READING)
+    command.add_argument("-o", "--output", choices=(output.TEXT, output.JSON), default=output.TEXT,
+        help="the format of the output (default: %(default)s)")  # fmt: skip
+    option_arguments.add_arguments(command, PACKAGE_OPTIONS)
     command.set_defaults(run=_check)
-    text = "write TOSCA.meta with hashes, the driver file and the zip"
+    text = "build a package from a folder: TOSCA.meta with hashes, driver file, zip"
     command = kinds.add_parser("build", help=text, description=text, parents=parents)
-    command.add_argument("folder", metavar="FOLDER", type=Path)
-    command.add_argument("--to", metavar="FILE", type=Path, help="default: FOLDER.zip")
-    command.add_argument("--api", choices=("v1", "v2"), help="whose driver file goes in")
+    command.add_argument("folder", metavar="FOLDER", type=Path, help="the files of the package")
+    command.add_argument("--to", metavar="FILE", type=Path,
+        help="the zip to write (default: FOLDER.zip)")  # fmt: skip
+    command.add_argument("--api", choices=("v1", "v2"),
+        help="add the driver file for this API of Tacker (default: no driver file)")  # fmt: skip
     command.set_defaults(run=_build)
     text = "write the v2 script as a single file that needs no installation"
     command = kinds.add_parser("bundle", help=text, description=text, parents=parents)
-    command.add_argument("target", metavar="FILE", type=Path)
+    command.add_argument("target", metavar="FILE", type=Path, help="the file to write")
     command.set_defaults(run=_bundle)
     text = "build a user guide's packages for Tacker (samples 02, 03): before.zip and after.zip"
     command = kinds.add_parser("sample", help=text, description=text, parents=parents)
@@ -55,18 +58,17 @@ def _check(parsed: argparse.Namespace, out: TextIO) -> int:
     from container_update.package.csar import Settings  # noqa: PLC0415
     from container_update.package.lint.check import Severity, check  # noqa: PLC0415
 
-    settings = Settings.of(option_arguments.read(parsed, READING))
+    settings = Settings.of(option_arguments.read(parsed, PACKAGE_OPTIONS))
     findings = check(parsed.package, settings=settings)
-    shown = {output.TEXT: _text, output.JSON: _json}[parsed.output]
-    out.write(shown(findings))
+    out.write({output.TEXT: _text, output.JSON: _json}[parsed.output](findings))
     failed = any(finding.severity is Severity.ERROR for finding in findings)
     return PackageError.exit_status if failed else DONE
 
 
 def _text(findings: Sequence[Finding]) -> str:
-    counted = Counter(finding.severity.name for finding in findings)
+    errors = sum(1 for finding in findings if finding.severity.name == "ERROR")
     lines = [str(finding) for finding in findings]
-    lines.append(f"{counted['ERROR']} errors, {len(findings) - counted['ERROR']} other findings")
+    lines.append(f"{errors} errors, {len(findings) - errors} other findings")
     return "\n".join(lines) + "\n"
 
 

@@ -15,13 +15,19 @@ _SCENARIOS = ("modify", "blue-green", "rolling", "openstack-blue-green", "openst
 def add_demo_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of ``demo``."""
     add = command.add_argument
-    add("--guide", choices=("v1", "v2"), default="v1", help="which user guide")
+    add(
+        "--guide",
+        choices=("v1", "v2"),
+        default="v1",
+        help="the user guide of the scenario modify (default: %(default)s)",
+    )
     add("--scenario", default="modify", choices=_SCENARIOS,
-        help="the user guide's update, or a change of the VNF package")  # fmt: skip
+        help="modify: the user guide's update; others: a change of the VNF package "
+        "(default: %(default)s)")  # fmt: skip
 
 
 def demo(parsed: argparse.Namespace, out: TextIO) -> int:
-    """Play a scenario on an emulator; return the exit status."""
+    """Run a scenario on an emulator; return the exit status."""
     from container_update.cli.demo.change import demo_change  # noqa: PLC0415, slow to load
     from container_update.cli.demo.stack import SCENARIOS, demo_stack  # noqa: PLC0415
     from container_update.cli.demo.update import demo as demo_update  # noqa: PLC0415
@@ -38,11 +44,15 @@ def demo(parsed: argparse.Namespace, out: TextIO) -> int:
 def add_emulate_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of ``emulate``."""
     add = command.add_argument
-    add("--port", type=int, default=0, help="on loopback; 0: a free one")
-    add("--nodes", type=int, default=1, help="how many nodes it has")
-    add("--kubeconfig", type=Path, default=Path("kubeconfig"), help="the file to write")
-    add("--openstack", action="store_true", help="an OpenStack's Keystone and Heat instead")
-    add("--clouds-yaml", type=Path, default=Path("clouds.yaml"), help="then the file to write")
+    add("--port", type=int, default=0, metavar="N",
+        help="the port on loopback; 0: any free port (default: %(default)s)")  # fmt: skip
+    add("--nodes", type=int, default=1, metavar="N",
+        help="the number of nodes (default: %(default)s)")  # fmt: skip
+    add("--kubeconfig", type=Path, default=Path("kubeconfig"), metavar="FILE",
+        help="the kubeconfig file to write (default: %(default)s)")  # fmt: skip
+    add("--openstack", action="store_true", help="run Keystone and Heat of an OpenStack instead")
+    add("--clouds-yaml", type=Path, default=Path("clouds.yaml"), metavar="FILE",
+        help="with --openstack: the clouds.yaml file to write (default: %(default)s)")  # fmt: skip
 
 
 def emulate(parsed: argparse.Namespace, out: TextIO) -> int:

@@ -1,4 +1,4 @@
-"""The command line: the grammar of its commands, and how their errors are shown.
+"""The command line: its commands with their arguments, and how errors are shown.
 
 Exit status: 0 done, 2 nothing to do, 3 changes pending (plan), 64 wrong usage, and one for each
 class of error (see ``container_update.model.errors``).
@@ -29,11 +29,11 @@ from container_update.model.errors import ContainerUpdateError, with_advice
 USAGE = 64
 
 Run = Callable[[argparse.Namespace, TextIO], int]
-"""A command: from its arguments, and where its results go, to the exit status."""
+"""Runs a command with its arguments, writes the results, returns the exit status."""
 
 
 class _Parser(argparse.ArgumentParser):
-    """argparse ends with 2 on wrong usage, which means "nothing to do" here."""
+    """A parser whose exit status for wrong usage is not 2, which means "nothing to do" here."""
 
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
@@ -43,8 +43,8 @@ class _Parser(argparse.ArgumentParser):
 def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> int:
     """Run one command.
 
-    :param arguments: without the program's name; None: the process's own.
-    :param out: where results go; None: standard output. Logs and errors go to standard error.
+    :param arguments: without the program's name; None: the arguments of the process.
+    :param out: receives the results; None: standard output. Logs and errors go to standard error.
     :returns: the exit status.
     """
     parsed = _parser().parse_args(arguments)
@@ -61,24 +61,24 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
 def _report_error(error: ContainerUpdateError, parsed: argparse.Namespace, out: TextIO) -> None:
     style = getattr(parsed, "output", output.TEXT)
     sentence = advice.advice(error, parsed)
-    told = output.error(error, style, sentence)
-    if told:
-        out.write(told + "\n")
+    text = output.error(error, style, sentence)
+    if text:
+        out.write(text + "\n")
     if style != output.JSON:
         sys.stderr.write(f"container-update: {with_advice(error, sentence)}\n")
 
 
-# --- the grammar --------------------------------------------------------------------------------
+# --- commands -----------------------------------------------------------------------------------
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="container-update",
-        description="Move a running CNF to a new package, restarting no more than needed.",
+        description="Move a running VNF to a new package; restart only what the change affects.",
     )
     verbose = _Parser(add_help=False)
     verbose.add_argument(
-        "-v", "--verbose", action="count", default=0, help="log what is done (-vv: every detail)"
+        "-v", "--verbose", action="count", default=0, help="log each action (-vv: with details)"
     )
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
 
@@ -92,16 +92,14 @@ def _parser() -> argparse.ArgumentParser:
     _add_operations(add)
     csar.add_commands(commands, [verbose])
     samples.add_command(commands, [verbose])
-    emulate.add_demo_arguments(
-        add("demo", emulate.demo, "the user guide's update on the embedded cluster")
-    )
+    emulate.add_demo_arguments(add("demo", emulate.demo, "run a change of a sample on an emulator"))
     emulate.add_emulate_arguments(
-        add("emulate", emulate.emulate, "run the embedded cluster until interrupted")
+        add("emulate", emulate.emulate, "run the embedded cluster until it is interrupted")
     )
     serve.add_arguments(
         add(
             "serve", serve.run,
-            "run a small VNFM: SOL003 over REST, for those who have no Tacker at hand",
+            "run a small VNFM with the REST API of SOL003, for use without Tacker",
         )
     )  # fmt: skip
     return parser
@@ -109,20 +107,20 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_operations(add: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the commands that work on a VNF instance."""
-    text = "show what an update would do, and why; write nothing"
+    text = "show what an update would write and restart, and why; write nothing"
     update.add_arguments(add("plan", update.plan, text))
-    update.add_arguments(add("apply", update.apply, "update the CNF"))
+    update.add_arguments(add("apply", update.apply, "update the CNF to a new package"))
     command = add(
-        "change-vnfpkg", change.run, "change the VNF's package: Blue-Green or rolling update",
-        "Change the VNF's package (SOL003): all of the new package takes effect.",
+        "change-vnfpkg", change.run, "change the VNF package: Blue-Green or rolling update",
+        "Change the VNF package (SOL003): everything in the new package takes effect.",
     )  # fmt: skip
     change.add_arguments(command)
-    command = add("status", recover.status, "show the update that is under way or was cut short")
+    command = add("status", recover.status, "show an operation that is running or was interrupted")
     target.add_stack_arguments(command)
     target.add_cluster_arguments(command, (output.TEXT, output.JSON))
     target.add_cluster_arguments(
-        add("resume", recover.resume, "finish an update that was cut short")
+        add("resume", recover.resume, "finish an operation that was interrupted")
     )
     target.add_cluster_arguments(
-        add("rollback", recover.rollback, "undo an update that was cut short")
+        add("rollback", recover.rollback, "undo an operation that was interrupted")
     )

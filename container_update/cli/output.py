@@ -1,4 +1,4 @@
-"""What the command line shows: as text, as JSON or as an HTML page, by the word after ``-o``."""
+"""The output of the commands in the formats of ``-o``: text, JSON or an HTML page."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from container_update.model.plan import Plan
 
 TEXT, JSON, HTML = "text", "json", "html"
 FORMATS = (TEXT, JSON, HTML)
+NOTHING_INTERRUPTED = "Nothing to do: no operation was interrupted."
 
 PLAN = {TEXT: report.plan_text, JSON: report.plan_json, HTML: report_html.plan_html}
 OUTCOME = {TEXT: report.outcome_text, JSON: report.outcome_json, HTML: report_html.outcome_html}
 
 
 def progress(out: TextIO) -> Progress:
-    """Shows the plan, and each step when it has ended."""
+    """Return a function that writes the plan, and each step when it ends."""
 
     def show(event: Event) -> None:
         if isinstance(event, Plan):
@@ -30,26 +31,27 @@ def progress(out: TextIO) -> Progress:
     return show
 
 
-def error(found: ContainerUpdateError, style: str, advice: str) -> str:
-    """What standard output gets of an error; its sentence goes to standard error besides.
+def error(failure: ContainerUpdateError, style: str, advice: str) -> str:
+    """Return the text of an error for standard output; standard error gets its message too.
 
-    For text: what became of each step, empty where nothing was begun.
+    As text: the result of each step, '' if no step was started.
 
+    :param style: one of :data:`FORMATS`.
     :param advice: what the operator can do next, a sentence without its full stop.
     """
-    outcome = found.outcome if isinstance(found, UpdateFailedError) else None
+    outcome = failure.outcome if isinstance(failure, UpdateFailedError) else None
     if style == HTML:
-        told = with_advice(found, advice)
+        message = with_advice(failure, advice)
         return (
-            report_html.outcome_html(outcome, told)
+            report_html.outcome_html(outcome, message)
             if outcome
-            else report_html.sentence_html(told, failed=True)
+            else report_html.sentence_html(message, failed=True)
         )
     if style == JSON:
         body: dict[str, Any] = {
-            "error": type(found).__name__,
-            "message": str(found),
-            "nextStep": found.next_step.value,
+            "error": type(failure).__name__,
+            "message": str(failure),
+            "nextStep": failure.next_step.value,
             "advice": advice,
         }
         if outcome:
@@ -59,5 +61,9 @@ def error(found: ContainerUpdateError, style: str, advice: str) -> str:
 
 
 def nothing(sentence: str, style: str) -> str:
-    """That there was nothing to do."""
+    """Return the result of a command that had nothing to do.
+
+    :param sentence: the text for people.
+    :param style: one of :data:`FORMATS`.
+    """
     return {TEXT: sentence, JSON: "{}", HTML: report_html.sentence_html(sentence)}[style]

@@ -21,10 +21,10 @@ def status(parsed: argparse.Namespace, out: TextIO) -> int:
     if parsed.stack:
         return _stack_status(parsed, out)
     with target.connected_cluster(parsed) as cluster:
-        found = _instance(parsed, cluster).status()
-    text = json.dumps(found.as_dict(), indent=2) if parsed.output == output.JSON else str(found)
-    out.write(text + "\n")
-    return DONE if found.record or found.holder else NOTHING_TO_DO
+        current = _instance(parsed, cluster).status()
+    is_json = parsed.output == output.JSON
+    out.write((json.dumps(current.as_dict(), indent=2) if is_json else str(current)) + "\n")
+    return DONE if current.record or current.holder else NOTHING_TO_DO
 
 
 def _stack_status(parsed: argparse.Namespace, out: TextIO) -> int:
@@ -69,7 +69,7 @@ def _instance(parsed: argparse.Namespace, cluster: KubernetesCluster) -> Instanc
 
 def _show(outcome: Outcome | None, parsed: argparse.Namespace, out: TextIO) -> int:
     if outcome is None:
-        out.write(output.nothing("No update was cut short.", parsed.output) + "\n")
+        out.write(output.nothing(output.NOTHING_INTERRUPTED, parsed.output) + "\n")
         return NOTHING_TO_DO
     out.write(output.OUTCOME[parsed.output](outcome) + "\n")
     return DONE

@@ -20,17 +20,17 @@ _SYMBOLS = {
     Action.DELETE: "-",
 }
 _RESTART = "↻"
-NOTHING_TO_DO = "Nothing to do: what runs is as the new package says."
+NOTHING_TO_DO = "Nothing to do: the running objects already match the new package."
 _SECTIONS = {
     Stage.OBJECTS: "Other objects",
     Stage.WORKLOADS: "Restarts",
-    Stage.SWITCH: "Then, when the new pods are ready",
-    Stage.REMOVE: "Last",
+    Stage.SWITCH: "When the new pods are ready",
+    Stage.REMOVE: "At the end",
 }
 
 
 def plan_text(plan: Plan) -> str:
-    """A plan as lines: what changes, what restarts and why, what does not."""
+    """Return a plan as text: what changes, what restarts and why, what does not."""
     lines: list[str] = []
     if plan.is_empty:
         lines += [NOTHING_TO_DO]
@@ -43,47 +43,47 @@ def plan_text(plan: Plan) -> str:
 
 
 def sections(plan: Plan) -> Iterator[tuple[str, list[Step]]]:
-    """The steps under the headings of a report, in the order in which they are done."""
+    """Yield each heading of a plan with its steps, in the order of execution."""
     config = [step for step in plan.steps if step.is_config and step.stage is Stage.OBJECTS]
     if config:
         yield "Configuration", config
     for stage in _SECTIONS:
-        of_stage = [step for step in plan.steps if step.stage is stage]
-        is_last = stage is Stage.REMOVE
-        shown = [step for step in of_stage if is_last or not step.is_config]
-        if shown:
-            yield _title(stage, shown), shown
+        steps = [step for step in plan.steps if step.stage is stage]
+        if stage is not Stage.REMOVE:
+            steps = [step for step in steps if not step.is_config]
+        if steps:
+            yield _title(stage, steps), steps
 
 
 def remarks(plan: Plan) -> Iterator[tuple[str, list[str]]]:
-    """What is said beside the steps, under its headings; each thing once."""
-    for title, told in (
-        ("Does not take effect (it would at a heal of the whole VNF)", plan.ignored),
-        ("Note", plan.notes),
-        ("Not touched", plan.unchanged),
+    """Yield each heading below the steps with its lines, each line once."""
+    for title, entries in (
+        ("Not applied (a heal of the whole VNF would apply it)", plan.ignored),
+        ("Notes", plan.notes),
+        ("Unchanged", plan.unchanged),
     ):
-        if told:
-            yield title, [str(entry) for entry in dict.fromkeys(told)]
+        if entries:
+            yield title, [str(entry) for entry in dict.fromkeys(entries)]
 
 
 def symbol(step: Step) -> str:
-    """A sign for what a step does."""
+    """Return a symbol for the action of a step."""
     return _SYMBOLS.get(step.action, _RESTART)
 
 
 def _title(stage: Stage, steps: Sequence[Step]) -> str:
-    created = any(step.action is Action.CREATE for step in steps)
-    return "Workloads" if stage is Stage.WORKLOADS and created else _SECTIONS[stage]
+    creates = any(step.action is Action.CREATE for step in steps)
+    return "Workloads" if stage is Stage.WORKLOADS and creates else _SECTIONS[stage]
 
 
 def _step_lines(step: Step) -> Iterator[str]:
     yield f"  {symbol(step)} {step.key}: {step.action.value}"
-    because = "" if step.is_config else "because "
-    yield from (f"      {because}{reason}" for reason in step.reasons)
+    prefix = "" if step.is_config else "because "
+    yield from (f"      {prefix}{reason}" for reason in step.reasons)
 
 
 def result_text(result: StepResult, pods: Sequence[str] = ()) -> str:
-    """What became of a step, on a line; with the pods it has now on a second one."""
+    """Return the result of a step as a line; its current pods, if given, as a second line."""
     step = result.step
     line = f"  {result.state.value}: {step.key}: {step.action.value} ({result.seconds:.1f} s)"
     if result.message:
@@ -101,26 +101,26 @@ def _is_of_change(result: StepResult) -> bool:
     return not isinstance(step, ConfigStep | RestartStep) or getattr(step, "with_metadata", False)
 
 
-def sum_text(outcome: Outcome) -> str:
-    """An outcome on a line; empty where it failed."""
+def summary_text(outcome: Outcome) -> str:
+    """Return an outcome as one line; '' if a step failed."""
     if not outcome.results:
         return NOTHING_TO_DO
     if any(result.state is not StepState.DONE for result in outcome.results):
         return ""
     if any(map(_is_of_change, outcome.results)):
-        return _change_sum(outcome)
+        return _change_summary(outcome)
     config = sum(1 for result in outcome.results if result.step.is_config)
     templates = sum(1 for result in outcome.results if result.step.action is Action.TEMPLATE)
     restarted = len(outcome.results) - config - templates
-    later = f"{templates} templates replaced, " if templates else ""
+    replaced = f"{templates} templates replaced, " if templates else ""
     return (
         f"Updated in {outcome.seconds:.1f} s with {outcome.requests} requests: "
-        f"{config} configuration objects written, {restarted} workloads restarted, {later}"
-        f"{len(outcome.plan.unchanged)} objects not touched."
+        f"{config} configuration objects written, {restarted} workloads restarted, {replaced}"
+        f"{len(outcome.plan.unchanged)} objects unchanged."
     )
 
 
-def _change_sum(outcome: Outcome) -> str:
+def _change_summary(outcome: Outcome) -> str:
     actions = [result.step.action for result in outcome.results]
     created, deleted = actions.count(Action.CREATE), actions.count(Action.DELETE)
     changed = {r.step.key for r in outcome.results} - {
@@ -128,35 +128,35 @@ def _change_sum(outcome: Outcome) -> str:
     }
     return (
         f"Changed in {outcome.seconds:.1f} s with {outcome.requests} requests: {created} objects "
-        f"created, {len(changed)} changed, {deleted} deleted, {len(outcome.plan.unchanged)} not "
-        "touched."
+        f"created, {len(changed)} changed, {deleted} deleted, {len(outcome.plan.unchanged)} "
+        "unchanged."
     )
 
 
 def outcome_text(outcome: Outcome) -> str:
-    """An outcome as lines: a line for each step, then the sum."""
+    """Return an outcome as text: a line for each step, then the summary."""
     lines = [
         result_text(result, outcome.restarted.get(result.step.key, ()))
         for result in outcome.results
     ]
-    return "\n".join(filter(None, [*lines, sum_text(outcome)]))
+    return "\n".join(filter(None, [*lines, summary_text(outcome)]))
 
 
 # --- JSON ---------------------------------------------------------------------------------------
 
 
 def plan_json(plan: Plan) -> str:
-    """A plan as a JSON document; see :func:`plan_dict`."""
+    """Return a plan as a JSON document; see :func:`plan_dict`."""
     return json.dumps(plan_dict(plan), indent=2)
 
 
 def outcome_json(outcome: Outcome) -> str:
-    """An outcome as a JSON document; see :func:`outcome_dict`."""
+    """Return an outcome as a JSON document; see :func:`outcome_dict`."""
     return json.dumps(outcome_dict(outcome), indent=2)
 
 
 def plan_dict(plan: Plan) -> dict[str, Any]:
-    """A plan as plain values: no content of an object, only what happens to it and why."""
+    """Return a plan as JSON values: actions and reasons, never the content of an object."""
     return {
         "namespace": plan.namespace,
         "instanceId": plan.instance_id,
@@ -183,7 +183,7 @@ def _step_dict(step: Step) -> dict[str, Any]:
 
 
 def outcome_dict(outcome: Outcome) -> dict[str, Any]:
-    """An outcome as plain values: the plan, the result of each step, the VNFCs."""
+    """Return an outcome as JSON values: the plan, the result of each step, the VNFCs."""
     return {
         "plan": plan_dict(outcome.plan),
         "results": [

@@ -1,6 +1,6 @@
-"""Plans and outcomes as one HTML page: to be kept with a change request, or mailed.
+"""Plans and outcomes as one HTML page, to attach to a change request or a mail.
 
-The page holds no script and fetches nothing; what comes from a package or a cluster is escaped.
+The page has no scripts and loads nothing; text from packages and clusters is escaped.
 Pure; never a Secret's value.
 """
 
@@ -29,31 +29,31 @@ _FAILED = frozenset({StepState.FAILED, StepState.UNDO_FAILED})
 
 
 def plan_html(plan: Plan) -> str:
-    """A plan as a page: what changes, what restarts and why, what does not."""
+    """Return a plan as a page: what changes, what restarts and why, what does not."""
     return _page("Plan of an update", [*_about(plan), *_plan(plan)])
 
 
 def outcome_html(outcome: Outcome, error: str = "", scripts: Sequence[str] = ()) -> str:
-    """An outcome as a page: what became of each step, then the plan.
+    """Return an outcome as a page: the result of each step, then the plan.
 
-    :param error: the sentence of the error that it ended with.
-    :param scripts: what the runs of coordination scripts came to.
+    :param error: the message of the error, '' if there was none.
+    :param scripts: the reports of the coordination scripts.
     """
-    told = report.sum_text(outcome)
+    summary = report.summary_text(outcome)
     body = [*_about(outcome.plan)]
-    body += [f'<p class="sum">{escape(told)}</p>'] if told else []
+    body += [f'<p class="sum">{escape(summary)}</p>'] if summary else []
     body += [f'<p class="error">{escape(error)}</p>'] if error else []
     if outcome.results:
-        body += ["<h2>What was done</h2>", *_results(outcome)]
+        body += ["<h2>Results</h2>", *_results(outcome)]
     if scripts:
         body += ["<h2>Coordination scripts</h2>", *(f"<pre>{escape(t)}</pre>" for t in scripts)]
     if not outcome.plan.is_empty:
-        body += ["<h2>What was planned</h2>", *_plan(outcome.plan, level=3)]
+        body += ["<h2>Plan</h2>", *_plan(outcome.plan, level=3)]
     return _page("Report of an update", body)
 
 
 def sentence_html(sentence: str, *, failed: bool = False) -> str:
-    """What there is to say where nothing was begun, as a page."""
+    """Return a page with one sentence, for an operation that started no step."""
     style = "error" if failed else "sum"
     return _page("Report of an update", [f'<p class="{style}">{escape(sentence)}</p>'])
 
@@ -72,8 +72,8 @@ def _page(title: str, body: Sequence[str]) -> str:
 
 
 def _about(plan: Plan) -> Iterator[str]:
-    of = f"VNF instance {plan.instance_id}, " if plan.instance_id else ""
-    yield f"<p>{escape(of)}namespace {escape(plan.namespace)}</p>"
+    instance = f"VNF instance {plan.instance_id}, " if plan.instance_id else ""
+    yield f"<p>{escape(instance)}namespace {escape(plan.namespace)}</p>"
 
 
 def _plan(plan: Plan, level: int = 2) -> Iterator[str]:
@@ -82,23 +82,23 @@ def _plan(plan: Plan, level: int = 2) -> Iterator[str]:
     for title, steps in report.sections(plan):
         yield f"<h{level}>{escape(title)}</h{level}>"
         rows = ([_named(step), step.action.value, _reasons(step)] for step in steps)
-        yield from _table(("Object", "What happens", "Why"), rows)
+        yield from _table(("Object", "Action", "Reasons"), rows)
     for title, texts in report.remarks(plan):
         yield f"<h{level}>{escape(title)}</h{level}>"
         yield _list(texts)
 
 
 def _results(outcome: Outcome) -> Iterator[str]:
-    columns = ("Object", "What happened", "Result", "Pods now", "Seconds")
+    columns = ("Object", "Action", "Result", "Pods", "Seconds")
     yield from _table(columns, (_result(outcome, result) for result in outcome.results))
 
 
 def _result(outcome: Outcome, result: StepResult) -> list[str]:
-    told = escape(result.state.value + (f": {result.message}" if result.message else ""))
+    text = escape(result.state.value + (f": {result.message}" if result.message else ""))
     return [
         _named(result.step),
         result.step.action.value,
-        f'<span class="failed">{told}</span>' if result.state in _FAILED else told,
+        f'<span class="failed">{text}</span>' if result.state in _FAILED else text,
         escape(", ".join(outcome.restarted.get(result.step.key, ()))),
         f"{result.seconds:.1f}",
     ]
@@ -117,7 +117,7 @@ def _list(texts: Sequence[str]) -> str:
 
 
 def _table(columns: Sequence[str], rows: Iterator[list[str]]) -> Iterator[str]:
-    """Cells are HTML already."""
+    """Yield a table; the cells are HTML, already escaped."""
     yield "<table><tr>" + "".join(f"<th>{column}</th>" for column in columns) + "</tr>"
     for row in rows:
         yield "<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>"

@@ -1,4 +1,4 @@
-"""The command ``samples``: what there is to begin with, and a copy of one."""
+"""``container-update samples``: list the samples, or copy one."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ DONE = 0
 
 
 def add_command(commands: Any, parents: Sequence[argparse.ArgumentParser]) -> None:
-    """Add the command to argparse's subparsers.
+    """Add the command.
 
-    :param parents: parsers whose arguments it has too.
+    :param commands: the subparsers of argparse.
+    :param parents: parsers whose arguments the command has too.
     """
     text = "list the samples, or copy one: packages, requests, scripts, roles"
     command = commands.add_parser("samples", help=text, description=text, parents=parents)

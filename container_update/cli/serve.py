@@ -1,4 +1,4 @@
-"""``container-update serve``: its arguments, and the service run until it is told to stop."""
+"""``container-update serve``: run the service until a signal arrives."""
 
 from __future__ import annotations
 
@@ -18,35 +18,36 @@ if TYPE_CHECKING:
 
 DONE = 0
 _REQUESTS = 256
-"""How many requests may be open at once."""
+"""Maximum number of requests at the same time."""
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
-    """The arguments; everything else is a matter of the configuration file."""
+    """Add the arguments of the command; other settings are in the configuration file."""
     add = command.add_argument
     add("--config-file", action="append", default=[], metavar="FILE",
-        help="with the sections [vnfm] and [container_update] (repeat)")  # fmt: skip
-    add("--host", help="the address to listen on (default: 127.0.0.1)")
-    add("--port", type=int, help="the port to listen on; 0: a free one (default: 9890)")
-    add("--state-dir", metavar="FOLDER", help="packages, keys and, by default, the database")
+        help="a file with the sections [vnfm] and [container_update] (repeatable)")  # fmt: skip
+    add("--host", metavar="ADDRESS", help="the address to listen on (default: 127.0.0.1)")
+    add("--port", type=int, metavar="N",
+        help="the port to listen on; 0: any free port (default: 9890)")  # fmt: skip
+    add("--state-dir", metavar="FOLDER", help="the folder for packages, keys and SQLite")
     add("--database-url", metavar="URL", help="postgresql://USER@HOST/NAME (default: SQLite)")
     add("--demo", action="store_true",
-        help="with the embedded cluster and the samples, all of which goes in the end")  # fmt: skip
+        help="run with the embedded cluster and the samples; keep nothing")  # fmt: skip
 
 
 def run(parsed: argparse.Namespace, out: TextIO) -> int:
-    """Serve until SIGTERM or SIGINT; the exit status."""
+    """Serve until SIGTERM or SIGINT; return the exit status."""
     try:
         from container_update.cli.demo import service as demo  # noqa: PLC0415, an extra
         from container_update.vnfm.service import Service  # noqa: PLC0415, an extra
     except ImportError as error:
         raise ContainerUpdateError(
-            f"the service needs {error.name}: pip install 'container-update[vnfm]'"
+            f"serve needs the Python package {error.name}: install it with "
+            "pip install 'container-update[vnfm]'"
         ) from error
     if parsed.demo and (parsed.state_dir or parsed.database_url):
         raise ContainerUpdateError(
-            "--demo has a state of its own, which goes when it ends: leave out --state-dir and "
-            "--database-url"
+            "--demo stores its state in a temporary folder: remove --state-dir and --database-url"
         )
     settings, options = _read(parsed)
     with ExitStack() as stack:
@@ -69,19 +70,19 @@ def run(parsed: argparse.Namespace, out: TextIO) -> int:
 
 
 def _read(parsed: argparse.Namespace) -> tuple[Settings, Options]:
-    """The settings of the files, with what the arguments say laid over them."""
+    """Return the settings of the configuration files, overridden by the arguments."""
     from oslo_config import cfg  # noqa: PLC0415, slow to load
 
     from container_update.vnfm.settings import Settings  # noqa: PLC0415, an extra
 
     conf = cfg.ConfigOpts()
     names = ("host", "port", "state_dir", "database_url")
-    given = {name: getattr(parsed, name) for name in names if getattr(parsed, name) is not None}
+    values = {name: getattr(parsed, name) for name in names if getattr(parsed, name) is not None}
     try:
         conf(args=[], default_config_files=parsed.config_file)
-        return Settings.from_conf(conf, **given), Options.from_conf(conf)
+        return Settings.from_conf(conf, **values), Options.from_conf(conf)
     except (cfg.Error, ValueError) as error:
-        raise ContainerUpdateError(f"the configuration is wrong: {error}") from error
+        raise ContainerUpdateError(f"invalid configuration: {error}") from error
 
 
 def _listening(settings: Settings) -> socket.socket:
@@ -90,12 +91,12 @@ def _listening(settings: Settings) -> socket.socket:
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         sock.bind((settings.host, settings.port))
-        sock.listen(_REQUESTS)  # who asks while the service starts is answered, not refused
+        sock.listen(_REQUESTS)  # a request during the start waits for its answer
     except OSError as error:
         sock.close()
         raise ContainerUpdateError(
             f"cannot listen on {settings.host}, port {settings.port}: {error.strerror}: choose "
-            "another with --host and --port"
+            "another address or port with --host and --port"
         ) from error
     return sock
 
@@ -116,9 +117,9 @@ def _serve(app: Any, settings: Settings, sock: socket.socket) -> None:
         ssl_keyfile=settings.tls_key or None,
     )
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, _heard)
+        signal.signal(number, _ignore)
     uvicorn.Server(config).run(sockets=[sock])
 
 
-def _heard(*_: object) -> None:
-    """uvicorn ends at a signal, then raises it again: what the caller opened is to be closed."""
+def _ignore(*_: object) -> None:
+    """Ignore a signal: uvicorn ends, then raises it again, and the caller must still clean up."""

@@ -24,9 +24,10 @@ def stopped_by_signals(*, leave: bool) -> Iterator[Stop]:
         if stop:
             os._exit(128 + number)
         name = signal.Signals(number).name
-        stop.request(f"by {name}", leave=leave)  # first: who reads the line may signal again
-        ending = "leaving it for resume" if leave else "undoing"
-        os.write(2, f"container-update: {name}: {ending}; again to leave at once\n".encode())
+        stop.request(f"by {name}", leave=leave)  # first: the reader of the line may signal again
+        action = "leaving the operation for resume" if leave else "undoing the operation"
+        text = f"container-update: {name}: {action}; a second signal exits immediately\n"
+        os.write(2, text.encode())
 
     before = [signal.signal(number, handle) for number in _NUMBERS]
     try:

@@ -28,13 +28,20 @@ def add_cluster_arguments(
     :param formats: what ``-o`` accepts.
     """
     add = command.add_argument
-    add("--kubeconfig", help="default: $KUBECONFIG, ~/.kube/config, else in-cluster")
-    add("--context", help="of the kubeconfig")
-    add("-n", "--namespace", default="default", help="for manifests that name none")
-    add("--instance-id", help="the VNF instance; another one's objects are refused")
-    add("-o", "--output", choices=formats, default=output.TEXT)
+    add("--kubeconfig", metavar="FILE",
+        help="the kubeconfig file (default: $KUBECONFIG, ~/.kube/config, or the service account "
+        "of the pod)")  # fmt: skip
+    add("--context", metavar="NAME",
+        help="the context in the kubeconfig file (default: its current context)")  # fmt: skip
+    add("-n", "--namespace", metavar="NAME", default="default",
+        help="the namespace of objects that name none (default: %(default)s)")  # fmt: skip
+    add("--instance-id", metavar="ID",
+        help="the id of the VNF instance; objects of another instance are refused")  # fmt: skip
+    add("-o", "--output", choices=formats, default=output.TEXT,
+        help="the format of the output (default: %(default)s)")  # fmt: skip
     add("--leave-on-signal", action="store_true",
-        help="on SIGINT or SIGTERM leave the update for a resume, do not undo it")  # fmt: skip
+        help="at SIGINT or SIGTERM, leave the operation for resume or rollback instead of "
+        "undoing it")  # fmt: skip
     option_arguments.add_arguments(command)
 
 
@@ -42,9 +49,10 @@ def add_stack_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments for a VNF that is a Heat stack."""
     add = command.add_argument
     add("--stack", metavar="NAME",
-        help="the VNF is this stack of an OpenStack cloud, by name or by NAME/ID")  # fmt: skip
+        help="the VNF is this Heat stack: its name, or NAME/ID")  # fmt: skip
     add("--os-cloud", metavar="CLOUD",
-        help="its cloud in clouds.yaml; default: $OS_CLOUD, else other OS_* variables")  # fmt: skip
+        help="the cloud of the stack in clouds.yaml (default: $OS_CLOUD, or the other OS_* "
+        "variables)")  # fmt: skip
 
 
 @contextmanager
@@ -77,7 +85,8 @@ def connected_heat(parsed: argparse.Namespace, options: Options) -> Iterator[Hea
         from container_update.stacks.client import connect  # noqa: PLC0415, an extra
     except ImportError as error:
         raise ClusterError(
-            f"--stack: {error}: install it with pip install 'container-update[openstack]'"
+            f"--stack needs the Python package {error.name}: install it with "
+            "pip install 'container-update[openstack]'"
         ) from error
     with connect(parsed.os_cloud, options=options) as heat:
         yield heat

@@ -14,12 +14,13 @@ DONE, NOTHING_TO_DO, CHANGES_PENDING = 0, 2, 3
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments that both commands have."""
     add = command.add_argument
-    add("old", metavar="OLD", help="the CNF's package: a folder or a CSAR zip")
-    add("new", metavar="NEW", help="the package to move to")
+    add("old", metavar="OLD", help="the current package: a folder or a CSAR zip")
+    add("new", metavar="NEW", help="the new package: a folder or a CSAR zip")
     add("--def-file", action="append", default=[], metavar="PATH",
-        help="a def-file of the instance (repeat); default: all that OLD lists")  # fmt: skip
+        help="a def-file of the instance (repeatable; default: all of OLD)")  # fmt: skip
     add("--config-path", action="append", default=[], metavar="PATH",
-        help="configmap_secret_paths: a file of NEW with ConfigMaps, Secrets (repeat)")  # fmt: skip
+        help="a file of NEW with ConfigMaps or Secrets to update, as in configmap_secret_paths "
+        "(repeatable; default: all that differ)")  # fmt: skip
     target.add_cluster_arguments(command)
 
 
@@ -47,7 +48,7 @@ def apply(parsed: argparse.Namespace, out: TextIO) -> int:
     if not as_text:
         out.write(output.OUTCOME[parsed.output](outcome) + "\n")
     elif outcome.results:
-        out.write(report.sum_text(outcome) + "\n")
+        out.write(report.summary_text(outcome) + "\n")
     return DONE if outcome.results else NOTHING_TO_DO
 
 

@@ -29,7 +29,7 @@ class Stop:
             threading.Thread(target=self._wake, name="stop", daemon=True).start()
 
     def on_request(self, wake: Callable[[], None]) -> None:
-        """What ends the waits; called at once if the request is there already."""
+        """Set the function that ends all waits; call it now if a stop was already requested."""
         self._wake = wake
         if self.reason:
             wake()

@@ -54,32 +54,38 @@ class Cluster(Protocol):
         """How many requests were sent so far."""
 
     def list(self, collection: Collection) -> Listing:
-        """Every object of the collection, in pages."""
+        """Return all objects of the collection, read in pages."""
 
     def watch(
         self, collection: Collection, resource_version: str, seconds: float
     ) -> Iterator[WatchEvent]:
-        """Events after *resource_version*, for at most *seconds*; ends early when the connection
-        does. ClusterError with status 410: the version is too old, list again."""
+        """Yield the events after *resource_version*, for at most *seconds*.
+
+        It ends earlier if the connection ends.
+
+        :raises ClusterError: with status 410: the version is too old, list again.
+        """
 
     def get(self, key: ObjectKey) -> Json | None:
-        """The object, or None where there is none."""
+        """Return the object; None if it does not exist."""
 
     def create(self, body: Json) -> Json:
-        """The object as created."""
+        """Create an object; return it as the server stored it."""
 
     def replace(self, body: Json) -> Json:
-        """Replace the object of that name. With a resourceVersion: only that version (else 409)."""
+        """Replace the object of that name; with a resourceVersion, only that version (else 409)."""
 
     def delete(self, key: ObjectKey, *, uid: str | None = None) -> None:
-        """Delete it, only the one with this UID if given. Gone already: nothing happens."""
+        """Delete an object, if it exists; with a UID, only the object with this UID."""
 
     def evict(self, key: ObjectKey, *, uid: str | None = None) -> None:
-        """Ask for a Pod's eviction. ClusterError with status 429: a disruption budget forbids it
-        now. Gone already: nothing happens."""
+        """Request the eviction of a Pod, if it exists; with a UID, only of the Pod with this UID.
+
+        :raises ClusterError: with status 429: a disruption budget forbids it now.
+        """
 
     def refused(self, rights: Sequence[Right]) -> tuple[Right, ...]:
-        """Those that this account does not have; none where the server cannot tell."""
+        """Return the rights that this account does not have; none if the server cannot tell."""
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""

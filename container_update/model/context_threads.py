@@ -1,7 +1,6 @@
-"""Threads that know on whose behalf they run.
+"""Thread helpers that copy the starter's contextvars.
 
-The context variables of whoever starts them hold in them too: a host's log lines can name the
-operation, whatever thread writes them.
+So the log lines of every thread can name the operation that started it.
 """
 
 from __future__ import annotations
@@ -14,15 +13,21 @@ from typing import Any
 
 
 def pool(workers: int) -> ThreadPoolExecutor:
-    """A pool of at most so many threads."""
-    here = contextvars.copy_context()
-    return ThreadPoolExecutor(max_workers=workers, initializer=_enter, initargs=(here,))
+    """Return a pool of threads that have the context of the caller.
+
+    :param workers: the maximum number of threads.
+    """
+    context = contextvars.copy_context()
+    return ThreadPoolExecutor(max_workers=workers, initializer=_enter, initargs=(context,))
 
 
 def daemon(target: Callable[..., object], *arguments: Any, name: str) -> threading.Thread:
-    """A thread, not started yet, that keeps no process from ending."""
-    here = contextvars.copy_context()
-    return threading.Thread(target=here.run, args=(target, *arguments), name=name, daemon=True)
+    """Return a daemon thread with the context of the caller, not started yet.
+
+    :param name: the name of the thread, for log lines.
+    """
+    context = contextvars.copy_context()
+    return threading.Thread(target=context.run, args=(target, *arguments), name=name, daemon=True)
 
 
 def _enter(context: contextvars.Context) -> None:

@@ -56,7 +56,10 @@ class ObjectKey:
 
     @classmethod
     def of(cls, body: Mapping[str, Any], default_namespace: str = "") -> ObjectKey:
-        """The identity of an object or manifest; its namespace, else *default_namespace*."""
+        """Return the identity of an object or manifest.
+
+        :param default_namespace: its namespace, if it names none.
+        """
         group, _, _ = str(body.get("apiVersion", "")).rpartition("/")
         kind = str(body["kind"])
         metadata = body["metadata"]
@@ -113,7 +116,7 @@ class Collection:
 
     @classmethod
     def of(cls, key: ObjectKey) -> Collection:
-        """The collection that an object belongs to."""
+        """Return the collection that an object belongs to."""
         return cls(key.group, key.kind, key.namespace)
 
     def __str__(self) -> str:

@@ -1,7 +1,7 @@
-"""The settings of an update, as a value and as oslo.config options.
+"""The settings of an update, as a dataclass and as oslo.config options.
 
-oslo.config is imported only when options are asked for: a command line call and a v2 script start
-without it.
+oslo.config is imported only when a configuration file is read: the command line and the v2 script
+start without it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 GROUP = "container_update"
 """The section of the configuration file."""
 
-READING = (
+PACKAGE_OPTIONS = (
     "url_schemes",
     "url_hosts",
     "url_seconds",
@@ -24,7 +24,7 @@ READING = (
     "yaml_values",
     "yaml_depth",
 )
-"""The options that are bounds within which a package is read."""
+"""The options that limit how a package is read."""
 
 _MIB = 1024 * 1024
 
@@ -37,74 +37,84 @@ def _option(
 
 @dataclass(frozen=True)
 class Options:
-    """How an update behaves. Times are in seconds."""
+    """The settings of an update. Times are in seconds, sizes in bytes."""
 
-    timeout: float = _option(600.0, "How long one workload may take to be restarted.", 1)
-    undo_timeout: float = _option(600.0, "How long the undo of a failed update may take.", 1)
+    timeout: float = _option(600.0, "Maximum time in seconds for one workload to restart.", 1)
+    undo_timeout: float = _option(600.0, "Maximum time in seconds to undo a failed update.", 1)
     grace_period: float = _option(
         30.0,
-        "How long all new pods of a workload may be in trouble (ImagePullBackOff, "
+        "Time in seconds that all new pods of a workload may report an error (ImagePullBackOff, "
         "CrashLoopBackOff, ...) before the update fails.",
         0,
     )
     settle_seconds: float = _option(
         0.0,
-        "How long everything that restarted must stay ready before the update counts as done. A "
-        "pod without a readiness probe is ready before it does anything, and may crash then.",
+        "Time in seconds that all restarted workloads must stay ready before the update succeeds, "
+        "to notice pods without a readiness probe that crash after their start.",
         0,
     )
     retry_seconds: float = _option(
-        60.0, "How long a request is tried again while the API server is away or overloaded.", 0
+        60.0,
+        "Time in seconds to retry a request if the API server is unreachable or overloaded.",
+        0,
     )
     lease_seconds: float = _option(
         60.0,
-        "After how long without a sign of life another host may take over an update. Clocks of "
-        "hosts must agree within less than this.",
+        "Time in seconds without a heartbeat after which another host may take over an update; the "
+        "clocks of the hosts must differ by less than this.",
         3,
     )
-    workers: int = _option(32, "How many workloads restart at the same time.", 1)
-    request_timeout: float = _option(30.0, "How long one request to the API server may take.", 1)
-    page_size: int = _option(500, "How many objects one page of a list holds.", 1)
-    watch_seconds: float = _option(300.0, "How long one watch lasts before it is renewed.", 1)
+    workers: int = _option(32, "Maximum number of workloads that restart at the same time.", 1)
+    request_timeout: float = _option(
+        30.0, "Maximum time in seconds for one request to the API server.", 1
+    )
+    page_size: int = _option(500, "Maximum number of objects in one page of a list.", 1)
+    watch_seconds: float = _option(300.0, "Time in seconds after which a watch is renewed.", 1)
     drain_seconds: float = _option(
         15.0,
-        "How long the old pods of a Blue-Green change stay after the traffic was switched: until "
-        "every node has heard of it and open requests are answered.",
+        "Time in seconds that the old pods of a Blue-Green change stay after the traffic was "
+        "switched, until all nodes send it to the new pods and open requests are answered.",
         0,
     )
     coordination_seconds: float = _option(
-        300.0, "How long a coordination script of a change of the package may run.", 1
+        300.0, "Maximum time in seconds for one run of a coordination script.", 1
     )
     url_schemes: tuple[str, ...] = _option(
-        ("http", "https"), "Schemes that a def-file's URL may have: http, https, file."
+        ("http", "https"), "Allowed schemes of def-file URLs: http, https, file."
     )
     url_hosts: tuple[str, ...] = _option(
         (),
-        "Hosts that def-files may be fetched from, by name or address, as their URLs spell it. "
-        "None: every host that has only public addresses.",
+        "Hosts from which def-files may be fetched, by name or address as in the URL; if empty, "
+        "all hosts that have only public addresses.",
     )
-    url_seconds: float = _option(30.0, "How long it may take to fetch a def-file.", 0.1)
-    url_bytes: int = _option(8 * _MIB, "How big a def-file at a URL may be.", 1)
-    package_files: int = _option(20_000, "How many files a package may have.", 1)
-    package_bytes: int = _option(64 * 1024 * _MIB, "How big all files of a package may be.", 1)
-    def_file_bytes: int = _option(8 * _MIB, "How big a def-file or definitions file may be.", 1)
+    url_seconds: float = _option(30.0, "Maximum time in seconds to fetch one def-file.", 0.1)
+    url_bytes: int = _option(8 * _MIB, "Maximum size in bytes of a def-file at a URL.", 1)
+    package_files: int = _option(20_000, "Maximum number of files in a package.", 1)
+    package_bytes: int = _option(
+        64 * 1024 * _MIB, "Maximum size in bytes of all files in a package together.", 1
+    )
+    def_file_bytes: int = _option(
+        8 * _MIB, "Maximum size in bytes of a def-file or definitions file.", 1
+    )
     yaml_values: int = _option(
-        500_000, "How many values a def-file may hold, with its aliases written out.", 1
+        500_000, "Maximum number of values in a YAML file, with aliases expanded.", 1
     )
-    yaml_depth: int = _option(100, "How deep mappings and lists may lie inside each other.", 1)
+    yaml_depth: int = _option(100, "Maximum nesting depth of mappings and lists in a YAML file.", 1)
     insecure_skip_tls_verify: bool = _option(
-        False, "Do not verify the API server's certificate. Never in production."
+        False, "Do not verify the API server's certificate; never use this in production."
     )
 
     def __post_init__(self) -> None:
         for option in fields(self):
             minimum, value = option.metadata["min"], getattr(self, option.name)
             if minimum is not None and value < minimum:
-                raise ValueError(f"[{GROUP}] {option.name}: expected at least {minimum}: {value}")
+                raise ValueError(
+                    f"[{GROUP}] {option.name}: expected at least {minimum}, found {value}"
+                )
 
     @classmethod
     def from_conf(cls, conf: Any) -> Options:
-        """The options of an ``oslo_config.cfg.ConfigOpts``; registers them where needed."""
+        """Return the options of an ``oslo_config.cfg.ConfigOpts``; register them if necessary."""
         conf.register_opts(_oslo_options(), group=GROUP)
         section: Mapping[str, Any] = conf[GROUP]
         values: dict[str, Any] = {option.name: section[option.name] for option in fields(cls)}
@@ -128,5 +138,5 @@ def _oslo_options() -> list[Any]:
 
 
 def list_opts() -> list[tuple[str, list[Any]]]:
-    """For oslo-config-generator: the group and its options."""
+    """Return the group and its options, for oslo-config-generator."""
     return [(GROUP, _oslo_options())]

@@ -13,13 +13,16 @@ class Package(Protocol):
     """What it was opened from, for messages."""
 
     def read(self, path: str) -> bytes:
-        """The bytes of a def-file (a path in the package, or a URL). PackageError where missing."""
+        """Return the content of a def-file: a path in the package, or a URL.
+
+        :raises PackageError: it does not exist.
+        """
 
     def has(self, path: str) -> bool:
-        """Whether the package has this path; URLs are taken to exist."""
+        """Return whether the package has this path; a URL is assumed to exist."""
 
     def manifest_files(self) -> Sequence[str]:
-        """Every file listed in the package that may hold Kubernetes manifests, in listed order."""
+        """Return the listed files that may hold Kubernetes manifests, in listed order."""
 
     def vdus(self) -> Mapping[str, str]:
-        """VDU id to the name of its workload (the VDU node's ``properties.name``)."""
+        """Return the name of each VDU's workload (``properties.name``), by VDU id."""

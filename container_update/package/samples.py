@@ -1,4 +1,4 @@
-"""The samples: where they lie, a copy of one, and the user guides' packages for Tacker.
+"""The samples: their folder, a copy of one, and the user guides' packages for Tacker.
 
 The folder ``samples`` of the repository is installed as the package ``container_update.samples``.
 """
@@ -84,11 +84,11 @@ def copy(name: str, target: Path) -> Path:
 def build_for_tacker(
     api: str, types: Path, target: Path, vnfd_ids: Mapping[str, str] | None = None
 ) -> Mapping[str, Path]:
-    """Build the packages of a user guide as Tacker takes them: ``before.zip`` and ``after.zip``.
+    """Build the packages of a user guide as Tacker expects them: ``before.zip`` and ``after.zip``.
 
     :param api: 'v1' or 'v2', the API of Tacker and the guide for it.
     :param types: the folder with ETSI's :data:`TYPE_FILES`.
-    :param target: the folder that the packages go into; created where it does not exist.
+    :param target: the folder for the packages; created if it does not exist.
     :param vnfd_ids: 'before' and 'after' to VNFD ids; None: those of the guide. A VNFM holds one
         package for each id.
     :returns: 'before' and 'after' to the path of the package.

@@ -53,7 +53,9 @@ class Operator:
         """The fault: the next signal, and the answer, only when the one before was noticed."""
         for number in self.signals:
             os.kill(self.process.pid, number)
-            await asyncio.to_thread(until, lambda: "again to leave at once" in self.errors)
+            await asyncio.to_thread(
+                until, lambda: "a second signal exits immediately" in self.errors
+            )
         return await faulted.handler(faulted.request)
 
     @property

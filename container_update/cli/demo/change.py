@@ -27,13 +27,13 @@ from container_update.workloads import readiness
 
 @dataclass(frozen=True)
 class Scenario:
-    """A sample, and the VNF instance that it plays with."""
+    """A sample, and the id of its VNF instance."""
 
     sample: str
     instance_id: str
 
     def order(self, folder: Path) -> Order:
-        """From the package before to the one after."""
+        """Return the change from the old package to the new one."""
         return Order(
             request=ChangeRequest.of(json.loads((folder / "request.json").read_text())),
             old=str(folder / "before"),
@@ -53,7 +53,7 @@ def demo_change(name: str, out: TextIO) -> Changed:
     """Instantiate the sample's old package, show it, change it, show it again.
 
     :param name: a key of :data:`SCENARIOS`.
-    :raises ContainerUpdateError: something did not work, the embedded cluster's extra is missing.
+    :raises ContainerUpdateError: a step failed, or the extra emulator is not installed.
     """
     scenario = SCENARIOS[name]
     order = scenario.order(samples.root() / scenario.sample)
@@ -76,7 +76,7 @@ def demo_change(name: str, out: TextIO) -> Changed:
 
 
 def _show_all(cluster: KubernetesCluster, out: TextIO) -> None:
-    """What there is, and which pods get the traffic of the Services."""
+    """Show the objects, and which pods get the traffic of the Services."""
     show(cluster, out)
     slices = cluster.list(Collection("discovery.k8s.io", "EndpointSlice", "default")).items
     services = cluster.list(Collection("", "Service", "default")).items

@@ -1,7 +1,7 @@
-"""``container-update serve --demo``: the service with a cluster and packages to try it with.
+"""``container-update serve --demo``: the service with a cluster and sample packages.
 
-All of it lies in a folder that goes when the demo ends: the embedded cluster is registered as the
-default VIM, the packages of the samples are onboarded, and the requests lie ready as files.
+The embedded cluster is registered as the default VIM, the packages of the samples are onboarded,
+and their requests are files, all in a temporary folder.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ _EVENTS: Mapping[str, tuple[str, ...]] = {
         "modify_information_rollback_end",
     ),
 }
-"""What the guides' packages call the Mgmt Driver for, by API."""
+"""The operations for which the guides' packages call the Mgmt Driver, by API."""
 
 
 @dataclass(frozen=True)
 class Scene:
-    """A VNF instance that can be made, and then updated."""
+    """A VNF instance that the operator can create, and then update."""
 
     name: str
-    """Of the instance, its namespace and its files."""
+    """The name of the instance, of its namespace and of its files."""
     variable: str
-    """That keeps the instance's id in the shell."""
+    """The shell variable with the instance's id."""
     api: str
     sample: str
     flavour: str
@@ -58,7 +58,7 @@ class Scene:
 
     @property
     def is_guide(self) -> bool:
-        """It is one of the user guides'."""
+        """It is the scene of a user guide."""
         return self.sample.startswith(samples.GUIDE)
 
 
@@ -72,7 +72,7 @@ SCENES = (
 
 @dataclass(frozen=True)
 class Stage:
-    """Where the demo plays."""
+    """The folder and the cluster of the demo."""
 
     folder: Path
     cluster: EmbeddedCluster
@@ -85,8 +85,8 @@ class Stage:
     def prepare(self, core: Core) -> str:
         """Register the cluster, onboard the packages, write the requests.
 
-        :returns: what to type, for a shell.
-        :raises ContainerUpdateError: something does not fit.
+        :returns: the commands to type in a shell.
+        :raises ContainerUpdateError: a package cannot be onboarded.
         """
         self._register(core)
         kubeconfig = self.cluster.write_kubeconfig(self.folder / "kubeconfig")
@@ -115,7 +115,7 @@ class Stage:
     # --- packages -------------------------------------------------------------------------------
 
     def _onboard_both(self, core: Core, scene: Scene) -> str:
-        """Onboard the package before and the one after; the VNFD's id of the first."""
+        """Onboard the old and the new package; return the VNFD id of the old one."""
         before, _ = (_onboard(core, self._built(scene, side)) for side in ("before", "after"))
         return before
 
@@ -148,7 +148,7 @@ class Stage:
         text = json.dumps(body, indent=2) + "\n"
         (self.folder / name).write_text(text, encoding="utf-8")
 
-    # --- what to type ---------------------------------------------------------------------------
+    # --- commands -------------------------------------------------------------------------------
 
     def _commands(self, core: Core, vnfds: Mapping[str, str]) -> str:
         settings = core.settings
@@ -158,7 +158,7 @@ class Stage:
             f"export OS_AUTH_TYPE=admin_token OS_ENDPOINT={settings.base_url}",
             f"export OS_TOKEN=$(cut -d ' ' -f 2 {settings.token_path})",
             "",
-            "# what there is",
+            "# the VIM and the packages",
             "openstack vim list",
             "openstack vnf package list",
         ]
@@ -182,16 +182,16 @@ class Stage:
 
 @contextmanager
 def stage() -> Iterator[Stage]:
-    """A folder and a cluster, for as long as the block lasts.
+    """Create a folder and a cluster for the ``with`` block.
 
-    :raises ContainerUpdateError: the extra for the embedded cluster is not installed.
+    :raises ContainerUpdateError: the extra emulator is not installed.
     """
     with TemporaryDirectory(prefix="container-update-demo-") as name, embedded_cluster() as cluster:
         yield Stage(Path(name), cluster)
 
 
 def _onboard(core: Core, zipped: Path) -> str:
-    """Read a package in; its VNFD's id."""
+    """Onboard a package; return its VNFD id."""
     with core.database.writing() as session:
         package_id = packages.create(session, {}).id
     part = packages.begin_upload(core, package_id)
@@ -199,15 +199,15 @@ def _onboard(core: Core, zipped: Path) -> str:
     packages.end_upload(core, package_id)
     packages.onboard(core, package_id)
     with core.database.reading() as session:
-        found = packages.get(session, package_id)
-    if found.vnfd_id is None:
-        why = found.body.get("onboardingFailureDetails", {}).get("detail")
-        raise ContainerUpdateError(f"the package {zipped} cannot be read in: {why}")
-    return found.vnfd_id
+        package = packages.get(session, package_id)
+    if package.vnfd_id is None:
+        reason = package.body.get("onboardingFailureDetails", {}).get("detail")
+        raise ContainerUpdateError(f"the package {zipped} cannot be onboarded: {reason}")
+    return package.vnfd_id
 
 
 def _name_driver(definitions: Path, api: str) -> None:
-    """Have a guide's package name our Mgmt Driver, which it comes without."""
+    """Add the Mgmt Driver to a guide's package, which has none."""
     script = build.DRIVERS[api][1]
     artifact = {
         "description": "Moves the VNF to another package",
@@ -225,7 +225,7 @@ def _name_driver(definitions: Path, api: str) -> None:
 
 @contextmanager
 def _edited(file: Path) -> Iterator[Any]:
-    """What a YAML file says, to be changed in the block."""
+    """Read a YAML file, and write it again after the ``with`` block changed its content."""
     content = yaml.safe_load(file.read_text(encoding="utf-8"))
     yield content
     file.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")

@@ -34,16 +34,16 @@ SCENARIOS: Mapping[str, str] = {
 """A scenario's name to its sample."""
 
 STACK = "vnf-sample"
-_PATIENCE_SECONDS = 60.0
+_TIMEOUT_SECONDS = 60.0
 _DEPTH = 3
 _SERVER, _PORT = "OS::Nova::Server", "OS::Neutron::Port"
 
 
 def demo_stack(name: str, out: TextIO) -> Changed:
-    """Make the sample's VNF in the embedded cloud, show it, change its package, show it again.
+    """Create the sample's VNF in the embedded cloud, show it, change its package, show it again.
 
     :param name: a key of :data:`SCENARIOS`.
-    :raises ContainerUpdateError: something did not work, or an extra is missing.
+    :raises ContainerUpdateError: a step failed, or an extra is not installed.
     """
     with _embedded() as (cloud, balancer), TemporaryDirectory() as place:
         from container_update.operations.strategies.openstack import OpenStackSite  # noqa: PLC0415
@@ -70,9 +70,10 @@ def demo_stack(name: str, out: TextIO) -> Changed:
 def emulate(clouds_yaml: Path, port: int, out: TextIO, stop: threading.Event) -> None:
     """Run the embedded cloud, and the load balancer of sample 06, until *stop* is set.
 
-    :param clouds_yaml: the file to write; what the balancer's login is goes into
+    :param clouds_yaml: the file to write; the login of the balancer is written to
         ``balancer.json`` beside it. Only their owner can read them.
-    :raises ContainerUpdateError: an extra is missing.
+    :param port: on loopback; 0: any free port.
+    :raises ContainerUpdateError: an extra is not installed.
     """
     with _embedded(port) as (cloud, balancer):
         path = cloud.write_clouds_yaml(clouds_yaml)
@@ -94,7 +95,7 @@ def _embedded(port: int = 0) -> Iterator[tuple[EmbeddedOpenStack, Balancer]]:
         from container_update.emulator.heat.balancer import Balancer  # noqa: PLC0415
     except ImportError as error:
         raise ContainerUpdateError(
-            f"the embedded cloud needs {error.name}: "
+            f"the embedded cloud needs the Python package {error.name}: install it with "
             "pip install 'container-update[emulator,openstack]'"
         ) from error
     with EmbeddedOpenStack(port=port) as cloud, Balancer() as balancer:
@@ -102,7 +103,7 @@ def _embedded(port: int = 0) -> Iterator[tuple[EmbeddedOpenStack, Balancer]]:
 
 
 def _order(folder: Path, balancer: Balancer) -> Order:
-    """The sample's, with the load balancer that there is (step 2 of its README)."""
+    """Return the sample's change, with the login of the balancer (step 2 of its README)."""
     body = json.loads((folder / "request.json").read_text())
     if "external_lb_param" in body["additionalParams"]:
         body["additionalParams"]["external_lb_param"] = balancer.login()
@@ -111,9 +112,9 @@ def _order(folder: Path, balancer: Balancer) -> Order:
 
 
 def instantiate(package: Path, heat: Heat) -> None:
-    """Make the VNF's stack as a sample's package says.
+    """Create the VNF's stack from a sample's package.
 
-    :raises ContainerUpdateError: it did not become complete.
+    :raises ContainerUpdateError: the stack was not complete in time.
     """
     templates = package / "BaseHOT" / "simple"
     heat.create(
@@ -124,15 +125,18 @@ def instantiate(package: Path, heat: Heat) -> None:
             "parameters": {"network": "private"},
         }
     )
-    deadline = time.monotonic() + _PATIENCE_SECONDS
-    while (page := heat.stack(STACK) or {}).get("stack_status") != "CREATE_COMPLETE":
+    deadline = time.monotonic() + _TIMEOUT_SECONDS
+    while (stack := heat.stack(STACK) or {}).get("stack_status") != "CREATE_COMPLETE":
         if time.monotonic() > deadline:
-            raise ContainerUpdateError(f"stack {STACK} is {page.get('stack_status')}")
+            status = stack.get("stack_status")
+            raise ContainerUpdateError(
+                f"stack {STACK} is {status}, expected CREATE_COMPLETE after {_TIMEOUT_SECONDS:g} s"
+            )
         threading.Event().wait(0.02)
 
 
 def show(heat: Heat, out: TextIO) -> None:
-    """The stacks of the cloud, each with its servers."""
+    """Show the stacks of the cloud, each with its servers."""
     for stack in heat.stacks():
         name = f"{stack['stack_name']}/{stack['id']}"
         out.write(f"stack {stack['stack_name']}  {stack['stack_status']}  {stack['id']}\n")
@@ -142,21 +146,25 @@ def show(heat: Heat, out: TextIO) -> None:
 
 
 def _server_line(heat: Heat, server: Json) -> str:
-    inside = _stack_of(server)
-    seen = _attributes(heat, inside, server["resource_name"])
+    stack = _stack_of(server)
+    attributes = _attributes(heat, stack, server["resource_name"])
     ports = [
-        entry["resource_name"]
-        for entry in heat.resources(inside)
-        if entry["resource_type"] == _PORT
+        entry["resource_name"] for entry in heat.resources(stack) if entry["resource_type"] == _PORT
     ]
     addresses = [
         address["ip_address"]
         for port in ports
-        for address in _attributes(heat, inside, port)["fixed_ips"]
+        for address in _attributes(heat, stack, port)["fixed_ips"]
     ]
-    what = (seen["image"] or {"id": "from a volume"})["id"]
+    image = (attributes["image"] or {"id": "from a volume"})["id"]
     return "  ".join(
-        [server["physical_resource_id"], seen["status"], what, str(seen["flavor"]), *addresses]
+        [
+            server["physical_resource_id"],
+            attributes["status"],
+            image,
+            str(attributes["flavor"]),
+            *addresses,
+        ]
     )
 
 
@@ -166,5 +174,5 @@ def _stack_of(resource: Json) -> str:
 
 
 def _attributes(heat: Heat, stack: str, name: str) -> Json:
-    found: Json = (heat.resource(stack, name) or {}).get("attributes") or {}
-    return found
+    attributes: Json = (heat.resource(stack, name) or {}).get("attributes") or {}
+    return attributes

@@ -1,4 +1,4 @@
-"""Live objects as the tables people know from ``kubectl get``; Secrets as byte counts. Pure."""
+"""Live objects as tables like those of ``kubectl get``; Secrets as byte counts. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Row = tuple[str, ...]
 
 
 def table(header: Row, rows: Iterable[Row]) -> str:
-    """Columns as wide as their widest cell, three spaces apart."""
+    """Return a table; columns are as wide as their widest cell, three spaces apart."""
     lines = [header, *rows]
     widths = [max(len(line[column]) for line in lines) for column in range(len(header))]
     return "\n".join(
@@ -24,7 +24,7 @@ def table(header: Row, rows: Iterable[Row]) -> str:
 
 
 def config(objects: Sequence[Json]) -> str:
-    """ConfigMaps with their text, Secrets with the size of each key."""
+    """Return a table of ConfigMaps with their text, and Secrets with the size of each key."""
     return table(("NAME", "KIND", "CONTENT"), (_config_row(body) for body in objects))
 
 
@@ -43,7 +43,7 @@ def _one_line(value: bytes, limit: int = 60) -> str:
 
 
 def pods(objects: Sequence[Json], now: datetime) -> str:
-    """Pods with readiness, restarts, age and images."""
+    """Return a table of pods with readiness, restarts, age and images."""
     header = ("NAME", "READY", "STATUS", "RESTARTS", "AGE", "IMAGES")
     return table(header, (_pod_row(body, now) for body in objects))
 
@@ -64,7 +64,7 @@ def _pod_row(body: Json, now: datetime) -> Row:
 
 
 def _condition(body: Json) -> str:
-    """The phase, or that the pod is on its way out, as kubectl has it."""
+    """Return the phase of a pod, or that it is being deleted, like kubectl."""
     if body["metadata"].get("deletionTimestamp"):
         return "Terminating"
     return str((body.get("status") or {}).get("phase", "Pending"))
@@ -92,8 +92,8 @@ def _age(body: Json, now: datetime) -> str:
     created = body["metadata"].get("creationTimestamp")
     if not created:
         return "<unknown>"
-    born = datetime.fromisoformat(str(created).replace("Z", "+00:00"))
-    seconds = max(0, int((now - born).total_seconds()))
+    creation = datetime.fromisoformat(str(created).replace("Z", "+00:00"))
+    seconds = max(0, int((now - creation).total_seconds()))
     for size, unit in ((86400, "d"), (3600, "h"), (60, "m")):
         if seconds >= 2 * size:
             return f"{seconds // size}{unit}"

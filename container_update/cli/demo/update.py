@@ -49,7 +49,7 @@ class Guide:
         return tuple(request["metadata"]["configmap_secret_paths"])
 
     def update_request(self) -> UpdateRequest:
-        """From the package before to the one after."""
+        """Return the update from the old package to the new one."""
         return UpdateRequest(
             old=str(self.folder / "before"),
             new=str(self.folder / "after"),
@@ -66,7 +66,7 @@ def demo(guide: str, out: TextIO) -> Outcome:
     """Instantiate the guide's old package, show it, update it, show it again.
 
     :param guide: 'v1' or 'v2'.
-    :raises ContainerUpdateError: something did not work, the embedded cluster's extra is missing.
+    :raises ContainerUpdateError: a step failed, or the extra emulator is not installed.
     """
     chosen = Guide(samples.root() / samples.GUIDE / guide)
     with embedded_cluster() as embedded, TemporaryDirectory() as folder:
@@ -76,15 +76,16 @@ def demo(guide: str, out: TextIO) -> Outcome:
 
 
 def embedded_cluster(*, port: int = 0, nodes: int = 1) -> EmbeddedCluster:
-    """The embedded cluster, not started yet.
+    """Return the embedded cluster, not started yet.
 
-    :raises ContainerUpdateError: the extra it needs is not installed.
+    :raises ContainerUpdateError: the extra emulator is not installed.
     """
     try:
         from container_update.emulator.kubernetes import EmbeddedCluster  # noqa: PLC0415
     except ImportError as error:
         raise ContainerUpdateError(
-            f"the embedded cluster needs {error.name}: pip install 'container-update[emulator]'"
+            f"the embedded cluster needs the Python package {error.name}: install it with "
+            "pip install 'container-update[emulator]'"
         ) from error
     return EmbeddedCluster(port=port, nodes=nodes)
 
@@ -105,21 +106,21 @@ def _run(guide: Guide, cluster: KubernetesCluster, out: TextIO) -> Outcome:
 
 
 def title(out: TextIO, text: str) -> None:
-    """A heading."""
+    """Write a heading."""
     out.write(f"\n{text}\n{'=' * len(text)}\n\n")
 
 
 def show(cluster: KubernetesCluster, out: TextIO) -> None:
-    """Tables of the CNF in the namespace default: configuration, pods, workloads."""
+    """Show the CNF in the namespace default as tables: configuration, pods, workloads."""
     now = datetime.now(timezone.utc)
 
-    def every(kind: str, group: str = "") -> list[Json]:
+    def objects(kind: str, group: str = "") -> list[Json]:
         listing = cluster.list(Collection(group, kind, "default"))
         return [body for body in listing.items if body["metadata"]["name"] != "kube-root-ca.crt"]
 
-    workloads = [body for kind in _WORKLOADS for body in every(kind, "apps")]
-    out.write(tables.config([*every("ConfigMap"), *every("Secret")]) + "\n\n")
-    out.write(tables.pods(every("Pod"), now) + "\n\n")
+    workloads = [body for kind in _WORKLOADS for body in objects(kind, "apps")]
+    out.write(tables.config([*objects("ConfigMap"), *objects("Secret")]) + "\n\n")
+    out.write(tables.pods(objects("Pod"), now) + "\n\n")
     out.write(tables.workloads(workloads, now) + "\n")
 
 
@@ -128,10 +129,10 @@ def _summary(outcome: Outcome) -> str:
     for result in outcome.results:
         step = result.step
         if not step.is_config:
-            because = "; ".join(str(reason) for reason in step.reasons[:2])
+            reasons = "; ".join(str(reason) for reason in step.reasons[:2])
             more = len(step.reasons) - 2
-            because += f" (and {more} more)" if more > 0 else ""
-            lines.append(f"{step.key}: {step.action.value}, because {because}")
+            reasons += f" (and {more} more)" if more > 0 else ""
+            lines.append(f"{step.key}: {step.action.value}, because {reasons}")
     lines += [
         f"{key}: not restarted, nothing that it uses changed"
         for key in outcome.plan.unchanged

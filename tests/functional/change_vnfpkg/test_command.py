@@ -47,7 +47,11 @@ def change(site: KubernetesContractSite, release: Release = V2, *arguments: str)
 def test_a_plan_is_shown_and_nothing_is_written(site: KubernetesContractSite) -> None:
     status, text = change(site, V2, "--plan")
     assert status == 3
-    assert text.index("Workloads:") < text.index("when the new pods are ready") < text.index("Last")
+    assert (
+        text.index("Workloads:")
+        < text.index("When the new pods are ready")
+        < text.index("At the end")
+    )
     assert site.is_at("v1")
 
 

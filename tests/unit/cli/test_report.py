@@ -52,12 +52,12 @@ def test_a_plan_reads_from_configuration_to_restarts_to_what_is_left_alone() -> 
         "      because env E of container c",
         "  ↻ Pod ns/p: restart in place",
         "      because container c",
-        "Does not take effect (it would at a heal of the whole VNF):",
+        "Not applied (a heal of the whole VNF would apply it):",
         "    Deployment ns/d: spec.replicas differs and does not take effect (f:1)",
-        "Note:",
+        "Notes:",
         "    Pod ns/p: drift: x",
         "    ConfigMap ns/cm: left alone",
-        "Not touched:",
+        "Unchanged:",
         "    Service ns/svc",
     ]
 
@@ -65,8 +65,8 @@ def test_a_plan_reads_from_configuration_to_restarts_to_what_is_left_alone() -> 
 def test_a_plan_with_nothing_to_do_says_so_with_its_notes() -> None:
     plan = Plan("ns", None, (), notes=(Note(CM, "left alone"),))
     assert report.plan_text(plan).splitlines() == [
-        "Nothing to do: what runs is as the new package says.",
-        "Note:",
+        "Nothing to do: the running objects already match the new package.",
+        "Notes:",
         "    ConfigMap ns/cm: left alone",
     ]
 
@@ -94,13 +94,13 @@ def test_an_outcome_has_a_line_for_each_step_and_the_sum() -> None:
         "      pods: d-1, d-2",
         "  done: Pod ns/p: restart in place (0.5 s): was so already",
         "Updated in 1.2 s with 17 requests: 1 configuration objects written, 2 workloads restarted,"
-        " 1 objects not touched.",
+        " 1 objects unchanged.",
     ]
 
 
 def test_a_template_for_later_is_no_restart() -> None:
     cron = RestartStep(ObjectKey("batch", "CronJob", "ns", "c"), Action.TEMPLATE, {})
-    text = report.sum_text(outcome(StepResult(cron, DONE), StepResult(ROLL, DONE)))
+    text = report.summary_text(outcome(StepResult(cron, DONE), StepResult(ROLL, DONE)))
     assert "1 workloads restarted, 1 templates replaced, 1 objects" in text
 
 
@@ -118,7 +118,7 @@ def test_an_outcome_that_failed_has_no_sum(state: StepState) -> None:
 
 def test_an_outcome_of_nothing_says_so() -> None:
     assert report.outcome_text(outcome()) == (
-        "Nothing to do: what runs is as the new package says."
+        "Nothing to do: the running objects already match the new package."
     )
 
 

@@ -75,7 +75,7 @@ def test_an_outcome_on_a_page_has_each_result_with_its_pods_and_the_sum() -> Non
     done = Outcome(PLAN, (StepResult(ROLL, StepState.DONE),), restarted={ROLL.key: ("d-1", "d-2")})
     text = Page(report_html.outcome_html(done)).text
     assert "d-1, d-2" in text
-    assert report.sum_text(done) in text
+    assert report.summary_text(done) in text
 
 
 def test_a_failure_on_a_page_has_its_sentence_and_stands_out() -> None:
@@ -109,7 +109,7 @@ FAILURE = UpdateFailedError("it failed", Outcome(PLAN, (StepResult(ROLL, StepSta
         (PackageError("wrong"), output.HTML, "wrong. Do it again."),
         (FAILURE, output.TEXT, "failed: Deployment"),
         (FAILURE, output.JSON, "outcome"),
-        (FAILURE, output.HTML, "What was done"),
+        (FAILURE, output.HTML, "Results"),
     ],
 )
 def test_an_error_is_shown_in_each_format(
