@@ -19,7 +19,7 @@ prepared = []
 
 class KubernetesCanary(KubernetesRollingUpdate):
     def prepare(self):
-        prepared.append(self.order.request.upgrade_type)
+        prepared.append(self.job.request.upgrade_type)
         super().prepare()
 """,
     "canary-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: canary\nVersion: 1.0\n",

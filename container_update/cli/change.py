@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from container_update.operations.coordination import Coordination
     from container_update.operations.strategies.kubernetes import KubernetesSite
     from container_update.operations.strategies.openstack import OpenStackSite
-    from container_update.operations.strategy import Order
+    from container_update.operations.strategy import ChangeJob
 
 DONE, NOTHING_TO_DO, CHANGES_PENDING = 0, 2, 3
 
@@ -82,31 +82,31 @@ def _run(
         plan_change,
     )
 
-    order = _order(parsed, site.vim_type, options)
+    job = _job(parsed, site.vim_type, options)
     as_text = parsed.output == output.TEXT
     if parsed.plan:
-        plan = plan_change(order, site)
+        plan = plan_change(job, site)
         out.write(output.PLAN[parsed.output](plan) + "\n")
         return NOTHING_TO_DO if plan.is_empty else CHANGES_PENDING
 
     progress = output.progress(out) if as_text else (lambda _: None)
-    scripts = coordination_of(order, site, stop)
+    scripts = coordination_of(job, site, stop)
     if parsed.rollback:
-        return _roll_back(order, site, scripts, out)
+        return _roll_back(job, site, scripts, out)
     try:
-        changed = change_vnfpkg(order, site, stop, progress, scripts)
+        changed = change_vnfpkg(job, site, stop, progress, scripts)
     finally:
         if as_text:
             _show_scripts(scripts, out)
     _show(changed, parsed.output, out)
     if parsed.records is not None:
-        after = changed.records.applied(dict(order.instance))
+        after = changed.records.applied(dict(job.instance))
         parsed.records.write_text(json.dumps(after, indent=2) + "\n")
     return DONE if changed.outcome.results else NOTHING_TO_DO
 
 
 def _roll_back(
-    order: Order, site: KubernetesSite | OpenStackSite, scripts: Coordination, out: TextIO
+    job: ChangeJob, site: KubernetesSite | OpenStackSite, scripts: Coordination, out: TextIO
 ) -> int:
     """Undo an interrupted change of a stack; its scripts need the request of this run."""
     from container_update.operations.strategies.openstack import (  # noqa: PLC0415
@@ -118,7 +118,7 @@ def _roll_back(
         raise PackageError(
             "--rollback works only with --stack: use container-update rollback instead"
         )
-    outcome = roll_back(order, site, scripts)
+    outcome = roll_back(job, site, scripts)
     _show_scripts(scripts, out)
     out.write((report.outcome_text(outcome) if outcome else output.NOTHING_INTERRUPTED) + "\n")
     return NOTHING_TO_DO if outcome is None else DONE
@@ -127,16 +127,16 @@ def _roll_back(
 # --- request ------------------------------------------------------------------------------------
 
 
-def _order(parsed: argparse.Namespace, vim_type: str, options: Options) -> Order:
+def _job(parsed: argparse.Namespace, vim_type: str, options: Options) -> ChangeJob:
     from container_update.operations.change_request import ChangeRequest  # noqa: PLC0415
-    from container_update.operations.strategy import Order  # noqa: PLC0415
+    from container_update.operations.strategy import ChangeJob  # noqa: PLC0415
     from container_update.package import csar  # noqa: PLC0415
 
     body = _body(parsed)
     if "vnfdId" not in body:
         with csar.open_package(parsed.new, settings=csar.Settings.of(options)) as package:
             body["vnfdId"] = package.vnfd_id or "unknown"
-    return Order(
+    return ChangeJob(
         request=ChangeRequest.of(body, vim_type),
         old=parsed.old,
         new=parsed.new,

@@ -60,7 +60,7 @@ def run(parsed: argparse.Namespace, out: TextIO) -> int:
             options = replace(options, drain_seconds=1.0)
         service = Service(settings, options)
         if stage:
-            out.write(stage.prepare(service.core) + "\n")
+            out.write(stage.prepare(service.context) + "\n")
         out.write(f"VNFM on {settings.base_url}\n")
         out.flush()
         _serve(service.app, settings, sock)

@@ -17,7 +17,7 @@ from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import Note, Plan
 from container_update.operations import coordination, strategy
 from container_update.operations.coordination import Coordination, CoordinationError
-from container_update.operations.strategy import Order, Site, Strategy
+from container_update.operations.strategy import ChangeJob, Site, Strategy
 from container_update.operations.vnf_records import Records
 
 
@@ -32,7 +32,7 @@ class Changed:
 
 
 def change_vnfpkg(
-    order: Order,
+    job: ChangeJob,
     site: Site,
     stop: Stop | None = None,
     progress: Progress = lambda _: None,
@@ -50,12 +50,12 @@ def change_vnfpkg(
     :raises PackageError: a package or the request is wrong; nothing was written.
     :raises PlanError: the VNF is in no state to be changed this way; nothing was written.
     :raises UpdateInProgressError: another update of this instance runs; nothing was written.
-    :raises UpdateFailedError: it failed; everything was put back, or left where the order says so.
+    :raises UpdateFailedError: it failed; everything was put back, or left where the job says so.
     :raises UndoIncompleteError: the same, and something could not be put back.
     """
     stop = Stop() if stop is None else stop
-    scripts = scripts or coordination_of(order, site, stop)
-    chosen = _strategy(order, site, stop, progress, scripts)
+    scripts = scripts or coordination_of(job, site, stop)
+    chosen = _strategy(job, site, stop, progress, scripts)
     try:
         chosen.recover(lambda found: _tell(found, scripts))
         plan = _with_notes(chosen.validate(), chosen)
@@ -69,10 +69,10 @@ def change_vnfpkg(
         chosen.close()
 
 
-def plan_change(order: Order, site: Site) -> Plan:
+def plan_change(job: ChangeJob, site: Site) -> Plan:
     """What :func:`change_vnfpkg` would do; writes nothing, raises the same errors."""
     stop = Stop()
-    chosen = _strategy(order, site, stop, lambda _: None, coordination_of(order, site, stop))
+    chosen = _strategy(job, site, stop, lambda _: None, coordination_of(job, site, stop))
     try:
         return _with_notes(chosen.validate(), chosen)
     finally:
@@ -80,31 +80,31 @@ def plan_change(order: Order, site: Site) -> Plan:
 
 
 def resume_change(
-    order: Order, site: Site, stop: Stop, progress: Progress, scripts: Coordination
+    job: ChangeJob, site: Site, stop: Stop, progress: Progress, scripts: Coordination
 ) -> Outcome | None:
-    """Finish the change that was cut short; *order* is the one that its journal holds.
+    """Finish the change that was cut short; *job* is the one that its journal holds.
 
     :returns: what became of it; None where there was nothing.
     :raises UpdateFailedError: see :func:`change_vnfpkg`.
     """
-    chosen = _strategy(order, site, stop, progress, scripts)
+    chosen = _strategy(job, site, stop, progress, scripts)
     try:
         return chosen.recover(lambda found: _tell(found, scripts), whatever=True)
     finally:
         chosen.close()
 
 
-def coordination_of(order: Order, site: Site, stop: Stop) -> Coordination:
-    """The scripts of an order, with what they need to reach the VIM."""
+def coordination_of(job: ChangeJob, site: Site, stop: Stop) -> Coordination:
+    """The scripts of a job, with what they need to reach the VIM."""
     access: Mapping[str, Any] = getattr(site, "access", {})
-    given = {"vim_connection_info": dict(order.request.vim_connection_info)}
-    return Coordination(order, {**given, **access}, stop)
+    given = {"vim_connection_info": dict(job.request.vim_connection_info)}
+    return Coordination(job, {**given, **access}, stop)
 
 
 def _strategy(
-    order: Order, site: Site, stop: Stop, progress: Progress, scripts: Coordination
+    job: ChangeJob, site: Site, stop: Stop, progress: Progress, scripts: Coordination
 ) -> Strategy:
-    chosen = strategy.find(site.vim_type, order.request.upgrade_type)(order, site, stop, progress)
+    chosen = strategy.find(site.vim_type, job.request.upgrade_type)(job, site, stop, progress)
     chosen.coordinate = scripts.run_for
     return chosen
 
@@ -126,6 +126,6 @@ def _tell(chosen: Strategy, scripts: Coordination) -> None:
 def _with_notes(plan: Plan, chosen: Strategy) -> Plan:
     if plan.is_empty:
         return plan
-    told = coordination.notes(chosen.order, chosen.called)
+    told = coordination.notes(chosen.job, chosen.called)
     script = ObjectKey("", "Coordination", "", "scripts")
     return replace(plan, notes=(*plan.notes, *(Note(script, text) for text in told)))

@@ -20,7 +20,7 @@ from container_update.model.cancellation import Stop
 from container_update.model.errors import ContainerUpdateError
 from container_update.operations.change_request import ScriptName, VduParams, secrets_in
 from container_update.operations.script_process import Script
-from container_update.operations.strategy import Order, Strategy, Target
+from container_update.operations.strategy import ChangeJob, Strategy, Target
 from container_update.package import archive, csar
 
 NEW, OLD = "new", "old"
@@ -69,12 +69,12 @@ class ScriptReport:
 
 @dataclass
 class Coordination:
-    """The scripts of one order.
+    """The scripts of one job.
 
     :param access: how a script reaches the VIM, for its dict.
     """
 
-    order: Order
+    job: ChangeJob
     access: Mapping[str, Any]
     stop: Stop
     reports: list[ScriptReport] = field(default_factory=list)
@@ -114,7 +114,7 @@ class Coordination:
         self.reports.append(report)
         if report.status == 0 or self.stop:
             return
-        limit = self.order.options.coordination_seconds
+        limit = self.job.options.coordination_seconds
         how = (
             f"expected it to end within {limit:g} s, ended it"
             if report.status is None
@@ -132,33 +132,33 @@ class Coordination:
         with tempfile.TemporaryDirectory(prefix="container-update-script-") as name:
             package = Path(name) / "package"
             self._check_hash(script)
-            _copy_package(self.order.new, package)
+            _copy_package(self.job.new, package)
             return self._process(script, which, target, package)
 
     def _check_hash(self, script: ScriptName) -> None:
         """PackageError where the script is not what the package's metadata lists."""
-        settings = csar.Settings.of(self.order.options)
-        with csar.open_package(self.order.new, settings=settings) as package:
+        settings = csar.Settings.of(self.job.options)
+        with csar.open_package(self.job.new, settings=settings) as package:
             package.read(script.path)
 
     def _script(self, which: str) -> ScriptName | None:
-        request = self.order.request
+        request = self.job.request
         return request.coordinate_new if which == NEW else request.coordinate_old
 
     def _context(self, which: str, target: Target, package: Path) -> dict[str, Any]:
         """The dict: its first five entries are Tacker's, the last one is ours."""
-        request = self.order.request
+        request = self.job.request
         chosen = [vdu for vdu in request.vdu_params if vdu.vdu_id == target.vdu_id]
         vdu = chosen[0] if chosen else VduParams(target.vdu_id)
         return {
             "request": dict(request.body),
-            "vnf_instance": dict(self.order.instance),
+            "vnf_instance": dict(self.job.instance),
             "grant_request": {},
             "grant_response": {},
             "tmp_csar_dir": str(package),
             "coordination": {
                 "vnf": which,
-                "instance_id": self.order.instance_id,
+                "instance_id": self.job.instance_id,
                 "vdu_id": target.vdu_id,
                 "vnfc_param": dict(vdu.new_vnfc if which == NEW else vdu.old_vnfc),
                 "old_resource": target.old_resource,
@@ -174,7 +174,7 @@ class Coordination:
         context = self._context(which, target, package)
         began = time.monotonic()
         with Script(script, package, context) as process:
-            status = self._wait(process, began + self.order.options.coordination_seconds)
+            status = self._wait(process, began + self.job.options.coordination_seconds)
         return ScriptReport(
             which=which,
             vdu_id=target.vdu_id,
@@ -192,9 +192,9 @@ class Coordination:
 
     def _without_secrets(self, text: str) -> str:
         hidden = {
-            *secrets_in(self.order.request.body),
+            *secrets_in(self.job.request.body),
             *secrets_in(self.access),
-            *secrets_in(self.order.instance),
+            *secrets_in(self.job.instance),
         }
         for secret in sorted(hidden, key=len, reverse=True):
             text = text.replace(secret, _STRUCK_OUT)
@@ -214,14 +214,14 @@ def _copy_package(source: str, target: Path) -> None:
         files.close()
 
 
-def notes(order: Order, called: frozenset[str]) -> Iterator[str]:
+def notes(job: ChangeJob, called: frozenset[str]) -> Iterator[str]:
     """What the operator should know about the scripts before they run."""
-    for which, script in ((NEW, order.request.coordinate_new), (OLD, order.request.coordinate_old)):
+    for which, script in ((NEW, job.request.coordinate_new), (OLD, job.request.coordinate_old)):
         if script is None:
             continue
         name = " ".join(filter(None, (script.path, script.class_name)))
         if which in called:
             yield f"{name} is run to coordinate the {which} VNF"
         else:
-            kind = order.request.upgrade_type
+            kind = job.request.upgrade_type
             yield f"{name} is not run: a {kind} does not call the script of the {which} VNF"

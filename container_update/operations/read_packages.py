@@ -9,22 +9,22 @@ from container_update.model.errors import PackageError
 from container_update.model.objects import Manifest
 from container_update.model.requests import DEF_FILES
 from container_update.operations.change_request import ChangeRequest
-from container_update.operations.strategy import Order
+from container_update.operations.strategy import ChangeJob
 from container_update.package import csar, manifests
 from container_update.planning import match
 from container_update.planning.package_pair import Objects, Packages, Placing
 from container_update.workloads.registry import is_workload
 
 
-def read_packages(order: Order, placing: Placing) -> Packages:
+def read_packages(job: ChangeJob, placing: Placing) -> Packages:
     """Read what a change needs of both packages.
 
     :raises PackageError: a package or the request is wrong.
     """
-    request, settings = order.request, csar.Settings.of(order.options)
+    request, settings = job.request, csar.Settings.of(job.options)
     with (
-        csar.open_package(order.old, settings=settings) as before,
-        csar.open_package(order.new, settings=settings) as after,
+        csar.open_package(job.old, settings=settings) as before,
+        csar.open_package(job.new, settings=settings) as after,
     ):
         old_files = placing.def_files or tuple(before.manifest_files())
         new_files = request.def_files or _same_files(placing.def_files, after)

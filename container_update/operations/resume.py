@@ -11,7 +11,7 @@ from container_update.model.outcome import Outcome
 from container_update.operations.change_package import coordination_of, resume_change
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.strategies.kubernetes import KubernetesSite
-from container_update.operations.strategy import Order
+from container_update.operations.strategy import ChangeJob
 
 
 def resume(instance: Instance, site: KubernetesSite, stop: Stop | None = None) -> Outcome | None:
@@ -28,17 +28,17 @@ def resume(instance: Instance, site: KubernetesSite, stop: Stop | None = None) -
     record = instance.journal.read()
     if record is None or not record.context:
         return instance.recover(stop=stop)
-    order = _order(instance, record, site.vim_type)
+    job = _job(instance, record, site.vim_type)
     site = replace(
         site,
         def_files=tuple(record.context["defFiles"]),
         one_namespace=record.context["oneNamespace"],
     )
-    return resume_change(order, site, stop, instance.progress, coordination_of(order, site, stop))
+    return resume_change(job, site, stop, instance.progress, coordination_of(job, site, stop))
 
 
-def _order(instance: Instance, record: Record, vim_type: str) -> Order:
-    return Order(
+def _job(instance: Instance, record: Record, vim_type: str) -> ChangeJob:
+    return ChangeJob(
         request=ChangeRequest.of(record.context["request"], vim_type),
         old=record.context["old"],
         new=record.context["new"],

@@ -24,7 +24,7 @@ from container_update.operations.vnf_records import Records
 
 
 @dataclass(frozen=True)
-class Order:
+class ChangeJob:
     """A change that is to be made: the request, and what it does not say."""
 
     request: ChangeRequest
@@ -63,7 +63,7 @@ class Strategy(ABC):
     """One way to change the package of one VNF; made for one run.
 
     ``prepare``, ``switch_over`` and ``finish`` raise UpdateFailedError once they have undone
-    everything (or left it, where the order says so). Each may be called again after a run that was
+    everything (or left it, where the job says so). Each may be called again after a run that was
     cut short, and finds by itself what is done already.
     """
 
@@ -75,8 +75,8 @@ class Strategy(ABC):
     """Runs the script of the 'new' or 'old' VNF for one target; set before the first phase.
     Raises CoordinationError, which is to be let through."""
 
-    def __init__(self, order: Order, site: Any, stop: Stop, progress: Progress) -> None:
-        self.order = order
+    def __init__(self, job: ChangeJob, site: Any, stop: Stop, progress: Progress) -> None:
+        self.job = job
         self.site = site
         self.stop = stop
         self.progress = progress
@@ -105,7 +105,7 @@ class Strategy(ABC):
     def recover(self, story: Story, *, whatever: bool = False) -> Outcome | None:
         """Finish, by *story*, or undo what an earlier run left; None where there is nothing.
 
-        :param whatever: finish it wherever it leads; else only what leads where the order does.
+        :param whatever: finish it wherever it leads; else only what leads where the job does.
         """
 
     @abstractmethod

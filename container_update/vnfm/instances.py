@@ -11,7 +11,7 @@ from container_update.model.objects import Json
 from container_update.vnfm import operations, packages
 from container_update.vnfm.notify import outbox
 from container_update.vnfm.problems import ProblemError
-from container_update.vnfm.service_context import Core
+from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.database import now
 from container_update.vnfm.store.rows import Instance, Package
 
@@ -35,7 +35,7 @@ def product_of(package: Package) -> Json:
     return {name: package.body.get(name, "") for name in PRODUCT}
 
 
-def create(core: Core, session: Session, api: str, request: Json) -> Instance:
+def create(service: ServiceContext, session: Session, api: str, request: Json) -> Instance:
     """A new instance of the package that has the request's VNFD.
 
     :raises ProblemError: 422: there is no such package.
@@ -62,11 +62,11 @@ def create(core: Core, session: Session, api: str, request: Json) -> Instance:
     )
     session.add(created)
     session.flush()
-    outbox.tell_instance(session, created, outbox.CREATED, core.settings.base_url)
+    outbox.tell_instance(session, created, outbox.CREATED, service.settings.base_url)
     return created
 
 
-def delete(core: Core, session: Session, instance: Instance) -> None:
+def delete(service: ServiceContext, session: Session, instance: Instance) -> None:
     """Delete an instance.
 
     :raises ProblemError: 409: it is instantiated, or an operation is not settled.
@@ -75,7 +75,7 @@ def delete(core: Core, session: Session, instance: Instance) -> None:
     if instance.instantiated:
         raise ProblemError(409, f"VNF instance {instance.id} is INSTANTIATED: terminate it first")
     session.delete(instance)
-    outbox.tell_instance(session, instance, outbox.DELETED, core.settings.base_url)
+    outbox.tell_instance(session, instance, outbox.DELETED, service.settings.base_url)
 
 
 def refuse_busy(session: Session, instance: Instance) -> None:
@@ -89,6 +89,6 @@ def refuse_busy(session: Session, instance: Instance) -> None:
         )
 
 
-def vims_of(core: Core, instance: Instance) -> Any:
+def vims_of(service: ServiceContext, instance: Instance) -> Any:
     """Its vimConnectionInfo with the credentials: a list (v1), a map (v2), None."""
-    return core.vault.open(instance.sealed) if instance.sealed else None
+    return service.vault.open(instance.sealed) if instance.sealed else None

@@ -20,14 +20,14 @@ from container_update.model.objects import Json
 from container_update.vnfm.http import redaction
 from container_update.vnfm.notify import outbox
 from container_update.vnfm.problems import Problem, ProblemError
-from container_update.vnfm.service_context import Core
+from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.states import RUNNING, TRANSITIONS, UNSETTLED, Request, State, after
 from container_update.vnfm.store.database import now
 from container_update.vnfm.store.rows import Instance, Operation
 
 
 def begin(  # noqa: PLR0913
-    core: Core,
+    service: ServiceContext,
     session: Session,
     instance: Instance,
     operation: str,
@@ -52,9 +52,9 @@ def begin(  # noqa: PLR0913
         state=State.STARTING.value,
         started=moment,
         entered=moment,
-        owner=core.member.id,
+        owner=service.process_lock.id,
         params=redaction.without(request, hidden),
-        sealed=core.vault.seal(request),
+        sealed=service.vault.seal(request),
     )
     session.add(begun)
     try:
@@ -65,12 +65,17 @@ def begin(  # noqa: PLR0913
             f"VNF instance {instance_id}: another operation is not settled: wait until it ends, "
             "or retry, roll back or fail it where it is FAILED_TEMP",
         ) from error
-    _tell(core, session, begun)
+    _tell(service, session, begun)
     return begun
 
 
 def enter(
-    core: Core, session: Session, operation_id: str, was: State, state: State, **values: Any
+    service: ServiceContext,
+    session: Session,
+    operation_id: str,
+    was: State,
+    state: State,
+    **values: Any,
 ) -> bool:
     """Bring an occurrence of this service's own from a state into another, with what else changes.
 
@@ -81,16 +86,16 @@ def enter(
     mine = (
         Operation.id == operation_id,
         Operation.state == was.value,
-        Operation.owner == core.member.id,
+        Operation.owner == service.process_lock.id,
     )
     if not _change(session, mine, state, values):
         return False
     operation = session.get_one(Operation, operation_id, populate_existing=True)
-    _tell(core, session, operation)
+    _tell(service, session, operation)
     return True
 
 
-def ask(core: Core, session: Session, operation: Operation, request: Request) -> None:
+def ask(service: ServiceContext, session: Session, operation: Operation, request: Request) -> None:
     """Do what a client asks of an occurrence: the state it leads to is entered.
 
     :raises ProblemError: 409: it is not allowed in its state.
@@ -98,7 +103,7 @@ def ask(core: Core, session: Session, operation: Operation, request: Request) ->
     was = State(operation.state)
     state = after(was, request)
     unchanged = (Operation.id == operation.id, Operation.state == was.value)
-    values = {"owner": core.member.id}
+    values = {"owner": service.process_lock.id}
     if state is None or not _change(session, unchanged, state, values):
         raise ProblemError(
             409,
@@ -106,14 +111,14 @@ def ask(core: Core, session: Session, operation: Operation, request: Request) ->
             f"{operation.state}",
         )
     session.refresh(operation)
-    _tell(core, session, operation)
+    _tell(service, session, operation)
 
 
-def _tell(core: Core, session: Session, operation: Operation) -> None:
+def _tell(service: ServiceContext, session: Session, operation: Operation) -> None:
     """Whoever wants to know: subscribers, and the metrics."""
-    outbox.tell_state(session, operation, core.settings.base_url)
+    outbox.tell_state(session, operation, service.settings.base_url)
     seconds = (operation.entered - operation.started).total_seconds()
-    core.metrics.entered(operation.operation, operation.state, seconds)
+    service.metrics.entered(operation.operation, operation.state, seconds)
 
 
 def _change(
@@ -149,31 +154,31 @@ _DIED = Problem(
 )
 
 
-def take_over(core: Core) -> list[str]:
+def take_over(service: ServiceContext) -> list[str]:
     """Settle what services left behind that are dead.
 
     :returns: the occurrences that nobody had begun: they are this service's now, to be queued.
     """
     running = [state.value for state in RUNNING]
-    with core.database.reading() as session:
+    with service.database.reading() as session:
         owners = session.scalars(
             select(Operation.owner)
-            .where(Operation.state.in_(running), Operation.owner != core.member.id)
+            .where(Operation.state.in_(running), Operation.owner != service.process_lock.id)
             .distinct()
         ).all()
     taken: list[str] = []
     for owner in owners:
-        with core.member.dead(str(owner)) as dead:
+        with service.process_lock.dead(str(owner)) as dead:
             if dead:
-                taken += _settle(core, str(owner))
+                taken += _settle(service, str(owner))
     return taken
 
 
-def _settle(core: Core, owner: str, *conditions: Any) -> list[str]:
+def _settle(service: ServiceContext, owner: str, *conditions: Any) -> list[str]:
     """What nobody had begun is this service's now; what was cut short is FAILED_TEMP."""
     running = [state.value for state in RUNNING]
     begin: list[str] = []
-    with core.database.writing() as session:
+    with service.database.writing() as session:
         left = session.scalars(
             select(Operation).where(
                 Operation.owner == owner, Operation.state.in_(running), *conditions
@@ -181,16 +186,16 @@ def _settle(core: Core, owner: str, *conditions: Any) -> list[str]:
         )
         for operation in left.all():
             if operation.state == State.STARTING.value:
-                operation.owner = core.member.id
+                operation.owner = service.process_lock.id
                 begin.append(operation.id)
                 continue
             operation.state, operation.entered = State.FAILED_TEMP.value, now()
             operation.error, operation.owner = _DIED.as_dict(), None
-            _tell(core, session, operation)
+            _tell(service, session, operation)
     return begin
 
 
-def forgotten(core: Core, at_work: Collection[str], before: datetime) -> list[str]:
+def forgotten(service: ServiceContext, at_work: Collection[str], before: datetime) -> list[str]:
     """Settle what this service itself should work at and does not, for whatever reason.
 
     :param at_work: the occurrences that it does work at.
@@ -198,13 +203,13 @@ def forgotten(core: Core, at_work: Collection[str], before: datetime) -> list[st
     :returns: those that nobody had begun, to be queued.
     """
     running = [state.value for state in RUNNING]
-    with core.database.reading() as session:
+    with service.database.reading() as session:
         own = session.scalars(
             select(Operation.id).where(
-                Operation.owner == core.member.id,
+                Operation.owner == service.process_lock.id,
                 Operation.state.in_(running),
                 Operation.entered < before,
                 Operation.id.not_in(at_work),
             )
         ).all()
-    return _settle(core, core.member.id, Operation.id.in_(own)) if own else []
+    return _settle(service, service.process_lock.id, Operation.id.in_(own)) if own else []

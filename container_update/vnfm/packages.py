@@ -23,7 +23,7 @@ from container_update.model.errors import ContainerUpdateError, PackageError
 from container_update.model.objects import Json
 from container_update.package import archive, csar, hot_files
 from container_update.vnfm.problems import Problem, ProblemError
-from container_update.vnfm.service_context import Core
+from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.states import UNSETTLED
 from container_update.vnfm.store.database import now
 from container_update.vnfm.store.rows import Instance, Operation, Package
@@ -36,19 +36,19 @@ ENABLED, DISABLED = "ENABLED", "DISABLED"
 _CHUNK = 1024 * 1024
 
 
-def folder(core: Core, package_id: str) -> Path:
+def folder(service: ServiceContext, package_id: str) -> Path:
     """Where a package is."""
-    return core.settings.packages / package_id
+    return service.settings.packages / package_id
 
 
-def content(core: Core, package_id: str) -> Path:
+def content(service: ServiceContext, package_id: str) -> Path:
     """The zip as it was uploaded."""
-    return folder(core, package_id) / "content.zip"
+    return folder(service, package_id) / "content.zip"
 
 
-def unpacked(core: Core, package_id: str) -> Path:
+def unpacked(service: ServiceContext, package_id: str) -> Path:
     """What is in it."""
-    return folder(core, package_id) / "csar"
+    return folder(service, package_id) / "csar"
 
 
 def get(session: Session, package_id: str) -> Package:
@@ -74,12 +74,12 @@ def of_vnfd(session: Session, vnfd_id: str) -> Package:
 
 
 def hidden_parameters(
-    core: Core, session: Session, vnfd_id: str, flavour_id: str
+    service: ServiceContext, session: Session, vnfd_id: str, flavour_id: str
 ) -> frozenset[str]:
     """The parameters that a VNF's HEAT templates say are not to be shown; none where it has no
     templates, which is somebody else's to complain of."""
     package = session.scalars(select(Package).where(Package.vnfd_id == vnfd_id)).one()
-    folder, settings = str(unpacked(core, package.id)), csar.Settings.of(core.options)
+    folder, settings = str(unpacked(service, package.id)), csar.Settings.of(service.options)
     try:
         with csar.open_package(folder, settings=settings) as opened:
             return hot_files.base_hot(opened, flavour_id, settings.yaml).hidden
@@ -130,7 +130,7 @@ def modify(package: Package, wanted: Json) -> Json:
     return wanted
 
 
-def delete(core: Core, session: Session, package: Package) -> None:
+def delete(service: ServiceContext, session: Session, package: Package) -> None:
     """Delete a package that nobody uses.
 
     :raises ProblemError: 409: it is enabled, in use, or being read in.
@@ -147,76 +147,78 @@ def delete(core: Core, session: Session, package: Package) -> None:
         session.flush()
     except IntegrityError as error:  # an instance came meanwhile
         raise used from error
-    shutil.rmtree(folder(core, package.id), ignore_errors=True)
+    shutil.rmtree(folder(service, package.id), ignore_errors=True)
 
 
 # --- the content --------------------------------------------------------------------------------
 
 
-def begin_upload(core: Core, package_id: str) -> Path:
+def begin_upload(service: ServiceContext, package_id: str) -> Path:
     """The file that the content is to be written to.
 
     :raises ProblemError: 404, or 409: it has content already.
     """
-    with core.database.writing() as session:
+    with service.database.writing() as session:
         package = get(session, package_id)
-        if not _move(session, package_id, (CREATED, ERROR), UPLOADING, owner=core.member.id):
+        if not _move(
+            session, package_id, (CREATED, ERROR), UPLOADING, owner=service.process_lock.id
+        ):
             raise ProblemError(
                 409, f"package {package_id}: its content was uploaded already, make a new package"
             )
         session.refresh(package)
-    part = folder(core, package_id) / "content.part"
+    part = folder(service, package_id) / "content.part"
     part.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     return part
 
 
-def end_upload(core: Core, package_id: str) -> None:
+def end_upload(service: ServiceContext, package_id: str) -> None:
     """All of the content is written: it is on the disk, and to be read in."""
-    part = folder(core, package_id) / "content.part"
+    part = folder(service, package_id) / "content.part"
     with part.open("rb") as file:
         os.fsync(file.fileno())
-    part.rename(content(core, package_id))
-    with core.database.writing() as session:
+    part.rename(content(service, package_id))
+    with service.database.writing() as session:
         _move(session, package_id, (UPLOADING,), PROCESSING)
 
 
-def give_up_upload(core: Core, package_id: str) -> None:
+def give_up_upload(service: ServiceContext, package_id: str) -> None:
     """The content did not come: as if nobody had tried."""
-    (folder(core, package_id) / "content.part").unlink(missing_ok=True)
-    with core.database.writing() as session:
+    (folder(service, package_id) / "content.part").unlink(missing_ok=True)
+    with service.database.writing() as session:
         _move(session, package_id, (UPLOADING,), CREATED, owner=None)
 
 
-def onboard(core: Core, package_id: str) -> None:
+def onboard(service: ServiceContext, package_id: str) -> None:
     """Read an uploaded package in; where it is wrong it becomes ERROR and says why."""
     try:
-        vnfd_id, body = _read(core, package_id)
-        _unpack(core, package_id)
-        with core.database.writing() as session:
+        vnfd_id, body = _read(service, package_id)
+        _unpack(service, package_id)
+        with service.database.writing() as session:
             _move(
                 session, package_id, (PROCESSING,), ONBOARDED,
                 operational_state=ENABLED, vnfd_id=vnfd_id, body=body, owner=None,
             )  # fmt: skip
     except IntegrityError:
-        _fail(core, package_id, 409, f"there is a package with the VNFD {vnfd_id} already")
+        _fail(service, package_id, 409, f"there is a package with the VNFD {vnfd_id} already")
     except ContainerUpdateError as error:
-        _fail(core, package_id, 422, str(error).replace(str(content(core, package_id)), "it"))
+        _fail(service, package_id, 422, str(error).replace(str(content(service, package_id)), "it"))
     except Exception:
         LOG.exception("package %s could not be read in", package_id)
-        _fail(core, package_id, 500, "the service failed to read it in; its log says why")
+        _fail(service, package_id, 500, "the service failed to read it in; its log says why")
 
 
-def _fail(core: Core, package_id: str, status: int, detail: str) -> None:
+def _fail(service: ServiceContext, package_id: str, status: int, detail: str) -> None:
     details = Problem(status, detail, title="The package could not be read in").as_dict()
-    with core.database.writing() as session:
+    with service.database.writing() as session:
         body = {"onboardingFailureDetails": details}
         _move(session, package_id, (PROCESSING,), ERROR, body=body, owner=None)
 
 
-def _read(core: Core, package_id: str) -> tuple[str, Json]:
+def _read(service: ServiceContext, package_id: str) -> tuple[str, Json]:
     """The VNFD's id, and the attributes of VnfPkgInfo that come from the package."""
-    path = content(core, package_id)
-    with csar.open_package(str(path), settings=csar.Settings.of(core.options)) as package:
+    path = content(service, package_id)
+    with csar.open_package(str(path), settings=csar.Settings.of(service.options)) as package:
         package.verify()
         if not package.vnfd_id:
             raise PackageError("a VNFD with a descriptor_id was expected, and found none")
@@ -248,12 +250,12 @@ def _digest(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _unpack(core: Core, package_id: str) -> None:
+def _unpack(service: ServiceContext, package_id: str) -> None:
     """Write out every file: only the archive's own, checked paths, private to the service."""
-    part = folder(core, package_id) / "csar.part"
+    part = folder(service, package_id) / "csar.part"
     shutil.rmtree(part, ignore_errors=True)
-    limits = csar.Settings.of(core.options).limits
-    files = archive.open_archive(str(content(core, package_id)), limits)
+    limits = csar.Settings.of(service.options).limits
+    files = archive.open_archive(str(content(service, package_id)), limits)
     try:
         for name in files.names():
             target = part / name
@@ -262,8 +264,8 @@ def _unpack(core: Core, package_id: str) -> None:
                 shutil.copyfileobj(source, file, _CHUNK)
     finally:
         files.close()
-    shutil.rmtree(unpacked(core, package_id), ignore_errors=True)
-    part.rename(unpacked(core, package_id))
+    shutil.rmtree(unpacked(service, package_id), ignore_errors=True)
+    part.rename(unpacked(service, package_id))
 
 
 def _move(
@@ -280,27 +282,29 @@ def _move(
     return bool(result.rowcount == 1)
 
 
-def take_over(core: Core) -> list[str]:
+def take_over(service: ServiceContext) -> list[str]:
     """The packages that dead services left half read in; they are this service's now.
 
     An upload that died with its service is given up.
     """
-    with core.database.reading() as session:
+    with service.database.reading() as session:
         left = session.execute(
             select(Package.id, Package.owner, Package.onboarding_state).where(
                 Package.onboarding_state.in_((UPLOADING, PROCESSING)),
-                Package.owner != core.member.id,
+                Package.owner != service.process_lock.id,
             )
         ).all()
     taken = []
     for package_id, owner, state in left:
-        with core.member.dead(str(owner)) as dead:
+        with service.process_lock.dead(str(owner)) as dead:
             if not dead:
                 continue
             if state == UPLOADING:
-                give_up_upload(core, package_id)
+                give_up_upload(service, package_id)
                 continue
-            with core.database.writing() as session:
-                if _move(session, package_id, (PROCESSING,), PROCESSING, owner=core.member.id):
+            with service.database.writing() as session:
+                if _move(
+                    session, package_id, (PROCESSING,), PROCESSING, owner=service.process_lock.id
+                ):
                     taken.append(package_id)
     return taken

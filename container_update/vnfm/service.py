@@ -2,8 +2,8 @@
 
     request -> api/ -> a row in the database, 202 -> workers -> lcm/perform -> the VIM -> the record
 
-``core`` is what every part works with, ``states`` and ``tables`` say what is kept, ``operations``
-how an occurrence begins and goes on, ``lcm/`` what it does.
+``service_context`` is what every part works with, ``states`` and ``store/rows`` say what is kept,
+``operations`` how an occurrence begins and goes on, ``lcm/`` what it does.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from container_update.vnfm.api import instances, operations, packages, subscript
 from container_update.vnfm.http import error_responses, health, limits
 from container_update.vnfm.http.authentication import authenticator
 from container_update.vnfm.notify.delivery import Notifier
-from container_update.vnfm.service_context import Core
+from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.settings import Settings
 from container_update.vnfm.store import liveness
 from container_update.vnfm.store.database import Database
@@ -46,15 +46,15 @@ class Service:
         self.database = Database(settings.database)
         self.database.upgrade()
         self.vault = Vault(settings.key_path)
-        self.core = Core(
+        self.context = ServiceContext(
             settings=settings,
             options=options,
             database=self.database,
             vault=self.vault,
-            member=liveness.join(self.database, settings.folder / "members"),
+            process_lock=liveness.join(self.database, settings.folder / "members"),
         )
-        self.workers = Workers(self.core)
-        self.notifier = Notifier(settings, self.database, self.vault, self.core.metrics.notified)
+        self.workers = Workers(self.context)
+        self.notifier = Notifier(settings, self.database, self.vault, self.context.metrics.notified)
         self.app = self._app()
 
     def start(self) -> None:
@@ -66,7 +66,7 @@ class Service:
         """End; what runs is given its time, and nothing that was accepted is lost."""
         self.workers.stop()
         self.notifier.stop()
-        self.core.member.leave()
+        self.context.process_lock.leave()
         self.database.close()
 
     def _app(self) -> FastAPI:
@@ -85,7 +85,7 @@ class Service:
         page.install(app)
         error_responses.install(app)
         limits.install(app, self.settings)
-        metrics.install(app, self.core.metrics)
+        metrics.install(app, self.context.metrics)
         return app
 
     def _checks(self) -> Mapping[str, health.Check]:
@@ -94,21 +94,21 @@ class Service:
             "database": lambda: health.answers(self.database),
             "workers": lambda: self.workers.is_alive,
             "notifier": lambda: self.notifier.is_alive,
-            "lock": self.core.member.holds,
+            "lock": self.context.process_lock.holds,
         }
 
     def _routers(self) -> Iterator[APIRouter]:
         """Every resource that a token is needed for."""
-        core, workers = self.core, self.workers
-        yield packages.router(core, workers)
+        context, workers = self.context, self.workers
+        yield packages.router(context, workers)
         yield versions.router()
         for api in ("v1", "v2"):
-            yield instances.router(core, workers, api)
-            yield operations.router(core, workers, api)
-            yield subscriptions.router(core, api)
-        yield vims.router(core)
-        now = metrics.Now(core.database, workers, core.settings.workers)
-        yield metrics.router(core.metrics, now)
+            yield instances.router(context, workers, api)
+            yield operations.router(context, workers, api)
+            yield subscriptions.router(context, api)
+        yield vims.router(context)
+        now = metrics.Now(context.database, workers, context.settings.workers)
+        yield metrics.router(context.metrics, now)
 
     @asynccontextmanager
     async def _lifespan(self, _: FastAPI) -> AsyncIterator[None]:

@@ -22,7 +22,7 @@ from container_update.model.errors import PackageError
 from container_update.model.objects import Json
 from container_update.operations.upgrade_types import VIMS
 from container_update.vnfm.problems import ProblemError
-from container_update.vnfm.service_context import Core
+from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.database import now
 from container_update.vnfm.store.rows import Vim
 
@@ -38,7 +38,7 @@ def get(session: Session, vim_id: str) -> Vim:
     return found
 
 
-def register(core: Core, session: Session, body: Json) -> Vim:
+def register(service: ServiceContext, session: Session, body: Json) -> Vim:
     """Register a VIM.
 
     :param body: name, auth_url, auth_cred, and whatever else is shown as it came.
@@ -51,7 +51,7 @@ def register(core: Core, session: Session, body: Json) -> Vim:
         name=body["name"],
         is_default=bool(shown.pop("is_default", False)),
         body=shown,
-        sealed=core.vault.seal(body.get("auth_cred") or {}),
+        sealed=service.vault.seal(body.get("auth_cred") or {}),
     )
     _refuse_same_name(session, created)
     _only_default(session, created)
@@ -59,14 +59,14 @@ def register(core: Core, session: Session, body: Json) -> Vim:
     return created
 
 
-def change(core: Core, session: Session, vim: Vim, body: Json) -> None:
+def change(service: ServiceContext, session: Session, vim: Vim, body: Json) -> None:
     """Lay other attributes over a VIM's.
 
     :raises ProblemError: 409: there is another of that name.
     """
     if body.get("auth_cred"):
-        access = {**core.vault.open(vim.sealed), **body["auth_cred"]}
-        vim.sealed = core.vault.seal(access)
+        access = {**service.vault.open(vim.sealed), **body["auth_cred"]}
+        vim.sealed = service.vault.seal(access)
     vim.name = body.get("name") or vim.name
     if body.get("is_default") is not None:
         vim.is_default = bool(body["is_default"])
@@ -105,21 +105,21 @@ def require(kind: str | None) -> None:
         )
 
 
-def connection(core: Core, session: Session, given: Any) -> Json:
+def connection(service: ServiceContext, session: Session, given: Any) -> Json:
     """Where an instance runs: the entry of its vimConnectionInfo that is known here, complete.
 
     :param given: a list (v1) or a map (v2); none: the default VIM.
     :raises PackageError: it leads to no VIM of a known kind.
     """
-    found = _complete(core, session, given)
+    found = _complete(service, session, given)
     require(kind_of(found))
     return found
 
 
-def _complete(core: Core, session: Session, given: Any) -> Json:
+def _complete(service: ServiceContext, session: Session, given: Any) -> Json:
     entries = list(given.values()) if isinstance(given, dict) else list(given or ())
     if not entries:
-        return _default(core, session)
+        return _default(service, session)
     chosen = _chosen(entries)
     if chosen.get("accessInfo") or chosen.get("interfaceInfo"):
         return dict(chosen)
@@ -129,7 +129,7 @@ def _complete(core: Core, session: Session, given: Any) -> Json:
             f"vimConnectionInfo: the VIM {chosen.get('vimId')} is not registered: register it, or "
             "give its interfaceInfo and accessInfo"
         )
-    return _registered(core, registered)
+    return _registered(service, registered)
 
 
 def _chosen(entries: Sequence[Json]) -> Json:
@@ -144,18 +144,18 @@ def _chosen(entries: Sequence[Json]) -> Json:
     )
 
 
-def _default(core: Core, session: Session) -> Json:
+def _default(service: ServiceContext, session: Session) -> Json:
     found = session.scalar(select(Vim).where(Vim.is_default))
     if found is None:
         raise PackageError(
             "vimConnectionInfo: expected one, or a registered default VIM, and found neither"
         )
-    return _registered(core, found)
+    return _registered(service, found)
 
 
-def _registered(core: Core, vim: Vim) -> Json:
+def _registered(service: ServiceContext, vim: Vim) -> Json:
     kind = str(vim.body.get("type", KUBERNETES))
-    interface, access = _FROM_LEGACY[kind](vim.body, core.vault.open(vim.sealed))
+    interface, access = _FROM_LEGACY[kind](vim.body, service.vault.open(vim.sealed))
     return {"vimId": vim.id, "vimType": kind, "interfaceInfo": interface, "accessInfo": access}
 
 
@@ -189,7 +189,7 @@ _FROM_LEGACY: Mapping[str, Callable[[Json, Json], tuple[Json, Json]]] = {
 """A registered VIM's attributes and credentials as interfaceInfo and accessInfo."""
 
 
-def cluster(core: Core, connection: Json) -> Cluster:
+def cluster(service: ServiceContext, connection: Json) -> Cluster:
     """The cluster that a connection leads to; the caller closes it.
 
     :raises ClusterError: what it says is incomplete or refused.
@@ -199,5 +199,5 @@ def cluster(core: Core, connection: Json) -> Cluster:
         interface.get("endpoint", ""),
         connection.get("accessInfo") or {},
         interface.get("ssl_ca_cert"),
-        core.options,
+        service.options,
     )

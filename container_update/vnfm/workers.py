@@ -19,7 +19,7 @@ from container_update.model.cancellation import Stop
 from container_update.vnfm import operations, packages
 from container_update.vnfm.http import logs
 from container_update.vnfm.lcm.perform import perform
-from container_update.vnfm.service_context import Core
+from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.database import now
 
 LOG = logging.getLogger(__name__)
@@ -34,9 +34,9 @@ _LEAVE_SECONDS = 30.0
 class Workers:
     """The service's threads."""
 
-    def __init__(self, core: Core) -> None:
-        self._core = core
-        self._pool = ThreadPoolExecutor(core.settings.workers, thread_name_prefix="worker")
+    def __init__(self, service: ServiceContext) -> None:
+        self._service = service
+        self._pool = ThreadPoolExecutor(service.settings.workers, thread_name_prefix="worker")
         self._lock = threading.Lock()
         self._stops: dict[str, Stop] = {}
         """The operations and packages that are queued or at work."""
@@ -57,29 +57,29 @@ class Workers:
     @property
     def is_alive(self) -> bool:
         """Whether operations are begun and looked after."""
-        return self._watch.is_alive() and not self._core.ending.is_set()
+        return self._watch.is_alive() and not self._service.ending.is_set()
 
     # --- handing out ----------------------------------------------------------------------------
 
     def operation(self, operation_id: str) -> None:
         """Have an occurrence carried out; it is in the database already."""
-        self._submit(operation_id, lambda stop: perform(self._core, operation_id, stop))
+        self._submit(operation_id, lambda stop: perform(self._service, operation_id, stop))
 
     def package(self, package_id: str) -> None:
         """Have an uploaded package read in."""
-        self._submit(package_id, lambda _: packages.onboard(self._core, package_id))
+        self._submit(package_id, lambda _: packages.onboard(self._service, package_id))
 
-    def _submit(self, key: str, work: Callable[[Stop], None]) -> None:
+    def _submit(self, key: str, context: Callable[[Stop], None]) -> None:
         with self._lock:
-            if key in self._stops or self._core.ending.is_set():
+            if key in self._stops or self._service.ending.is_set():
                 return
             stop = self._stops[key] = Stop()
-            future = self._pool.submit(self._run, key, work, stop)
+            future = self._pool.submit(self._run, key, context, stop)
         future.add_done_callback(lambda done: self._done(key, done))
 
-    def _run(self, key: str, work: Callable[[Stop], None], stop: Stop) -> None:
+    def _run(self, key: str, context: Callable[[Stop], None], stop: Stop) -> None:
         with logs.about(key):
-            work(stop)
+            context(stop)
 
     def _done(self, key: str, future: Future[None]) -> None:
         with self._lock:
@@ -92,18 +92,18 @@ class Workers:
 
     def look(self) -> None:
         """Settle or begin what dead services left, and what of the own has no thread."""
-        self._core.member.keep()
-        for operation_id in operations.take_over(self._core):
+        self._service.process_lock.keep()
+        for operation_id in operations.take_over(self._service):
             self.operation(operation_id)
-        for package_id in packages.take_over(self._core):
+        for package_id in packages.take_over(self._service):
             self.package(package_id)
         with self._lock:
             at_work = set(self._stops)
-        for operation_id in operations.forgotten(self._core, at_work, now() - _FORGOTTEN):
+        for operation_id in operations.forgotten(self._service, at_work, now() - _FORGOTTEN):
             self.operation(operation_id)
 
     def _look_for_ever(self) -> None:
-        while not self._core.ending.wait(self._core.settings.lock_seconds):
+        while not self._service.ending.wait(self._service.settings.lock_seconds):
             try:
                 self.look()
             except (SQLAlchemyError, OSError) as error:
@@ -114,9 +114,9 @@ class Workers:
     def stop(self) -> None:
         """End: what runs may finish, then is told to leave things for a retry; what is only queued
         stays in the database for the next service."""
-        self._core.ending.set()
+        self._service.ending.set()
         self._pool.shutdown(wait=False, cancel_futures=True)
-        if not self._wait(self._core.settings.drain_seconds):
+        if not self._wait(self._service.settings.drain_seconds):
             with self._lock:
                 stops = list(self._stops.values())
             for stop in stops:

@@ -15,7 +15,7 @@ from container_update.operations import change_package
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.resume import resume
 from container_update.operations.strategies.kubernetes import KubernetesSite
-from container_update.operations.strategy import Order
+from container_update.operations.strategy import ChangeJob
 from tests.functional import reference_update
 from tests.functional.cnf import IMAGES, INSTANCE
 from tests.functional.manifests import ENV, config_map, workload
@@ -73,27 +73,29 @@ def _expected(value: str, image: str) -> Expected:
 
 
 @dataclass(frozen=True)
-class ReferenceChange(Reference[tuple[Order, str]]):
+class ReferenceChange(Reference[tuple[ChangeJob, str]]):
     """A change of the package by one of the strategies."""
 
     kind: str = BLUE_GREEN
 
-    def request(self, lab: Lab, namespace: str, files: Files) -> tuple[Order, str]:
+    def request(self, lab: Lab, namespace: str, files: Files) -> tuple[ChangeJob, str]:
         params = {"upgrade_type": self.kind}
         for path, which in zip(SCRIPTS[self.kind], ("new", "old"), strict=False):
             params[f"lcm-operation-coordinate-{which}-vnf"] = path
-        order = Order(
+        job = ChangeJob(
             request=ChangeRequest.of({"vnfdId": "vnfd-v2", "additionalParams": params}),
             old=lab.package(self.old_files),
             new=lab.package(files),
             instance_id=INSTANCE,
         )
-        return order, namespace
+        return job, namespace
 
-    def run(self, cluster: KubernetesCluster, request: tuple[Order, str], options: Options) -> None:
-        order, namespace = request
+    def run(
+        self, cluster: KubernetesCluster, request: tuple[ChangeJob, str], options: Options
+    ) -> None:
+        job, namespace = request
         site = KubernetesSite(cluster, namespace)
-        change_package.change_vnfpkg(replace(order, options=options), site)
+        change_package.change_vnfpkg(replace(job, options=options), site)
 
     def resume(self, lab: Lab, namespace: str) -> Outcome | None:
         instance = replace(lab.instance(namespace), options=self.options)

@@ -102,7 +102,7 @@ def running(**changed: Any) -> Iterator[Site]:
         given = {"host": "127.0.0.1", "port": port, "callback_hosts": ("127.0.0.1",), **changed}
         settings = Settings(state_dir=stage.state_dir, **given)
         service = Service(settings, options)
-        commands = stage.prepare(service.core)
+        commands = stage.prepare(service.context)
         config = uvicorn.Config(service.app, log_config=None, access_log=False)
         server = uvicorn.Server(config)
         thread = threading.Thread(target=server.run, args=([sock],), name="uvicorn")

@@ -9,7 +9,7 @@ from sqlalchemy import text
 
 from container_update.vnfm.store import liveness
 from container_update.vnfm.store.database import Database
-from container_update.vnfm.store.liveness import DatabaseMember
+from container_update.vnfm.store.liveness import DatabaseLock
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_only_one_claims_what_a_dead_member_left(database_of: Database, tmp_path
 def test_a_member_whose_connection_broke_lives_on(postgresql: str, tmp_path: Path) -> None:
     database = Database(postgresql)
     first, second = (liveness.join(database, tmp_path) for _ in range(2))
-    assert isinstance(second, DatabaseMember)
+    assert isinstance(second, DatabaseLock)
     with database.engine.connect() as connection:
         connection.execute(
             text("SELECT pg_terminate_backend(pid) FROM pg_locks"

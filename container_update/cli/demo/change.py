@@ -19,7 +19,7 @@ from container_update.model.options import Options
 from container_update.operations.change_package import Changed, change_vnfpkg
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.strategies.kubernetes import KubernetesSite
-from container_update.operations.strategy import Order
+from container_update.operations.strategy import ChangeJob
 from container_update.package import samples
 from container_update.planning.release_labels import selector_of
 from container_update.workloads import readiness
@@ -32,9 +32,9 @@ class Scenario:
     sample: str
     instance_id: str
 
-    def order(self, folder: Path) -> Order:
+    def job(self, folder: Path) -> ChangeJob:
         """Return the change from the old package to the new one."""
-        return Order(
+        return ChangeJob(
             request=ChangeRequest.of(json.loads((folder / "request.json").read_text())),
             old=str(folder / "before"),
             new=str(folder / "after"),
@@ -56,16 +56,16 @@ def demo_change(name: str, out: TextIO) -> Changed:
     :raises ContainerUpdateError: a step failed, or the extra emulator is not installed.
     """
     scenario = SCENARIOS[name]
-    order = scenario.order(samples.root() / scenario.sample)
+    job = scenario.job(samples.root() / scenario.sample)
     with embedded_cluster() as embedded, TemporaryDirectory() as folder:
         kubeconfig = str(embedded.write_kubeconfig(Path(folder) / "kubeconfig"))
         with connect(kubeconfig) as cluster:
             title(out, "The VNF as its old package describes it")
-            instantiate(order.old, cluster, instance_id=order.instance_id)
+            instantiate(job.old, cluster, instance_id=job.instance_id)
             _show_all(cluster, out)
-            title(out, f"The change: {order.request.upgrade_type}")
+            title(out, f"The change: {job.request.upgrade_type}")
             site = KubernetesSite(cluster, access={"kubeconfig": kubeconfig})
-            changed = change_vnfpkg(order, site)
+            changed = change_vnfpkg(job, site)
             out.write(f"{report.plan_text(changed.outcome.plan)}\n\n")
             out.write(f"{report.outcome_text(changed.outcome)}\n")
             for script in changed.scripts:

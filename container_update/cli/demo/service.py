@@ -24,7 +24,7 @@ from container_update.model.objects import Json
 from container_update.model.requests import DEF_FILES
 from container_update.package import build, samples
 from container_update.vnfm import packages, vims
-from container_update.vnfm.service_context import Core
+from container_update.vnfm.service_context import ServiceContext
 
 if TYPE_CHECKING:
     from container_update.emulator.kubernetes import EmbeddedCluster
@@ -82,24 +82,24 @@ class Stage:
         """The service's ``state_dir``."""
         return str(self.folder / "state")
 
-    def prepare(self, core: Core) -> str:
+    def prepare(self, context: ServiceContext) -> str:
         """Register the cluster, onboard the packages, write the requests.
 
         :returns: the commands to type in a shell.
         :raises ContainerUpdateError: a package cannot be onboarded.
         """
-        self._register(core)
+        self._register(context)
         kubeconfig = self.cluster.write_kubeconfig(self.folder / "kubeconfig")
         with connect(str(kubeconfig)) as cluster:
             for scene in SCENES:
                 metadata = {"name": scene.name}
                 cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
-        vnfds = {scene.name: self._onboard_both(core, scene) for scene in SCENES}
+        vnfds = {scene.name: self._onboard_both(context, scene) for scene in SCENES}
         for scene in SCENES:
             self._write_requests(scene)
-        return self._commands(core, vnfds)
+        return self._commands(context, vnfds)
 
-    def _register(self, core: Core) -> None:
+    def _register(self, context: ServiceContext) -> None:
         access = {"bearer_token": self.cluster.token, "ssl_ca_cert": self.cluster.ca_text}
         body = {
             "name": "demo",
@@ -109,14 +109,14 @@ class Stage:
             "vim_project": {"name": "default"},
             "is_default": True,
         }
-        with core.database.writing() as session:
-            vims.register(core, session, body)
+        with context.database.writing() as session:
+            vims.register(context, session, body)
 
     # --- packages -------------------------------------------------------------------------------
 
-    def _onboard_both(self, core: Core, scene: Scene) -> str:
+    def _onboard_both(self, context: ServiceContext, scene: Scene) -> str:
         """Onboard the old and the new package; return the VNFD id of the old one."""
-        before, _ = (_onboard(core, self._built(scene, side)) for side in ("before", "after"))
+        before, _ = (_onboard(context, self._built(scene, side)) for side in ("before", "after"))
         return before
 
     def _built(self, scene: Scene, side: str) -> Path:
@@ -150,8 +150,8 @@ class Stage:
 
     # --- commands -------------------------------------------------------------------------------
 
-    def _commands(self, core: Core, vnfds: Mapping[str, str]) -> str:
-        settings = core.settings
+    def _commands(self, context: ServiceContext, vnfds: Mapping[str, str]) -> str:
+        settings = context.settings
         lines = [
             "# once: pip install python-openstackclient python-tackerclient",
             f"cd {self.folder}",
@@ -190,15 +190,15 @@ def stage() -> Iterator[Stage]:
         yield Stage(Path(name), cluster)
 
 
-def _onboard(core: Core, zipped: Path) -> str:
+def _onboard(context: ServiceContext, zipped: Path) -> str:
     """Onboard a package; return its VNFD id."""
-    with core.database.writing() as session:
+    with context.database.writing() as session:
         package_id = packages.create(session, {}).id
-    part = packages.begin_upload(core, package_id)
+    part = packages.begin_upload(context, package_id)
     shutil.copyfile(zipped, part)
-    packages.end_upload(core, package_id)
-    packages.onboard(core, package_id)
-    with core.database.reading() as session:
+    packages.end_upload(context, package_id)
+    packages.onboard(context, package_id)
+    with context.database.reading() as session:
         package = packages.get(session, package_id)
     if package.vnfd_id is None:
         reason = package.body.get("onboardingFailureDetails", {}).get("detail")

@@ -19,7 +19,7 @@ from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Json
 from container_update.operations.change_package import Changed, change_vnfpkg
 from container_update.operations.change_request import ChangeRequest
-from container_update.operations.strategy import Order
+from container_update.operations.strategy import ChangeJob
 from container_update.package import samples
 
 if TYPE_CHECKING:
@@ -51,13 +51,13 @@ def demo_stack(name: str, out: TextIO) -> Changed:
 
         folder = Path(place, "sample")
         shutil.copytree(samples.root() / SCENARIOS[name], folder)
-        order = _order(folder, balancer)
+        job = _job(folder, balancer)
         with connect(auth=cloud.auth()) as heat:
             title(out, "The VNF as its old package describes it")
             instantiate(folder / "before", heat)
             show(heat, out)
-            title(out, f"The change: {order.request.upgrade_type}")
-            changed = change_vnfpkg(order, OpenStackSite(heat, STACK))
+            title(out, f"The change: {job.request.upgrade_type}")
+            changed = change_vnfpkg(job, OpenStackSite(heat, STACK))
             out.write(f"{report.plan_text(changed.outcome.plan)}\n\n")
             out.write(f"{report.outcome_text(changed.outcome)}\n")
             for script in changed.scripts:
@@ -102,13 +102,15 @@ def _embedded(port: int = 0) -> Iterator[tuple[EmbeddedOpenStack, Balancer]]:
         yield cloud, balancer
 
 
-def _order(folder: Path, balancer: Balancer) -> Order:
+def _job(folder: Path, balancer: Balancer) -> ChangeJob:
     """Return the sample's change, with the login of the balancer (step 2 of its README)."""
     body = json.loads((folder / "request.json").read_text())
     if "external_lb_param" in body["additionalParams"]:
         body["additionalParams"]["external_lb_param"] = balancer.login()
         (folder / "after" / "Scripts" / "known_hosts").write_text(balancer.known_hosts())
-    return Order(ChangeRequest.of(body), str(folder / "before"), str(folder / "after"), "sample")
+    return ChangeJob(
+        ChangeRequest.of(body), str(folder / "before"), str(folder / "after"), "sample"
+    )
 
 
 def instantiate(package: Path, heat: Heat) -> None:

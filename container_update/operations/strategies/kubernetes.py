@@ -22,7 +22,7 @@ from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.outcome import Outcome, Progress, StepResult
 from container_update.model.plan import Action, Plan, Stage
 from container_update.operations.read_packages import read_packages
-from container_update.operations.strategy import Order, Story, Strategy, Target
+from container_update.operations.strategy import ChangeJob, Story, Strategy, Target
 from container_update.operations.vnf_records import Records, workloads_of
 from container_update.planning.change import ChangePlanner
 from container_update.planning.package_pair import Packages, Placing
@@ -79,11 +79,11 @@ class KubernetesStrategy(Strategy):
 
     site: KubernetesSite
 
-    def __init__(self, order: Order, site: Any, stop: Stop, progress: Progress) -> None:
-        super().__init__(order, site, stop, progress)
+    def __init__(self, job: ChangeJob, site: Any, stop: Stop, progress: Progress) -> None:
+        super().__init__(job, site, stop, progress)
         self._began, self._sent_before = time.monotonic(), site.cluster.requests
-        self._cluster = RetryingCluster(site.cluster, order.options.retry_seconds)
-        self._informer = Informer(self._cluster, watch_seconds=order.options.watch_seconds)
+        self._cluster = RetryingCluster(site.cluster, job.options.retry_seconds)
+        self._informer = Informer(self._cluster, watch_seconds=job.options.watch_seconds)
         self._plan: Plan | None = None
         self._packages: Packages | None = None
         self._run: Run | None = None
@@ -102,13 +102,13 @@ class KubernetesStrategy(Strategy):
         if self._packages is None:
             site = self.site
             placing = Placing(site.def_files, site.namespace, site.one_namespace)
-            self._packages = read_packages(self.order, placing)
+            self._packages = read_packages(self.job, placing)
         return self._packages
 
     def validate(self) -> Plan:
         """Compare both packages with what is live."""
         live = self._read()
-        planning = self.planning(self.packages, live, self.site.namespace, self.order.instance_id)
+        planning = self.planning(self.packages, live, self.site.namespace, self.job.instance_id)
         self._plan = plan = planning.plan()
         if not plan.is_empty:
             self._facts = self._facts_of(plan, planning)
@@ -176,14 +176,14 @@ class KubernetesStrategy(Strategy):
 
     @property
     def _instance(self) -> Instance:
-        order = self.order
+        job = self.job
         return Instance(
             self._cluster,
             self.site.namespace,
-            order.instance_id,
-            order.options,
+            job.instance_id,
+            job.options,
             self.progress,
-            order.leave_failed,
+            job.leave_failed,
         )
 
     @contextmanager
@@ -215,18 +215,18 @@ class KubernetesStrategy(Strategy):
     @property
     def _target(self) -> str:
         """Stands for what is asked for; never what a modify operation leads to."""
-        kind = self.order.request.upgrade_type
+        kind = self.job.request.upgrade_type
         return f"{kind} {journal.target_of(self.packages.new.values())}"
 
     def _context(self) -> Json:
-        order, site = self.order, self.site
+        job, site = self.job, self.site
         return {
-            "request": dict(order.request.body),
-            "old": order.old,
-            "new": order.new,
+            "request": dict(job.request.body),
+            "old": job.old,
+            "new": job.new,
             "defFiles": list(site.def_files),
             "oneNamespace": site.one_namespace,
-            "instance": dict(order.instance),
+            "instance": dict(job.instance),
             "facts": self._facts.as_dict(),
         }
 
@@ -317,7 +317,7 @@ class KubernetesStrategy(Strategy):
     def records(self) -> Records:
         """The attributes that the specification lists for this way of changing."""
         assert self._plan is not None, "a plan is validated before there are records"
-        request = self.order.request
+        request = self.job.request
         return Records(
             vnfd_id=self.packages.vnfd_id,
             vnfcs=self.outcome().vnfcs,

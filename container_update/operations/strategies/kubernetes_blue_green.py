@@ -27,7 +27,7 @@ class KubernetesBlueGreen(KubernetesStrategy):
         super().switch_over()
         run = self._running
         if any(step.action is Action.DELETE for step in run.execution.plan.steps):
-            run.execution.linger(self.order.options.drain_seconds)
+            run.execution.linger(self.job.options.drain_seconds)
 
     def successors(self, planning: ChangePlanner) -> dict[str, str]:
         """The old Deployments' names to those of the new ones."""

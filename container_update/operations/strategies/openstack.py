@@ -25,7 +25,7 @@ from container_update.model.outcome import Outcome, Progress, StepResult
 from container_update.model.plan import Action, Plan, Reason, Stage, Step
 from container_update.operations import stack_records
 from container_update.operations.coordination import Coordination as ScriptRuns
-from container_update.operations.strategy import Order, Story, Strategy, Target
+from container_update.operations.strategy import ChangeJob, Story, Strategy, Target
 from container_update.operations.vnf_records import Records
 from container_update.package import csar
 from container_update.stacks import live, plan
@@ -78,8 +78,8 @@ class OpenStackStrategy(Strategy):
 
     site: OpenStackSite
 
-    def __init__(self, order: Order, site: Any, stop: Stop, progress: Progress) -> None:
-        super().__init__(order, site, stop, progress)
+    def __init__(self, job: ChangeJob, site: Any, stop: Stop, progress: Progress) -> None:
+        super().__init__(job, site, stop, progress)
         self._began, self._sent_before = time.monotonic(), site.service.requests
         self._packages: Packages | None = None
         self._plan: StackPlan | None = None
@@ -90,29 +90,29 @@ class OpenStackStrategy(Strategy):
     def _instance(self) -> StackInstance:
         return StackInstance(
             self.site.service,
-            self.order.instance_id,
-            self.order.options,
+            self.job.instance_id,
+            self.job.options,
             self._run_scripts,
             self.stop,
             self._tell,
-            leave_failed=self.order.leave_failed,
+            leave_failed=self.job.leave_failed,
         )
 
     @property
     def packages(self) -> Packages:
         """Both packages, read when they are first needed."""
         if self._packages is None:
-            order, request = self.order, self.order.request
-            settings = csar.Settings.of(order.options)
+            job, request = self.job, self.job.request
+            settings = csar.Settings.of(job.options)
             self._check_request(settings)
             self._packages = read_packages(
                 StackRequest(
-                    order.old,
-                    order.new,
+                    job.old,
+                    job.new,
                     self.site.stack,
                     request.upgrade_type,
                     tuple(vdu.vdu_id for vdu in request.vdu_params),
-                    order.instance_id,
+                    job.instance_id,
                     self.site.flavour_id,
                 ),
                 settings,
@@ -121,8 +121,8 @@ class OpenStackStrategy(Strategy):
 
     def _check_request(self, settings: csar.Settings) -> None:
         """What the request says of the new package is so."""
-        request = self.order.request
-        with csar.open_package(self.order.new, settings=settings) as new:
+        request = self.job.request
+        with csar.open_package(self.job.new, settings=settings) as new:
             if new.vnfd_id and new.vnfd_id != request.vnfd_id:
                 raise PackageError(
                     f"vnfdId: expected {new.vnfd_id}, which the VNFD in {new.source} has, found "
@@ -294,7 +294,7 @@ class OpenStackStrategy(Strategy):
     def _told_plan(self, found: StackPlan) -> Plan:
         return Plan(
             namespace="",
-            instance_id=self.order.instance_id,
+            instance_id=self.job.instance_id,
             steps=tuple(_told_step(step) for step in found.steps if step.action in _ACTIONS),
             unchanged=tuple(_key("Server", str(member)) for member in found.unchanged),
         )
@@ -330,18 +330,18 @@ class OpenStackRollingUpdate(OpenStackStrategy):
 
 
 def roll_back(
-    order: Order,
+    job: ChangeJob,
     site: OpenStackSite,
     scripts: ScriptRuns,
     progress: Progress = lambda _: None,
 ) -> Outcome | None:
-    """Undo what an earlier run of an order left; None where there is nothing.
+    """Undo what an earlier run of a job left; None where there is nothing.
 
     :param progress: told the result of each step.
     :raises UndoIncompleteError: it could not be undone.
     :raises NoWayBackError: the old stack goes already: the change can only be finished.
     """
-    strategy = OpenStackStrategy(order, site, Stop(), progress)
+    strategy = OpenStackStrategy(job, site, Stop(), progress)
     strategy.coordinate = scripts.run_for
     return strategy.roll_back()
 

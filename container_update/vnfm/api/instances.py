@@ -17,7 +17,7 @@ from container_update.vnfm.api import models, representations
 from container_update.vnfm.api.attribute_selectors import Attributes
 from container_update.vnfm.api.parts import accepted, known_id, listed, refusals, version_of
 from container_update.vnfm.problems import ProblemError
-from container_update.vnfm.service_context import Core
+from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.rows import Instance
 from container_update.vnfm.workers import Workers
 
@@ -31,27 +31,27 @@ _ATTRIBUTES = Attributes(
 )  # fmt: skip
 
 
-def router(core: Core, workers: Workers, api: str) -> APIRouter:
+def router(service: ServiceContext, workers: Workers, api: str) -> APIRouter:
     """The resource of one of the two APIs."""
     routes = APIRouter(
         prefix=f"/vnflcm/{api}/vnf_instances",
         tags=[f"VNF instances ({api})"],
         dependencies=[Depends(version_of(api))],
     )
-    _add_resource(routes, core, api)
-    starter = _Starter(core, workers, api)
+    _add_resource(routes, service, api)
+    starter = _Starter(service, workers, api)
     (_add_v1 if api == "v1" else _add_v2)(routes, starter)
     _add_terminate(routes, starter)
     return routes
 
 
-def _add_resource(routes: APIRouter, core: Core, api: str) -> None:
+def _add_resource(routes: APIRouter, service: ServiceContext, api: str) -> None:
     @routes.post("", status_code=201, responses=refusals(409, 413))
     def create(body: models.CreateVnf, response: Response) -> Json:
         """Create a VNF instance of an onboarded package."""
-        with core.database.writing() as session:
-            created = instances.create(core, session, api, body.as_sent())
-            answer = representations.instance(created, None, core.settings.base_url)
+        with service.database.writing() as session:
+            created = instances.create(service, session, api, body.as_sent())
+            answer = representations.instance(created, None, service.settings.base_url)
         response.headers["Location"] = answer["_links"]["self"]["href"]
         return answer
 
@@ -59,43 +59,43 @@ def _add_resource(routes: APIRouter, core: Core, api: str) -> None:
     def list_all(request: Request, response: Response) -> list[Json]:
         """The VNF instances of this API."""
         every = select(Instance).where(Instance.api == api)
-        with core.database.reading() as session:
+        with service.database.reading() as session:
             return listed(
                 every.order_by(Instance.created, Instance.id),
-                lambda query: [_shown(core, row) for row in session.scalars(query)],
+                lambda query: [_shown(service, row) for row in session.scalars(query)],
                 request,
                 response,
                 attributes=_ATTRIBUTES,
-                page_size=core.settings.page_size,
+                page_size=service.settings.page_size,
             )
 
     @routes.get("/{instance_id}", responses=refusals(404))
     def show(instance_id: str) -> Json:
         """A VNF instance."""
-        with core.database.reading() as session:
-            return _shown(core, instances.get(session, api, _id(instance_id)))
+        with service.database.reading() as session:
+            return _shown(service, instances.get(session, api, _id(instance_id)))
 
     @routes.delete("/{instance_id}", status_code=204, responses=refusals(404, 409))
     def delete(instance_id: str) -> None:
         """Delete a VNF instance that is not instantiated."""
-        with core.database.writing() as session:
+        with service.database.writing() as session:
             found = instances.get(session, api, _id(instance_id), lock=True)
-            instances.delete(core, session, found)
+            instances.delete(service, session, found)
 
 
 def _id(text: str) -> str:
     return known_id(text, "VNF instance")
 
 
-def _shown(core: Core, row: Instance) -> Json:
-    return representations.instance(row, instances.vims_of(core, row), core.settings.base_url)
+def _shown(service: ServiceContext, row: Instance) -> Json:
+    return representations.instance(row, instances.vims_of(service, row), service.settings.base_url)
 
 
 class _Starter:
     """Starts lifecycle operations."""
 
-    def __init__(self, core: Core, workers: Workers, api: str) -> None:
-        self.core = core
+    def __init__(self, service: ServiceContext, workers: Workers, api: str) -> None:
+        self.service = service
         self.workers = workers
         self.api = api
 
@@ -113,8 +113,8 @@ class _Starter:
         :param instantiated: what the instance has to be; None: either.
         :param vnfd_id: the package that it leads to.
         """
-        core = self.core
-        with core.database.writing() as session:
+        service = self.service
+        with service.database.writing() as session:
             instance = instances.get(session, self.api, _id(instance_id), lock=True)
             if instantiated is not None and instance.instantiated is not instantiated:
                 expected = "INSTANTIATED" if instantiated else "NOT_INSTANTIATED"
@@ -131,10 +131,16 @@ class _Starter:
             if operation == "INSTANTIATE":
                 hidden = self._hidden(session, instance, self._vim(session, request), request)
             begun = operations.begin(
-                core, session, instance, operation, request=request, vnfd_id=vnfd_id, hidden=hidden
+                service,
+                session,
+                instance,
+                operation,
+                request=request,
+                vnfd_id=vnfd_id,
+                hidden=hidden,
             )
         self.workers.operation(begun.id)
-        root = f"{core.settings.base_url}/vnflcm/{self.api}"
+        root = f"{service.settings.base_url}/vnflcm/{self.api}"
         return accepted(f"{root}/vnf_lcm_op_occs/{begun.id}", self.api)
 
     def modify(self, instance_id: str, body: models.ModifyVnf) -> Response:
@@ -147,7 +153,7 @@ class _Starter:
     def _refuse_wrong_change(self, session: Session, instance: Instance, request: Json) -> None:
         """ProblemError 422 where a change is not asked for as the instance's VIM needs it."""
         try:
-            vim = vims.connection(self.core, session, instances.vims_of(self.core, instance))
+            vim = vims.connection(self.service, session, instances.vims_of(self.service, instance))
             ChangeRequest.of(request, vim["vimType"])
         except PackageError as error:
             raise ProblemError(422, str(error)) from error
@@ -155,7 +161,7 @@ class _Starter:
     def _vim(self, session: Session, request: Json) -> Json:
         """The VIM that an instantiation names; ProblemError 422 where it cannot be made there."""
         try:
-            found = vims.connection(self.core, session, request.get("vimConnectionInfo"))
+            found = vims.connection(self.service, session, request.get("vimConnectionInfo"))
         except PackageError as error:
             raise ProblemError(422, str(error)) from error
         if self.api == "v1" and vims.kind_of(found) == vims.OPENSTACK:
@@ -171,7 +177,7 @@ class _Starter:
         if vims.kind_of(vim) != vims.OPENSTACK:
             return frozenset()
         flavour_id = str(request.get("flavourId"))
-        return packages.hidden_parameters(self.core, session, instance.vnfd_id, flavour_id)
+        return packages.hidden_parameters(self.service, session, instance.vnfd_id, flavour_id)
 
 
 def _refuse_vims(instance: Instance) -> None:

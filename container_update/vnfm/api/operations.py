@@ -15,7 +15,7 @@ from container_update.vnfm.api.attribute_selectors import Attributes
 from container_update.vnfm.api.parts import accepted, known_id, listed, refusals, version_of
 from container_update.vnfm.lcm.perform import TASKS
 from container_update.vnfm.problems import ProblemError
-from container_update.vnfm.service_context import Core
+from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.states import Request as Asked
 from container_update.vnfm.store.rows import Operation, Step
 from container_update.vnfm.workers import Workers
@@ -35,26 +35,26 @@ _ACCEPTED: dict[str, Any] = {
 }
 
 
-def router(core: Core, workers: Workers, api: str) -> APIRouter:
+def router(service: ServiceContext, workers: Workers, api: str) -> APIRouter:
     """The resource of one of the two APIs."""
     routes = APIRouter(
         prefix=f"/vnflcm/{api}/vnf_lcm_op_occs",
         tags=[f"Operation occurrences ({api})"],
         dependencies=[Depends(version_of(api))],
     )
-    _add_reading(routes, core, api)
-    _add_requests(routes, core, workers, api)
+    _add_reading(routes, service, api)
+    _add_requests(routes, service, workers, api)
     return routes
 
 
-def _add_reading(routes: APIRouter, core: Core, api: str) -> None:
-    base_url = core.settings.base_url
+def _add_reading(routes: APIRouter, service: ServiceContext, api: str) -> None:
+    base_url = service.settings.base_url
 
     @routes.get("", responses=refusals())
     def list_all(request: Request, response: Response) -> list[Json]:
         """The operation occurrences of this API, the first ones first."""
         every = select(Operation).where(Operation.api == api)
-        with core.database.reading() as session:
+        with service.database.reading() as session:
             return listed(
                 every.order_by(Operation.started, Operation.id),
                 lambda query: [
@@ -63,19 +63,19 @@ def _add_reading(routes: APIRouter, core: Core, api: str) -> None:
                 request,
                 response,
                 attributes=_ATTRIBUTES,
-                page_size=core.settings.page_size,
+                page_size=service.settings.page_size,
             )
 
     @routes.get("/{operation_id}", responses=refusals(404))
     def show(operation_id: str) -> Json:
         """An operation occurrence."""
-        with core.database.reading() as session:
+        with service.database.reading() as session:
             return representations.operation(_get(session, api, operation_id), base_url)
 
     @routes.get("/{operation_id}/progress", responses=refusals(404))
     def progress(operation_id: str) -> Json:
         """How far it is, object by object, and why each restarts; an extension of SOL003."""
-        with core.database.reading() as session:
+        with service.database.reading() as session:
             found = _get(session, api, operation_id)
             steps = session.scalars(
                 select(Step).where(Step.operation_id == found.id).order_by(Step.number)
@@ -83,8 +83,8 @@ def _add_reading(routes: APIRouter, core: Core, api: str) -> None:
             return representations.progress(found, list(steps))
 
 
-def _add_requests(routes: APIRouter, core: Core, workers: Workers, api: str) -> None:
-    base_url = core.settings.base_url
+def _add_requests(routes: APIRouter, service: ServiceContext, workers: Workers, api: str) -> None:
+    base_url = service.settings.base_url
 
     @routes.post("/{operation_id}/retry", **_ACCEPTED)
     def retry(operation_id: str) -> Response:
@@ -97,28 +97,28 @@ def _add_requests(routes: APIRouter, core: Core, workers: Workers, api: str) -> 
         return begin_again(operation_id, Asked.ROLLBACK)
 
     def begin_again(operation_id: str, asked: Asked) -> Response:
-        with core.database.writing() as session:
+        with service.database.writing() as session:
             found = _get(session, api, operation_id)
             if asked is Asked.ROLLBACK and TASKS[found.operation].undo is None:
                 raise ProblemError(
                     409, f"{found.operation} cannot be rolled back: retry it, or let it fail"
                 )
-            operations.ask(core, session, found, asked)
+            operations.ask(service, session, found, asked)
         workers.operation(found.id)
         return accepted(f"{base_url}/vnflcm/{api}/vnf_lcm_op_occs/{found.id}", api)
 
     @routes.post("/{operation_id}/fail", responses=refusals(404, 409))
     def fail(operation_id: str) -> Json:
         """Give an operation up that is FAILED_TEMP: its instance is free for another one."""
-        with core.database.writing() as session:
+        with service.database.writing() as session:
             found = _get(session, api, operation_id)
-            operations.ask(core, session, found, Asked.FAIL)
+            operations.ask(service, session, found, Asked.FAIL)
             return representations.operation(found, base_url)
 
     @routes.post("/{operation_id}/cancel", status_code=202, responses=refusals(404, 409))
     def cancel(operation_id: str) -> None:
         """Not supported: always refused."""
-        with core.database.reading() as session:
+        with service.database.reading() as session:
             found = _get(session, api, operation_id)
         raise ProblemError(
             409,

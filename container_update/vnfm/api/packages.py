@@ -17,7 +17,7 @@ from container_update.vnfm.api import models, representations
 from container_update.vnfm.api.attribute_selectors import Attributes
 from container_update.vnfm.api.parts import known_id, listed, refusals
 from container_update.vnfm.problems import ProblemError
-from container_update.vnfm.service_context import Core
+from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.rows import Package
 from container_update.vnfm.workers import Workers
 
@@ -30,19 +30,19 @@ _ATTRIBUTES = Attributes(
 _ZIP = {"content": {"application/zip": {"schema": {"type": "string", "format": "binary"}}}}
 
 
-def router(core: Core, workers: Workers) -> APIRouter:
+def router(service: ServiceContext, workers: Workers) -> APIRouter:
     """The resource."""
     routes = APIRouter(prefix="/vnfpkgm/v1/vnf_packages", tags=["VNF packages"])
-    _add_resource(routes, core)
-    _add_content(routes, core, workers)
+    _add_resource(routes, service)
+    _add_content(routes, service, workers)
     return routes
 
 
-def _add_resource(routes: APIRouter, core: Core) -> None:
+def _add_resource(routes: APIRouter, service: ServiceContext) -> None:
     @routes.post("", status_code=201, responses=refusals(413))
     def create(body: models.CreatePackage, response: Response) -> Json:
         """Create a package, without content."""
-        with core.database.writing() as session:
+        with service.database.writing() as session:
             created = packages.create(session, body.userDefinedData)
             answer = _shown(session, created)
         response.headers["Location"] = answer["_links"]["self"]["href"]
@@ -51,36 +51,36 @@ def _add_resource(routes: APIRouter, core: Core) -> None:
     @routes.get("", responses=refusals())
     def list_all(request: Request, response: Response) -> list[Json]:
         """The packages."""
-        with core.database.reading() as session:
+        with service.database.reading() as session:
             return listed(
                 select(Package).order_by(Package.created, Package.id),
                 lambda query: [_shown(session, row) for row in session.scalars(query).all()],
                 request,
                 response,
                 attributes=_ATTRIBUTES,
-                page_size=core.settings.page_size,
+                page_size=service.settings.page_size,
             )
 
     @routes.get("/{package_id}", responses=refusals(404))
     def show(package_id: str) -> Json:
         """A package."""
-        with core.database.reading() as session:
+        with service.database.reading() as session:
             return _shown(session, packages.get(session, _id(package_id)))
 
     @routes.patch("/{package_id}", responses=refusals(404, 409, 413))
     def modify(package_id: str, body: models.ModifyPackage) -> Json:
         """Enable or disable a package, or change what the user keeps with it."""
-        with core.database.writing() as session:
+        with service.database.writing() as session:
             return packages.modify(packages.get(session, _id(package_id)), body.as_sent())
 
     @routes.delete("/{package_id}", status_code=204, responses=refusals(404, 409))
     def delete(package_id: str) -> None:
         """Delete a package that is disabled and not in use."""
-        with core.database.writing() as session:
-            packages.delete(core, session, packages.get(session, _id(package_id)))
+        with service.database.writing() as session:
+            packages.delete(service, session, packages.get(session, _id(package_id)))
 
 
-def _add_content(routes: APIRouter, core: Core, workers: Workers) -> None:
+def _add_content(routes: APIRouter, service: ServiceContext, workers: Workers) -> None:
     @routes.put(
         "/{package_id}/package_content",
         status_code=202,
@@ -91,12 +91,12 @@ def _add_content(routes: APIRouter, core: Core, workers: Workers) -> None:
     async def upload(package_id: str, request: Request) -> Response:
         """Upload the content of a package: a CSAR zip."""
         found = _id(package_id)
-        part = await run_in_threadpool(packages.begin_upload, core, found)
+        part = await run_in_threadpool(packages.begin_upload, service, found)
         try:
             await _receive(request, part)
-            await run_in_threadpool(packages.end_upload, core, found)
+            await run_in_threadpool(packages.end_upload, service, found)
         except BaseException as error:
-            await run_in_threadpool(packages.give_up_upload, core, found)
+            await run_in_threadpool(packages.give_up_upload, service, found)
             if isinstance(error, ClientDisconnect):
                 raise ProblemError(400, "the connection ended before the content did") from error
             raise
@@ -110,11 +110,11 @@ def _add_content(routes: APIRouter, core: Core, workers: Workers) -> None:
     )
     def download(package_id: str) -> FileResponse:
         """The content of a package, as it was uploaded."""
-        with core.database.reading() as session:
+        with service.database.reading() as session:
             found = packages.get(session, _id(package_id))
         if found.onboarding_state != packages.ONBOARDED:
             raise ProblemError(409, f"package {found.id} is {found.onboarding_state}")
-        return FileResponse(packages.content(core, found.id), media_type="application/zip")
+        return FileResponse(packages.content(service, found.id), media_type="application/zip")
 
 
 async def _receive(request: Request, part: Path) -> None:

@@ -14,34 +14,34 @@ from container_update.vnfm.api.attribute_selectors import Attributes
 from container_update.vnfm.api.parts import known_id, listed, refusals, version_of
 from container_update.vnfm.notify import callback_test, subscription_filters
 from container_update.vnfm.problems import ProblemError
-from container_update.vnfm.service_context import Core
+from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.database import now
 from container_update.vnfm.store.rows import Subscription
 
 
-def router(core: Core, api: str) -> APIRouter:
+def router(service: ServiceContext, api: str) -> APIRouter:
     """The resource of one of the two APIs."""
     routes = APIRouter(
         prefix=f"/vnflcm/{api}/subscriptions",
         tags=[f"Subscriptions ({api})"],
         dependencies=[Depends(version_of(api))],
     )
-    base_url = core.settings.base_url
+    base_url = service.settings.base_url
 
     @routes.post("", status_code=201, responses=refusals(413))
     def create(body: models.NewSubscription, response: Response) -> Json:
         """Subscribe to notifications; the callback URI is asked whether it answers."""
         subscription_filters.check(body.filter)
-        callback_test.check_callback(core.settings, body.callbackUri, body.authentication)
+        callback_test.check_callback(service.settings, body.callbackUri, body.authentication)
         created = Subscription(
             id=str(uuid.uuid4()),
             created=now(),
             api=api,
             callback_uri=body.callbackUri,
             filter=body.filter,
-            sealed=core.vault.seal(body.authentication) if body.authentication else None,
+            sealed=service.vault.seal(body.authentication) if body.authentication else None,
         )
-        with core.database.writing() as session:
+        with service.database.writing() as session:
             session.add(created)
         answer = representations.subscription(created, base_url)
         response.headers["Location"] = answer["_links"]["self"]["href"]
@@ -51,7 +51,7 @@ def router(core: Core, api: str) -> APIRouter:
     def list_all(request: Request, response: Response) -> list[Json]:
         """The subscriptions of this API."""
         every = select(Subscription).where(Subscription.api == api)
-        with core.database.reading() as session:
+        with service.database.reading() as session:
             return listed(
                 every.order_by(Subscription.created, Subscription.id),
                 lambda query: [
@@ -60,19 +60,19 @@ def router(core: Core, api: str) -> APIRouter:
                 request,
                 response,
                 attributes=Attributes(),
-                page_size=core.settings.page_size,
+                page_size=service.settings.page_size,
             )
 
     @routes.get("/{subscription_id}", responses=refusals(404))
     def show(subscription_id: str) -> Json:
         """A subscription."""
-        with core.database.reading() as session:
+        with service.database.reading() as session:
             return representations.subscription(_get(session, api, subscription_id), base_url)
 
     @routes.delete("/{subscription_id}", status_code=204, responses=refusals(404))
     def delete(subscription_id: str) -> None:
         """End a subscription; what is not delivered yet is dropped."""
-        with core.database.writing() as session:
+        with service.database.writing() as session:
             session.delete(_get(session, api, subscription_id))
 
     return routes

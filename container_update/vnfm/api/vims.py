@@ -13,19 +13,19 @@ from container_update.vnfm import vims
 from container_update.vnfm.api import models, representations
 from container_update.vnfm.api.parts import known_id, refusals
 from container_update.vnfm.problems import ProblemError
-from container_update.vnfm.service_context import Core
+from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.rows import Vim
 
 
-def router(core: Core) -> APIRouter:
+def router(service: ServiceContext) -> APIRouter:
     """The resource; the client ends its paths with ``.json``."""
     routes = APIRouter(prefix="/v1.0", tags=["VIMs"])
-    _add_list(routes, core)
-    _add_one(routes, core)
+    _add_list(routes, service)
+    _add_one(routes, service)
     return routes
 
 
-def _add_list(routes: APIRouter, core: Core) -> None:
+def _add_list(routes: APIRouter, service: ServiceContext) -> None:
     @routes.post("/vims.json", status_code=201, responses=refusals(409, 413))
     @routes.post("/vims", status_code=201, responses=refusals(409, 413))
     def register(body: models.NewVim) -> dict[str, Json]:
@@ -34,15 +34,15 @@ def _add_list(routes: APIRouter, core: Core) -> None:
             vims.require(body.vim.type)
         except PackageError as error:
             raise ProblemError(422, str(error)) from error
-        with core.database.writing() as session:
-            created = vims.register(core, session, body.vim.model_dump(exclude_none=True))
+        with service.database.writing() as session:
+            created = vims.register(service, session, body.vim.model_dump(exclude_none=True))
             return {"vim": representations.vim(created)}
 
     @routes.get("/vims.json", responses=refusals())
     @routes.get("/vims", responses=refusals())
     def list_all(request: Request) -> dict[str, list[Json]]:
         """The registered VIMs; ``id`` and ``name`` in the query find one."""
-        with core.database.reading() as session:
+        with service.database.reading() as session:
             rows = session.scalars(select(Vim).order_by(Vim.created, Vim.id)).all()
             bodies = [representations.vim(row) for row in rows]
         wanted = {k: v for k, v in request.query_params.items() if k in ("id", "name")}
@@ -53,25 +53,25 @@ def _has(body: Json, wanted: dict[str, Any]) -> bool:
     return all(body[name] == value for name, value in wanted.items())
 
 
-def _add_one(routes: APIRouter, core: Core) -> None:
+def _add_one(routes: APIRouter, service: ServiceContext) -> None:
     @routes.get("/vims/{vim_id}", responses=refusals(404))
     def show(vim_id: str) -> dict[str, Json]:
         """A registered VIM, without its credentials."""
-        with core.database.reading() as session:
+        with service.database.reading() as session:
             return {"vim": representations.vim(vims.get(session, _id(vim_id)))}
 
     @routes.put("/vims/{vim_id}", responses=refusals(404, 409, 413))
     def change(vim_id: str, body: models.ChangedVim) -> dict[str, Json]:
         """Change a registered VIM."""
-        with core.database.writing() as session:
+        with service.database.writing() as session:
             found = vims.get(session, _id(vim_id))
-            vims.change(core, session, found, body.vim.as_sent())
+            vims.change(service, session, found, body.vim.as_sent())
             return {"vim": representations.vim(found)}
 
     @routes.delete("/vims/{vim_id}", status_code=204, responses=refusals(404))
     def delete(vim_id: str) -> None:
         """Forget a VIM; instances that name it cannot be reached any more."""
-        with core.database.writing() as session:
+        with service.database.writing() as session:
             session.delete(vims.get(session, _id(vim_id)))
 
 

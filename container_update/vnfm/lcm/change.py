@@ -12,68 +12,69 @@ from container_update.drivers import v2_memory
 from container_update.model.errors import NoWayBackError
 from container_update.operations.change_package import change_vnfpkg, coordination_of, plan_change
 from container_update.operations.change_request import ChangeRequest
-from container_update.operations.strategy import Order
+from container_update.operations.strategy import ChangeJob
 from container_update.vnfm import instances, packages
-from container_update.vnfm.lcm import drivers, vim
-from container_update.vnfm.lcm.operation_context import Record, Work, merged
+from container_update.vnfm.lcm import drivers
+from container_update.vnfm.lcm.operation_context import OperationContext, Record, merged
+from container_update.vnfm.lcm.vim import connected
 
 
-def do_change(work: Work) -> Record:
+def do_change(context: OperationContext) -> Record:
     """Change the package; all of the new one takes effect."""
-    before = work.record
-    chosen = drivers.of_package(work, before.vnfd_id, before.flavour_id)
-    work = replace(work, record=chosen.call("change_current_package_start", before))
-    with vim.connected(work) as place:
-        site = place.site()
-        order = _order(work, site.vim_type)
-        scripts = coordination_of(order, site, work.stop)
+    before = context.record
+    chosen = drivers.of_package(context, before.vnfd_id, before.flavour_id)
+    context = replace(context, record=chosen.call("change_current_package_start", before))
+    with connected(context) as vim:
+        site = vim.site()
+        job = _job(context, site.vim_type)
+        scripts = coordination_of(job, site, context.stop)
         try:
-            changed = change_vnfpkg(order, site, work.stop, work.steps, scripts)
+            changed = change_vnfpkg(job, site, context.stop, context.steps, scripts)
         finally:
-            work.steps.tell_scripts(scripts.reports)
-        body = changed.records.applied({**work.record.body, "vnfdId": before.vnfd_id})
+            context.steps.tell_scripts(scripts.reports)
+        body = changed.records.applied({**context.record.body, "vnfdId": before.vnfd_id})
         vnfd_id = str(body.pop("vnfdId"))
         given = {
-            "extensions": order.request.extensions,
-            "vnfConfigurableProperties": order.request.vnf_configurable_properties,
+            "extensions": job.request.extensions,
+            "vnfConfigurableProperties": job.request.vnf_configurable_properties,
         }
         body |= {name: merged(body.get(name), value) for name, value in given.items() if value}
-        with work.core.database.reading() as session:
+        with context.service.database.reading() as session:
             body |= instances.product_of(packages.of_vnfd(session, vnfd_id))
-        record = place.changed(replace(work.record, vnfd_id=vnfd_id, body=body), changed)
+        record = vim.changed(replace(context.record, vnfd_id=vnfd_id, body=body), changed)
     return chosen.call("change_current_package_end", record)
 
 
-def undo_change(work: Work) -> Record:
+def undo_change(context: OperationContext) -> Record:
     """Undo by the journal what the change left in the VIM.
 
     :raises NoWayBackError: what is old is being deleted, or the change is complete and only its
         record is missing: it can only be finished.
     """
-    record = work.record
-    chosen = drivers.of_package(work, record.vnfd_id, record.flavour_id)
+    record = context.record
+    chosen = drivers.of_package(context, record.vnfd_id, record.flavour_id)
     record = chosen.call("change_current_package_rollback_start", record)
-    with vim.connected(work) as place:
-        order = _order(work, place.site().vim_type)
-        undone = place.undo_change(order)
-        was_planned = v2_memory.OURS in work.kept  # else nothing was written
-        if undone is None and was_planned and plan_change(order, place.site()).is_empty:
+    with connected(context) as vim:
+        job = _job(context, vim.site().vim_type)
+        undone = vim.undo_change(job)
+        was_planned = v2_memory.OURS in context.kept  # else nothing was written
+        if undone is None and was_planned and plan_change(job, vim.site()).is_empty:
             raise NoWayBackError(
                 "the change was complete when the service ended, only its record is missing: it "
                 "cannot be undone any more"
             )
-        record = place.as_it_is(record)
+        record = vim.as_it_is(record)
     return chosen.call("change_current_package_rollback_end", record)
 
 
-def _order(work: Work, vim_type: str) -> Order:
-    record, request = work.record, ChangeRequest.of(work.request, vim_type)
-    return Order(
+def _job(context: OperationContext, vim_type: str) -> ChangeJob:
+    record, request = context.record, ChangeRequest.of(context.request, vim_type)
+    return ChangeJob(
         request=request,
-        old=str(work.package(record.vnfd_id)),
-        new=str(work.package(request.vnfd_id)),
-        instance_id=work.instance_id,
-        options=work.core.options,
+        old=str(context.package(record.vnfd_id)),
+        new=str(context.package(request.vnfd_id)),
+        instance_id=context.instance_id,
+        options=context.service.options,
         leave_failed=True,
-        instance={"id": work.instance_id, "vnfdId": record.vnfd_id, **record.body},
+        instance={"id": context.instance_id, "vnfdId": record.vnfd_id, **record.body},
     )

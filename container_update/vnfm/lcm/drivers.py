@@ -12,7 +12,7 @@ from typing import Protocol
 
 from container_update.package import csar
 from container_update.package.vnfd import InterfaceScript
-from container_update.vnfm.lcm.operation_context import Record, Work
+from container_update.vnfm.lcm.operation_context import OperationContext, Record
 from container_update.vnfm.lcm.v1_drivers import V1Drivers
 from container_update.vnfm.lcm.v2_scripts import V2Scripts
 
@@ -29,17 +29,19 @@ class Drivers(Protocol):
         """
 
 
-def of_package(work: Work, vnfd_id: str, flavour_id: str | None) -> Drivers:
+def of_package(context: OperationContext, vnfd_id: str, flavour_id: str | None) -> Drivers:
     """The drivers that a package's VNFD names."""
-    folder = work.package(vnfd_id)
-    scripts = _scripts(work, folder, flavour_id)
-    if work.api == "v1":
-        return V1Drivers(work, folder, scripts)
-    return V2Scripts(work, folder, scripts)
+    folder = context.package(vnfd_id)
+    scripts = _scripts(context, folder, flavour_id)
+    if context.api == "v1":
+        return V1Drivers(context, folder, scripts)
+    return V2Scripts(context, folder, scripts)
 
 
-def _scripts(work: Work, folder: Path, flavour_id: str | None) -> Mapping[str, InterfaceScript]:
-    settings = csar.Settings.of(work.core.options)
+def _scripts(
+    context: OperationContext, folder: Path, flavour_id: str | None
+) -> Mapping[str, InterfaceScript]:
+    settings = csar.Settings.of(context.service.options)
     with csar.open_package(str(folder), settings=settings) as package:
         known = {flavour.id for flavour in package.flavours}
         chosen = flavour_id if flavour_id in known else None

@@ -5,44 +5,45 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from container_update.vnfm.lcm import drivers, vim
-from container_update.vnfm.lcm.operation_context import Record, Work
+from container_update.vnfm.lcm import drivers
+from container_update.vnfm.lcm.operation_context import OperationContext, Record
+from container_update.vnfm.lcm.vim import connected
 
 
-def do_instantiate(work: Work) -> Record:
+def do_instantiate(context: OperationContext) -> Record:
     """Make the VNF and wait until it runs."""
-    work = _in_its_vim(work)
-    chosen = drivers.of_package(work, work.record.vnfd_id, work.request.get("flavourId"))
-    work = replace(work, record=chosen.call("instantiate_start", work.record))
-    with vim.connected(work) as place:
-        record = place.instantiate()
+    context = _in_its_vim(context)
+    chosen = drivers.of_package(context, context.record.vnfd_id, context.request.get("flavourId"))
+    context = replace(context, record=chosen.call("instantiate_start", context.record))
+    with connected(context) as vim:
+        record = vim.instantiate()
     return chosen.call("instantiate_end", record)
 
 
-def undo_instantiate(work: Work) -> Record:
+def undo_instantiate(context: OperationContext) -> Record:
     """Delete what was made so far."""
-    with vim.connected(_in_its_vim(work)) as place:
-        place.undo_instantiate()
-    return work.record
+    with connected(_in_its_vim(context)) as vim:
+        vim.undo_instantiate()
+    return context.record
 
 
-def _in_its_vim(work: Work) -> Work:
+def _in_its_vim(context: OperationContext) -> OperationContext:
     """The same work, in the VIM that the request names, or in the default one: it stays there when
     another becomes the default."""
-    vims: Any = work.request.get("vimConnectionInfo")
+    vims: Any = context.request.get("vimConnectionInfo")
     if not vims:
-        entry = {name: work.connection[name] for name in ("vimId", "vimType")}
-        vims = [{"id": "default", **entry}] if work.api == "v1" else {"default": entry}
-    return replace(work, record=replace(work.record, vims=vims))
+        entry = {name: context.connection[name] for name in ("vimId", "vimType")}
+        vims = [{"id": "default", **entry}] if context.api == "v1" else {"default": entry}
+    return replace(context, record=replace(context.record, vims=vims))
 
 
-def do_terminate(work: Work) -> Record:
+def do_terminate(context: OperationContext) -> Record:
     """Delete the VNF, and wait until it is gone."""
-    record = work.record
-    chosen = drivers.of_package(work, record.vnfd_id, record.flavour_id)
+    record = context.record
+    chosen = drivers.of_package(context, record.vnfd_id, record.flavour_id)
     record = chosen.call("terminate_start", record)
-    with vim.connected(work) as place:
-        place.terminate()
+    with connected(context) as vim:
+        vim.terminate()
     record = chosen.call("terminate_end", record)
     body = {name: value for name, value in record.body.items() if name != "instantiatedVnfInfo"}
     return replace(record, instantiated=False, body=body, vims=None)

@@ -16,28 +16,28 @@ from container_update.model.outcome import Outcome
 from container_update.model.requests import DEF_FILES
 from container_update.operations.change_package import Changed
 from container_update.operations.strategies.kubernetes import KubernetesSite
-from container_update.operations.strategy import Order
+from container_update.operations.strategy import ChangeJob
 from container_update.vnfm.lcm import records
-from container_update.vnfm.lcm.operation_context import Record, Work
+from container_update.vnfm.lcm.operation_context import OperationContext, Record
 
 
 @contextmanager
-def connected(work: Work) -> Iterator[KubernetesVim]:
-    """The cluster of a work's VIM."""
-    with work.cluster() as cluster:
-        yield KubernetesVim(work, cluster)
+def connected(context: OperationContext) -> Iterator[KubernetesVim]:
+    """The cluster of the instance's VIM."""
+    with context.cluster() as cluster:
+        yield KubernetesVim(context, cluster)
 
 
 @dataclass(frozen=True)
 class KubernetesVim:
     """A cluster, for one operation."""
 
-    work: Work
+    context: OperationContext
     cluster: Cluster
 
     def held_by(self) -> str | None:
         """Whoever holds the instance's Lease."""
-        journalled = self.work.journalled(self.cluster, self.work.record.namespace)
+        journalled = self.context.journalled(self.cluster, self.context.record.namespace)
         holder = journalled.status().holder
         return None if holder is None or holder.is_expired(utc_now()) else holder.sentence()
 
@@ -45,18 +45,18 @@ class KubernetesVim:
 
     def instantiate(self) -> Record:
         """Create every object of the def-files and wait until the workloads are Ready."""
-        work, namespace = self.work, self._asked_namespace()
+        context, namespace = self.context, self._asked_namespace()
         created = instantiate(
-            str(work.package(work.record.vnfd_id)),
+            str(context.package(context.record.vnfd_id)),
             self.cluster,
             def_files=self._asked_def_files(),
             namespace=namespace,
             one_namespace=True,
-            instance_id=work.instance_id,
-            options=work.core.options,
-            created=lambda key: work.steps.tell(str(key), "create", "done"),
+            instance_id=context.instance_id,
+            options=context.service.options,
+            created=lambda key: context.steps.tell(str(key), "create", "done"),
         )
-        return records.instantiated(work, created, self.cluster, namespace)
+        return records.instantiated(context, created, self.cluster, namespace)
 
     def undo_instantiate(self) -> None:
         """Delete what was created so far."""
@@ -64,51 +64,53 @@ class KubernetesVim:
 
     def terminate(self) -> None:
         """Delete what bears the instance's label, and wait until it is gone."""
-        self._delete(self.work.record.def_files, self.work.record.namespace)
+        self._delete(self.context.record.def_files, self.context.record.namespace)
 
     def _delete(self, def_files: tuple[str, ...], namespace: str) -> None:
-        work, options = self.work, self.work.core.options
-        folder = str(work.package(work.record.vnfd_id))
+        context, options = self.context, self.context.service.options
+        folder = str(context.package(context.record.vnfd_id))
         described = described_by(folder, def_files, namespace, one_namespace=True, options=options)
         keys: list[ObjectKey] = [manifest.key for manifest in described]
-        for key in terminate(keys, self.cluster, work.instance_id, options):
-            work.steps.tell(str(key), "delete", "done")
+        for key in terminate(keys, self.cluster, context.instance_id, options):
+            context.steps.tell(str(key), "delete", "done")
 
     def _asked_namespace(self) -> str:
-        params = self.work.request.get("additionalParams") or {}
+        params = self.context.request.get("additionalParams") or {}
         return str(params.get("namespace") or "default")
 
     def _asked_def_files(self) -> tuple[str, ...]:
-        params = self.work.request.get("additionalParams") or {}
+        params = self.context.request.get("additionalParams") or {}
         return tuple(params.get(DEF_FILES) or ())
 
     # --- changing -------------------------------------------------------------------------------
 
     def site(self) -> KubernetesSite:
         """The instance's namespace and def-files."""
-        work = self.work
-        interface = dict(work.connection.get("interfaceInfo") or {})
+        context = self.context
+        interface = dict(context.connection.get("interfaceInfo") or {})
         if interface.get("ssl_ca_cert"):  # SOL003 has it in one line, programs want it as it was
             interface["ssl_ca_cert"] = pem(interface["ssl_ca_cert"])
-        access = {"vim_connection_info": {"vim": {**work.connection, "interfaceInfo": interface}}}
+        access = {
+            "vim_connection_info": {"vim": {**context.connection, "interfaceInfo": interface}}
+        }
         return KubernetesSite(
             self.cluster,
-            work.record.namespace,
-            work.record.def_files,
+            context.record.namespace,
+            context.record.def_files,
             access,
             one_namespace=True,
-            vim_type=str(work.connection.get("vimType")),
+            vim_type=str(context.connection.get("vimType")),
         )
 
     def changed(self, record: Record, changed: Changed) -> Record:  # noqa: ARG002
         """As the strategy told it."""
         return record
 
-    def undo_change(self, order: Order) -> Outcome | None:  # noqa: ARG002
-        """By the journal, which is in the cluster and knows what the order is."""
-        journalled = self.work.journalled(self.cluster, self.work.record.namespace)
-        return journalled.recover(back=True, stop=self.work.stop)
+    def undo_change(self, job: ChangeJob) -> Outcome | None:  # noqa: ARG002
+        """By the journal, which is in the cluster and knows what the job is."""
+        journalled = self.context.journalled(self.cluster, self.context.record.namespace)
+        return journalled.recover(back=True, stop=self.context.stop)
 
     def as_it_is(self, record: Record) -> Record:
         """The record with the pods that run now."""
-        return records.with_live_pods(self.work, record, self.cluster)
+        return records.with_live_pods(self.context, record, self.cluster)

@@ -18,38 +18,38 @@ from container_update.model.objects import Json
 from container_update.model.requests import UpdateRequest
 from container_update.vnfm import instances, packages
 from container_update.vnfm.lcm import drivers, records
-from container_update.vnfm.lcm.operation_context import Record, Work, merged
+from container_update.vnfm.lcm.operation_context import OperationContext, Record, merged
 
 _MERGED = ("metadata", "extensions", "vnfConfigurableProperties")
 _PLAIN = ("vnfInstanceName", "vnfInstanceDescription")
 
 
-def do_modify(work: Work) -> Record:
+def do_modify(context: OperationContext) -> Record:
     """Change the record, and with a Mgmt Driver what runs."""
-    before, request = work.record, work.request
+    before, request = context.record, context.request
     if not before.instantiated:
-        return _modified(work, before)
-    chosen = drivers.of_package(work, before.vnfd_id, before.flavour_id)
+        return _modified(context, before)
+    chosen = drivers.of_package(context, before.vnfd_id, before.flavour_id)
     started = chosen.call("modify_information_start", before)
-    changed = _modified(work, started)
-    new = work.package(changed.vnfd_id) if request.get("vnfdId") else None
+    changed = _modified(context, started)
+    new = context.package(changed.vnfd_id) if request.get("vnfdId") else None
     return chosen.call("modify_information_end", changed, new)
 
 
-def undo_modify(work: Work) -> Record:
+def undo_modify(context: OperationContext) -> Record:
     """Bring the cluster to what the old package says, where a driver had begun to move it."""
-    before = work.record
-    if not before.instantiated or not work.request.get("vnfdId"):
+    before = context.record
+    if not before.instantiated or not context.request.get("vnfdId"):
         return before
-    chosen = drivers.of_package(work, before.vnfd_id, before.flavour_id)
+    chosen = drivers.of_package(context, before.vnfd_id, before.flavour_id)
     record = chosen.call("modify_information_rollback_start", before)
-    if work.api == "v1" and v2_memory.OURS in work.kept:
-        record = _put_back(work)
+    if context.api == "v1" and v2_memory.OURS in context.kept:
+        record = _put_back(context)
     return chosen.call("modify_information_rollback_end", record)
 
 
-def _modified(work: Work, record: Record) -> Record:
-    request, body = work.request, dict(record.body)
+def _modified(context: OperationContext, record: Record) -> Record:
+    request, body = context.request, dict(record.body)
     body |= {name: request[name] for name in _PLAIN if name in request}
     body |= {
         name: merged(body.get(name), request[name])
@@ -58,10 +58,10 @@ def _modified(work: Work, record: Record) -> Record:
     }
     vnfd_id = request.get("vnfdId") or record.vnfd_id
     if vnfd_id != record.vnfd_id:
-        with work.core.database.reading() as session:
+        with context.service.database.reading() as session:
             package = packages.of_vnfd(session, vnfd_id)
             body |= instances.product_of(package)
-            if work.api == "v1":
+            if context.api == "v1":
                 body["vnfPkgId"] = package.id
     _modify_vnfcs(body, request)
     vims = joined_vims(record.vims, request.get("vimConnectionInfo"))
@@ -103,22 +103,29 @@ def joined_vims(recorded: Any, given: Any) -> Any:
     return list(by_id.values())
 
 
-def _put_back(work: Work) -> Record:
+def _put_back(context: OperationContext) -> Record:
     """An update back to the old package."""
-    record, old = work.record, str(work.package(work.record.vnfd_id))
+    record, old = context.record, str(context.package(context.record.vnfd_id))
     if not record.def_files:
-        raise PackageError(f"VNF instance {work.instance_id}: it has no def-files to go back to")
+        raise PackageError(f"VNF instance {context.instance_id}: it has no def-files to go back to")
     request = UpdateRequest(
         old=old,
         new=old,
         def_files=record.def_files,
         namespace=record.namespace,
         one_namespace=True,
-        instance_id=work.instance_id,
+        instance_id=context.instance_id,
     )
-    ours = work.kept.get(v2_memory.OURS) or {}
-    with work.cluster() as cluster:
+    ours = context.kept.get(v2_memory.OURS) or {}
+    with context.cluster() as cluster:
         outcome = go_back(
-            request, cluster, work.core.options, ours, stop=work.stop, progress=work.steps
+            request,
+            cluster,
+            context.service.options,
+            ours,
+            stop=context.stop,
+            progress=context.steps,
         )
-    return records.with_vnfcs(work, record, outcome.vnfcs, outcome.plan.manifests, record.def_files)
+    return records.with_vnfcs(
+        context, record, outcome.vnfcs, outcome.plan.manifests, record.def_files
+    )

@@ -22,7 +22,7 @@ from container_update.operations import stack_records
 from container_update.operations.change_package import Changed, coordination_of
 from container_update.operations.strategies import openstack as strategies
 from container_update.operations.strategies.openstack import OpenStackSite
-from container_update.operations.strategy import Order
+from container_update.operations.strategy import ChangeJob
 from container_update.package import csar
 from container_update.stacks import live
 from container_update.stacks.change import StackInstance
@@ -30,15 +30,15 @@ from container_update.stacks.client import Heat, connect, reference
 from container_update.stacks.instantiate import Builder, described_by
 from container_update.stacks.vnfcs import Member
 from container_update.vnfm.lcm import records
-from container_update.vnfm.lcm.operation_context import Record, Work
+from container_update.vnfm.lcm.operation_context import OperationContext, Record
 
 
 @contextmanager
-def connected(work: Work) -> Iterator[OpenStackVim]:
-    """Heat of a work's VIM."""
-    options, interface = work.core.options, work.connection.get("interfaceInfo") or {}
+def connected(context: OperationContext) -> Iterator[OpenStackVim]:
+    """Heat of the instance's VIM."""
+    options, interface = context.service.options, context.connection.get("interfaceInfo") or {}
     authority = interface.get("ssl_ca_cert")
-    access = work.connection.get("accessInfo") or {}
+    access = context.connection.get("accessInfo") or {}
     verify: bool | str = not interface.get("skipCertificateVerification")
     with tempfile.TemporaryDirectory() as folder:
         if verify and authority:
@@ -50,7 +50,7 @@ def connected(work: Work) -> Iterator[OpenStackVim]:
             region=access.get("region"),
             verify=verify,
         ) as heat:
-            yield OpenStackVim(work, heat)
+            yield OpenStackVim(context, heat)
 
 
 def _auth(interface: Mapping[str, Any], access: Mapping[str, Any]) -> dict[str, str]:
@@ -69,13 +69,13 @@ def _auth(interface: Mapping[str, Any], access: Mapping[str, Any]) -> dict[str, 
 class OpenStackVim:
     """A project of a cloud, for one operation."""
 
-    work: Work
+    context: OperationContext
     heat: Heat
 
     def held_by(self) -> str | None:
         """Whoever was heard of lately in the journal of a change."""
-        options = self.work.core.options
-        instance = StackInstance(self.heat, self.work.instance_id, options)
+        options = self.context.service.options
+        instance = StackInstance(self.heat, self.context.instance_id, options)
         found = instance.journal("").holder()
         if found is None or found[1] > options.lease_seconds:
             return None
@@ -85,22 +85,22 @@ class OpenStackVim:
 
     def instantiate(self) -> Record:
         """Make the stack that the package describes and wait until it is complete."""
-        work = self.work
+        context = self.context
         body = described_by(
-            str(work.package(work.record.vnfd_id)),
-            str(work.request.get("flavourId")),
-            work.request.get("additionalParams") or {},
-            csar.Settings.of(work.core.options),
+            str(context.package(context.record.vnfd_id)),
+            str(context.request.get("flavourId")),
+            context.request.get("additionalParams") or {},
+            csar.Settings.of(context.service.options),
         )
         with self._told(self._name, "create"):
             self._builder.make(self._name, body)
         info: Json = {
-            "flavourId": work.request.get("flavourId"),
+            "flavourId": context.request.get("flavourId"),
             "vnfState": "STARTED",
             "extCpInfo": [],
         }
-        made = {**work.record.body, "instantiatedVnfInfo": info}
-        return self.as_it_is(replace(work.record, instantiated=True, body=made))
+        made = {**context.record.body, "instantiatedVnfInfo": info}
+        return self.as_it_is(replace(context.record, instantiated=True, body=made))
 
     def undo_instantiate(self) -> None:
         """Delete what was made so far."""
@@ -110,19 +110,19 @@ class OpenStackVim:
         """Delete every stack of the instance: a change that was given up may have left two, and its
         journal, which goes last."""
         names = [str(page["stack_name"]) for page in self._stacks()]
-        for name in (*sorted(names), name_of(self.work.instance_id)):
+        for name in (*sorted(names), name_of(self.context.instance_id)):
             if self.heat.stack(name) is not None:
                 with self._told(name, "delete"):
                     self._builder.delete(name)
 
     @property
     def _builder(self) -> Builder:
-        return Builder(self.heat, self.work.core.options, self.work.stop)
+        return Builder(self.heat, self.context.service.options, self.context.stop)
 
     @contextmanager
     def _told(self, stack: str, action: str) -> Iterator[None]:
         """What is done to a stack is told when it begins and when it ends."""
-        text, tell = f"Stack {stack}", self.work.steps.tell
+        text, tell = f"Stack {stack}", self.context.steps.tell
         tell(text, action, "running")
         try:
             yield
@@ -135,7 +135,7 @@ class OpenStackVim:
 
     @property
     def _name(self) -> str:
-        return f"vnf-{self.work.instance_id}"
+        return f"vnf-{self.context.instance_id}"
 
     def _stacks(self) -> list[Json]:
         """The instance's stacks; more than one while a change is under way."""
@@ -147,7 +147,9 @@ class OpenStackVim:
         change whose record is missing."""
         pages = self._stacks()
         recorded = [
-            page for page in pages if page["id"] == self.work.record.info.get(stack_records.STACK)
+            page
+            for page in pages
+            if page["id"] == self.context.record.info.get(stack_records.STACK)
         ]
         found = recorded or pages
         return reference(found[0]) if len(found) == 1 else self._name
@@ -156,13 +158,13 @@ class OpenStackVim:
 
     def site(self) -> OpenStackSite:
         """The instance's stack."""
-        work = self.work
+        context = self.context
         return OpenStackSite(
             self.heat,
             self._stack(),
-            work.record.flavour_id,
-            {"vim_connection_info": {"vim": work.connection}},
-            vim_type=str(work.connection.get("vimType")),
+            context.record.flavour_id,
+            {"vim_connection_info": {"vim": context.connection}},
+            vim_type=str(context.connection.get("vimType")),
         )
 
     def changed(self, record: Record, changed: Changed) -> Record:
@@ -173,14 +175,14 @@ class OpenStackVim:
         touched = frozenset(each.server_id for each in members if str(each) in told)
         return replace(self._described(record, members), touched=touched)
 
-    def undo_change(self, order: Order) -> Outcome | None:
-        """By the journal, which is in the cloud; the scripts need the order."""
+    def undo_change(self, job: ChangeJob) -> Outcome | None:
+        """By the journal, which is in the cloud; the scripts need the job."""
         site = self.site()
-        scripts = coordination_of(order, site, self.work.stop)
+        scripts = coordination_of(job, site, self.context.stop)
         try:
-            return strategies.roll_back(order, site, scripts, self.work.steps)
+            return strategies.roll_back(job, site, scripts, self.context.steps)
         finally:
-            self.work.steps.tell_scripts(scripts.reports)
+            self.context.steps.tell_scripts(scripts.reports)
 
     def as_it_is(self, record: Record) -> Record:
         """The record with the servers, ports and volumes that there are."""
@@ -198,9 +200,9 @@ class OpenStackVim:
     def _vdus(self, record: Record) -> Mapping[str, str]:
         """Those of the record's package, and of those that a change leads to or from: a rolling
         update leaves VDUs as they were."""
-        work, vdus = self.work, dict[str, str]()
-        asked = str(work.request.get("vnfdId") or record.vnfd_id)
-        for vnfd_id in (asked, work.record.vnfd_id, record.vnfd_id):
-            folder = str(work.package(vnfd_id))
-            vdus |= records.vdus_of(work, folder, record.flavour_id)
+        context, vdus = self.context, dict[str, str]()
+        asked = str(context.request.get("vnfdId") or record.vnfd_id)
+        for vnfd_id in (asked, context.record.vnfd_id, record.vnfd_id):
+            folder = str(context.package(vnfd_id))
+            vdus |= records.vdus_of(context, folder, record.flavour_id)
         return vdus

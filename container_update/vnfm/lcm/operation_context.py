@@ -22,7 +22,7 @@ from container_update.model.objects import Json
 from container_update.model.requests import DEF_FILES
 from container_update.vnfm import packages, vims
 from container_update.vnfm.lcm.steps import Steps
-from container_update.vnfm.service_context import Core
+from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.rows import Package
 
 
@@ -67,19 +67,19 @@ class Record:
 
 
 @dataclass
-class Work:
+class OperationContext:
     """One operation of one instance, while it runs."""
 
-    core: Core
+    service: ServiceContext
     operation_id: str
     instance_id: str
     api: str
     request: Json = field(repr=False)
     record: Record
-    """The record when the work began."""
+    """The record when the operation began."""
     stop: Stop
     steps: Steps
-    """Where it is told how far the work is."""
+    """Where it is told how far the operation is."""
     kept: Json
     """user_script_err_handling_data: what Mgmt Drivers leave for a retry or a rollback."""
     again: bool = False
@@ -90,24 +90,24 @@ class Work:
 
         :raises PackageError: there is none.
         """
-        with self.core.database.reading() as session:
+        with self.service.database.reading() as session:
             found = session.scalar(select(Package).where(Package.vnfd_id == vnfd_id))
         if found is None:
             raise PackageError(f"no package has the VNFD {vnfd_id}: upload it, then retry")
-        return packages.unpacked(self.core, found.id)
+        return packages.unpacked(self.service, found.id)
 
     @cached_property
     def connection(self) -> Json:
         """The VIM that the instance runs in, with credentials."""
-        with self.core.database.reading() as session:
-            return vims.connection(self.core, session, self.record.vims)
+        with self.service.database.reading() as session:
+            return vims.connection(self.service, session, self.record.vims)
 
     @contextmanager
     def cluster(self) -> Iterator[Cluster]:
         """The VIM's cluster; refusals that pass are tried again."""
-        cluster = vims.cluster(self.core, self.connection)
+        cluster = vims.cluster(self.service, self.connection)
         try:
-            yield RetryingCluster(cluster, self.core.options.retry_seconds)
+            yield RetryingCluster(cluster, self.service.options.retry_seconds)
         finally:
             cluster.close()
 
@@ -117,7 +117,7 @@ class Work:
             cluster,
             namespace,
             self.instance_id,
-            self.core.options,
+            self.service.options,
             self.steps,
             leave_failed=True,
         )

@@ -17,7 +17,7 @@ from container_update.drivers import v2_progress
 from container_update.model.cancellation import Stop
 from container_update.model.errors import ContainerUpdateError
 from container_update.vnfm import instances, operations
-from container_update.vnfm.lcm import failures, lock, records, vim
+from container_update.vnfm.lcm import failures, lock, records
 from container_update.vnfm.lcm.change import do_change, undo_change
 from container_update.vnfm.lcm.instantiation import (
     do_instantiate,
@@ -25,10 +25,11 @@ from container_update.vnfm.lcm.instantiation import (
     undo_instantiate,
 )
 from container_update.vnfm.lcm.modification import do_modify, undo_modify
-from container_update.vnfm.lcm.operation_context import Record, Work
+from container_update.vnfm.lcm.operation_context import OperationContext, Record
 from container_update.vnfm.lcm.steps import Follower, Steps
 from container_update.vnfm.lcm.v2_scripts import told_to
-from container_update.vnfm.service_context import Core
+from container_update.vnfm.lcm.vim import connected
+from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.states import RUNNING, State
 from container_update.vnfm.store.rows import Instance, Operation
 
@@ -39,9 +40,9 @@ LOG = logging.getLogger(__name__)
 class Task:
     """What an operation does."""
 
-    do: Callable[[Work], Record]
+    do: Callable[[OperationContext], Record]
     """Do it; called again where it failed or was cut short."""
-    undo: Callable[[Work], Record] | None
+    undo: Callable[[OperationContext], Record] | None
     """Put back what a try left; None where that is not possible."""
 
 
@@ -54,104 +55,108 @@ TASKS: Mapping[str, Task] = {
 """LcmOperationType to what it does."""
 
 
-def perform(core: Core, operation_id: str, stop: Stop) -> None:
+def perform(service: ServiceContext, operation_id: str, stop: Stop) -> None:
     """Carry an occurrence out, as far as its state says, and write down what became of it.
 
     :param stop: asked when the service is to end.
     """
-    begun = _begun(core, operation_id, stop)
+    begun = _begun(service, operation_id, stop)
     if begun is None:
         return
-    work, operation, state = begun
+    context, operation, state = begun
     task = TASKS[operation]
     try:
-        if work.again and work.record.instantiated:
-            with vim.connected(work) as place:
-                lock.wait_for(work, place)
+        if context.again and context.record.instantiated:
+            with connected(context) as vim:
+                lock.wait_for(context, vim)
         if state is State.PROCESSING:
-            _end(work, state, State.COMPLETED, task.do(work))
+            _end(context, state, State.COMPLETED, task.do(context))
         else:
             assert task.undo is not None, f"{operation} is never rolled back"
-            _end(work, state, State.ROLLED_BACK, task.undo(work))
+            _end(context, state, State.ROLLED_BACK, task.undo(context))
     except Exception as error:  # noqa: BLE001 (whatever it is, the occurrence has to say so)
-        _fail(work, state, error, undoable=task.undo is not None)
+        _fail(context, state, error, undoable=task.undo is not None)
 
 
-def _begun(core: Core, operation_id: str, stop: Stop) -> tuple[Work, str, State] | None:
+def _begun(
+    service: ServiceContext, operation_id: str, stop: Stop
+) -> tuple[OperationContext, str, State] | None:
     """What the work needs, which operation it is, and whether it goes on or back; None where it is
     not this service's."""
-    _read_leftovers(core, operation_id)
-    with core.database.writing() as session:
+    _read_leftovers(service, operation_id)
+    with service.database.writing() as session:
         operation = session.get_one(Operation, operation_id)
-        if operation.owner != core.member.id or operation.state not in _AT_WORK:
+        if operation.owner != service.process_lock.id or operation.state not in _AT_WORK:
             return None
         again = operation.state != State.STARTING.value
         if not again:
-            operations.enter(core, session, operation_id, State.STARTING, State.PROCESSING)
+            operations.enter(service, session, operation_id, State.STARTING, State.PROCESSING)
         instance = session.get_one(Instance, operation.instance_id)
         record = Record(
             vnfd_id=instance.vnfd_id,
             instantiated=instance.instantiated,
             body=instance.body,
-            vims=instances.vims_of(core, instance),
+            vims=instances.vims_of(service, instance),
         )
         state = State(operation.state)
         remember = state is State.PROCESSING
-        work = Work(
-            core=core,
+        context = OperationContext(
+            service=service,
             operation_id=operation_id,
             instance_id=operation.instance_id,
             api=operation.api,
-            request=core.vault.open(operation.sealed),
+            request=service.vault.open(operation.sealed),
             record=record,
             stop=stop,
-            steps=Steps(core.database, operation_id, remember=remember),
+            steps=Steps(service.database, operation_id, remember=remember),
             kept=dict(operation.kept or {}),
             again=again,
         )
-        return work, operation.operation, state
+        return context, operation.operation, state
 
 
 _AT_WORK = frozenset(state.value for state in RUNNING)
 
 
-def _read_leftovers(core: Core, operation_id: str) -> None:
+def _read_leftovers(service: ServiceContext, operation_id: str) -> None:
     """What a script told that outlived its service."""
-    progress = told_to(core, operation_id)
+    progress = told_to(service, operation_id)
     if progress.exists():
-        Follower(progress, Steps(core.database, operation_id, remember=True)).catch_up()
+        Follower(progress, Steps(service.database, operation_id, remember=True)).catch_up()
         progress.unlink(missing_ok=True)
 
 
-def _end(work: Work, was: State, state: State, after: Record) -> None:
-    changes = records.affected(work.record, after)
+def _end(context: OperationContext, was: State, state: State, after: Record) -> None:
+    changes = records.affected(context.record, after)
     values: dict[str, Any] = {"error": None, "changes": changes, "owner": None}
-    with work.core.database.writing() as session:
-        if operations.enter(work.core, session, work.operation_id, was, state, **values):
-            _record(work, session, after)
-            LOG.info("VNF instance %s: %s", work.instance_id, state.value)
+    with context.service.database.writing() as session:
+        if operations.enter(context.service, session, context.operation_id, was, state, **values):
+            _record(context, session, after)
+            LOG.info("VNF instance %s: %s", context.instance_id, state.value)
         else:
             LOG.warning("VNF instance %s: the operation was taken over meanwhile: its end is not "
-                        "recorded", work.instance_id)  # fmt: skip
+                        "recorded", context.instance_id)  # fmt: skip
 
 
-def _record(work: Work, session: Session, after: Record) -> None:
-    instance = session.get_one(Instance, work.instance_id)
+def _record(context: OperationContext, session: Session, after: Record) -> None:
+    instance = session.get_one(Instance, context.instance_id)
     instance.vnfd_id = after.vnfd_id
     instance.instantiated = after.instantiated
     instance.body = after.body
-    instance.sealed = work.core.vault.seal(after.vims) if after.vims else None
+    instance.sealed = context.service.vault.seal(after.vims) if after.vims else None
 
 
-def _fail(work: Work, was: State, error: Exception, *, undoable: bool) -> None:
-    requests = failures.requests_of(work.api, work.operation_id)
+def _fail(context: OperationContext, was: State, error: Exception, *, undoable: bool) -> None:
+    requests = failures.requests_of(context.api, context.operation_id)
     undoing = was is State.ROLLING_BACK
     problem = failures.problem_of(error, requests, undoing=undoing, undoable=undoable)
     if isinstance(error, ContainerUpdateError):
-        v2_progress.tell_end(work.steps, error)
+        v2_progress.tell_end(context.steps, error)
     trace = None if failures.is_told(error) else error
-    LOG.error("VNF instance %s: %s", work.instance_id, problem["detail"], exc_info=trace)
-    with work.core.database.writing() as session:
-        before = session.get_one(Operation, work.operation_id).kept or {}
-        values = {"error": problem, "kept": {**before, **work.kept}, "owner": None}
-        operations.enter(work.core, session, work.operation_id, was, State.FAILED_TEMP, **values)
+    LOG.error("VNF instance %s: %s", context.instance_id, problem["detail"], exc_info=trace)
+    with context.service.database.writing() as session:
+        before = session.get_one(Operation, context.operation_id).kept or {}
+        values = {"error": problem, "kept": {**before, **context.kept}, "owner": None}
+        operations.enter(
+            context.service, session, context.operation_id, was, State.FAILED_TEMP, **values
+        )

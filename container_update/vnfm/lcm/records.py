@@ -21,28 +21,28 @@ from container_update.package import csar
 from container_update.planning import renames
 from container_update.planning.update import collections
 from container_update.vnfm.lcm import v1_objects
-from container_update.vnfm.lcm.operation_context import Record, Work
+from container_update.vnfm.lcm.operation_context import OperationContext, Record
 from container_update.vnfm.lcm.v1_drivers import Host
 from container_update.workloads import ownership
 
 
 def instantiated(
-    work: Work,
+    context: OperationContext,
     manifests: Sequence[Manifest],
     cluster: Cluster,
     namespace: str,
 ) -> Record:
     """The record of an instance that was just made from *manifests*."""
-    request = work.request
+    request = context.request
     params = dict(request.get("additionalParams") or {})
-    folder = str(work.package(work.record.vnfd_id))
-    vdus = vdus_of(work, folder, request.get("flavourId"))
+    folder = str(context.package(context.record.vnfd_id))
+    vdus = vdus_of(context, folder, request.get("flavourId"))
     with Informer(cluster) as informer:
         informer.list(collections([manifest.key for manifest in manifests]))
         vnfcs = ownership.vnfcs(vdus, manifests, informer.live)
     info: Json = {"flavourId": request.get("flavourId"), "vnfState": "STARTED", "extCpInfo": []}
-    body = dict(work.record.body)
-    if work.api == "v1":
+    body = dict(context.record.body)
+    if context.api == "v1":
         info |= {"additionalParams": params, "vnfcResourceInfo": []}
         body["metadata"] = {**(body.get("metadata") or {}), "namespace": namespace}
     else:
@@ -52,13 +52,13 @@ def instantiated(
             DEF_FILES: list(params.get(DEF_FILES) or ()),
             VDU_RESES: workloads_of(vdus, manifests),
         }
-    record = replace(work.record, instantiated=True, body={**body, "instantiatedVnfInfo": info})
-    def_files = tuple(params.get(DEF_FILES) or _listed(work, folder))
-    return with_vnfcs(work, record, vnfcs, manifests, def_files)
+    record = replace(context.record, instantiated=True, body={**body, "instantiatedVnfInfo": info})
+    def_files = tuple(params.get(DEF_FILES) or _listed(context, folder))
+    return with_vnfcs(context, record, vnfcs, manifests, def_files)
 
 
 def with_vnfcs(
-    work: Work,
+    context: OperationContext,
     record: Record,
     vnfcs: Sequence[Vnfc],
     manifests: Sequence[Manifest],
@@ -71,43 +71,43 @@ def with_vnfcs(
         def_files=tuple(def_files),
         manifests=tuple(manifests),
     )
-    if work.api == "v2":
+    if context.api == "v2":
         return replace(record, body=written.applied(record.body))
-    instance = v1_objects.instance(work.instance_id, record, {})
-    v1_records.write_records(instance, written, Host(work))
+    instance = v1_objects.instance(context.instance_id, record, {})
+    v1_records.write_records(instance, written, Host(context))
     return replace(record, body=v1_objects.body(instance, record.body))
 
 
-def with_live_pods(work: Work, record: Record, cluster: Cluster) -> Record:
+def with_live_pods(context: OperationContext, record: Record, cluster: Cluster) -> Record:
     """The record with the pods that run now: an undo may have made new ones."""
-    folder = str(work.package(record.vnfd_id))
+    folder = str(context.package(record.vnfd_id))
     described = described_by(
         folder,
         record.def_files,
         record.namespace,
         one_namespace=True,
-        options=work.core.options,
+        options=context.service.options,
     )
     keys = [manifest.key for manifest in described]
     with Informer(cluster) as informer:
         informer.list(collections(keys))
         called = renames.stand_ins(informer.live)
         manifests = [renames.as_called(manifest, called) for manifest in described]
-        vdus = vdus_of(work, folder, record.flavour_id)
+        vdus = vdus_of(context, folder, record.flavour_id)
         vnfcs = ownership.vnfcs(vdus, manifests, informer.live)
-    return with_vnfcs(work, record, vnfcs, manifests, record.def_files)
+    return with_vnfcs(context, record, vnfcs, manifests, record.def_files)
 
 
-def vdus_of(work: Work, folder: str, flavour_id: str | None) -> Mapping[str, str]:
+def vdus_of(context: OperationContext, folder: str, flavour_id: str | None) -> Mapping[str, str]:
     """VDU id to the name of its workload, of a flavour where the VNFD has it, else of all."""
-    settings = csar.Settings.of(work.core.options)
+    settings = csar.Settings.of(context.service.options)
     with csar.open_package(folder, settings=settings) as package:
         known = {flavour.id for flavour in package.flavours}
         return package.vdus(flavour_id if flavour_id in known else None)
 
 
-def _listed(work: Work, folder: str) -> Sequence[str]:
-    settings = csar.Settings.of(work.core.options)
+def _listed(context: OperationContext, folder: str) -> Sequence[str]:
+    settings = csar.Settings.of(context.service.options)
     with csar.open_package(folder, settings=settings) as package:
         return package.manifest_files()
 

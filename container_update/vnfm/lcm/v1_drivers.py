@@ -24,7 +24,7 @@ from container_update.model.requests import UpdateRequest
 from container_update.operations.update import update
 from container_update.package.vnfd import InterfaceScript
 from container_update.vnfm.lcm import v1_objects
-from container_update.vnfm.lcm.operation_context import Record, Work
+from container_update.vnfm.lcm.operation_context import OperationContext, Record
 
 NAMESPACE = "tacker.tacker.mgmt.drivers"
 NOOP = "vnflcm_noop"
@@ -39,7 +39,7 @@ class DriverError(ContainerUpdateError):
 class V1Drivers:
     """The drivers that a package's VNFD names."""
 
-    work: Work
+    context: OperationContext
     folder: Path
     scripts: Mapping[str, InterfaceScript]
 
@@ -50,8 +50,8 @@ class V1Drivers:
             return record
         driver = load(named.implementation)
         self._refuse_other_file(event, named, driver)
-        context = SimpleNamespace(**{v1_host.ATTRIBUTE: Host(self.work)})
-        instance = v1_objects.instance(self.work.instance_id, record, self.work.connection)
+        context = SimpleNamespace(**{v1_host.ATTRIBUTE: Host(self.context)})
+        instance = v1_objects.instance(self.context.instance_id, record, self.context.connection)
         arguments = self._arguments(event)
         getattr(driver, event)(context=context, vnf_instance=instance, **arguments)
         return replace(record, body=v1_objects.body(instance, record.body))
@@ -61,7 +61,7 @@ class V1Drivers:
         if event == "modify_information_start":
             return {"modify_vnf_request": None}
         if event == "modify_information_end":
-            metadata = self.work.request.get("metadata") or {}
+            metadata = self.context.request.get("metadata") or {}
             paths = list(metadata.get("configmap_secret_paths") or ())
             return {
                 "modify_vnf_request": None,
@@ -69,7 +69,7 @@ class V1Drivers:
                 "configmap_secret_paths": paths,
             }
         operation = event.removesuffix("_start").removesuffix("_end")
-        request = v1_objects.request(self.work.request)
+        request = v1_objects.request(self.context.request)
         given: dict[str, Any] = {f"{operation}_vnf_request": request}
         return {**given, "grant": None, "grant_request": None}
 
@@ -137,18 +137,18 @@ def _digest(path: Path) -> str:
 class Host:
     """This VNFM, as the v1 driver asks it; implements :class:`v1_host.Host`."""
 
-    work: Work = field(repr=False)
+    context: OperationContext = field(repr=False)
 
     def package_path(self, vnfd_id: str) -> str:
         """See v1_host.Host."""
-        return str(self.work.package(vnfd_id))
+        return str(self.context.package(vnfd_id))
 
     def update(self, request: UpdateRequest, vnf_instance: Any) -> Outcome:
         """See v1_host.Host."""
-        del vnf_instance  # the work knows its VIM
-        work = self.work
-        with work.cluster() as cluster:
-            return update(request, cluster, work.core.options, work.stop, work.steps)
+        del vnf_instance  # the context knows its VIM
+        context = self.context
+        with context.cluster() as cluster:
+            return update(request, cluster, context.service.options, context.stop, context.steps)
 
     def vnfc_record(self, vnfc_id: str, vnfc: Vnfc, metadata: Mapping[str, str]) -> Any:
         """See v1_host.Host."""

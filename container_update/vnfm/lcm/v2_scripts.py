@@ -25,9 +25,9 @@ from container_update.drivers.v2_records import CONFIG_VARIABLE
 from container_update.model.errors import ContainerUpdateError, NextStep, PackageError
 from container_update.model.objects import Json
 from container_update.package.vnfd import InterfaceScript
-from container_update.vnfm.lcm.operation_context import Record, Work
+from container_update.vnfm.lcm.operation_context import OperationContext, Record
 from container_update.vnfm.lcm.steps import Follower
-from container_update.vnfm.service_context import Core
+from container_update.vnfm.service_context import ServiceContext
 
 KEPT = "user_script_err_handling_data"
 _LOOK_SECONDS = 0.2
@@ -38,9 +38,9 @@ class ScriptError(ContainerUpdateError):
     """A script ended with an error."""
 
 
-def told_to(core: Core, operation_id: str) -> Path:
+def told_to(service: ServiceContext, operation_id: str) -> Path:
     """The file that the scripts of an operation tell their progress to."""
-    folder = core.settings.folder / "progress"
+    folder = service.settings.folder / "progress"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder / f"{operation_id}.jsonl"
 
@@ -49,7 +49,7 @@ def told_to(core: Core, operation_id: str) -> Path:
 class V2Scripts:
     """The scripts that a package's VNFD names."""
 
-    work: Work
+    context: OperationContext
     folder: Path
     scripts: Mapping[str, InterfaceScript]
 
@@ -75,12 +75,12 @@ class V2Scripts:
     def _input(self, event: str, record: Record, old: Path, new: Path | None) -> Json:
         given = {
             "operation": event,
-            "request": self.work.request,
+            "request": self.context.request,
             "vnf_instance": self._instance(record),
             "grant_request": None,
             "grant_response": None,
             "tmp_csar_dir": str(old),
-            KEPT: self.work.kept,
+            KEPT: self.context.kept,
             NEXT_STEP: None,
         }
         return given if new is None else {**given, "new_csar_dir": str(new)}
@@ -89,21 +89,21 @@ class V2Scripts:
         """The VnfInstance as a script has to know it: with the VIM and its credentials."""
         state = "INSTANTIATED" if record.instantiated else "NOT_INSTANTIATED"
         return {
-            "id": self.work.instance_id,
+            "id": self.context.instance_id,
             "vnfdId": record.vnfd_id,
             "instantiationState": state,
             **record.body,
-            "vimConnectionInfo": {"vim": self.work.connection},
+            "vimConnectionInfo": {"vim": self.context.connection},
         }
 
     def _run(self, event: str, script: Path, given: Json) -> Json:
-        work = self.work
-        progress = told_to(work.core, work.operation_id)
-        follower = Follower(progress, work.steps)
+        context = self.context
+        progress = told_to(context.service, context.operation_id)
+        follower = Follower(progress, context.steps)
         environment = {
             **os.environ,
             PROGRESS_VARIABLE: str(progress),
-            CONFIG_VARIABLE: str(work.core.settings.folder / "options.conf"),
+            CONFIG_VARIABLE: str(context.service.settings.folder / "options.conf"),
         }
         process = subprocess.Popen(  # noqa: S603 (a script of a package, as SOL001 has it)
             [sys.executable, str(script)],
@@ -114,11 +114,11 @@ class V2Scripts:
             cwd=script.parent,
             start_new_session=True,
         )
-        stdout, stderr = _communicate(process, pickle.dumps(given), follower, work)
+        stdout, stderr = _communicate(process, pickle.dumps(given), follower, context)
         follower.catch_up()
         progress.unlink(missing_ok=True)
         output = _unpickled(stdout)
-        work.kept.update(output.get(KEPT) or {})
+        context.kept.update(output.get(KEPT) or {})
         if process.returncode:
             reason = stderr.decode(errors="replace").strip()[-_REASON_CHARACTERS:]
             raise ScriptError(
@@ -129,9 +129,9 @@ class V2Scripts:
 
 
 def _communicate(
-    process: subprocess.Popen[bytes], given: bytes, follower: Follower, work: Work
+    process: subprocess.Popen[bytes], given: bytes, follower: Follower, context: OperationContext
 ) -> tuple[bytes, bytes]:
-    """To the script's end, telling how far it is; it is ended where the work is to stop."""
+    """To the script's end, telling how far it is; it is ended where the operation is to stop."""
     pending: bytes | None = given
     while True:
         try:
@@ -139,7 +139,7 @@ def _communicate(
         except subprocess.TimeoutExpired:
             pending = None
             follower.catch_up()
-            if work.stop:
+            if context.stop:
                 process.terminate()
 
 

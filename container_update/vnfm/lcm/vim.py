@@ -11,10 +11,10 @@ from typing import Protocol
 
 from container_update.model.outcome import Outcome
 from container_update.operations.change_package import Changed
-from container_update.operations.strategy import Order, Site
+from container_update.operations.strategy import ChangeJob, Site
 from container_update.vnfm import vims
 from container_update.vnfm.lcm import kubernetes
-from container_update.vnfm.lcm.operation_context import Record, Work
+from container_update.vnfm.lcm.operation_context import OperationContext, Record
 
 
 class Vim(Protocol):
@@ -38,21 +38,21 @@ class Vim(Protocol):
     def changed(self, record: Record, changed: Changed) -> Record:
         """The record after a change, which names what runs now."""
 
-    def undo_change(self, order: Order) -> Outcome | None:
+    def undo_change(self, job: ChangeJob) -> Outcome | None:
         """Undo by the journal what a change left; None where there was nothing."""
 
     def as_it_is(self, record: Record) -> Record:
         """The record with the VNFCs that there are: an undo may have made new ones."""
 
 
-def connected(work: Work) -> AbstractContextManager[Vim]:
-    """The VIM that a work's instance runs in, until the ``with`` block ends.
+def connected(context: OperationContext) -> AbstractContextManager[Vim]:
+    """The VIM that the operation's instance runs in, until the ``with`` block ends.
 
     :raises PackageError: there is none, or what it needs is not installed.
     :raises ClusterError: it cannot be asked.
     """
-    if vims.kind_of(work.connection) == vims.OPENSTACK:
+    if vims.kind_of(context.connection) == vims.OPENSTACK:
         from container_update.vnfm.lcm import openstack  # noqa: PLC0415, an extra
 
-        return openstack.connected(work)
-    return kubernetes.connected(work)
+        return openstack.connected(context)
+    return kubernetes.connected(context)

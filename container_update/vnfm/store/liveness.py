@@ -1,5 +1,5 @@
-"""Who is alive: each service process is a member, and holds a lock of its own for as long as it
-lives. Whoever gets another's lock knows that it is dead, whatever killed it.
+"""Who is alive: each service process holds a lock of its own for as long as it lives. Whoever gets
+another's lock knows that it is dead, whatever killed it.
 
 On PostgreSQL an advisory lock, held by a connection; beside SQLite a file lock. The server and the
 kernel give them back, no clock is involved. (tooz would do the same, but its PostgreSQL driver is
@@ -25,8 +25,8 @@ from container_update.vnfm.store.database import Database
 LOG = logging.getLogger(__name__)
 
 
-class Member(ABC):
-    """A service process."""
+class ProcessLock(ABC):
+    """The lock of this service process, by an id of its own."""
 
     def __init__(self) -> None:
         self.id = str(uuid.uuid4())
@@ -57,16 +57,16 @@ class Member(ABC):
         """A ``with`` block: whether the lock of *other* was free, and is held meanwhile."""
 
 
-def join(database: Database, folder: Path) -> Member:
-    """Become a member.
+def join(database: Database, folder: Path) -> ProcessLock:
+    """Take the lock of this process.
 
     :param folder: where the locks beside SQLite are.
     """
-    return FileMember(folder) if database.is_sqlite else DatabaseMember(database)
+    return FileLock(folder) if database.is_sqlite else DatabaseLock(database)
 
 
-class FileMember(Member):
-    """A member on one host."""
+class FileLock(ProcessLock):
+    """A lock on one host."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
@@ -75,14 +75,14 @@ class FileMember(Member):
         self._file = self._open(self.id)
         fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
-    def _open(self, member: str) -> int:
-        return os.open(self._folder / f"{member}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+    def _open(self, process: str) -> int:
+        return os.open(self._folder / f"{process}.lock", os.O_RDWR | os.O_CREAT, 0o600)
 
     def keep(self) -> None:
         """Nothing can take a file lock away."""
 
     def holds(self) -> bool:
-        """See Member."""
+        """See ProcessLock."""
         with self._claimed(self.id) as got:
             return not got
 
@@ -100,13 +100,13 @@ class FileMember(Member):
             os.close(file)
 
     def leave(self) -> None:
-        """See Member."""
+        """See ProcessLock."""
         (self._folder / f"{self.id}.lock").unlink(missing_ok=True)
         os.close(self._file)
 
 
-class DatabaseMember(Member):
-    """A member wherever the database is reached from."""
+class DatabaseLock(ProcessLock):
+    """A lock wherever the database is reached from."""
 
     def __init__(self, database: Database) -> None:
         super().__init__()
@@ -119,7 +119,7 @@ class DatabaseMember(Member):
         return connection
 
     def keep(self) -> None:
-        """See Member."""
+        """See ProcessLock."""
         try:
             self._connection.execute(text("SELECT 1"))
         except SQLAlchemyError:
@@ -129,7 +129,7 @@ class DatabaseMember(Member):
             self._connection = self._hold()
 
     def holds(self) -> bool:
-        """See Member."""
+        """See ProcessLock."""
         try:
             with self._claimed(self.id) as got:
                 return not got
@@ -148,7 +148,7 @@ class DatabaseMember(Member):
                     connection.execute(text("SELECT pg_advisory_unlock(:key)"), key)
 
     def leave(self) -> None:
-        """See Member."""
+        """See ProcessLock."""
         try:
             unlock = text("SELECT pg_advisory_unlock(:key)")
             self._connection.execute(unlock, {"key": _key(self.id)})
@@ -158,6 +158,6 @@ class DatabaseMember(Member):
             self._connection.close()
 
 
-def _key(member: str) -> int:
-    """A member's id as PostgreSQL has the keys of its locks: 64 bits, with a sign."""
-    return int(uuid.UUID(member)) >> 65
+def _key(process: str) -> int:
+    """A process's id as PostgreSQL has the keys of its locks: 64 bits, with a sign."""
+    return int(uuid.UUID(process)) >> 65

@@ -26,7 +26,7 @@ from container_update.operations.change_package import Changed, change_vnfpkg, p
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.resume import resume
 from container_update.operations.strategies.kubernetes import KubernetesSite
-from container_update.operations.strategy import Order
+from container_update.operations.strategy import ChangeJob
 from container_update.package import build
 from container_update.workloads import ownership
 from container_update.workloads.pod_status import is_deleting, is_finished
@@ -139,11 +139,11 @@ class KubernetesContractSite(ContractSite):
         self.until(lambda: self.serving() == {release.version})
 
     def change(self, release: Release, ask: Ask = PLAIN) -> Changed:
-        order, site = self.order(release, ask)
-        return change_vnfpkg(order, site, ask.stop, ask.progress)
+        job, site = self.job(release, ask)
+        return change_vnfpkg(job, site, ask.stop, ask.progress)
 
     def plan(self, release: Release, ask: Ask = PLAIN) -> Plan:
-        return plan_change(*self.order(release, ask))
+        return plan_change(*self.job(release, ask))
 
     def rollback(self) -> Outcome | None:
         return self.recovery().recover(back=True)
@@ -190,10 +190,10 @@ class KubernetesContractSite(ContractSite):
         self.old = self.package(release)
 
     def cut_short(self, release: Release, ask: Ask, number: int) -> bool:
-        order, site = self.order(release, ask)
+        job, site = self.job(release, ask)
         dying: Any = Dying(self.cluster, number, ("create", "replace", "delete"))
         with contextlib.suppress(ContainerUpdateError, Died):
-            change_vnfpkg(order, replace(site, cluster=dying), ask.stop, ask.progress)
+            change_vnfpkg(job, replace(site, cluster=dying), ask.stop, ask.progress)
         for lease in self.objects("coordination.k8s.io", "Lease"):
             lease["spec"]["renewTime"] = "2020-01-01T00:00:00.000000Z"
             self.admin.replace(lease)
@@ -234,11 +234,11 @@ class KubernetesContractSite(ContractSite):
         build.write_metadata(root)
         return str(root)
 
-    def order(self, release: Release, ask: Ask = PLAIN) -> tuple[Order, KubernetesSite]:
-        """The order of a change, and where it is carried out."""
+    def job(self, release: Release, ask: Ask = PLAIN) -> tuple[ChangeJob, KubernetesSite]:
+        """The job of a change, and where it is carried out."""
         params = {"upgrade_type": self.upgrade_type, **ask.params}
         body = {"vnfdId": release.vnfd_id, "additionalParams": params, **ask.body}
-        order = Order(
+        job = ChangeJob(
             request=ChangeRequest.of(body),
             old=self.old,
             new=self.package(release),
@@ -247,7 +247,7 @@ class KubernetesContractSite(ContractSite):
             leave_failed=ask.leave_failed,
             instance=ask.instance,
         )
-        return order, self.site()
+        return job, self.site()
 
     def site(self) -> KubernetesSite:
         """Where the VNF runs."""

@@ -29,7 +29,7 @@ from container_update.operations.change_package import (
 )
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.strategies.openstack import OpenStackSite
-from container_update.operations.strategy import Order
+from container_update.operations.strategy import ChangeJob
 from container_update.package import build, hot
 from container_update.stacks import live
 from container_update.stacks.change import StackInstance
@@ -92,7 +92,7 @@ class OpenStackContractSite(ContractSite):
     folder: Path
     options: Options
     old: str = ""
-    asked: Order | None = None
+    asked: ChangeJob | None = None
     numbers: Any = field(default_factory=itertools.count)
 
     bad_image_words = f"Image {BAD_IMAGE} could not be found"
@@ -126,11 +126,11 @@ class OpenStackContractSite(ContractSite):
         until(lambda: self.page()["stack_status"] == "CREATE_COMPLETE")
 
     def change(self, release: Release, ask: Ask = PLAIN) -> Changed:
-        order, site = self.order(release, ask)
-        return change_vnfpkg(order, site, ask.stop, ask.progress)
+        job, site = self.job(release, ask)
+        return change_vnfpkg(job, site, ask.stop, ask.progress)
 
     def plan(self, release: Release, ask: Ask = PLAIN) -> Plan:
-        return plan_change(*self.order(release, ask))
+        return plan_change(*self.job(release, ask))
 
     def rollback(self) -> StackOutcome | None:  # type: ignore[override]
         return StackInstance(self.heat, INSTANCE, self.options).recover(back=True)
@@ -166,10 +166,10 @@ class OpenStackContractSite(ContractSite):
         self.old = self.package(release)
 
     def cut_short(self, release: Release, ask: Ask, number: int) -> bool:
-        order, site = self.order(release, ask)
+        job, site = self.job(release, ask)
         dying: Any = Dying(self.heat, number, ("create", "update", "delete"))
         with contextlib.suppress(ContainerUpdateError, Died):
-            change_vnfpkg(order, replace(site, service=dying), ask.stop, ask.progress)
+            change_vnfpkg(job, replace(site, service=dying), ask.stop, ask.progress)
         journal = name_of(INSTANCE)
         until(lambda: all(not status.endswith("IN_PROGRESS") for status in self.statuses()))
         page = self.heat.stack(journal)
@@ -205,12 +205,12 @@ class OpenStackContractSite(ContractSite):
         build.write_metadata(root)
         return str(root)
 
-    def order(self, release: Release, ask: Ask = PLAIN) -> tuple[Order, OpenStackSite]:
-        """The order of a change, and where it is carried out."""
+    def job(self, release: Release, ask: Ask = PLAIN) -> tuple[ChangeJob, OpenStackSite]:
+        """The job of a change, and where it is carried out."""
         params = {"upgrade_type": self.upgrade_type, **ask.params}
         params["vdu_params"] = self.vdu_params(release, params.get("vdu_params"))
         body = {"vnfdId": release.vnfd_id, "additionalParams": params, **ask.body}
-        self.asked = Order(
+        self.asked = ChangeJob(
             request=ChangeRequest.of(body),
             old=self.old,
             new=self.package(release),

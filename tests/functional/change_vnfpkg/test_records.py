@@ -21,7 +21,7 @@ from container_update.cluster.execution.instantiate import instantiate
 from container_update.model.options import Options
 from container_update.operations.change_package import change_vnfpkg
 from container_update.operations.change_request import ChangeRequest
-from container_update.operations.strategy import Order
+from container_update.operations.strategy import ChangeJob
 from container_update.operations.vnf_records import Records
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite, Shape
@@ -290,7 +290,7 @@ class OpenStackPlay(Play):
 
         vnf = self.vnf
         params = {"upgrade_type": self.kind, "vdu_params": [{"vdu_id": "VDU1"}]}
-        order = Order(
+        job = ChangeJob(
             ChangeRequest.of({"vnfdId": "vnfd-new", "additionalParams": params}),
             vnf.old,
             vnf.package(self.shapes[1], "image-2"),
@@ -298,7 +298,7 @@ class OpenStackPlay(Play):
             vnf.options,
         )
         site = OpenStackSite(vnf.heat, vnf.page()["stack_name"])
-        return change_vnfpkg(order, site).records
+        return change_vnfpkg(job, site).records
 
 
 @contextmanager

@@ -18,7 +18,7 @@ from container_update.model.errors import PackageError
 from container_update.model.options import Options
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.coordination import NEW, Coordination, CoordinationError
-from container_update.operations.strategy import Order, Target
+from container_update.operations.strategy import ChangeJob, Target
 from container_update.package import build
 
 CHILD = """
@@ -58,7 +58,7 @@ os.kill(os.getpid(), 9)
 
 
 def coordination(folder: Path, script: str, **options: Any) -> Coordination:
-    """A package with this script for the new VNF, and the order that names it."""
+    """A package with this script for the new VNF, and the job that names it."""
     (folder / "Scripts").mkdir()
     (folder / "Scripts/new.py").write_text(script)
     (folder / "data.txt").write_text("something beside it")
@@ -69,8 +69,8 @@ def coordination(folder: Path, script: str, **options: Any) -> Coordination:
         "vdu_params": [{"vdu_id": "VDU1", "new_vnfc_param": {"password": "sesame-1"}}],
     }
     request = ChangeRequest.of({"vnfdId": "vnfd", "additionalParams": params})
-    order = Order(request, old="", new=str(folder), options=replace(Options(), **options))
-    return Coordination(order, {"kubeconfig": "config", "token": "sesame-2"}, Stop())
+    job = ChangeJob(request, old="", new=str(folder), options=replace(Options(), **options))
+    return Coordination(job, {"kubeconfig": "config", "token": "sesame-2"}, Stop())
 
 
 def run(scripts: Coordination) -> str:
