@@ -33,16 +33,6 @@ CONFIG_KINDS = frozenset({"ConfigMap", "Secret"})
 """The kinds that hold configuration, all of the core group."""
 
 
-POD_TEMPLATE_KINDS = frozenset(
-    {"Deployment", "DaemonSet", "ReplicaSet", "StatefulSet", "Job", "CronJob"}
-)
-"""The kinds that make Pods from a template."""
-
-
-WORKLOAD_KINDS = POD_TEMPLATE_KINDS | {"Pod"}
-"""The kinds that run containers."""
-
-
 @dataclass(frozen=True, order=True)
 class ObjectKey:
     """What makes two manifests the same object: ConfigMap x and Secret x are two objects."""
@@ -72,12 +62,6 @@ class ObjectKey:
     def is_config(self) -> bool:
         """A ConfigMap or a Secret of the core group."""
         return self.group == "" and self.kind in CONFIG_KINDS
-
-    @property
-    def is_workload(self) -> bool:
-        """One of the built-in kinds that run containers."""
-        groups = {"Pod": "", "Job": "batch", "CronJob": "batch"}
-        return self.kind in WORKLOAD_KINDS and self.group == groups.get(self.kind, "apps")
 
     def __str__(self) -> str:
         where = f"{self.namespace}/" if self.namespace else ""

@@ -1,7 +1,7 @@
 """What has to be known of a kind of workload. One subclass per kind, listed in the registry. Pure.
 
 A kind from elsewhere is a subclass in a distribution of its own, named by an entry point in the
-group ``container_update.workloads``; ``doc/source/workloads.rst`` shows one.
+group ``container_update.workloads``; ``doc/source/architecture.rst`` says how to add one.
 """
 
 from __future__ import annotations
@@ -123,3 +123,9 @@ class WorkloadKind:
         From then on a pod that goes is replaced by one of the present template.
         """
         return readiness.all_there(live, self.counts(live).wanted, pods)
+
+
+def action_by_update_strategy(live: Json) -> Action:
+    """Return how a kind with ``spec.updateStrategy`` restarts: OnDelete waits for deletions."""
+    strategy = (live["spec"].get("updateStrategy") or {}).get("type")
+    return Action.EVICT if strategy == "OnDelete" else Action.ROLL

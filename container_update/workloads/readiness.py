@@ -7,11 +7,11 @@ new.
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from container_update.model.objects import Json, ObjectKey
+from container_update.model.objects import Json
 from container_update.workloads.pod_status import (
     container_statuses,
     is_deleting,
@@ -201,71 +201,3 @@ def _served(name: str, slices: Sequence[Json]) -> set[str]:
         for endpoint in body.get("endpoints") or ()
         if (endpoint.get("conditions") or {}).get("ready") is not False
     }
-
-
-# --- a Pod of its own ---------------------------------------------------------------------------
-
-
-def pod_restarted(live: Json, baseline: Baseline) -> Readiness:
-    """Every container of the baseline was started once more, and the Pod is Ready or at its end."""
-    phase = (live.get("status") or {}).get("phase")
-    if is_deleting(live) or phase == "Failed":
-        return Readiness(State.FAILED, f"pod {live['metadata']['name']} is gone or has failed")
-    counts = {
-        status["name"]: int(status.get("restartCount", 0)) for status in container_statuses(live)
-    }
-    waiting = [name for name, old in baseline.restarts.items() if counts.get(name, 0) <= old]
-    trouble = problem(live, baseline.restarts)
-    if trouble:
-        return Readiness(State.FAILING, trouble)
-    if waiting:
-        return Readiness(State.PROGRESSING, f"container {waiting[0]} has not restarted yet")
-    if phase == "Succeeded" or is_ready(live):
-        return DONE
-    return Readiness(State.PROGRESSING, waiting_for([live], baseline.restarts))
-
-
-def pod_recreated(live: Json | None, baseline: Baseline) -> Readiness:
-    """There is another Pod of that name, Ready or at its end if it is one that ends."""
-    if live is None:
-        return Readiness(State.PROGRESSING, "the new pod is not there yet")
-    if live["metadata"]["uid"] in baseline.uids:
-        return Readiness(State.PROGRESSING, "the old pod is still there")
-    phase = (live.get("status") or {}).get("phase")
-    if phase == "Failed":
-        why = (live.get("status") or {}).get("reason") or problem(live) or "it ended with an error"
-        return Readiness(State.FAILED, f"pod {live['metadata']['name']} failed: {why}")
-    if phase == "Succeeded" or is_ready(live):
-        return DONE
-    trouble = problem(live)
-    if trouble:
-        return Readiness(State.FAILING, trouble)
-    return Readiness(State.PROGRESSING, waiting_for([live]))
-
-
-# --- until the execution asks the registry itself -------------------------------------------------
-
-
-def complete(live: Json, pods: Sequence[Json]) -> Readiness:
-    """Judge completeness by the object's kind."""
-    from container_update.workloads.registry import known_kind  # noqa: PLC0415
-
-    return known_kind(ObjectKey.of(live)).completeness(live, pods)
-
-
-class _Controllers:
-    def __contains__(self, kind: str) -> bool:
-        return kind in ("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet", "Rollout")
-
-    def __getitem__(self, kind: str) -> Callable[[Json, Sequence[Json], Baseline], Readiness]:
-        from container_update.workloads.registry import known_kind  # noqa: PLC0415
-
-        group = "argoproj.io" if kind == "Rollout" else "apps"
-        return known_kind(ObjectKey(group, kind, "", "")).readiness
-
-    def get(self, kind: str) -> Callable[[Json, Sequence[Json], Baseline], Readiness] | None:
-        """Return what the kind is judged by."""
-        return self[kind] if kind in self else None  # noqa: SIM401
-
-
-CONTROLLERS = _Controllers()

@@ -66,11 +66,15 @@ def known_kind(key: ObjectKey) -> WorkloadKind:
 
 
 def _find(group: str, kind: str) -> WorkloadKind | None:
-    return _BUILT_IN.get((group, kind)) or _installed().get((group, kind))
+    return _BUILT_IN.get((group, kind)) or installed().get((group, kind))
 
 
 @cache
-def _installed() -> Mapping[tuple[str, str], WorkloadKind]:
+def installed() -> Mapping[tuple[str, str], WorkloadKind]:
+    """Return every kind by (group, kind), with those of plugins.
+
+    :raises ContainerUpdateError: a plugin cannot be loaded, or is for a kind that is known already.
+    """
     from stevedore import ExtensionManager  # noqa: PLC0415, slow to load
 
     kinds = dict(_BUILT_IN)

@@ -33,7 +33,8 @@ from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, StepResult, StepState
 from container_update.model.plan import Action, Plan, Stage, Step
 from container_update.planning.steps import ObjectStep, object_steps
-from container_update.planning.update import collections, traffic
+from container_update.planning.update import traffic
+from container_update.workloads.registry import kind_of
 
 LOG = logging.getLogger(__name__)
 
@@ -294,10 +295,10 @@ class Execution:
 
 
 def followed(workloads: Sequence[Step]) -> frozenset[Collection]:
-    """What to watch for these: their kinds, their pods, a Deployment's ReplicaSets, and where the
-    traffic of Services goes."""
-    keys = [step.key for step in workloads if step.key.kind != "CronJob"]
-    return collections(keys) | traffic(keys)
+    """Return what to watch for these: workloads, their pods, and the traffic of Services."""
+    keys = [step.key for step in workloads]
+    kinds = [(kind, key.namespace) for key in keys if (kind := kind_of(key)) is not None]
+    return traffic(keys).union(*(kind.followed(namespace) for kind, namespace in kinds))
 
 
 def pods_by_workload(plan: Plan, informer: Informer) -> dict[ObjectKey, frozenset[str]]:

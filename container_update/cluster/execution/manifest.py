@@ -11,6 +11,7 @@ from container_update.model.plan import Action, Stage
 from container_update.planning.steps import ManifestStep
 from container_update.planning.steps.new_objects import new_object
 from container_update.workloads.pod_status import is_deleting
+from container_update.workloads.registry import is_workload, kind_of
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,8 @@ class ManifestExecutor:
         self._wait_gone(step, uid, deadline)
 
     def _wait_gone(self, step: ManifestStep, uid: str, deadline: float) -> None:
-        if step.key.is_workload and step.key.kind not in ("Job", "CronJob"):
+        kind = kind_of(step.key)
+        if kind is not None and not kind.runs_to_completion:
             self.context.rollout.until_gone(step.key, uid, deadline)
 
     # --- revert ---------------------------------------------------------------------------------
@@ -79,8 +81,8 @@ class ManifestExecutor:
         assert step.before is not None, "only what was there is deleted"
         uid = step.before["metadata"]["uid"]
         live = self.context.cluster.get(step.key)
-        if live is not None and is_deleting(live) and step.key.is_workload:
-            self.context.rollout.until_gone(step.key, uid, deadline)
+        if live is not None and is_deleting(live) and is_workload(step.key):
+            self._wait_gone(step, uid, deadline)
             live = None
         if live is not None and live["metadata"]["uid"] == uid:
             return Reverted.UNCHANGED
@@ -91,7 +93,7 @@ class ManifestExecutor:
             body = new_object(step.before, step.key.namespace, {})
             live = self.context.writer.create(body, lambda _: True)
             reverted = Reverted.RESTORED
-        if step.key.is_workload:
+        if is_workload(step.key):
             self.context.rollout.observe(live)
             self.context.rollout.until_ready(step.key, deadline)
         return reverted

@@ -7,8 +7,12 @@ from dataclasses import dataclass, field
 
 from container_update.cluster.waiting import Waiter
 from container_update.model.objects import Collection, Json, ObjectKey
+from container_update.planning.update import traffic
 from container_update.workloads import ownership, readiness
+from container_update.workloads.kind import pods_in
+from container_update.workloads.kinds import pod
 from container_update.workloads.readiness import DONE, Baseline, Readiness, State
+from container_update.workloads.registry import kind_of, known_kind
 
 
 @dataclass(frozen=True)
@@ -33,31 +37,33 @@ class RolloutWaiter:
 
     def until_ready(self, key: ObjectKey, deadline: float) -> None:
         """Wait until a workload that was created has all of its pods Ready."""
-        if key.kind == "Pod":
+        kind = known_kind(key)
+        if kind.is_pod:
             self.until_recreated(key, "", deadline)
-        elif key.kind in readiness.CONTROLLERS:
+        elif not kind.runs_to_completion:
             self.until_new(key, Baseline(), deadline)
 
     def until_new(self, key: ObjectKey, baseline: Baseline, deadline: float) -> None:
         """Wait until a controller has replaced all pods of the baseline."""
-        judge = readiness.CONTROLLERS[key.kind]
-        self.until(key, lambda live: judge(live, self.pods(live), baseline), deadline)
+        kind = known_kind(key)
+        self.until(key, lambda live: kind.readiness(live, self.pods(live), baseline), deadline)
 
     def until_complete(self, key: ObjectKey, deadline: float) -> None:
         """Wait until a controller creates pods from the template that it has now."""
-        self.until(key, lambda live: readiness.complete(live, self.pods(live)), deadline)
+        kind = known_kind(key)
+        self.until(key, lambda live: kind.completeness(live, self.pods(live)), deadline)
 
     def until_recreated(self, key: ObjectKey, old_uid: str, deadline: float) -> None:
         """Wait until a Pod of that name with another UID is Ready, or has ended."""
         old = Baseline(frozenset({old_uid}))
-        self._wait(key, lambda: readiness.pod_recreated(self._live(key), old), deadline)
+        self._wait(key, lambda: pod.recreated(self._live(key), old), deadline)
 
     def until_gone(self, key: ObjectKey, uid: str, deadline: float) -> None:
         """Wait until the object with that UID is gone, and all of its pods.
 
         The garbage collector deletes the pods some time after the object.
         """
-        pods = Collection("", "Pod", key.namespace)
+        pods = pods_in(key.namespace)
 
         def judge() -> Readiness:
             live = self._live(key)
@@ -75,7 +81,7 @@ class RolloutWaiter:
         """Wait until a Service's traffic goes to the ready pods it selects, to none of *old*."""
         informer = self.waiter.informer
         slices = Collection("discovery.k8s.io", "EndpointSlice", key.namespace)
-        pods = Collection("", "Pod", key.namespace)
+        pods = pods_in(key.namespace)
         self.until(
             key,
             lambda live: readiness.service(live, informer.all(slices), informer.all(pods), old),
@@ -107,9 +113,6 @@ class RolloutWaiter:
 
     def _wait(self, key: ObjectKey, judge: Callable[[], Readiness], deadline: float) -> None:
         self._reached[key] = judge
-        followed = [Collection.of(key), Collection("", "Pod", key.namespace)]
-        if key.kind == "Deployment":
-            followed.append(Collection("apps", "ReplicaSet", key.namespace))
-        if key.kind == "Service":
-            followed.append(Collection("discovery.k8s.io", "EndpointSlice", key.namespace))
-        self.waiter.until_done(judge, deadline, set(followed))
+        kind = kind_of(key)
+        followed = traffic([key]) if kind is None else kind.followed(key.namespace)
+        self.waiter.until_done(judge, deadline, followed)

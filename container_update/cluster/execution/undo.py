@@ -21,6 +21,7 @@ from container_update.model.errors import ClusterError
 from container_update.model.outcome import StepResult, StepState
 from container_update.model.plan import Action, Stage
 from container_update.planning.steps import ObjectStep, WorkloadStep
+from container_update.workloads.registry import is_workload
 
 LOG = logging.getLogger(__name__)
 
@@ -71,8 +72,8 @@ class Undo:
         workloads = _reversed(steps, lambda step: step.stage is Stage.WORKLOADS)
         switches = _reversed(steps, lambda step: step.stage is Stage.SWITCH)
         removed = _reversed(steps, lambda step: step.stage is Stage.REMOVE)
-        removed_objects = tuple(step for step in removed if not step.key.is_workload)
-        removed_workloads = tuple(step for step in removed if step.key.is_workload)
+        removed_objects = tuple(step for step in removed if not is_workload(step.key))
+        removed_workloads = tuple(step for step in removed if is_workload(step.key))
         if any(self.context.cluster.get(step.key) is None for step in removed_workloads):
             yield from (removed_objects, objects, removed_workloads, switches)
         else:

@@ -14,9 +14,10 @@ from container_update.planning import diff
 from container_update.planning.steps import WorkloadStep
 from container_update.planning.steps.manifest import same_template
 from container_update.planning.steps.new_objects import recreated_pod
-from container_update.workloads import readiness
+from container_update.workloads.kinds import pod
 from container_update.workloads.pod_status import is_deleting, is_ready
-from container_update.workloads.readiness import Baseline, Readiness
+from container_update.workloads.readiness import DONE, Baseline, Readiness
+from container_update.workloads.registry import known_kind
 
 
 @dataclass(frozen=True)
@@ -61,15 +62,15 @@ class WorkloadExecutor:
         rollout = self.context.rollout
         if step.action is Action.RESTART_CONTAINERS:
             baseline = Baseline.of([before], tuple(step.images))
-            rollout.until(step.key, lambda pod: readiness.pod_restarted(pod, baseline), deadline)
+            rollout.until(step.key, lambda live: pod.restarted(live, baseline), deadline)
         elif step.action is Action.ROLL:
             rollout.until_new(step.key, Baseline(old_pods), deadline)
         elif step.action is Action.EVICT:
             rollout.until_complete(step.key, deadline)
             old = [
-                pod
-                for pod in rollout.pods(written)
-                if pod["metadata"]["uid"] in old_pods or step.is_outdated(pod)
+                owned
+                for owned in rollout.pods(written)
+                if owned["metadata"]["uid"] in old_pods or step.is_outdated(owned)
             ]
             self._pods.evict_one_by_one(step.key, old, deadline)
 
@@ -89,7 +90,7 @@ class WorkloadExecutor:
     def revert(self, step: WorkloadStep, deadline: float) -> Reverted:
         """Put back images and configuration digest, and replace the pods that had the new ones."""
         assert step.before is not None, "a workload to restart was live"
-        if step.key.kind == "Pod":
+        if known_kind(step.key).is_pod:
             return self._revert_pod(step, step.before, deadline)
         live = self.context.cluster.get(step.key)
         if live is None:
@@ -116,20 +117,19 @@ class WorkloadExecutor:
         Pods that it keeps but that were started since the plan are evicted: they may have read the
         new configuration.
         """
-        for pod in since:
-            # a StatefulSet's controller waits for a broken pod for ever ("forced rollback")
-            if step.key.kind == "StatefulSet" and not is_ready(pod):
-                self.context.cluster.delete(ObjectKey.of(pod), uid=pod["metadata"]["uid"])
-        judge = readiness.CONTROLLERS[step.key.kind]
+        kind = known_kind(step.key)
+        for started in since:
+            if kind.keeps_broken_pods and not is_ready(started):
+                self.context.cluster.delete(ObjectKey.of(started), uid=started["metadata"]["uid"])
         rollout = self.context.rollout
 
         def judge_live(live: Json) -> Readiness:
             pods = rollout.pods(live)
-            return judge(live, pods, Baseline.of([pod for pod in pods if step.is_applied(pod)]))
+            return kind.readiness(live, pods, Baseline.of(list(filter(step.is_applied, pods))))
 
         rollout.until(step.key, judge_live, deadline)
         if step.digest is not None:
-            kept = [pod for pod in since if not step.is_applied(pod)]
+            kept = [started for started in since if not step.is_applied(started)]
             self._pods.evict_one_by_one(step.key, kept, deadline)
 
     def _revert_pod(self, step: WorkloadStep, before: Json, deadline: float) -> Reverted:
@@ -153,10 +153,10 @@ class WorkloadExecutor:
         written = self.context.writer.restore(step, live)
         self.context.rollout.observe(written)
 
-        def judge(pod: Json) -> Readiness:
-            if _container_ids(pod, step.images) == started and is_ready(pod):
-                return readiness.DONE  # the kubelet had not begun
-            return readiness.pod_restarted(pod, baseline)
+        def judge(live: Json) -> Readiness:
+            if _container_ids(live, step.images) == started and is_ready(live):
+                return DONE  # the kubelet had not begun
+            return pod.restarted(live, baseline)
 
         self.context.rollout.until(step.key, judge, deadline)
         return Reverted.RESTORED

@@ -26,6 +26,7 @@ from container_update.planning.steps.config import ConfigStep
 from container_update.planning.steps.new_objects import new_object
 from container_update.planning.steps.restart import WorkloadStep
 from container_update.workloads import pod_template
+from container_update.workloads.registry import is_workload, kind_of, kind_of_body
 
 DIGEST_ANNOTATION = "container-update/manifest-digest"
 """On an object: the digest of the manifest that it was last made from."""
@@ -80,7 +81,7 @@ class ManifestStep(WorkloadStep):
             return Stage.REMOVE
         if self.action is Action.SWITCH:
             return Stage.SWITCH
-        return Stage.WORKLOADS if self.key.is_workload else Stage.OBJECTS
+        return Stage.WORKLOADS if is_workload(self.key) else Stage.OBJECTS
 
     # --- there and back -------------------------------------------------------------------------
 
@@ -93,7 +94,8 @@ class ManifestStep(WorkloadStep):
             values = metadata.merged(live, self._manifest, self.dropped, name)
             metadata.assign(changed["metadata"], name, values)
         _keep(live, changed)
-        if self.key.is_workload and self.key.kind != "Pod":
+        kind = kind_of(self.key)
+        if kind is not None and not kind.is_pod:
             self._lay_over_template_annotations(live, changed)
         return changed
 
@@ -113,7 +115,7 @@ class ManifestStep(WorkloadStep):
         Of a pod that a workload owns only the configuration digest tells whether the step started
         it.
         """
-        if live.get("kind") == "Pod" and self.key.kind != "Pod":
+        if live.get("kind", self.key.kind) != self.key.kind:
             return self.digest is not None and pod_template.config_digest(live) == self.digest
         if self.digest is not None and pod_template.config_digest(live) != self.digest:
             return False
@@ -122,7 +124,7 @@ class ManifestStep(WorkloadStep):
     def is_restored(self, live: Json) -> bool:
         """See :class:`ObjectStep`."""
         digests = map(pod_template.config_digest, (live, self._old))
-        if self.key.is_workload and len(set(digests)) > 1:
+        if is_workload(self.key) and len(set(digests)) > 1:
             return False
         return _agrees(self._old, live)
 
@@ -235,7 +237,8 @@ def _keep(live: Json, changed: Json) -> None:
 
 def _keep_replicas(live: Json, changed: Json) -> None:
     """An autoscaler or an operator owns them."""
-    if changed.get("kind") not in ("Deployment", "ReplicaSet", "StatefulSet"):
+    kind = kind_of_body(changed)
+    if kind is None or not kind.is_scaled:
         return
     changed["spec"].pop("replicas", None)
     if "replicas" in live["spec"]:

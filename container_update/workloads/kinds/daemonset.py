@@ -10,14 +10,8 @@ from collections.abc import Sequence
 from container_update.model.objects import Json
 from container_update.model.plan import Action, ImageChange
 from container_update.workloads.config_references import Use
-from container_update.workloads.kind import WorkloadKind
+from container_update.workloads.kind import WorkloadKind, action_by_update_strategy
 from container_update.workloads.readiness import Counts, status_count
-
-
-def action_by_strategy(live: Json) -> Action:
-    """Return how a kind with ``spec.updateStrategy`` restarts."""
-    strategy = (live["spec"].get("updateStrategy") or {}).get("type")
-    return Action.EVICT if strategy == "OnDelete" else Action.ROLL
 
 
 class DaemonSet(WorkloadKind):
@@ -29,7 +23,7 @@ class DaemonSet(WorkloadKind):
     def action(self, live: Json, images: Sequence[ImageChange], uses: Sequence[Use]) -> Action:
         """Leave it to the controller, unless that waits for deletions."""
         del images, uses
-        return action_by_strategy(live)
+        return action_by_update_strategy(live)
 
     def counts(self, live: Json) -> Counts:
         """Count nodes."""

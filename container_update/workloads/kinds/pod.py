@@ -10,11 +10,17 @@ from collections.abc import Sequence
 
 from container_update.model.objects import Json
 from container_update.model.plan import Action, ImageChange
-from container_update.workloads import readiness
 from container_update.workloads.config_references import Reach, Use
 from container_update.workloads.kind import WorkloadKind
-from container_update.workloads.pod_status import is_finished
-from container_update.workloads.readiness import Baseline, Readiness
+from container_update.workloads.pod_status import (
+    container_statuses,
+    is_deleting,
+    is_finished,
+    is_ready,
+    problem,
+    waiting_for,
+)
+from container_update.workloads.readiness import DONE, Baseline, Readiness, State
 
 
 class Pod(WorkloadKind):
@@ -30,16 +36,52 @@ class Pod(WorkloadKind):
         return Action.RESTART_CONTAINERS if in_place else Action.RECREATE_POD
 
     def readiness(self, live: Json, pods: Sequence[Json], baseline: Baseline) -> Readiness:
-        """Judge a restart in place where the baseline counts restarts, else a new Pod."""
+        """Judge whether it is another one than before, and Ready."""
         del pods
-        if baseline.restarts:
-            return readiness.pod_restarted(live, baseline)
-        return readiness.pod_recreated(live, baseline)
+        return recreated(live, baseline)
 
 
 def _is_enough(live: Json, images: Sequence[ImageChange], uses: Sequence[Use]) -> bool:
     """The kubelet restarts exactly the containers whose image changes: is that all of them?"""
     if not images or any(change.init for change in images) or is_finished(live):
         return False
-    restarted = {change.container for change in images}
-    return all(use.reach is not Reach.POD and use.containers <= restarted for use in uses)
+    changed = {change.container for change in images}
+    return all(use.reach is not Reach.POD and use.containers <= changed for use in uses)
+
+
+def restarted(live: Json, baseline: Baseline) -> Readiness:
+    """Judge whether every container of the baseline was started once more, and the Pod is Ready or
+    has ended."""
+    phase = (live.get("status") or {}).get("phase")
+    if is_deleting(live) or phase == "Failed":
+        return Readiness(State.FAILED, f"pod {live['metadata']['name']} is gone or has failed")
+    counts = {
+        status["name"]: int(status.get("restartCount", 0)) for status in container_statuses(live)
+    }
+    waiting = [name for name, old in baseline.restarts.items() if counts.get(name, 0) <= old]
+    trouble = problem(live, baseline.restarts)
+    if trouble:
+        return Readiness(State.FAILING, trouble)
+    if waiting:
+        return Readiness(State.PROGRESSING, f"container {waiting[0]} has not restarted yet")
+    if phase == "Succeeded" or is_ready(live):
+        return DONE
+    return Readiness(State.PROGRESSING, waiting_for([live], baseline.restarts))
+
+
+def recreated(live: Json | None, baseline: Baseline) -> Readiness:
+    """Judge whether there is another Pod of that name, and it is Ready or has ended."""
+    if live is None:
+        return Readiness(State.PROGRESSING, "the new pod is not there yet")
+    if live["metadata"]["uid"] in baseline.uids:
+        return Readiness(State.PROGRESSING, "the old pod is still there")
+    phase = (live.get("status") or {}).get("phase")
+    if phase == "Failed":
+        why = (live.get("status") or {}).get("reason") or problem(live) or "it ended with an error"
+        return Readiness(State.FAILED, f"pod {live['metadata']['name']} failed: {why}")
+    if phase == "Succeeded" or is_ready(live):
+        return DONE
+    trouble = problem(live)
+    if trouble:
+        return Readiness(State.FAILING, trouble)
+    return Readiness(State.PROGRESSING, waiting_for([live]))

@@ -12,8 +12,7 @@ from dataclasses import replace
 from container_update.model.objects import Json
 from container_update.model.plan import Action, ImageChange
 from container_update.workloads.config_references import Use
-from container_update.workloads.kind import WorkloadKind
-from container_update.workloads.kinds.daemonset import action_by_strategy
+from container_update.workloads.kind import WorkloadKind, action_by_update_strategy
 from container_update.workloads.readiness import Baseline, Readiness
 
 
@@ -26,7 +25,7 @@ class StatefulSet(WorkloadKind):
     def action(self, live: Json, images: Sequence[ImageChange], uses: Sequence[Use]) -> Action:
         """Leave it to the controller, unless that waits for deletions."""
         del images, uses
-        return action_by_strategy(live)
+        return action_by_update_strategy(live)
 
     def notes(self, live: Json) -> Iterator[str]:
         """Tell of the pods that a partition keeps."""

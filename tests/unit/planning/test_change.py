@@ -18,6 +18,7 @@ from container_update.planning.release_labels import RELEASE_LABEL
 from container_update.planning.renames import NAME_ANNOTATION
 from container_update.planning.rolling import RollingPlanner
 from container_update.planning.steps.manifest import with_recorded_digest
+from container_update.workloads.registry import is_workload
 
 INSTANCE = "i"
 
@@ -188,7 +189,7 @@ def test_a_blue_green_change_does_this(old: list[Json], new: list[Json], steps: 
 
 def created(planned: Plan) -> Json:
     """The new Deployment."""
-    (step,) = [s for s in planned.steps if s.action is Action.CREATE and s.key.is_workload]
+    (step,) = [s for s in planned.steps if s.action is Action.CREATE and is_workload(s.key)]
     assert step.content is not None
     return step.content
 

@@ -12,6 +12,7 @@ import pytest
 from container_update.model.objects import Json, ObjectKey
 from container_update.workloads import readiness, registry
 from container_update.workloads.kind import WorkloadKind
+from container_update.workloads.kinds import pod as pod_kind
 from container_update.workloads.kinds.statefulset import left_by_partition
 from container_update.workloads.pod_status import is_finished, is_ready, problem
 from container_update.workloads.readiness import Baseline, State
@@ -657,7 +658,7 @@ def test_an_init_containers_trouble_comes_first() -> None:
 
 
 def restarted(before: Json, after: Json, *containers: str) -> Verdict:
-    found = readiness.pod_restarted(after, Baseline.of([before], containers))
+    found = pod_kind.restarted(after, Baseline.of([before], containers))
     return found.state, found.message
 
 
@@ -821,7 +822,7 @@ RECREATED: dict[str, tuple[Json | None, Verdict]] = {
 
 @pytest.mark.parametrize(("live", "expected"), RECREATED.values(), ids=RECREATED.keys())
 def test_a_pod_is_created_again_when(live: Json | None, expected: Verdict) -> None:
-    found = readiness.pod_recreated(live, baseline("old"))
+    found = pod_kind.recreated(live, baseline("old"))
     assert (found.state, found.message) == expected
 
 

@@ -1,0 +1,40 @@
+"""Distributions with entry points, as pip would install them, for the length of a test."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from stevedore import ExtensionManager
+
+from container_update.workloads import registry
+
+
+def distribution(folder: Path, entry_points: str, **modules: str) -> Path:
+    """Write a distribution of that many modules into the folder; the folder."""
+    information = folder / "plugin-1.0.dist-info"
+    information.mkdir(parents=True)
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: plugin\nVersion: 1.0\n")
+    (information / "entry_points.txt").write_text(entry_points)
+    for name, text in modules.items():
+        (folder / f"{name}.py").write_text(text)
+    return folder
+
+
+@contextmanager
+def installed(*folders: Path) -> Iterator[None]:
+    """The distributions in these folders are installed while the block runs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ExtensionManager, "ENTRY_POINT_CACHE", {})
+        for folder in folders:
+            patch.syspath_prepend(folder)
+        registry.installed.cache_clear()
+        before = set(sys.modules)
+        yield
+    for name in set(sys.modules) - before:
+        if Path(getattr(sys.modules[name], "__file__", None) or "/").parent in folders:
+            del sys.modules[name]
+    registry.installed.cache_clear()
