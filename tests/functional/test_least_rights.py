@@ -14,7 +14,7 @@ import pytest
 
 from container_update.cluster.execution.operation import Instance
 from container_update.cluster.journal import name_of
-from container_update.model import objects
+from container_update.model import cluster
 from container_update.model.errors import ClusterError, UndoIncompleteError, UpdateInProgressError
 from container_update.model.objects import Collection, Json
 from container_update.model.outcome import StepResult
@@ -41,10 +41,10 @@ class Right:
         """A rule that grants this right alone."""
         return {"apiGroups": [self.group], "resources": [self.resource], "verbs": [self.verb]}
 
-    def within(self, namespace: str) -> objects.Right:
+    def within(self, namespace: str) -> cluster.Right:
         """The same in the engine's words."""
         resource, _, subresource = self.resource.partition("/")
-        return objects.Right(
+        return cluster.Right(
             namespace, self.group, KINDS[resource], self.verb, subresource=subresource
         )
 
