@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from container_update.cli import option_arguments, output, report, report_html, signals, target
+from container_update.cli import option_arguments, output, signals, target
+from container_update.cli.reports import html_report, text_report
 from container_update.model.cancellation import Stop
 from container_update.model.errors import PackageError
 from container_update.model.options import Options
@@ -120,7 +121,7 @@ def _roll_back(
         )
     outcome = roll_back(job, site, scripts)
     _show_scripts(scripts, out)
-    out.write((report.outcome_text(outcome) if outcome else output.NOTHING_INTERRUPTED) + "\n")
+    out.write((text_report.outcome_text(outcome) if outcome else output.NOTHING_INTERRUPTED) + "\n")
     return NOTHING_TO_DO if outcome is None else DONE
 
 
@@ -196,13 +197,13 @@ def _show_scripts(scripts: Coordination, out: TextIO) -> None:
 
 def _show(changed: Changed, style: str, out: TextIO) -> None:
     if style == output.JSON:
-        body = report.outcome_dict(changed.outcome)
+        body = text_report.outcome_dict(changed.outcome)
         body["scripts"] = [script.as_dict() for script in changed.scripts]
         body["vnfdId"] = changed.records.vnfd_id
         body["resourceNames"] = dict(changed.records.resource_names)
         out.write(json.dumps(body, indent=2) + "\n")
     elif style == output.HTML:
         scripts = [str(script) for script in changed.scripts]
-        out.write(report_html.outcome_html(changed.outcome, scripts=scripts) + "\n")
+        out.write(html_report.outcome_html(changed.outcome, scripts=scripts) + "\n")
     elif changed.outcome.results:
-        out.write(report.summary_text(changed.outcome) + "\n")
+        out.write(text_report.summary_text(changed.outcome) + "\n")

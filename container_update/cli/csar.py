@@ -47,10 +47,10 @@ def add_commands(commands: Any, parents: Sequence[argparse.ArgumentParser]) -> N
     command.set_defaults(run=_bundle)
     text = "build a user guide's packages for Tacker (samples 02, 03): before.zip and after.zip"
     command = kinds.add_parser("sample", help=text, description=text, parents=parents)
-    command.add_argument("api", choices=("v1", "v2"), help="the API of Tacker, and its user guide")
+    command.add_argument("api", choices=("v1", "v2"), help="the API of Tacker and its user guide")
     command.add_argument("types", metavar="TYPES", type=Path,
         help="the folder with ETSI's files etsi_nfv_sol001_*_types.yaml")  # fmt: skip
-    command.add_argument("folder", metavar="FOLDER", type=Path, help="where the packages go")
+    command.add_argument("folder", metavar="FOLDER", type=Path, help="the folder for the packages")
     command.set_defaults(run=_sample)
 
 
@@ -85,7 +85,7 @@ def _build(parsed: argparse.Namespace, out: TextIO) -> int:
 
 
 def _bundle(parsed: argparse.Namespace, out: TextIO) -> int:
-    from container_update.package.bundle import bundle  # noqa: PLC0415
+    from container_update.package.build import bundle  # noqa: PLC0415
 
     out.write(f"{bundle(parsed.target)}\n")
     return DONE

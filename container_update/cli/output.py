@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, TextIO
 
-from container_update.cli import report, report_html
+from container_update.cli.reports import html_report, text_report
 from container_update.model.errors import ContainerUpdateError, UpdateFailedError, with_advice
 from container_update.model.outcome import Event, Progress, StepResult
 from container_update.model.plan import Plan
@@ -14,8 +14,12 @@ TEXT, JSON, HTML = "text", "json", "html"
 FORMATS = (TEXT, JSON, HTML)
 NOTHING_INTERRUPTED = "Nothing to do: no operation was interrupted."
 
-PLAN = {TEXT: report.plan_text, JSON: report.plan_json, HTML: report_html.plan_html}
-OUTCOME = {TEXT: report.outcome_text, JSON: report.outcome_json, HTML: report_html.outcome_html}
+PLAN = {TEXT: text_report.plan_text, JSON: text_report.plan_json, HTML: html_report.plan_html}
+OUTCOME = {
+    TEXT: text_report.outcome_text,
+    JSON: text_report.outcome_json,
+    HTML: html_report.outcome_html,
+}
 
 
 def progress(out: TextIO) -> Progress:
@@ -23,9 +27,9 @@ def progress(out: TextIO) -> Progress:
 
     def show(event: Event) -> None:
         if isinstance(event, Plan):
-            out.write(f"{report.plan_text(event)}\n")
+            out.write(f"{text_report.plan_text(event)}\n")
         elif isinstance(event, StepResult):
-            out.write(f"{report.result_text(event)}\n")
+            out.write(f"{text_report.result_text(event)}\n")
         out.flush()
 
     return show
@@ -43,9 +47,9 @@ def error(failure: ContainerUpdateError, style: str, advice: str) -> str:
     if style == HTML:
         message = with_advice(failure, advice)
         return (
-            report_html.outcome_html(outcome, message)
+            html_report.outcome_html(outcome, message)
             if outcome
-            else report_html.sentence_html(message, failed=True)
+            else html_report.sentence_html(message, failed=True)
         )
     if style == JSON:
         body: dict[str, Any] = {
@@ -55,9 +59,9 @@ def error(failure: ContainerUpdateError, style: str, advice: str) -> str:
             "advice": advice,
         }
         if outcome:
-            body["outcome"] = report.outcome_dict(outcome)
+            body["outcome"] = text_report.outcome_dict(outcome)
         return json.dumps(body, indent=2)
-    return report.outcome_text(outcome) if outcome else ""
+    return text_report.outcome_text(outcome) if outcome else ""
 
 
 def nothing(sentence: str, style: str) -> str:
@@ -66,4 +70,4 @@ def nothing(sentence: str, style: str) -> str:
     :param sentence: the text for people.
     :param style: one of :data:`FORMATS`.
     """
-    return {TEXT: sentence, JSON: "{}", HTML: report_html.sentence_html(sentence)}[style]
+    return {TEXT: sentence, JSON: "{}", HTML: html_report.sentence_html(sentence)}[style]

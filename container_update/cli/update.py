@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TextIO
 
-from container_update.cli import option_arguments, output, report, signals, target
+from container_update.cli import option_arguments, output, signals, target
+from container_update.cli.reports import text_report
 from container_update.model.requests import UpdateRequest
 
 DONE, NOTHING_TO_DO, CHANGES_PENDING = 0, 2, 3
@@ -48,7 +49,7 @@ def apply(parsed: argparse.Namespace, out: TextIO) -> int:
     if not as_text:
         out.write(output.OUTCOME[parsed.output](outcome) + "\n")
     elif outcome.results:
-        out.write(report.summary_text(outcome) + "\n")
+        out.write(text_report.summary_text(outcome) + "\n")
     return DONE if outcome.results else NOTHING_TO_DO
 
 

@@ -237,7 +237,7 @@ def _readable(source: str, path: str) -> Iterator[None]:
     """Raise a PackageError that names the file, for any error in the ``with`` block."""
     try:
         yield
-    except RuntimeError as error:  # what zipfile raises where a password is needed
+    except RuntimeError as error:  # zipfile raises it if a password is needed
         raise PackageError(f"{path} in {source} cannot be read: {error}") from error
     except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
         problem = error.strerror if isinstance(error, OSError) and error.strerror else str(error)

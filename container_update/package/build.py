@@ -1,6 +1,15 @@
-"""Build a package from a folder: Tacker's driver file, TOSCA.meta with every hash, the zip.
+"""Build a package from a folder, and the bundle: the v2 script as one file.
 
-The same files always give the same bytes, so a package can be built again and compared.
+A package gets Tacker's driver file and TOSCA.meta with every hash. The bundle is a zip that Python
+can run (zipapp) with this package in it. Everything else that an update needs is a dependency of
+Tacker itself: ``kubernetes``, ``tosca-parser``, ``oslo.config``. So the bundle works as a package's
+script wherever Tacker 16 runs. It does not work
+
+- for the v1 API, whose drivers the conductor loads from the installed packages,
+- with a Python older than this package requires,
+- beside another installed version of this package: the modules of the bundle come first.
+
+The same files always give the same bytes, so a result can be built again and compared.
 """
 
 from __future__ import annotations
@@ -10,6 +19,8 @@ import os
 import posixpath
 import shutil
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from container_update.model.errors import PackageError
@@ -36,6 +47,10 @@ DRIVERS = {
 }
 """Version of Tacker's API to the module that a package has a copy of, and the path of the copy."""
 
+_BUNDLE_MAIN = "from container_update.drivers.v2_process import main\n\nmain()\n"
+_NOT_BUNDLED = ("emulator/", "cli/", "samples/", "__main__.py", "drivers/tacker_v1.py")
+"""What a script never uses, relative to this package."""
+
 
 def build(folder: str | Path, target: str | Path, *, api: str | None = None) -> Path:
     """Build a package (zip) from a folder; return its path.
@@ -58,10 +73,15 @@ def build(folder: str | Path, target: str | Path, *, api: str | None = None) -> 
         copy.parent.mkdir(exist_ok=True)
         shutil.copyfile(driver_file(api), copy)
     write_metadata(folder)
-    try:
-        _zip(folder, target)
-    except OSError as error:
-        raise PackageError(f"the package {target} cannot be written: {error.strerror}") from error
+    files = archive.FolderArchive(str(folder), archive.Limits())
+    names = [name for name in files.names() if _is_packed(name) or name == csar_metadata.TOSCA_META]
+    with _new_zip(target) as package:
+        for name in names:
+            entry = zipfile.ZipInfo(name, _EPOCH)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o644 << 16
+            with files.open(name) as source, package.open(entry, "w") as packed:
+                shutil.copyfileobj(source, packed, _CHUNK)
     return target
 
 
@@ -73,19 +93,40 @@ def driver_file(api: str) -> Path:
     return Path(__file__).parents[1] / "drivers" / DRIVERS[api][0]
 
 
-def _zip(folder: Path, target: Path) -> None:
-    """Write the zip beside its target and rename it, so that the target is always complete."""
-    files = archive.FolderArchive(str(folder), archive.Limits())
-    names = [name for name in files.names() if _is_packed(name) or name == csar_metadata.TOSCA_META]
+def bundle(target: str | Path) -> Path:
+    """Write the bundle; return its path.
+
+    :param target: the file to write, with any name (``.py`` too).
+    :raises PackageError: it cannot be written.
+    """
+    target = Path(target)
+    with _new_zip(target) as file:
+        for name, content in sorted(_bundled_files().items()):
+            file.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_DEFLATED)
+    return target
+
+
+def _bundled_files() -> dict[str, bytes]:
+    """Return the content of each file, by its path in the bundle."""
+    package = Path(__file__).parents[1]
+    files = {"__main__.py": _BUNDLE_MAIN.encode()}
+    for path in package.rglob("*.py"):
+        name = path.relative_to(package).as_posix()
+        if not name.startswith(_NOT_BUNDLED):
+            files[f"container_update/{name}"] = path.read_bytes()
+    return files
+
+
+@contextmanager
+def _new_zip(target: Path) -> Iterator[zipfile.ZipFile]:
+    """Write a zip beside its target and rename it, so that the target is always complete."""
     partial = target.with_name(target.name + ".partial")
-    with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as package:
-        for name in names:
-            entry = zipfile.ZipInfo(name, _EPOCH)
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            entry.external_attr = 0o644 << 16
-            with files.open(name) as source, package.open(entry, "w") as copy:
-                shutil.copyfileobj(source, copy, _CHUNK)
-    os.replace(partial, target)
+    try:
+        with zipfile.ZipFile(partial, "w", zipfile.ZIP_DEFLATED) as file:
+            yield file
+        os.replace(partial, target)
+    except OSError as error:
+        raise PackageError(f"{target} cannot be written: {error.strerror}") from error
 
 
 def write_metadata(folder: str | Path) -> Path:

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from container_update.cli import report, report_html
 from container_update.cli.main import main
 from container_update.cli.output import FORMATS, HTML
+from container_update.cli.reports import html_report, text_report
 from container_update.model.cancellation import Stop
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Collection
@@ -232,9 +232,9 @@ def test_in_the_status_and_the_rollback_of_an_update_that_was_cut_short(ear: Ear
 def test_in_what_a_report_is_made_of(ear: Ear) -> None:
     outcome = ear.cnf.update(files("new"))
     plan = outcome.plan
-    ear.said += [report.plan_text(plan), report.plan_json(plan)]
-    ear.said += [report.outcome_text(outcome), report.outcome_json(outcome)]
-    ear.said += [report_html.plan_html(plan), report_html.outcome_html(outcome)]
+    ear.said += [text_report.plan_text(plan), text_report.plan_json(plan)]
+    ear.said += [text_report.outcome_text(outcome), text_report.outcome_json(outcome)]
+    ear.said += [html_report.plan_html(plan), html_report.outcome_html(outcome)]
 
 
 def test_in_what_was_restarted_and_in_the_lock(ear: Ear) -> None:

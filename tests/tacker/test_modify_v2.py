@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.package.build import write_metadata
-from container_update.package.bundle import bundle
+from container_update.package.build import bundle, write_metadata
 from tests.tacker.conftest import Build, Kubectl, guide_request
 from tests.tacker.lab import Lab
 from tests.tacker.operator import kubernetes_vim

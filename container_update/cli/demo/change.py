@@ -9,9 +9,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TextIO
 
-from container_update.cli import report
 from container_update.cli.demo import tables
 from container_update.cli.demo.update import embedded_cluster, show, title
+from container_update.cli.reports import text_report
 from container_update.cluster.client import KubernetesCluster, connect
 from container_update.cluster.execution.instantiate import instantiate
 from container_update.model.objects import Collection, Json
@@ -66,8 +66,8 @@ def demo_change(name: str, out: TextIO) -> Changed:
             title(out, f"The change: {job.request.upgrade_type}")
             site = KubernetesSite(cluster, access={"kubeconfig": kubeconfig})
             changed = change_vnfpkg(job, site)
-            out.write(f"{report.plan_text(changed.outcome.plan)}\n\n")
-            out.write(f"{report.outcome_text(changed.outcome)}\n")
+            out.write(f"{text_report.plan_text(changed.outcome.plan)}\n\n")
+            out.write(f"{text_report.outcome_text(changed.outcome)}\n")
             for script in changed.scripts:
                 out.write(f"{script}\n")
             title(out, "The VNF after the change")

@@ -13,8 +13,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, TextIO
 
-from container_update.cli import report
 from container_update.cli.demo.update import title
+from container_update.cli.reports import text_report
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Json
 from container_update.operations.change_package import Changed, change_vnfpkg
@@ -58,8 +58,8 @@ def demo_stack(name: str, out: TextIO) -> Changed:
             show(heat, out)
             title(out, f"The change: {job.request.upgrade_type}")
             changed = change_vnfpkg(job, OpenStackSite(heat, STACK))
-            out.write(f"{report.plan_text(changed.outcome.plan)}\n\n")
-            out.write(f"{report.outcome_text(changed.outcome)}\n")
+            out.write(f"{text_report.plan_text(changed.outcome.plan)}\n\n")
+            out.write(f"{text_report.outcome_text(changed.outcome)}\n")
             for script in changed.scripts:
                 out.write(f"{script}\n")
             title(out, "The VNF after the change")

@@ -9,8 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, TextIO
 
-from container_update.cli import report
 from container_update.cli.demo import tables
+from container_update.cli.reports import text_report
 from container_update.cluster.client import KubernetesCluster, connect
 from container_update.cluster.execution.instantiate import instantiate
 from container_update.model.errors import ContainerUpdateError
@@ -68,11 +68,11 @@ def demo(guide: str, out: TextIO) -> Outcome:
     :param guide: 'v1' or 'v2'.
     :raises ContainerUpdateError: a step failed, or the extra emulator is not installed.
     """
-    chosen = Guide(samples.root() / samples.GUIDE / guide)
+    sample = Guide(samples.root() / samples.GUIDE / guide)
     with embedded_cluster() as embedded, TemporaryDirectory() as folder:
         kubeconfig = embedded.write_kubeconfig(Path(folder) / "kubeconfig")
         with connect(str(kubeconfig)) as cluster:
-            return _run(chosen, cluster, out)
+            return _run(sample, cluster, out)
 
 
 def embedded_cluster(*, port: int = 0, nodes: int = 1) -> EmbeddedCluster:
@@ -97,7 +97,7 @@ def _run(guide: Guide, cluster: KubernetesCluster, out: TextIO) -> Outcome:
     show(cluster, out)
     title(out, "The update")
     outcome = update(request, cluster)
-    out.write(f"{report.plan_text(outcome.plan)}\n\n{report.outcome_text(outcome)}\n")
+    out.write(f"{text_report.plan_text(outcome.plan)}\n\n{text_report.outcome_text(outcome)}\n")
     title(out, "The CNF after the update")
     show(cluster, out)
     title(out, "What restarted, and what did not")

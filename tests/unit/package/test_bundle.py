@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from container_update.model.errors import PackageError
-from container_update.package.bundle import bundle
+from container_update.package.build import bundle
 
 ALONE = ("-I", "-S")
 """Without what is installed."""

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from container_update.cli import report
+from container_update.cli.reports import text_report
 from container_update.model.errors import PackageError, PlanError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.plan import Action, Plan, Step
@@ -847,8 +847,8 @@ def test_no_secrets_word_is_in_what_an_update_says() -> None:
     new = [secret(data={"p": words[1]}, stringData={"r": words[2]}, type="t"), body]
     plan = planned(old, new, [live(one) for one in old])
     said = [
-        report.plan_text(plan),
-        report.plan_json(plan),
+        text_report.plan_text(plan),
+        text_report.plan_json(plan),
         *map(str, plan.notes),
         *map(str, plan.ignored),
         *(str(reason) for step in plan.steps for reason in step.reasons),

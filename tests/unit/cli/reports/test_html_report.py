@@ -6,11 +6,12 @@ from html.parser import HTMLParser
 
 import pytest
 
-from container_update.cli import output, report, report_html
+from container_update.cli import output
+from container_update.cli.reports import html_report, text_report
 from container_update.model.errors import ContainerUpdateError, PackageError, UpdateFailedError
 from container_update.model.outcome import Outcome, StepResult, StepState
 from container_update.model.plan import Note, Plan, Reason
-from tests.unit.cli.test_report import CANARY, PLAN, POD, RESTART, ROLL
+from tests.unit.cli.reports.test_text_report import CANARY, PLAN, POD, RESTART, ROLL
 
 HOSTILE = "<script>alert('x')</script>\" onload=\"x"
 VOID = {"meta", "br"}
@@ -45,11 +46,11 @@ def pages() -> dict[str, str]:
     results = [StepResult(step, StepState.DONE, seconds=1.0) for step in PLAN.steps]
     failed = StepResult(ROLL, StepState.FAILED, "no such image", 2.0)
     return {
-        "a plan": report_html.plan_html(PLAN),
-        "an empty plan": report_html.plan_html(Plan("ns", None, ())),
-        "an outcome": report_html.outcome_html(Outcome(PLAN, tuple(results))),
-        "a failure": report_html.outcome_html(Outcome(PLAN, (failed,)), "it failed", ["said no"]),
-        "a sentence": report_html.sentence_html("nothing to do"),
+        "a plan": html_report.plan_html(PLAN),
+        "an empty plan": html_report.plan_html(Plan("ns", None, ())),
+        "an outcome": html_report.outcome_html(Outcome(PLAN, tuple(results))),
+        "a failure": html_report.outcome_html(Outcome(PLAN, (failed,)), "it failed", ["said no"]),
+        "a sentence": html_report.sentence_html("nothing to do"),
     }
 
 
@@ -63,9 +64,9 @@ def test_a_page_is_whole_runs_nothing_and_fetches_nothing(html: str) -> None:
 
 
 def test_a_plan_on_a_page_has_every_heading_step_reason_and_remark() -> None:
-    text = Page(report_html.plan_html(PLAN)).text
-    told = [title for title, _ in [*report.sections(PLAN), *report.remarks(PLAN)]]
-    told += [word for _, notes in report.remarks(PLAN) for word in notes]
+    text = Page(html_report.plan_html(PLAN)).text
+    told = [title for title, _ in [*text_report.sections(PLAN), *text_report.remarks(PLAN)]]
+    told += [word for _, notes in text_report.remarks(PLAN) for word in notes]
     for step in PLAN.steps:
         told += [str(step.key), step.action.value, *map(str, step.reasons)]
     assert [word for word in told if word not in text] == []
@@ -73,9 +74,9 @@ def test_a_plan_on_a_page_has_every_heading_step_reason_and_remark() -> None:
 
 def test_an_outcome_on_a_page_has_each_result_with_its_pods_and_the_sum() -> None:
     done = Outcome(PLAN, (StepResult(ROLL, StepState.DONE),), restarted={ROLL.key: ("d-1", "d-2")})
-    text = Page(report_html.outcome_html(done)).text
+    text = Page(html_report.outcome_html(done)).text
     assert "d-1, d-2" in text
-    assert report.summary_text(done) in text
+    assert text_report.summary_text(done) in text
 
 
 def test_a_failure_on_a_page_has_its_sentence_and_stands_out() -> None:
@@ -89,7 +90,7 @@ def test_what_a_package_says_cannot_become_markup() -> None:
     step = ROLL.__class__(POD, RESTART.action, {}, reasons=(Reason(HOSTILE),))
     plan = Plan("ns", HOSTILE, (step,), notes=(Note(POD, HOSTILE),))
     failed = StepResult(step, StepState.FAILED, HOSTILE)
-    html = report_html.outcome_html(Outcome(plan, (failed,)), HOSTILE, [HOSTILE])
+    html = html_report.outcome_html(Outcome(plan, (failed,)), HOSTILE, [HOSTILE])
     page = Page(html)
     assert "script" not in page.tags
     assert "onload" not in page.attributes

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from container_update.cli import report
+from container_update.cli.reports import text_report
 from container_update.model.outcome import Outcome, StepResult, StepState
 from container_update.model.plan import Plan, Step
 
@@ -39,7 +39,7 @@ def outcome_html(outcome: Outcome, error: str = "", scripts: Sequence[str] = ())
     :param error: the message of the error, '' if there was none.
     :param scripts: the reports of the coordination scripts.
     """
-    summary = report.summary_text(outcome)
+    summary = text_report.summary_text(outcome)
     body = [*_about(outcome.plan)]
     body += [f'<p class="sum">{escape(summary)}</p>'] if summary else []
     body += [f'<p class="error">{escape(error)}</p>'] if error else []
@@ -78,12 +78,12 @@ def _about(plan: Plan) -> Iterator[str]:
 
 def _plan(plan: Plan, level: int = 2) -> Iterator[str]:
     if plan.is_empty:
-        yield f"<p>{escape(report.NOTHING_TO_DO)}</p>"
-    for title, steps in report.sections(plan):
+        yield f"<p>{escape(text_report.NOTHING_TO_DO)}</p>"
+    for title, steps in text_report.sections(plan):
         yield f"<h{level}>{escape(title)}</h{level}>"
         rows = ([_named(step), step.action.value, _reasons(step)] for step in steps)
         yield from _table(("Object", "Action", "Reasons"), rows)
-    for title, texts in report.remarks(plan):
+    for title, texts in text_report.remarks(plan):
         yield f"<h{level}>{escape(title)}</h{level}>"
         yield _list(texts)
 
@@ -105,7 +105,7 @@ def _result(outcome: Outcome, result: StepResult) -> list[str]:
 
 
 def _named(step: Step) -> str:
-    return f"{report.symbol(step)} {escape(str(step.key))}"
+    return f"{text_report.symbol(step)} {escape(str(step.key))}"
 
 
 def _reasons(step: Step) -> str:

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from container_update.cli import report
+from container_update.cli.reports import text_report
 from container_update.model.objects import ObjectKey
 from container_update.model.outcome import Outcome, StepResult, StepState, Vnfc
 from container_update.model.plan import Action, Note, Plan, Reason
@@ -39,7 +39,7 @@ PLAN = Plan(
 
 
 def test_a_plan_reads_from_configuration_to_restarts_to_what_is_left_alone() -> None:
-    assert report.plan_text(PLAN).splitlines() == [
+    assert text_report.plan_text(PLAN).splitlines() == [
         "Configuration:",
         "  ~ ConfigMap ns/cm: replace",
         "      key a: removed",
@@ -64,7 +64,7 @@ def test_a_plan_reads_from_configuration_to_restarts_to_what_is_left_alone() -> 
 
 def test_a_plan_with_nothing_to_do_says_so_with_its_notes() -> None:
     plan = Plan("ns", None, (), notes=(Note(CM, "left alone"),))
-    assert report.plan_text(plan).splitlines() == [
+    assert text_report.plan_text(plan).splitlines() == [
         "Nothing to do: the running objects already match the new package.",
         "Notes:",
         "    ConfigMap ns/cm: left alone",
@@ -87,7 +87,7 @@ def test_an_outcome_has_a_line_for_each_step_and_the_sum() -> None:
         StepResult(ROLL, DONE, seconds=1.06),
         StepResult(RESTART, DONE, "was so already", 0.5),
     )
-    assert report.outcome_text(done).splitlines() == [
+    assert text_report.outcome_text(done).splitlines() == [
         "  done: ConfigMap ns/cm: replace (0.1 s)",
         "  done: Deployment ns/d: roll (1.1 s), because container c: image app:1 -> app:2 "
         "(and 1 more)",
@@ -100,30 +100,32 @@ def test_an_outcome_has_a_line_for_each_step_and_the_sum() -> None:
 
 def test_a_template_for_later_is_no_restart() -> None:
     cron = RestartStep(ObjectKey("batch", "CronJob", "ns", "c"), Action.TEMPLATE, {})
-    text = report.summary_text(outcome(StepResult(cron, DONE), StepResult(ROLL, DONE)))
+    text = text_report.summary_text(outcome(StepResult(cron, DONE), StepResult(ROLL, DONE)))
     assert "1 workloads restarted, 1 templates replaced, 1 objects" in text
 
 
 def test_one_reason_is_not_followed_by_more() -> None:
-    text = report.outcome_text(outcome(StepResult(RESTART, DONE)))
+    text = text_report.outcome_text(outcome(StepResult(RESTART, DONE)))
     assert "(0.0 s), because container c\n" in text
 
 
 @pytest.mark.parametrize("state", [state for state in StepState if state is not DONE])
 def test_an_outcome_that_failed_has_no_sum(state: StepState) -> None:
-    text = report.outcome_text(outcome(StepResult(RESTART, DONE), StepResult(ROLL, state, "why")))
+    text = text_report.outcome_text(
+        outcome(StepResult(RESTART, DONE), StepResult(ROLL, state, "why"))
+    )
     assert f"  {state.value}: Deployment ns/d: roll (0.0 s): why" in text
     assert "Updated" not in text
 
 
 def test_an_outcome_of_nothing_says_so() -> None:
-    assert report.outcome_text(outcome()) == (
+    assert text_report.outcome_text(outcome()) == (
         "Nothing to do: the running objects already match the new package."
     )
 
 
 def test_a_plan_as_json_has_what_happens_and_why_and_no_content() -> None:
-    text = report.plan_json(PLAN)
+    text = text_report.plan_json(PLAN)
     assert CANARY not in text
     document = json.loads(text)
     assert document["namespace"] == "ns"
@@ -147,12 +149,12 @@ def test_a_plan_as_json_has_what_happens_and_why_and_no_content() -> None:
 
 
 def test_an_outcome_as_json_has_each_result_and_each_vnfc() -> None:
-    text = report.outcome_json(
+    text = text_report.outcome_json(
         outcome(StepResult(CREATE, DONE), StepResult(ROLL, FAILED, "why", 2.71828))
     )
     assert CANARY not in text
     document = json.loads(text)
-    assert document["plan"] == report.plan_dict(PLAN)
+    assert document["plan"] == text_report.plan_dict(PLAN)
     assert document["results"] == [
         {
             "object": "Secret ns/n", "state": "done", "message": "", "seconds": 0.0, "pods": [],
@@ -170,4 +172,4 @@ def test_an_outcome_as_json_has_each_result_and_each_vnfc() -> None:
 
 def test_no_content_of_a_secret_is_in_any_text() -> None:
     done = outcome(*(StepResult(step, DONE) for step in PLAN.steps))
-    assert CANARY not in report.plan_text(PLAN) + report.outcome_text(done)
+    assert CANARY not in text_report.plan_text(PLAN) + text_report.outcome_text(done)

@@ -1,0 +1,1 @@
+"""Plans and outcomes, as text and JSON or as an HTML page."""
