@@ -23,8 +23,8 @@ from pathlib import Path
 
 from container_update.cli.demo.update import Guide
 from container_update.cluster.client import KubernetesCluster, connect
-from container_update.cluster.execution.instantiate import instantiate
 from container_update.model.requests import UpdateRequest
+from container_update.operations.install import install
 from container_update.package import samples
 
 COMMAND = [sys.executable, "-m", "container_update"]
@@ -80,7 +80,7 @@ def run(request: UpdateRequest, cluster: KubernetesCluster, kubeconfig: Path) ->
     name = f"b{time.monotonic_ns()}"
     cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     request = replace(request, namespace=name, instance_id=None)
-    instantiate(request.old, cluster, def_files=request.def_files, namespace=name)
+    install(request.old, cluster, def_files=request.def_files, namespace=name)
     command = [*COMMAND, "apply", request.old, request.new, "-n", name, "-o", "json"]
     command += ["--kubeconfig", str(kubeconfig)]
     for path in request.def_files:

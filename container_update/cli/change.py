@@ -78,15 +78,15 @@ def _run(
     out: TextIO,
 ) -> int:
     from container_update.operations.change_package import (  # noqa: PLC0415
-        change_vnfpkg,
         coordination_of,
-        plan_change,
+        preview_change,
+        run_change,
     )
 
     job = _job(parsed, site.vim_type, options)
     as_text = parsed.output == output.TEXT
     if parsed.plan:
-        plan = plan_change(job, site)
+        plan = preview_change(job, site)
         out.write(output.PLAN[parsed.output](plan) + "\n")
         return NOTHING_TO_DO if plan.is_empty else CHANGES_PENDING
 
@@ -95,7 +95,7 @@ def _run(
     if parsed.rollback:
         return _roll_back(job, site, scripts, out)
     try:
-        changed = change_vnfpkg(job, site, stop, progress, scripts)
+        changed = run_change(job, site, stop, progress, scripts)
     finally:
         if as_text:
             _show_scripts(scripts, out)

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 import argparse
 import json
-from typing import TYPE_CHECKING, TextIO
+from collections.abc import Callable
+from typing import TextIO
 
 from container_update.cli import option_arguments, output, signals, target
 from container_update.model.outcome import Outcome
-
-if TYPE_CHECKING:
-    from container_update.cluster.client import KubernetesCluster
-    from container_update.cluster.execution.operation import Instance
 
 DONE, NOTHING_TO_DO = 0, 2
 
 
 def status(parsed: argparse.Namespace, out: TextIO) -> int:
     """Show the operation that is under way; return the exit status."""
+    from container_update.operations import resume as operation  # noqa: PLC0415, slow to load
+
     if parsed.stack:
         return _stack_status(parsed, out)
     with target.connected_cluster(parsed) as cluster:
-        current = _instance(parsed, cluster).status()
+        current = operation.status(
+            cluster,
+            option_arguments.read(parsed),
+            namespace=parsed.namespace,
+            instance_id=parsed.instance_id,
+        )
     is_json = parsed.output == output.JSON
     out.write((json.dumps(current.as_dict(), indent=2) if is_json else str(current)) + "\n")
     return DONE if current.record or current.holder else NOTHING_TO_DO
@@ -41,30 +45,31 @@ def resume(parsed: argparse.Namespace, out: TextIO) -> int:
     """Finish the operation that was interrupted; return the exit status."""
     from container_update.operations import resume as operation  # noqa: PLC0415, slow to load
 
-    with (
-        target.connected_cluster(parsed) as cluster,
-        signals.stopped_by_signals(leave=True) as stop,
-    ):
-        site = target.kubernetes_site(parsed, cluster)
-        return _show(operation.resume(_instance(parsed, cluster), site, stop), parsed, out)
+    return _recover(operation.resume, parsed, out)
 
 
 def rollback(parsed: argparse.Namespace, out: TextIO) -> int:
     """Undo the operation that was interrupted; return the exit status."""
+    from container_update.operations import resume as operation  # noqa: PLC0415, slow to load
+
+    return _recover(operation.rollback, parsed, out)
+
+
+def _recover(
+    operation: Callable[..., Outcome | None], parsed: argparse.Namespace, out: TextIO
+) -> int:
     with (
         target.connected_cluster(parsed) as cluster,
         signals.stopped_by_signals(leave=True) as stop,
     ):
-        return _show(_instance(parsed, cluster).recover(back=True, stop=stop), parsed, out)
-
-
-def _instance(parsed: argparse.Namespace, cluster: KubernetesCluster) -> Instance:
-    from container_update.cluster.execution.operation import Instance  # noqa: PLC0415
-    from container_update.cluster.retry import RetryingCluster  # noqa: PLC0415
-
-    options = option_arguments.read(parsed)
-    retrying = RetryingCluster(cluster, options.retry_seconds)
-    return Instance(retrying, parsed.namespace, parsed.instance_id, options)
+        outcome = operation(
+            cluster,
+            option_arguments.read(parsed),
+            stop,
+            namespace=parsed.namespace,
+            instance_id=parsed.instance_id,
+        )
+        return _show(outcome, parsed, out)
 
 
 def _show(outcome: Outcome | None, parsed: argparse.Namespace, out: TextIO) -> int:

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from container_update.cli import option_arguments, output
@@ -69,13 +67,8 @@ def kubernetes_site(parsed: argparse.Namespace, cluster: KubernetesCluster) -> K
     """Return the namespace of the cluster that the arguments name."""
     from container_update.operations.strategies.kubernetes import KubernetesSite  # noqa: PLC0415
 
-    access = {"context": parsed.context} if parsed.context else {}
-    default = os.environ.get("KUBECONFIG", "").partition(os.pathsep)[0] or "~/.kube/config"
-    kubeconfig = Path(parsed.kubeconfig or default).expanduser().absolute()
-    if kubeconfig.exists():
-        access["kubeconfig"] = str(kubeconfig)
     def_files = tuple(getattr(parsed, "def_file", ()))
-    return KubernetesSite(cluster, parsed.namespace, def_files, access)
+    return KubernetesSite(cluster, parsed.namespace, def_files, cluster.access)
 
 
 @contextmanager

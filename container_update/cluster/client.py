@@ -41,33 +41,41 @@ def connect(
     *,
     options: Options = Options(),  # noqa: B008
 ) -> KubernetesCluster:
-    """A cluster by kubeconfig, or by the service account where we run inside one.
+    """Connect to a cluster by kubeconfig, or by the service account where we run inside one.
+
+    >>> with connect("admin.conf", context="site-1") as cluster:  # doctest: +SKIP
+    ...     plan = plan_update(request, cluster)
 
     :param kubeconfig: the file; None: ``$KUBECONFIG``, ``~/.kube/config``, else in-cluster.
     :param context: of the kubeconfig; None: its current one.
+    :returns: the connection, to be closed after use; a context manager.
     :raises ClusterError: there is no usable configuration.
     """
     from kubernetes import client, config  # noqa: PLC0415
 
     loader: Any = config
     configuration = client.Configuration()
-    default = os.environ.get("KUBECONFIG") or str(Path("~/.kube/config").expanduser())
-    in_cluster = kubeconfig is None and not Path(default.split(os.pathsep)[0]).exists()
+    paths = kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
+    file = Path(paths.split(os.pathsep)[0]).expanduser()
+    in_cluster = kubeconfig is None and not file.exists()
     try:
         if in_cluster:
             loader.load_incluster_config(client_configuration=configuration)
         else:
-            loader.load_kube_config(kubeconfig, context, configuration, persist_config=False)
+            loader.load_kube_config(paths, context, configuration, persist_config=False)
     except config.ConfigException as error:
-        where = "inside a cluster" if in_cluster else f"in {kubeconfig or default}"
+        where = "inside a cluster" if in_cluster else f"in {paths}"
         raise ClusterError(
-            f"no usable configuration {where}: {error}: name a kubeconfig with --kubeconfig"
+            f"no usable configuration {where}: {error}: name a kubeconfig that is usable"
         ) from error
     except OSError as error:
         raise ClusterError(f"cannot read the kubeconfig: {error}") from error
     if options.insecure_skip_tls_verify:
         configuration.verify_ssl = False
-    return KubernetesCluster(configuration, options)
+    access = {} if in_cluster else {"kubeconfig": str(file.absolute())}
+    if context:
+        access["context"] = context
+    return KubernetesCluster(configuration, options, access=access)
 
 
 def connect_vim(  # noqa: PLR0913
@@ -134,6 +142,7 @@ class KubernetesCluster:
         *,
         authorization: Callable[[], str] | None = None,
         files: list[Path] | None = None,
+        access: Mapping[str, str] | None = None,
     ) -> None:
         from kubernetes.client import rest  # noqa: PLC0415
 
@@ -153,6 +162,7 @@ class KubernetesCluster:
         self._resources = Resources(lambda path, what: self._call("GET", path, what=what))
         self._watches: set[Any] = set()
         self.requests = 0
+        self.access = access or {}
 
     def close(self) -> None:
         """End the watches, give the connections back and remove the private files."""

@@ -10,7 +10,7 @@ import logging
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from container_update.model.cluster import Cluster, Listing, Right, WatchEvent
@@ -50,6 +50,11 @@ class RetryingCluster:
     def requests(self) -> int:
         """How many requests were sent so far."""
         return self._cluster.requests
+
+    @property
+    def access(self) -> Mapping[str, str]:
+        """See Cluster."""
+        return self._cluster.access
 
     def _try(self, call: Callable[[], Answer]) -> Answer:
         deadline = self._clock() + self._seconds

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -52,6 +52,10 @@ class Cluster(Protocol):
     @property
     def requests(self) -> int:
         """How many requests were sent so far."""
+
+    @property
+    def access(self) -> Mapping[str, str]:
+        """How a coordination script reaches it: ``kubeconfig`` and ``context``; perhaps empty."""
 
     def list(self, collection: Collection) -> Listing:
         """Return all objects of the collection, read in pages."""

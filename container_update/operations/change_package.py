@@ -6,19 +6,98 @@ request, packages -> strategy -> plan -> prepare -> coordinate the new VNF -> sw
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from container_update.model.cancellation import Stop
+from container_update.model.cluster import Cluster
 from container_update.model.errors import ClusterError, PackageError
 from container_update.model.objects import ObjectKey
+from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import Note, Plan
 from container_update.operations import coordination, strategy
+from container_update.operations.change_request import ChangeRequest
 from container_update.operations.coordination import Coordination, CoordinationError
+from container_update.operations.strategies.kubernetes import KubernetesSite
 from container_update.operations.strategy import ChangeJob, Site, Strategy
 from container_update.operations.vnf_records import Records
+
+
+def change_package(  # noqa: PLR0913
+    request: ChangeRequest | Mapping[str, Any],
+    cluster: Cluster,
+    options: Options = Options(),  # noqa: B008
+    stop: Stop | None = None,
+    progress: Progress = lambda _: None,
+    *,
+    old: str,
+    new: str,
+    def_files: Sequence[str] = (),
+    namespace: str = "default",
+    one_namespace: bool = False,
+    instance_id: str | None = None,
+) -> Outcome:
+    """Move a VNF in a cluster to a new package, all of which takes effect.
+
+    A change of the same instance that was interrupted is finished first if it leads to the same
+    package, else undone.
+
+    >>> request = ChangeRequest(vnfd_id="vnfd-2", upgrade_type="Blue-Green")
+    >>> with connect() as cluster:  # doctest: +SKIP
+    ...     outcome = change_package(request, cluster, old="packages/v1", new="packages/v2")
+
+    :param request: a ChangeCurrentVnfPkgRequest (SOL003), as a value or as its JSON.
+    :param cluster: where the VNF runs.
+    :param stop: asked from elsewhere, ends the change early.
+    :param progress: called with the plan, with each step that begins, and with each step's result.
+    :param old: the package that the VNF runs from: a folder or a CSAR zip.
+    :param new: the package to move to.
+    :param def_files: the instance's def-files; empty: every manifest that *old* lists.
+    :param namespace: of the objects whose manifests name none.
+    :param one_namespace: all objects are in *namespace*, whatever their manifests say.
+    :param instance_id: the VNF instance; objects that bear another one's label are refused.
+    :returns: the plan, what became of each step, and the pods of every VDU.
+    :raises PackageError: a package or the request is wrong; nothing was written.
+    :raises PlanError: the VNF is in no state to be changed this way; nothing was written.
+    :raises UpdateInProgressError: another update of this instance runs; nothing was written.
+    :raises UpdateFailedError: it failed; everything was put back.
+    :raises UndoIncompleteError: the same, and something could not be put back.
+    """
+    site = KubernetesSite(cluster, namespace, tuple(def_files), cluster.access, one_namespace)
+    job = ChangeJob(_read(request, site), old, new, instance_id, options)
+    return run_change(job, site, stop, progress).outcome
+
+
+def plan_change(  # noqa: PLR0913
+    request: ChangeRequest | Mapping[str, Any],
+    cluster: Cluster,
+    options: Options = Options(),  # noqa: B008
+    *,
+    old: str,
+    new: str,
+    def_files: Sequence[str] = (),
+    namespace: str = "default",
+    one_namespace: bool = False,
+    instance_id: str | None = None,
+) -> Plan:
+    """Return what :func:`change_package` would do; write nothing, raise the same errors.
+
+    >>> with connect() as cluster:  # doctest: +SKIP
+    ...     plan = plan_change(request, cluster, old="packages/v1", new="packages/v2")
+    """
+    site = KubernetesSite(cluster, namespace, tuple(def_files), cluster.access, one_namespace)
+    return preview_change(ChangeJob(_read(request, site), old, new, instance_id, options), site)
+
+
+def _read(request: ChangeRequest | Mapping[str, Any], site: Site) -> ChangeRequest:
+    if isinstance(request, ChangeRequest):
+        return request
+    return ChangeRequest.of(request, site.vim_type)
+
+
+# --- wherever the VNF runs ----------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -31,7 +110,7 @@ class Changed:
     """Every run of a coordination script, in order."""
 
 
-def change_vnfpkg(
+def run_change(
     job: ChangeJob,
     site: Site,
     stop: Stop | None = None,
@@ -69,8 +148,8 @@ def change_vnfpkg(
         chosen.close()
 
 
-def plan_change(job: ChangeJob, site: Site) -> Plan:
-    """What :func:`change_vnfpkg` would do; writes nothing, raises the same errors."""
+def preview_change(job: ChangeJob, site: Site) -> Plan:
+    """Return what :func:`run_change` would do; write nothing, raise the same errors."""
     stop = Stop()
     chosen = _strategy(job, site, stop, lambda _: None, coordination_of(job, site, stop))
     try:
@@ -85,7 +164,7 @@ def resume_change(
     """Finish the change that was cut short; *job* is the one that its journal holds.
 
     :returns: what became of it; None where there was nothing.
-    :raises UpdateFailedError: see :func:`change_vnfpkg`.
+    :raises UpdateFailedError: see :func:`run_change`.
     """
     chosen = _strategy(job, site, stop, progress, scripts)
     try:

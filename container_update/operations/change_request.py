@@ -52,7 +52,14 @@ class VduParams:
 
 @dataclass(frozen=True)
 class ChangeRequest:
-    """A request to change the current VNF package."""
+    """A request to change the current VNF package: a ChangeCurrentVnfPkgRequest of SOL003.
+
+    >>> request = ChangeRequest.of(
+    ...     {"vnfdId": "vnfd-2", "additionalParams": {"upgrade_type": "rolling"}}
+    ... )
+    >>> request == ChangeRequest(vnfd_id="vnfd-2", upgrade_type="RollingUpdate")
+    True
+    """
 
     vnfd_id: str
     upgrade_type: str
@@ -66,8 +73,12 @@ class ChangeRequest:
     vim_connection_info: Values = field(default_factory=dict, repr=False)
     extensions: Values = field(default_factory=dict)
     vnf_configurable_properties: Values = field(default_factory=dict)
-    body: Values = field(default_factory=dict, repr=False)
-    """The request as it came."""
+    body: Values = field(default_factory=dict, repr=False, compare=False)
+    """The request's JSON: as it came, else made of the fields above."""
+
+    def __post_init__(self) -> None:
+        if not self.body:
+            object.__setattr__(self, "body", _body(self))
 
     @classmethod
     def of(cls, body: object, vim_type: str | None = None) -> ChangeRequest:
@@ -107,6 +118,39 @@ def secrets_in(value: object, hidden: bool = False) -> Iterator[str]:
             yield from secrets_in(below, hidden)
     elif hidden and isinstance(value, str) and value:
         yield value
+
+
+# --- back to JSON -------------------------------------------------------------------------------
+
+
+def _body(request: ChangeRequest) -> Values:
+    """Return the JSON of a request; a journal keeps it, scripts read it."""
+    params = {
+        "upgrade_type": request.upgrade_type,
+        **_script_params(COORDINATE_NEW, request.coordinate_new),
+        **_script_params(COORDINATE_OLD, request.coordinate_old),
+        "vdu_params": [
+            {
+                "vdu_id": vdu.vdu_id,
+                "old_vnfc_param": dict(vdu.old_vnfc),
+                "new_vnfc_param": dict(vdu.new_vnfc),
+            }
+            for vdu in request.vdu_params
+        ],
+        DEF_FILES: list(request.def_files),
+    }
+    body = {
+        "vnfdId": request.vnfd_id,
+        "additionalParams": {name: value for name, value in params.items() if value},
+        "vimConnectionInfo": dict(request.vim_connection_info),
+        "extensions": dict(request.extensions),
+        "vnfConfigurableProperties": dict(request.vnf_configurable_properties),
+    }
+    return {name: value for name, value in body.items() if value}
+
+
+def _script_params(name: str, script: ScriptName | None) -> Values:
+    return {} if script is None else {name: script.path, f"{name}-class": script.class_name}
 
 
 # --- what a schema cannot say -------------------------------------------------------------------

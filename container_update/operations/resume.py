@@ -1,40 +1,118 @@
-"""Goes on with whatever an instance's journal holds: an update, or a change of the package."""
+"""What an interrupted operation left behind: resume it, roll it back, or show its status.
+
+The journal in the cluster says whether it was an update or a change of the package.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from container_update.cluster.execution.operation import Instance
+from container_update.cluster.execution.operation import Instance, Status
 from container_update.cluster.journal import Record
+from container_update.cluster.retry import RetryingCluster
 from container_update.model.cancellation import Stop
-from container_update.model.outcome import Outcome
+from container_update.model.cluster import Cluster
+from container_update.model.options import Options
+from container_update.model.outcome import Outcome, Progress
 from container_update.operations.change_package import coordination_of, resume_change
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.strategies.kubernetes import KubernetesSite
 from container_update.operations.strategy import ChangeJob
 
 
-def resume(instance: Instance, site: KubernetesSite, stop: Stop | None = None) -> Outcome | None:
-    """Finish what was cut short; None where there is nothing.
+def resume(  # noqa: PLR0913
+    cluster: Cluster,
+    options: Options = Options(),  # noqa: B008
+    stop: Stop | None = None,
+    progress: Progress = lambda _: None,
+    *,
+    namespace: str = "default",
+    instance_id: str | None = None,
+) -> Outcome | None:
+    """Finish the operation that was interrupted.
 
     A change whose coordination scripts have not all been run needs its new package in the place
     where it was: the journal has its path.
 
-    :param site: where the instance runs; its def-files are taken from the journal.
-    :raises PackageError: the package is not there; nothing was done.
+    >>> with connect() as cluster:  # doctest: +SKIP
+    ...     outcome = resume(cluster, namespace="cnf", instance_id="vnf-1")
+
+    :param cluster: where the VNF runs.
+    :param stop: asked from elsewhere, ends it early.
+    :param progress: called with each step that begins and with each step's result.
+    :param namespace: of the VNF.
+    :param instance_id: the VNF instance, as it was given to the interrupted operation.
+    :returns: what became of it; None where no operation was interrupted.
+    :raises PackageError: the new package is not there; nothing was done.
+    :raises UpdateInProgressError: the operation is still running.
     :raises UpdateFailedError: it could not be finished and was undone.
     """
     stop = Stop() if stop is None else stop
+    instance = _instance(cluster, options, progress, namespace, instance_id)
     record = instance.journal.read()
     if record is None or not record.context:
         return instance.recover(stop=stop)
+    site = _site(cluster, namespace, record)
     job = _job(instance, record, site.vim_type)
-    site = replace(
-        site,
-        def_files=tuple(record.context["defFiles"]),
-        one_namespace=record.context["oneNamespace"],
-    )
-    return resume_change(job, site, stop, instance.progress, coordination_of(job, site, stop))
+    return resume_change(job, site, stop, progress, coordination_of(job, site, stop))
+
+
+def rollback(  # noqa: PLR0913
+    cluster: Cluster,
+    options: Options = Options(),  # noqa: B008
+    stop: Stop | None = None,
+    progress: Progress = lambda _: None,
+    *,
+    namespace: str = "default",
+    instance_id: str | None = None,
+) -> Outcome | None:
+    """Undo the operation that was interrupted.
+
+    >>> with connect() as cluster:  # doctest: +SKIP
+    ...     outcome = rollback(cluster, namespace="cnf", instance_id="vnf-1")
+
+    :returns: what became of it; None where no operation was interrupted. The parameters are those
+        of :func:`resume`.
+    :raises UpdateInProgressError: the operation is still running.
+    :raises UndoIncompleteError: something could not be put back.
+    """
+    instance = _instance(cluster, options, progress, namespace, instance_id)
+    return instance.recover(back=True, stop=stop)
+
+
+def status(
+    cluster: Cluster,
+    options: Options = Options(),  # noqa: B008
+    *,
+    namespace: str = "default",
+    instance_id: str | None = None,
+) -> Status:
+    """Return what is under way for an instance: its journal, and who holds its lock.
+
+    >>> with connect() as cluster:  # doctest: +SKIP
+    ...     print(status(cluster, namespace="cnf", instance_id="vnf-1"))
+    No update is under way.
+
+    :param cluster: where the VNF runs.
+    :param namespace: of the VNF.
+    :param instance_id: the VNF instance.
+    """
+    return _instance(cluster, options, lambda _: None, namespace, instance_id).status()
+
+
+def _instance(
+    cluster: Cluster,
+    options: Options,
+    progress: Progress,
+    namespace: str,
+    instance_id: str | None,
+) -> Instance:
+    retrying = RetryingCluster(cluster, options.retry_seconds)
+    return Instance(retrying, namespace, instance_id, options, progress)
+
+
+def _site(cluster: Cluster, namespace: str, record: Record) -> KubernetesSite:
+    """Return where the interrupted change runs, as its journal has it."""
+    def_files, one_namespace = record.context["defFiles"], record.context["oneNamespace"]
+    return KubernetesSite(cluster, namespace, tuple(def_files), cluster.access, one_namespace)
 
 
 def _job(instance: Instance, record: Record, vim_type: str) -> ChangeJob:
@@ -44,6 +122,5 @@ def _job(instance: Instance, record: Record, vim_type: str) -> ChangeJob:
         new=record.context["new"],
         instance_id=record.instance_id,
         options=instance.options,
-        leave_failed=instance.leave_failed,
         instance=record.context["instance"],
     )

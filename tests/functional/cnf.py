@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from container_update.cluster.client import KubernetesCluster
-from container_update.cluster.execution.instantiate import instantiate
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome
 from container_update.model.plan import Plan
 from container_update.model.requests import UpdateRequest
+from container_update.operations.install import install
 from container_update.operations.update import plan_update, update
 from container_update.workloads.ownership import owned_pods
 from container_update.workloads.pod_status import is_deleting, is_finished
@@ -65,7 +65,7 @@ class Cnf:
     def instantiate(self, **files: str) -> None:
         """Create a CNF from ``name=text`` manifests; every file is a def-file."""
         self.old = self.package({f"{name}.yaml": text for name, text in files.items()})
-        instantiate(
+        install(
             self.old,
             self.admin,
             namespace=self.namespace,

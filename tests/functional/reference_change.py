@@ -95,11 +95,10 @@ class ReferenceChange(Reference[tuple[ChangeJob, str]]):
     ) -> None:
         job, namespace = request
         site = KubernetesSite(cluster, namespace)
-        change_package.change_vnfpkg(replace(job, options=options), site)
+        change_package.run_change(replace(job, options=options), site)
 
     def resume(self, lab: Lab, namespace: str) -> Outcome | None:
-        instance = replace(lab.instance(namespace), options=self.options)
-        return resume(instance, KubernetesSite(lab.cluster, namespace))
+        return resume(lab.cluster, self.options, namespace=namespace, instance_id=INSTANCE)
 
 
 def _reference(kind: str) -> ReferenceChange:

@@ -8,8 +8,8 @@ import pytest
 
 from container_update.cli.demo.update import Guide
 from container_update.cluster.client import KubernetesCluster
-from container_update.cluster.execution.instantiate import instantiate
 from container_update.model.outcome import Outcome
+from container_update.operations.install import install
 from container_update.operations.update import update
 from container_update.package import samples
 from container_update.planning.diff import content
@@ -76,7 +76,7 @@ def run(request: pytest.FixtureRequest, cnf: Cnf, cluster: KubernetesCluster) ->
     """A guide's old package instantiated and updated to the new one."""
     guide = Guide(samples.root() / samples.GUIDE / request.param)
     asked = replace(guide.update_request(), namespace=cnf.namespace)
-    instantiate(
+    install(
         asked.old,
         getattr(cnf, "admin", cluster),
         def_files=asked.def_files,

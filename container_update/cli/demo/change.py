@@ -13,11 +13,11 @@ from container_update.cli.demo import tables
 from container_update.cli.demo.update import embedded_cluster, show, title
 from container_update.cli.reports import text_report
 from container_update.cluster.client import KubernetesCluster, connect
-from container_update.cluster.execution.instantiate import instantiate
 from container_update.model.objects import Collection, Json
 from container_update.model.options import Options
-from container_update.operations.change_package import Changed, change_vnfpkg
+from container_update.operations.change_package import Changed, run_change
 from container_update.operations.change_request import ChangeRequest
+from container_update.operations.install import install
 from container_update.operations.strategies.kubernetes import KubernetesSite
 from container_update.operations.strategy import ChangeJob
 from container_update.package import samples
@@ -61,11 +61,11 @@ def demo_change(name: str, out: TextIO) -> Changed:
         kubeconfig = str(embedded.write_kubeconfig(Path(folder) / "kubeconfig"))
         with connect(kubeconfig) as cluster:
             title(out, "The VNF as its old package describes it")
-            instantiate(job.old, cluster, instance_id=job.instance_id)
+            install(job.old, cluster, instance_id=job.instance_id)
             _show_all(cluster, out)
             title(out, f"The change: {job.request.upgrade_type}")
             site = KubernetesSite(cluster, access={"kubeconfig": kubeconfig})
-            changed = change_vnfpkg(job, site)
+            changed = run_change(job, site)
             out.write(f"{text_report.plan_text(changed.outcome.plan)}\n\n")
             out.write(f"{text_report.outcome_text(changed.outcome)}\n")
             for script in changed.scripts:

@@ -17,7 +17,7 @@ from container_update.cli.demo.update import title
 from container_update.cli.reports import text_report
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Json
-from container_update.operations.change_package import Changed, change_vnfpkg
+from container_update.operations.change_package import Changed, run_change
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.strategy import ChangeJob
 from container_update.package import samples
@@ -57,7 +57,7 @@ def demo_stack(name: str, out: TextIO) -> Changed:
             instantiate(folder / "before", heat)
             show(heat, out)
             title(out, f"The change: {job.request.upgrade_type}")
-            changed = change_vnfpkg(job, OpenStackSite(heat, STACK))
+            changed = run_change(job, OpenStackSite(heat, STACK))
             out.write(f"{text_report.plan_text(changed.outcome.plan)}\n\n")
             out.write(f"{text_report.outcome_text(changed.outcome)}\n")
             for script in changed.scripts:

@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, TextIO
 from container_update.cli.demo import tables
 from container_update.cli.reports import text_report
 from container_update.cluster.client import KubernetesCluster, connect
-from container_update.cluster.execution.instantiate import instantiate
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Collection, Json
 from container_update.model.outcome import Outcome
 from container_update.model.requests import DEF_FILES, UpdateRequest
+from container_update.operations.install import install
 from container_update.operations.update import update
 from container_update.package import samples
 from container_update.workloads.registry import is_workload
@@ -93,7 +93,7 @@ def embedded_cluster(*, port: int = 0, nodes: int = 1) -> EmbeddedCluster:
 def _run(guide: Guide, cluster: KubernetesCluster, out: TextIO) -> Outcome:
     request = guide.update_request()
     title(out, "The CNF as its old package describes it")
-    instantiate(request.old, cluster, def_files=request.def_files, instance_id=request.instance_id)
+    install(request.old, cluster, def_files=request.def_files, instance_id=request.instance_id)
     show(cluster, out)
     title(out, "The update")
     outcome = update(request, cluster)

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from container_update.drivers import v2_memory
 from container_update.model.errors import NoWayBackError
-from container_update.operations.change_package import change_vnfpkg, coordination_of, plan_change
+from container_update.operations.change_package import coordination_of, preview_change, run_change
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.strategy import ChangeJob
 from container_update.vnfm import instances, packages
@@ -29,7 +29,7 @@ def do_change(context: OperationContext) -> Record:
         job = _job(context, site.vim_type)
         scripts = coordination_of(job, site, context.stop)
         try:
-            changed = change_vnfpkg(job, site, context.stop, context.steps, scripts)
+            changed = run_change(job, site, context.stop, context.steps, scripts)
         finally:
             context.steps.tell_scripts(scripts.reports)
         body = changed.records.applied({**context.record.body, "vnfdId": before.vnfd_id})
@@ -58,7 +58,7 @@ def undo_change(context: OperationContext) -> Record:
         job = _job(context, vim.site().vim_type)
         undone = vim.undo_change(job)
         was_planned = v2_memory.OURS in context.kept  # else nothing was written
-        if undone is None and was_planned and plan_change(job, vim.site()).is_empty:
+        if undone is None and was_planned and preview_change(job, vim.site()).is_empty:
             raise NoWayBackError(
                 "the change was complete when the service ended, only its record is missing: it "
                 "cannot be undone any more"

@@ -7,16 +7,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from container_update.cluster.ca_files import pem
-from container_update.cluster.execution.instantiate import described_by, instantiate
-from container_update.cluster.execution.terminate import terminate
 from container_update.cluster.lease import utc_now
 from container_update.model.cluster import Cluster
-from container_update.model.objects import ObjectKey
 from container_update.model.outcome import Outcome
 from container_update.model.requests import DEF_FILES
 from container_update.operations.change_package import Changed
+from container_update.operations.install import install
 from container_update.operations.strategies.kubernetes import KubernetesSite
 from container_update.operations.strategy import ChangeJob
+from container_update.operations.terminate import terminate
 from container_update.vnfm.lcm import records
 from container_update.vnfm.lcm.operation_context import OperationContext, Record
 
@@ -46,7 +45,7 @@ class KubernetesVim:
     def instantiate(self) -> Record:
         """Create every object of the def-files and wait until the workloads are Ready."""
         context, namespace = self.context, self._asked_namespace()
-        created = instantiate(
+        created = install(
             str(context.package(context.record.vnfd_id)),
             self.cluster,
             def_files=self._asked_def_files(),
@@ -67,11 +66,17 @@ class KubernetesVim:
         self._delete(self.context.record.def_files, self.context.record.namespace)
 
     def _delete(self, def_files: tuple[str, ...], namespace: str) -> None:
-        context, options = self.context, self.context.service.options
-        folder = str(context.package(context.record.vnfd_id))
-        described = described_by(folder, def_files, namespace, one_namespace=True, options=options)
-        keys: list[ObjectKey] = [manifest.key for manifest in described]
-        for key in terminate(keys, self.cluster, context.instance_id, options):
+        context = self.context
+        deleted = terminate(
+            str(context.package(context.record.vnfd_id)),
+            self.cluster,
+            instance_id=context.instance_id,
+            def_files=def_files,
+            namespace=namespace,
+            one_namespace=True,
+            options=context.service.options,
+        )
+        for key in deleted:
             context.steps.tell(str(key), "delete", "done")
 
     def _asked_namespace(self) -> str:

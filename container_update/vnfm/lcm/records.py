@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from container_update.cluster.execution.instantiate import described_by
 from container_update.cluster.informer import Informer
 from container_update.drivers import v1_records
 from container_update.model.cluster import Cluster
 from container_update.model.objects import Json, Manifest
 from container_update.model.outcome import Vnfc
 from container_update.model.requests import DEF_FILES
+from container_update.operations.install import described_by
 from container_update.operations.vnf_records import VDU_RESES, Records, workloads_of
 from container_update.package import csar
 from container_update.planning import renames

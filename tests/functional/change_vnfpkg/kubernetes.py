@@ -13,18 +13,16 @@ from typing import Any
 import yaml
 
 from container_update.cluster.client import KubernetesCluster
-from container_update.cluster.execution.instantiate import instantiate
-from container_update.cluster.execution.operation import Instance
 from container_update.cluster.lease import Holder, utc_now
-from container_update.cluster.retry import RetryingCluster
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome
 from container_update.model.plan import Plan
-from container_update.operations.change_package import Changed, change_vnfpkg, plan_change
+from container_update.operations.change_package import Changed, preview_change, run_change
 from container_update.operations.change_request import ChangeRequest
-from container_update.operations.resume import resume
+from container_update.operations.install import install
+from container_update.operations.resume import resume, rollback
 from container_update.operations.strategies.kubernetes import KubernetesSite
 from container_update.operations.strategy import ChangeJob
 from container_update.package import build
@@ -133,23 +131,23 @@ class KubernetesContractSite(ContractSite):
     def instantiate(self, release: Release) -> None:
         self.old = self.package(release)
         options = self.options
-        instantiate(
+        install(
             self.old, self.admin, namespace=self.namespace, instance_id=INSTANCE, options=options
         )
         self.until(lambda: self.serving() == {release.version})
 
     def change(self, release: Release, ask: Ask = PLAIN) -> Changed:
         job, site = self.job(release, ask)
-        return change_vnfpkg(job, site, ask.stop, ask.progress)
+        return run_change(job, site, ask.stop, ask.progress)
 
     def plan(self, release: Release, ask: Ask = PLAIN) -> Plan:
-        return plan_change(*self.job(release, ask))
+        return preview_change(*self.job(release, ask))
 
     def rollback(self) -> Outcome | None:
-        return self.recovery().recover(back=True)
+        return rollback(self.cluster, self.options, **self.where())
 
     def resume(self) -> Outcome | None:
-        return resume(self.recovery(), self.site())
+        return resume(self.cluster, self.options, **self.where())
 
     def running(self) -> dict[str, set[str]]:
         by_image = {image: version for version, image in IMAGES.items()} | {BAD_IMAGE: "bad"}
@@ -193,7 +191,7 @@ class KubernetesContractSite(ContractSite):
         job, site = self.job(release, ask)
         dying: Any = Dying(self.cluster, number, ("create", "replace", "delete"))
         with contextlib.suppress(ContainerUpdateError, Died):
-            change_vnfpkg(job, replace(site, cluster=dying), ask.stop, ask.progress)
+            run_change(job, replace(site, cluster=dying), ask.stop, ask.progress)
         for lease in self.objects("coordination.k8s.io", "Lease"):
             lease["spec"]["renewTime"] = "2020-01-01T00:00:00.000000Z"
             self.admin.replace(lease)
@@ -254,10 +252,9 @@ class KubernetesContractSite(ContractSite):
         access = {"kubeconfig": self.kubeconfig}
         return KubernetesSite(self.cluster, self.namespace, access=access)
 
-    def recovery(self) -> Instance:
-        """What another host sees."""
-        asked = RetryingCluster(self.cluster, self.options.retry_seconds)
-        return Instance(asked, self.namespace, INSTANCE, self.options)
+    def where(self) -> dict[str, str]:
+        """Which VNF it is, for who resumes or rolls back."""
+        return {"namespace": self.namespace, "instance_id": INSTANCE}
 
     # --- looking --------------------------------------------------------------------------------
 

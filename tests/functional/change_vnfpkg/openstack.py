@@ -22,10 +22,10 @@ from container_update.model.outcome import Outcome
 from container_update.model.plan import Plan
 from container_update.operations.change_package import (
     Changed,
-    change_vnfpkg,
     coordination_of,
-    plan_change,
+    preview_change,
     resume_change,
+    run_change,
 )
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.strategies.openstack import OpenStackSite
@@ -127,10 +127,10 @@ class OpenStackContractSite(ContractSite):
 
     def change(self, release: Release, ask: Ask = PLAIN) -> Changed:
         job, site = self.job(release, ask)
-        return change_vnfpkg(job, site, ask.stop, ask.progress)
+        return run_change(job, site, ask.stop, ask.progress)
 
     def plan(self, release: Release, ask: Ask = PLAIN) -> Plan:
-        return plan_change(*self.job(release, ask))
+        return preview_change(*self.job(release, ask))
 
     def rollback(self) -> StackOutcome | None:  # type: ignore[override]
         return StackInstance(self.heat, INSTANCE, self.options).recover(back=True)
@@ -169,7 +169,7 @@ class OpenStackContractSite(ContractSite):
         job, site = self.job(release, ask)
         dying: Any = Dying(self.heat, number, ("create", "update", "delete"))
         with contextlib.suppress(ContainerUpdateError, Died):
-            change_vnfpkg(job, replace(site, service=dying), ask.stop, ask.progress)
+            run_change(job, replace(site, service=dying), ask.stop, ask.progress)
         journal = name_of(INSTANCE)
         until(lambda: all(not status.endswith("IN_PROGRESS") for status in self.statuses()))
         page = self.heat.stack(journal)

@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 import yaml
 
-from container_update.cluster.execution.instantiate import instantiate
 from container_update.model.options import Options
-from container_update.operations.change_package import change_vnfpkg
+from container_update.operations.change_package import run_change
 from container_update.operations.change_request import ChangeRequest
+from container_update.operations.install import install
 from container_update.operations.strategy import ChangeJob
 from container_update.operations.vnf_records import Records
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
@@ -214,7 +214,7 @@ class KubernetesPlay(Play):
         """Instantiate the old package."""
         site = self.site
         site.old = site.package(replace(V1, vdus=("VDU1",)))
-        instantiate(
+        install(
             site.old, site.admin, namespace=site.namespace, instance_id=INSTANCE,
             options=site.options,
         )  # fmt: skip
@@ -298,7 +298,7 @@ class OpenStackPlay(Play):
             vnf.options,
         )
         site = OpenStackSite(vnf.heat, vnf.page()["stack_name"])
-        return change_vnfpkg(job, site).records
+        return run_change(job, site).records
 
 
 @contextmanager

@@ -13,8 +13,8 @@ import pytest
 
 from container_update.cli.main import main
 from container_update.cluster.client import KubernetesCluster
-from container_update.cluster.execution.instantiate import instantiate
 from container_update.model.objects import Collection
+from container_update.operations.install import install
 from tests.functional.conftest import OPTIONS, REAL
 
 SAMPLES = Path(__file__).parents[3] / "samples"
@@ -42,7 +42,7 @@ def test_a_sample_does_what_its_readme_says(
     monkeypatch.chdir(SAMPLES / sample)
     if KUBECTL is None:
         instance = f"sample-{sample[:2]}"
-        instantiate("before", admin, namespace=namespace, instance_id=instance, options=OPTIONS)
+        install("before", admin, namespace=namespace, instance_id=instance, options=OPTIONS)
     said = []
     statuses = []
     here = ["--namespace", namespace, "--kubeconfig", admin_kubeconfig]
@@ -96,7 +96,7 @@ def test_the_sample_scripts_say_what_they_did(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(SAMPLES / "04-blue-green")
-    instantiate("before", admin, namespace=namespace, instance_id="sample-04", options=OPTIONS)
+    install("before", admin, namespace=namespace, instance_id="sample-04", options=OPTIONS)
     out = io.StringIO()
     command = "change-vnfpkg before after --request request.json --instance-id sample-04"
     common = f"--drain-seconds 0 --namespace {namespace} --kubeconfig {admin_kubeconfig}"

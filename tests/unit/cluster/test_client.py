@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import stat
 from pathlib import Path
 from typing import Any
@@ -285,20 +286,21 @@ def test_a_certificate_is_read_however_its_lines_are_broken(text: str) -> None:
     assert pem(text + text) == CERTIFICATE * 2
 
 
+KUBECONFIG = json.dumps(
+    {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "clusters": [{"name": "c", "cluster": {"server": "https://k8s:6443"}}],
+        "users": [{"name": "u", "user": {"token": "kt"}}],
+        "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
+        "current-context": "x",
+    }
+)
+
+
 def test_a_kubeconfig_names_server_and_token(tmp_path: Path) -> None:
     file = tmp_path / "config"
-    file.write_text(
-        json.dumps(
-            {
-                "apiVersion": "v1",
-                "kind": "Config",
-                "clusters": [{"name": "c", "cluster": {"server": "https://k8s:6443"}}],
-                "users": [{"name": "u", "user": {"token": "kt"}}],
-                "contexts": [{"name": "x", "context": {"cluster": "c", "user": "u"}}],
-                "current-context": "x",
-            }
-        )
-    )
+    file.write_text(KUBECONFIG)
     cluster = connect(str(file))
     pool = Pool(Answer(404, {}))
     cluster._pool = pool
@@ -306,6 +308,23 @@ def test_a_kubeconfig_names_server_and_token(tmp_path: Path) -> None:
     _, url, _, headers = pool.sent[0]
     assert url.startswith("https://k8s:6443/")
     assert headers["authorization"] == "Bearer kt"
+
+
+@pytest.mark.parametrize(
+    ("context", "expected"), [(None, {}), ("x", {"context": "x"})], ids=["current", "named"]
+)
+def test_a_script_reaches_a_cluster_by_the_same_kubeconfig(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    context: str | None,
+    expected: dict[str, str],
+) -> None:
+    file = tmp_path / "config"
+    file.write_text(KUBECONFIG)
+    monkeypatch.chdir(tmp_path)
+    assert connect("config", context).access == {"kubeconfig": str(file), **expected}
+    monkeypatch.setenv("KUBECONFIG", f"{file}{os.pathsep}{tmp_path / 'none'}")
+    assert connect(context=context).access == {"kubeconfig": str(file), **expected}
 
 
 @pytest.mark.parametrize("context", ["other", None])
@@ -336,6 +355,7 @@ def test_inside_a_cluster_the_service_account_is_used(
     _, url, _, headers = pool.sent[0]
     assert url.startswith("https://10.96.0.1:443/")
     assert headers["authorization"].lower() == "bearer sa-token"
+    assert cluster.access == {}
 
 
 class TokenEndpoint:

@@ -136,3 +136,19 @@ def test_passwords_are_found_wherever_they_are_and_shown_nowhere() -> None:
     assert set(secrets_in(request.body)) == {"sesame", "t0ken"}
     assert "sesame" not in repr(request)
     assert "t0ken" not in repr(request)
+
+
+def test_a_request_that_is_made_of_its_fields_has_the_json_of_them():
+    request = ChangeRequest(
+        vnfd_id="new",
+        upgrade_type="RollingUpdate",
+        coordinate_new=ScriptName("Scripts/new.py", "New"),
+        coordinate_old=ScriptName("Scripts/old.py"),
+        vdu_params=(VduParams("VDU1", old_vnfc=LOGIN), VduParams("VDU2", new_vnfc=LOGIN)),
+        def_files=("Files/a.yaml",),
+        vim_connection_info={"vim1": {"accessInfo": {"bearer_token": "opener"}}},
+        extensions={"a": "b"},
+        vnf_configurable_properties={"c": "d"},
+    )
+    assert ChangeRequest.of(request.body) == request
+    assert set(secrets_in(request.body)) == {"sesame", "opener"}

@@ -22,7 +22,7 @@ from container_update.workloads.readiness import Baseline, Readiness, State
 from container_update.workloads.registry import is_workload, known_kind
 
 
-def instantiate(  # noqa: PLR0913
+def install(  # noqa: PLR0913
     package: str,
     cluster: Cluster,
     *,
@@ -33,18 +33,23 @@ def instantiate(  # noqa: PLR0913
     options: Options = Options(),  # noqa: B008
     created: Callable[[ObjectKey], object] = lambda _: None,
 ) -> tuple[Manifest, ...]:
-    """Create every object of the def-files, in their order, and wait for the workloads.
+    """Create every object that a package describes, in its order, and wait for the workloads.
 
     What an earlier try of the same instance created stays as it is.
 
+    >>> with connect() as cluster:  # doctest: +SKIP
+    ...     install("packages/v1", cluster, namespace="cnf", instance_id="vnf-1")
+
     :param package: a folder, a CSAR zip, or an unpacked package.
-    :param def_files: paths in it; empty: every manifest it lists.
+    :param cluster: where to create them.
+    :param def_files: paths in the package; empty: every manifest that it lists.
+    :param namespace: of the objects whose manifests name none.
     :param one_namespace: all objects go to *namespace*, whatever their manifests say.
-    :param instance_id: becomes the label that Tacker puts on what it creates.
-    :param created: told each object when it is there.
-    :returns: the manifests created.
-    :raises PackageError: the package is wrong.
-    :raises ClusterError: an object could not be created, there is one already for example.
+    :param instance_id: the VNF instance; becomes the label that Tacker puts on what it creates.
+    :param created: called with each object's key once it exists.
+    :returns: the manifests of the objects.
+    :raises PackageError: the package is wrong; nothing was written.
+    :raises ClusterError: an object could not be created, for example because it exists.
     :raises PlanError: a workload did not get ready.
     """
     described = described_by(
