@@ -1,4 +1,113 @@
 """Move a running CNF to a new package, restarting no more than the change touches.
 
-Start reading in :mod:`container_update.operations.update`.
+The names in ``__all__`` are the library; everything else may move. Each is imported when it is
+first used, so that ``import container_update`` costs nothing. Start reading in
+:mod:`container_update.operations.update`.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from container_update.cluster.client import connect
+    from container_update.model.cluster import Cluster
+    from container_update.model.errors import (
+        ClusterError,
+        ContainerUpdateError,
+        LockLostError,
+        NextStep,
+        PackageError,
+        PlanError,
+        UndoIncompleteError,
+        UpdateFailedError,
+        UpdateInProgressError,
+        UpdateInterruptedError,
+    )
+    from container_update.model.options import Options
+    from container_update.model.outcome import Outcome
+    from container_update.model.plan import Plan, Step
+    from container_update.model.requests import UpdateRequest
+    from container_update.operations.change_package import change_package, plan_change
+    from container_update.operations.change_request import ChangeRequest
+    from container_update.operations.install import install
+    from container_update.operations.resume import resume, rollback, status
+    from container_update.operations.terminate import terminate
+    from container_update.operations.update import plan_update, update
+
+    __version__: str
+
+__all__ = [
+    "ChangeRequest",
+    "Cluster",
+    "ClusterError",
+    "ContainerUpdateError",
+    "LockLostError",
+    "NextStep",
+    "Options",
+    "Outcome",
+    "PackageError",
+    "Plan",
+    "PlanError",
+    "Step",
+    "UndoIncompleteError",
+    "UpdateFailedError",
+    "UpdateInProgressError",
+    "UpdateInterruptedError",
+    "UpdateRequest",
+    "__version__",
+    "change_package",
+    "connect",
+    "install",
+    "plan_change",
+    "plan_update",
+    "resume",
+    "rollback",
+    "status",
+    "terminate",
+    "update",
+]
+
+_MODULES = {
+    "ChangeRequest": "operations.change_request",
+    "Cluster": "model.cluster",
+    "Options": "model.options",
+    "Outcome": "model.outcome",
+    "Plan": "model.plan",
+    "Step": "model.plan",
+    "UpdateRequest": "model.requests",
+    "change_package": "operations.change_package",
+    "connect": "cluster.client",
+    "install": "operations.install",
+    "plan_change": "operations.change_package",
+    "plan_update": "operations.update",
+    "resume": "operations.resume",
+    "rollback": "operations.resume",
+    "status": "operations.resume",
+    "terminate": "operations.terminate",
+    "update": "operations.update",
+}
+"""Where each name is; what is not listed here is in ``model.errors``."""
+
+
+def _load(name: str) -> object:
+    """Return a public name's value (PEP 562)."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "__version__":
+        from importlib.metadata import version  # noqa: PLC0415
+
+        return version("container-update")
+    from importlib import import_module  # noqa: PLC0415
+
+    module = import_module(f"{__name__}.{_MODULES.get(name, 'model.errors')}")
+    value: object = getattr(module, name)
+    return value
+
+
+if not TYPE_CHECKING:  # a type checker is to know the names above, and no others
+    __getattr__ = _load
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -47,7 +47,11 @@ class Right:
 
 
 class Cluster(Protocol):
-    """An API server. Every method may raise ClusterError; nothing is retried behind its back."""
+    """An API server. Every method may raise ClusterError; nothing is retried behind its back.
+
+    >>> def is_current(cluster: Cluster, request: UpdateRequest) -> bool:
+    ...     return plan_update(request, cluster).is_empty
+    """
 
     @property
     def requests(self) -> int:

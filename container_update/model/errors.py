@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 
 
 class NextStep(enum.Enum):
-    """What the caller of a failed operation can do; each front end puts it into its own words."""
+    """What the caller of a failed operation can do; each front end puts it into its own words.
+
+    >>> NextStep("wait") is UpdateInProgressError.next_step
+    True
+    """
 
     FIX_REQUEST = "fix request"
     """Correct the package or the request, then send it again."""
@@ -45,6 +49,12 @@ def with_advice(message: object, advice: str) -> str:
 class ContainerUpdateError(Exception):
     """The root: catch it to catch everything this library raises on purpose.
 
+    >>> try:
+    ...     ChangeRequest.of({"vnfdId": "vnfd-2"})
+    ... except ContainerUpdateError as error:
+    ...     print(error.next_step)
+    NextStep.FIX_REQUEST
+
     :param message: the object, what was expected and what was found; nothing that only one front
         end can do.
     :param next_step: what the caller can do, where it is not the one of the class.
@@ -60,14 +70,26 @@ class ContainerUpdateError(Exception):
 
 
 class PackageError(ContainerUpdateError):
-    """The package or the request is wrong: correct it. Nothing was written to the cluster."""
+    """The package or the request is wrong: correct it. Nothing was written to the cluster.
+
+    >>> ChangeRequest.of({"additionalParams": {"upgrade_type": "rolling"}})
+    Traceback (most recent call last):
+    container_update.model.errors.PackageError: vnfdId: expected ...
+    """
 
     exit_status = 4
     next_step = NextStep.FIX_REQUEST
 
 
 class PlanError(ContainerUpdateError):
-    """The cluster is in no state to be updated this way: nothing was written to it."""
+    """The cluster is in no state to be updated this way: nothing was written to it.
+
+    >>> try:  # doctest: +SKIP
+    ...     update(request, cluster)
+    ... except PlanError as error:
+    ...     print(error)
+    Deployment cnf/web is paused, a change would never roll out: resume it ...
+    """
 
     exit_status = 5
     next_step = NextStep.FIX_TARGET
@@ -75,6 +97,12 @@ class PlanError(ContainerUpdateError):
 
 class ClusterError(ContainerUpdateError):
     """The API server refused a request or could not be reached.
+
+    >>> try:
+    ...     connect("no such file")
+    ... except ClusterError as error:
+    ...     print(error.status, error.next_step)
+    None NextStep.FIX_TARGET
 
     :param message: the sentence for the operator.
     :param status: the HTTP status, or None where there was no answer.
@@ -105,6 +133,11 @@ class ClusterError(ContainerUpdateError):
 class UpdateFailedError(ContainerUpdateError):
     """Something did not become ready; what had been written was undone.
 
+    >>> try:  # doctest: +SKIP
+    ...     update(request, cluster)
+    ... except UpdateFailedError as error:
+    ...     failed = [result.step.key for result in error.outcome.results if result.message]
+
     :param message: the cause, then what became of the undo.
     :param outcome: what became of each step.
     """
@@ -120,21 +153,41 @@ class UpdateFailedError(ContainerUpdateError):
 
 
 class UndoIncompleteError(UpdateFailedError):
-    """The update failed, and not everything could be put back: an operator has to look."""
+    """The update failed, and not everything could be put back: an operator has to look.
+
+    >>> try:  # doctest: +SKIP
+    ...     update(request, cluster)
+    ... except UndoIncompleteError as error:
+    ...     print(error)  # names the objects: fix them, then
+    ...     rollback(cluster)
+    """
 
     exit_status = 8
     next_step = NextStep.FIX_AND_ROLLBACK
 
 
 class UpdateInProgressError(ContainerUpdateError):
-    """Another update of the same VNF instance runs: wait for it. Nothing was written."""
+    """Another update of the same VNF instance runs: wait for it. Nothing was written.
+
+    >>> try:  # doctest: +SKIP
+    ...     update(request, cluster)
+    ... except UpdateInProgressError as error:
+    ...     print(status(cluster))
+    """
 
     exit_status = 9
     next_step = NextStep.WAIT
 
 
 class UpdateInterruptedError(UpdateFailedError):
-    """The update was told to stop: it was undone, or left in the journal if so asked."""
+    """The update was told to stop: it was undone, or left in the journal if so asked.
+
+    >>> try:  # doctest: +SKIP
+    ...     update(request, cluster, stop=stop)
+    ... except UpdateInterruptedError as error:
+    ...     print(error.next_step)
+    NextStep.RETRY
+    """
 
     exit_status = 10
     next_step = NextStep.RETRY
@@ -148,7 +201,13 @@ class NoWayBackError(ContainerUpdateError):
 
 
 class LockLostError(ContainerUpdateError):
-    """The lease could not be kept, so that another may go on: this run stopped where it was."""
+    """The lease could not be kept, so that another may go on: this run stopped where it was.
+
+    >>> try:  # doctest: +SKIP
+    ...     update(request, cluster)
+    ... except LockLostError as error:
+    ...     print(status(cluster))  # does another run go on with it?
+    """
 
     exit_status = 11
     next_step = NextStep.CHECK_STATUS

@@ -37,7 +37,11 @@ def _option(
 
 @dataclass(frozen=True)
 class Options:
-    """The settings of an update. Times are in seconds, sizes in bytes."""
+    """The settings of an update. Times are in seconds, sizes in bytes.
+
+    >>> Options(timeout=120, workers=8).undo_timeout
+    600.0
+    """
 
     timeout: float = _option(600.0, "Maximum time in seconds for one workload to restart.", 1)
     undo_timeout: float = _option(600.0, "Maximum time in seconds to undo a failed update.", 1)

@@ -46,7 +46,14 @@ class Vnfc:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of an update."""
+    """What became of an update.
+
+    >>> outcome = update(request, cluster)  # doctest: +SKIP
+    >>> for result in outcome.results:  # doctest: +SKIP
+    ...     print(result.step.key, result.state.value)
+    ConfigMap cnf/settings done
+    Deployment cnf/web done
+    """
 
     plan: Plan
     results: tuple[StepResult, ...] = ()

@@ -108,6 +108,10 @@ class Stage(enum.IntEnum):
 class Step(ABC):
     """One thing that a plan does, with what is needed to explain it.
 
+    >>> for step in plan_update(request, cluster).steps:  # doctest: +SKIP
+    ...     print(step.key, step.action.value, *step.reasons, sep="; ")
+    Deployment cnf/web; roll; container nginx: image nginx:1.27 -> nginx:1.28
+
     Each kind of step is a class of its own: what the step makes of its object, how to recognise
     that, and the way back. See :mod:`container_update.planning.steps` and
     :mod:`container_update.stacks.steps`.
@@ -137,7 +141,11 @@ class Step(ABC):
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything an update will do, in order, and all that it will leave alone, with reasons."""
+    """Everything an update will do, in order, and all that it will leave alone, with reasons.
+
+    >>> Plan(namespace="cnf", instance_id=None, steps=()).is_empty
+    True
+    """
 
     namespace: str
     instance_id: str | None

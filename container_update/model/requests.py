@@ -12,7 +12,11 @@ instances, in the metadata of v2 instances. Paths in the package, or URLs."""
 
 @dataclass(frozen=True)
 class UpdateRequest:
-    """What is asked for: from which package to which, for which instance."""
+    """What is asked for: from which package to which, for which instance.
+
+    >>> UpdateRequest(old="packages/v1", new="packages/v2", namespace="cnf").one_namespace
+    False
+    """
 
     old: str
     """The old package: a folder, a CSAR zip, or the path of a package that Tacker unpacked."""

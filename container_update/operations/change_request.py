@@ -69,7 +69,7 @@ class ChangeRequest:
     vdu_params: tuple[VduParams, ...] = ()
     """The VDUs to change; empty: all of them."""
     def_files: tuple[str, ...] = ()
-    """Paths in the new package, or URLs (:data:`DEF_FILES`); empty: as they were."""
+    """``lcm-kubernetes-def-files``: paths in the new package, or URLs; empty: as they were."""
     vim_connection_info: Values = field(default_factory=dict, repr=False)
     extensions: Values = field(default_factory=dict)
     vnf_configurable_properties: Values = field(default_factory=dict)

@@ -40,8 +40,13 @@ def update(
 ) -> Outcome:
     """Move a running CNF from its old package to the new one, restarting no more than needed.
 
+    >>> request = UpdateRequest(old="packages/v1", new="packages/v2", namespace="cnf")
+    >>> with connect() as cluster:  # doctest: +SKIP
+    ...     outcome = update(request, cluster)
+
+    :param cluster: where the CNF runs.
     :param stop: asked from elsewhere, ends the update early.
-    :param progress: told the plan when it is made, and each step's result when it ends.
+    :param progress: called with the plan, with each step that begins, and with each step's result.
     :returns: the plan, what became of each step, and the pods of every VDU.
     :raises PackageError: a package or the request is wrong; nothing was written.
     :raises PlanError: the cluster is in no state to be updated; nothing was written.
@@ -75,7 +80,11 @@ def plan_update(
     cluster: Cluster,
     options: Options = Options(),  # noqa: B008
 ) -> Plan:
-    """What :func:`update` would do; writes nothing, raises the same errors."""
+    """Return what :func:`update` would do; write nothing, raise the same errors.
+
+    >>> with connect() as cluster:  # doctest: +SKIP
+    ...     plan = plan_update(request, cluster)
+    """
     asked = RetryingCluster(cluster, options.retry_seconds)
     with _planned(_read_packages(request, options), request, asked, options) as (plan, _):
         return plan

@@ -253,7 +253,7 @@ class KubernetesContractSite(ContractSite):
         return KubernetesSite(self.cluster, self.namespace, access=access)
 
     def where(self) -> dict[str, str]:
-        """Which VNF it is, for who resumes or rolls back."""
+        """Which VNF it is, for resume and rollback."""
         return {"namespace": self.namespace, "instance_id": INSTANCE}
 
     # --- looking --------------------------------------------------------------------------------

@@ -1,0 +1,74 @@
+"""``import container_update``: the names that it offers, what they cost, and their examples."""
+
+from __future__ import annotations
+
+import ast
+import doctest
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+import container_update
+
+NAMES = {
+    *("connect", "install", "plan_update", "update", "plan_change", "change_package", "terminate"),
+    *("resume", "rollback", "status"),
+    *("Options", "UpdateRequest", "ChangeRequest", "Plan", "Step", "Outcome", "Cluster"),
+    *("ContainerUpdateError", "PackageError", "PlanError", "ClusterError", "UpdateFailedError"),
+    *("UndoIncompleteError", "UpdateInProgressError", "UpdateInterruptedError", "LockLostError"),
+    *("NextStep", "__version__"),
+}
+
+
+def test_these_names_are_public():
+    assert set(container_update.__all__) == NAMES
+    assert set(dir(container_update)) >= NAMES
+
+
+def test_a_type_checker_sees_the_same_names():
+    tree = ast.parse(Path(container_update.__file__).read_text(encoding="utf-8"))
+    (block,) = (node for node in tree.body if isinstance(node, ast.If) and node.body[1:])
+    imported = {
+        f"{node.module}.{alias.name}"
+        for node in block.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    assert imported == {
+        f"{value.__module__}.{name}"
+        for name in NAMES - {"__version__"}
+        for value in [getattr(container_update, name)]
+    }
+
+
+def test_the_version_is_that_of_the_distribution():
+    assert container_update.__version__ == version("container-update")
+
+
+def test_another_name_is_an_error():
+    with pytest.raises(AttributeError, match="no attribute 'uptade'"):
+        container_update.uptade  # noqa: B018
+
+
+def test_importing_it_loads_nothing_else():
+    program = "import sys, container_update; print(*sorted(sys.modules))"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    loaded = {name.partition(".")[0] for name in done.stdout.split()}
+    assert not loaded & {"kubernetes", "yaml", "urllib3", "oslo_config", "stevedore", "email"}
+    assert [name for name in done.stdout.split() if name.startswith("container_update.")] == []
+
+
+@pytest.mark.parametrize("name", sorted(NAMES - {"__version__"}))
+def test_its_docstring_has_an_example_that_is_true(name: str) -> None:
+    value = getattr(container_update, name)
+    public = {each: getattr(container_update, each) for each in NAMES}
+    finder = doctest.DocTestFinder(recurse=False)
+    (found,) = finder.find(value, name, globs=public)
+    assert found.examples, f"{name} has no example"
+    result = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(found)
+    assert result.failed == 0
