@@ -66,7 +66,7 @@ def connect(
     except config.ConfigException as error:
         where = "inside a cluster" if in_cluster else f"in {paths}"
         raise ClusterError(
-            f"no usable configuration {where}: {error}: name a kubeconfig that is usable"
+            f"no usable configuration {where}: {error}: expected a kubeconfig file"
         ) from error
     except OSError as error:
         raise ClusterError(f"cannot read the kubeconfig: {error}") from error

@@ -113,8 +113,8 @@ def decode(data: bytes, phase: Phase, milestones: frozenset[str] = frozenset()) 
     body = json.loads(gzip.decompress(data))
     if body["format"] != _FORMAT:
         raise ContainerUpdateError(
-            f"the journal has format {body['format']}, expected {_FORMAT}: finish the update with "
-            "the version that began it"
+            f"the journal has format {body['format']}, expected {_FORMAT}: another version of this "
+            "program wrote it; finish the update with that version"
         )
     return Record(
         operation=body["operation"],
@@ -156,14 +156,14 @@ class Journal:
             body = self.cluster.get(self._key(number))
             if body is None:
                 raise ContainerUpdateError(
-                    f"{self._key(number)}: a part of the journal is missing: put the CNF right by "
+                    f"{self._key(number)}: this part of the journal is missing: correct the CNF by "
                     f"hand, then delete {self._key(0)}"
                 )
             parts.append(_part(body))
         data = b"".join(parts)
         if hashlib.sha256(data).hexdigest() != _text(head, "sha256"):
             raise ContainerUpdateError(
-                f"{self._key(0)}: the journal is damaged: put the CNF right by hand, then delete it"
+                f"{self._key(0)}: the journal is damaged: correct the CNF by hand, then delete it"
             )
         milestones = frozenset(_text(head, "milestones").split())
         return decode(data, Phase(_text(head, "phase")), milestones)
@@ -196,7 +196,7 @@ class Journal:
             found = self.cluster.get(self._key(0))
             if found is None or _text(found, "operation") != record.operation:
                 raise UpdateInProgressError(
-                    f"{self._key(0)} appeared: another update of this instance began; run again"
+                    f"another update of this VNF instance has begun: {self._key(0)} is its journal"
                 ) from error
 
     def set_phase(self, record: Record, phase: Phase) -> Record:

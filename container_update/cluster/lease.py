@@ -103,7 +103,7 @@ class Lock:
             self._lease = found
             return
         if not holder.is_expired(self.now()):
-            raise UpdateInProgressError(holder.sentence())
+            raise UpdateInProgressError(holder.sentence(self.now()))
         LOG.warning("taking over from %s, which expired", holder.identity)
         body = self._body()
         body["metadata"].update(
@@ -117,7 +117,7 @@ class Lock:
                 raise
             if Holder.of(now).identity != self._identity:
                 raise UpdateInProgressError(
-                    f"{self.key}: another took the expired lock first: try again later"
+                    f"{self.key}: another run took over the expired lease first"
                 ) from error
             self._lease = now
 
@@ -151,7 +151,7 @@ class Lock:
             except ClusterError as error:
                 if error.status in (404, 409) or self.now() >= good_until:
                     LOG.error("%s is lost: %s", self.key, error)
-                    self.on_loss(f"the lock {self.key} is lost: {error}")
+                    self.on_loss(f"{self.key} is lost: {error}")
                     return
 
     def _renew(self) -> None:
@@ -196,14 +196,23 @@ class Holder:
             or now > self.renewed + timedelta(seconds=self.seconds)
         )
 
-    def sentence(self) -> str:
-        """Who holds it, since when, for what."""
+    def sentence(self, now: datetime) -> str:
+        """Return who holds it, and when it was renewed last."""
         host, _, operation = self.identity.rpartition("/")
-        return (
-            f"another update of this VNF instance runs: held by {host} since {self.since}, for "
-            f"operation {operation}: wait until it ends, or for {self.seconds:.0f} s after its "
-            "host is gone"
-        )
+        silence = (now - (self.renewed or now)).total_seconds()
+        return held(f"{operation} on {host}", silence, self.seconds, f" since {self.since}")
+
+
+def held(operation: str, silence: float, seconds: float, since: str = "") -> str:
+    """Return that an operation holds a VNF instance, in the words of both kinds of journal.
+
+    :param silence: seconds since its last heartbeat.
+    :param seconds: after how many without one the instance is free.
+    """
+    return (
+        f"operation {operation} holds this VNF instance{since} (last heartbeat "
+        f"{max(silence, 0):.0f} s ago; expires after {seconds:.0f} s without one)"
+    )
 
 
 def _parse(moment: object) -> datetime | None:

@@ -70,6 +70,8 @@ def sol003_advice(
     :param undoing: the rollback failed, not the operation itself.
     :param undoable: the operation can be rolled back.
     """
+    if step is NextStep.RESUME_OR_ROLLBACK and not undoable:
+        step = NextStep.RESUME
     return SOL003_SENTENCES[step].format(
         again=requests.rollback if undoing else requests.retry,
         end=requests.rollback if undoable and not undoing else requests.fail,

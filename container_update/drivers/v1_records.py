@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from container_update.drivers.advice import v1_advice
 from container_update.drivers.v1_host import Host, Tacker, host_of
-from container_update.model.errors import ContainerUpdateError, PackageError, with_advice
+from container_update.model.errors import ContainerUpdateError, NextStep, PackageError, with_advice
 from container_update.model.requests import DEF_FILES, UpdateRequest
 from container_update.operations.vnf_records import Records, assign
 from container_update.workloads.pod_template import pod_template
@@ -81,15 +81,17 @@ def request_of(
     def_files = parameters.get(DEF_FILES)
     if not def_files:
         raise PackageError(
-            f"VNF instance {vnf_instance.id}: {DEF_FILES} was expected in the additionalParams it"
-            " was instantiated with, and is missing or empty. Only an instance made from such"
-            " files can be moved to another package; heal or instantiate it anew instead."
+            f"VNF instance {vnf_instance.id}: expected {DEF_FILES} in the additionalParams it was"
+            " instantiated with, found none. Only an instance made from such files can be moved to"
+            " another package: instantiate it again with them",
+            next_step=NextStep.FIX_TARGET,
         )
     if parameters.get("vdu_mapping"):
         raise PackageError(
             f"VNF instance {vnf_instance.id}: it was instantiated with a vdu_mapping, and an update"
-            " knows the workload of a VDU only by the VDU's name in the VNFD. Instantiate without"
-            " vdu_mapping, the VDUs named like their workloads."
+            " knows the workload of a VDU only by the VDU's name in the VNFD: instantiate it again"
+            " without vdu_mapping, with VDUs named like their workloads",
+            next_step=NextStep.FIX_TARGET,
         )
     return UpdateRequest(
         old=old,

@@ -80,8 +80,8 @@ def handle(script: Script, output: Script) -> None:
     operation = script.get("operation")
     if operation not in OPERATIONS:
         raise PackageError(
-            f"operation {operation!r}: expected one of {', '.join(sorted(OPERATIONS))}."
-            " Correct the interface of the VNFD that names this script."
+            f"operation {operation!r}: expected one of {', '.join(sorted(OPERATIONS))}:"
+            " correct the interface of the VNFD that names this script"
         )
     if operation in WORK and has_work(script):
         _start_log()
@@ -123,8 +123,8 @@ def reason_of(error: Exception) -> str:
         traceback = traceback.tb_next
     return (
         f"{type(error).__name__} in {place} was not expected: this is a defect of container-update"
-        " or of a library it uses. What was written to the cluster has to be looked at; please"
-        " report the defect."
+        " or of a library it uses. Look at what was written to the cluster, and please report the"
+        " defect."
     )
 
 
@@ -134,13 +134,13 @@ def _read(stream: BinaryIO) -> Script:
         script = pickle.load(stream)  # noqa: S301 (Tacker's own bytes, from its own process)
     except (EOFError, pickle.UnpicklingError) as error:
         raise PackageError(
-            "standard input was expected to hold a pickled dict and does not: this script is run"
-            " by tacker-conductor, not by hand."
+            "standard input: expected a pickled dict, found none: this script is run by"
+            " tacker-conductor, not by hand"
         ) from error
     if not isinstance(script, dict):
         raise PackageError(
-            f"standard input was expected to hold a pickled dict and holds a"
-            f" {type(script).__name__}: this script is run by tacker-conductor, not by hand."
+            f"standard input: expected a pickled dict, found a {type(script).__name__}: this script"
+            " is run by tacker-conductor, not by hand"
         )
     return script
 

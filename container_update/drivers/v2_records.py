@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from container_update.drivers import v2_memory, v2_progress, vim
 from container_update.model.cluster import Cluster
-from container_update.model.errors import ContainerUpdateError, PackageError
+from container_update.model.errors import ContainerUpdateError, NextStep, PackageError
 from container_update.model.objects import Json
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome
@@ -58,9 +58,10 @@ def request_of(
     def_files = metadata.get(DEF_FILES)
     if not def_files:
         raise PackageError(
-            f"VNF instance {instance['id']}: {DEF_FILES} was expected in the metadata of its"
-            " instantiatedVnfInfo, and is missing or empty. Only an instance made from such files"
-            " can be moved to another package; use change_vnfpkg, or instantiate it anew."
+            f"VNF instance {instance['id']}: expected {DEF_FILES} in the metadata of its"
+            " instantiatedVnfInfo, found none. Only an instance made from such files can be moved"
+            " to another package: use change_vnfpkg, or instantiate it again with them",
+            next_step=NextStep.FIX_TARGET,
         )
     return UpdateRequest(
         old=old,
@@ -105,7 +106,9 @@ def read_options(path: str | None) -> Options:
         conf(args=[], default_config_files=[path])
         return Options.from_conf(conf)
     except (cfg.Error, ValueError) as error:
-        raise PackageError(f"{CONFIG_VARIABLE}={path}: {error}. Correct that file.") from error
+        raise PackageError(
+            f"{CONFIG_VARIABLE}={path}: {error}: correct this file", next_step=NextStep.FIX_TARGET
+        ) from error
 
 
 def with_records(instance: Json, outcome: Outcome) -> Json:

@@ -106,9 +106,8 @@ def write_stand_in(
     if missing:
         names = ", ".join(sorted(map(str, missing)))
         raise PackageError(
-            f"{names}: expected in a def-file inside the old package, and found in none. Its image"
-            " cannot be put back by a rollback; modify the instance to the old package again, or"
-            " heal it."
+            f"{names}: expected in a def-file inside the old package, found in none: a rollback"
+            " cannot put back its image. Modify the instance to the old package, or heal it"
         )
     write_metadata(folder)
 

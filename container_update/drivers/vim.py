@@ -45,9 +45,9 @@ def kubernetes_vim(connections: Mapping[str, Json]) -> Json:
             return connection
     found = sorted(str(connection.get("vimType")) for connection in connections.values())
     raise PackageError(
-        f"vimConnectionInfo was expected to have an entry of vimType"
-        f" {' or '.join(sorted(KUBERNETES_TYPES))}; found {', '.join(found) or 'none'}."
-        " Name the Kubernetes VIM when instantiating."
+        f"vimConnectionInfo: expected an entry of vimType"
+        f" {' or '.join(sorted(KUBERNETES_TYPES))}, found {', '.join(found) or 'none'}: name the"
+        " Kubernetes VIM when instantiating"
     )
 
 

@@ -95,7 +95,7 @@ class Coordination:
                 self.run_for(which, target)
             if self.stop:
                 what = f"coordination script {script.path} for the {which} VNF, {target.vdu_id}"
-                raise CoordinationError(f"{what}: stopped, {self.stop.reason}")
+                raise CoordinationError(f"{what}: stopped {self.stop.reason}")
             strategy.pass_milestone(milestone)
 
     def run_for(self, which: str, target: Target) -> None:

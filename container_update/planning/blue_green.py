@@ -274,10 +274,10 @@ class BlueGreenPlanner(ChangePlanner):
                 continue
             names = ", ".join(str(pair.new.key) for pair in pairs)
             raise PlanError(
-                f"{new.key}: sends traffic to {key} as well, which does not change, and no label "
-                f"tells its pods and those of {names} from the old pods: give the pod templates of "
-                "the new package a label with its version and put it into the selector, or use a "
-                "rolling update"
+                f"{new.key}: sends traffic to {key} too, which does not change, and no label "
+                f"distinguishes its pods and those of {names} from the old pods: give the pod "
+                "templates of the new package a label with its version and add it to the selector, "
+                "or use a rolling update"
             )
 
     def _hold(self, key: ObjectKey, live: Json, pairs: list[Pair]) -> ManifestStep:
@@ -295,9 +295,9 @@ class BlueGreenPlanner(ChangePlanner):
         if len(hashes) > 1 or "" in hashes:
             raise PlanError(
                 f"{key}: its selector {selector} would take in the new pods as soon as they are "
-                f"ready, and no one label tells the {len(hashes)} kinds of old pods from them: "
-                "give the pod templates a label with their version and put it into the selector, "
-                "by a rolling update before this change"
+                f"ready, and no single label distinguishes the {len(hashes)} kinds of old pods "
+                "from them: before this change, use a rolling update to give the pod templates a "
+                "label with their version and to add it to the selector"
             )
         content = new_object(live, key.namespace, {})
         held = hashes.pop() if hashes else "none"

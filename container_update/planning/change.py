@@ -267,8 +267,8 @@ class ChangePlanner:
         ours = self.instance_id is not None and labels.get(INSTANCE_LABEL) == self.instance_id
         if old is None and not ours and not recorded_digest(live):
             raise PlanError(
-                f"{key}: is new in the new package, but the cluster has one already that is not "
-                "this VNF's: name the new one otherwise, or remove the old one"
+                f"{key}: is new in the new package, but the cluster already has one that is not "
+                "this VNF's: give the new one another name, or delete the one in the cluster"
             )
 
     # --- what goes ------------------------------------------------------------------------------

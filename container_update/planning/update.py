@@ -211,7 +211,7 @@ class UpdatePlanner:
         if live is not None and self.instance_id and labels.get(INSTANCE_LABEL) is None:
             raise PlanError(
                 f"{new.key} ({new.source}) is new in the package, and the cluster has one that "
-                f"does not bear the label {INSTANCE_LABEL}: give it another name, or label it if "
+                f"does not have the label {INSTANCE_LABEL}: give it another name, or label it if "
                 "it is this instance's"
             )
 

@@ -113,7 +113,8 @@ def connect(
         session = found.get_session()
     except (openstack.exceptions.ConfigException, exceptions.ClientException) as error:
         raise ClusterError(
-            f"the OpenStack cloud{f' {cloud}' if cloud else ''} is not described: {error}"
+            f"the access data of the OpenStack cloud{f' {cloud}' if cloud else ''} is wrong or "
+            f"incomplete: {error}"
         ) from error
     if session.verify is False:
         LOG.warning(
@@ -271,7 +272,9 @@ class Heat:
         except exceptions.SSLError as error:
             raise ClusterError(f"{what}: the certificate is not accepted: {error}") from error
         except exceptions.ConnectionError as error:
-            raise ClusterError(f"{what}: OpenStack is away: {error}", transient=True) from error
+            raise ClusterError(
+                f"{what}: cannot reach OpenStack: {error}", transient=True
+            ) from error
         except exceptions.ClientException as error:
             raise ClusterError(f"{what}: {error}") from error
         self._answered = True

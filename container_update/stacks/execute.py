@@ -291,7 +291,10 @@ class Execution:
                 self._rest(_FIRST_PAUSE)
                 continue
             if tag not in (page.get("tags") or ()):
-                raise StepError(f"expected no stack {name}, found one that is another's: delete it")
+                raise StepError(
+                    f"expected no stack {name}, found one that this operation did not make: delete "
+                    "or rename it"
+                )
             if page["stack_status"] == "CREATE_COMPLETE":
                 return
             if sent:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from container_update.model.cancellation import Stop
-from container_update.model.errors import ClusterError, PlanError
+from container_update.model.errors import ClusterError, NextStep, PlanError
 from container_update.model.objects import Json
 from container_update.model.options import Options
 from container_update.package import csar, hot, hot_files
@@ -115,5 +115,8 @@ class Builder:
 
     def _rest(self, seconds: float, stack: str) -> None:
         if self.stop:
-            raise PlanError(f"stack {stack}: not waited for any more, {self.stop.reason}")
+            raise PlanError(
+                f"stack {stack}: the wait for it was stopped {self.stop.reason}",
+                next_step=NextStep.RETRY,
+            )
         self.pause(seconds)

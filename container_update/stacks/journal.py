@@ -23,7 +23,13 @@ from datetime import datetime, timezone
 from typing import Any
 
 from container_update.cluster.journal import name_of
-from container_update.model.errors import ClusterError, LockLostError, UpdateInProgressError
+from container_update.cluster.lease import held
+from container_update.model.errors import (
+    ClusterError,
+    LockLostError,
+    NextStep,
+    UpdateInProgressError,
+)
 from container_update.model.objects import Json
 from container_update.package.hot import Body, Place
 from container_update.stacks.client import StackService, reference
@@ -134,24 +140,23 @@ class Journal:
             page = self._page()
             if page is None or _held(page, self._clock())[0] != self._holder:
                 raise UpdateInProgressError(
-                    f"stack {self._name} appeared: another change of this instance began; wait for "
-                    "it and run again"
+                    f"another change of this VNF instance has begun: stack {self._name} is its "
+                    "journal"
                 ) from error
         self._settle()
         self._renewed = self._clock()
 
     def take_over(self) -> None:
-        """Become the holder. UpdateInProgressError: the one that is was heard of lately. Nothing
-        happens where the change has ended."""
+        """Become the holder; nothing happens where the change has ended.
+
+        :raises UpdateInProgressError: the holder's last heartbeat is less than the lease ago.
+        """
         page = self._settle()
         if page is None:
             return
         name, silence = _held(page, self._clock())
         if name != self._holder and silence < self._lease:
-            raise UpdateInProgressError(
-                f"{name} is changing this instance and was heard of {silence:.0f} s ago: wait for "
-                f"it, or until it has been silent for {self._lease:.0f} s"
-            )
+            raise UpdateInProgressError(held(name, silence, self._lease))
         try:
             self._write({"tags": self._tags()})
             self._check_held()
@@ -188,7 +193,7 @@ class Journal:
             if time.monotonic() > deadline:
                 raise ClusterError(
                     f"stack {self._name}, the journal of this change, is {page['stack_status']}: "
-                    "expected it to be deleted; delete it, the change itself has ended"
+                    "expected it to be deleted. The change itself has ended: delete this stack"
                 )
             try:
                 self._service.delete(reference(page))
@@ -201,14 +206,17 @@ class Journal:
         page = self._page()
         if page is None or _held(page, self._clock())[0] != self._holder:
             raise LockLostError(
-                f"stack {self._name}, the journal of this change, is another's by now: this run "
-                "stopped where it was"
+                f"This run stopped where it was: another run holds stack {self._name}, the journal "
+                "of this change"
             )
 
     def _write(self, content: Json) -> None:
         page = self._settle()
         if page is None:
-            raise LockLostError(f"stack {self._name}, the journal of this change, is gone")
+            raise LockLostError(
+                f"This run stopped where it was: stack {self._name}, the journal of this change, "
+                "is gone"
+            )
         try:
             self._service.update(reference(page), content, existing=True)
         except ClusterError as error:
@@ -223,8 +231,8 @@ class Journal:
         while (page := self._page()) is not None and page["stack_status"].endswith("_IN_PROGRESS"):
             if time.monotonic() > deadline:
                 raise ClusterError(
-                    f"stack {self._name} stays in {page['stack_status']}: expected it to be done "
-                    f"within {_SETTLES_WITHIN:.0f} s; see whether Heat's engines run"
+                    f"stack {self._name} stays in {page['stack_status']}: expected it to end this "
+                    f"within {_SETTLES_WITHIN:.0f} s: check that Heat's engines run"
                 )
             self._pause(pause)
             pause = min(2 * pause, 1.0)
@@ -300,8 +308,9 @@ def decode(text: str) -> Record:
     content = json.loads(gzip.decompress(base64.b64decode(text)))
     if content["format"] != _FORMAT:
         raise UpdateInProgressError(
-            f"the journal has format {content['format']}, expected {_FORMAT}: finish or undo it "
-            "with the version that wrote it"
+            f"the journal has format {content['format']}, expected {_FORMAT}: another version of "
+            "this program wrote it; finish the change with that version",
+            next_step=NextStep.FIX_AND_RETRY,
         )
     bodies = {name: _body(body) for name, body in content["bodies"].items()}
     steps = tuple(

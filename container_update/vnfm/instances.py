@@ -84,8 +84,8 @@ def refuse_busy(session: Session, instance: Instance) -> None:
     if busy is not None:
         raise ProblemError(
             409,
-            f"VNF instance {instance.id}: operation {busy.id} is {busy.state}: wait until it ends,"
-            " or retry, roll back or fail it where it is FAILED_TEMP",
+            f"VNF instance {instance.id}: its operation {busy.id} is {busy.state}: wait until it "
+            "ends; one that is FAILED_TEMP ends by a request to retry, rollback or fail",
         )
 
 

@@ -16,10 +16,11 @@ from sqlalchemy import CursorResult, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
+from container_update.model.errors import ContainerUpdateError, NextStep
 from container_update.model.objects import Json
 from container_update.vnfm.http import redaction
 from container_update.vnfm.notify import outbox
-from container_update.vnfm.problems import Problem, ProblemError
+from container_update.vnfm.problems import ProblemError, problem_of, requests_of
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.states import RUNNING, TRANSITIONS, UNSETTLED, Request, State, after
 from container_update.vnfm.store.database import now
@@ -62,8 +63,8 @@ def begin(  # noqa: PLR0913
     except IntegrityError as error:
         raise ProblemError(
             409,
-            f"VNF instance {instance_id}: another operation is not settled: wait until it ends, "
-            "or retry, roll back or fail it where it is FAILED_TEMP",
+            f"VNF instance {instance_id}: another operation has not ended: wait until it ends; "
+            "one that is FAILED_TEMP ends by a request to retry, rollback or fail",
         ) from error
     _tell(service, session, begun)
     return begun
@@ -107,7 +108,7 @@ def ask(service: ServiceContext, session: Session, operation: Operation, request
     if state is None or not _change(session, unchanged, state, values):
         raise ProblemError(
             409,
-            f"operation {operation.id}: {request.value} is possible in FAILED_TEMP, and it is "
+            f"operation {operation.id}: {request.value} is possible only in FAILED_TEMP, found "
             f"{operation.state}",
         )
     session.refresh(operation)
@@ -146,13 +147,6 @@ def unsettled(session: Session, instance_id: str) -> Operation | None:
 
 # --- services that died -------------------------------------------------------------------------
 
-_DIED = Problem(
-    500,
-    "the service that worked at it ended before it did; what it wrote to the VIM is journalled "
-    "there: retry goes on with it, rollback undoes it",
-    title="The service was stopped",
-)
-
 
 def take_over(service: ServiceContext) -> list[str]:
     """Settle what services left behind that are dead.
@@ -190,9 +184,24 @@ def _settle(service: ServiceContext, owner: str, *conditions: Any) -> list[str]:
                 begin.append(operation.id)
                 continue
             operation.state, operation.entered = State.FAILED_TEMP.value, now()
-            operation.error, operation.owner = _DIED.as_dict(), None
+            operation.error, operation.owner = _died(operation), None
             _tell(service, session, operation)
     return begin
+
+
+def _died(operation: Operation) -> Json:
+    """Return the error of an operation whose service ended before it."""
+    error = ContainerUpdateError(
+        "the service that carried out this operation ended before the operation did; the VIM has "
+        "a journal of what was written",
+        next_step=NextStep.RESUME_OR_ROLLBACK,
+    )
+    return problem_of(
+        error,
+        requests_of(operation.api, operation.id),
+        undoable=operation.operation != "TERMINATE",
+        title="The service was stopped",
+    )
 
 
 def forgotten(service: ServiceContext, at_work: Collection[str], before: datetime) -> list[str]:

@@ -121,7 +121,10 @@ def modify(package: Package, wanted: Json) -> Json:
     state = wanted.get("operationalState")
     if state is not None:
         if package.onboarding_state != ONBOARDED:
-            raise ProblemError(409, f"package {package.id} is {package.onboarding_state}")
+            found = package.onboarding_state
+            raise ProblemError(
+                409, f"package {package.id}: expected it to be ONBOARDED, found {found}"
+            )
         if package.operational_state == state:
             raise ProblemError(409, f"package {package.id} is {state} already")
         package.operational_state = state
@@ -136,7 +139,9 @@ def delete(service: ServiceContext, session: Session, package: Package) -> None:
     :raises ProblemError: 409: it is enabled, in use, or being read in.
     """
     if package.onboarding_state in (UPLOADING, PROCESSING):
-        raise ProblemError(409, f"package {package.id} is {package.onboarding_state}: wait")
+        raise ProblemError(
+            409, f"package {package.id} is {package.onboarding_state}: wait until that has ended"
+        )
     if package.operational_state != DISABLED:
         raise ProblemError(409, f"package {package.id} is ENABLED: disable it first")
     used = ProblemError(409, f"package {package.id} is in use: delete its VNF instances first")
@@ -164,7 +169,7 @@ def begin_upload(service: ServiceContext, package_id: str) -> Path:
             session, package_id, (CREATED, ERROR), UPLOADING, owner=service.process_lock.id
         ):
             raise ProblemError(
-                409, f"package {package_id}: its content was uploaded already, make a new package"
+                409, f"package {package_id}: its content was uploaded already: create a new package"
             )
         session.refresh(package)
     part = folder(service, package_id) / "content.part"
@@ -221,7 +226,7 @@ def _read(service: ServiceContext, package_id: str) -> tuple[str, Json]:
     with csar.open_package(str(path), settings=csar.Settings.of(service.options)) as package:
         package.verify()
         if not package.vnfd_id:
-            raise PackageError("a VNFD with a descriptor_id was expected, and found none")
+            raise PackageError("expected a VNFD with a descriptor_id, found none")
         product = package.flavours[0].product
         return package.vnfd_id, {
             "vnfdId": package.vnfd_id,

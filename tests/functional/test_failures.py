@@ -249,5 +249,5 @@ def test_a_new_object_whose_name_is_taken_by_another_is_refused(deployed: Cnf) -
     deployed.cluster.create(theirs)
     files = {**AFTER, "taken": config_map("taken", whose="ours")}
     message = refused(deployed, PlanError, files, config_paths=("Files/taken.yaml",))
-    assert "does not bear the label" in message
+    assert "does not have the label" in message
     assert deployed.get("ConfigMap", "taken")["data"] == {"whose": "theirs"}

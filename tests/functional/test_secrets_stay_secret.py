@@ -168,7 +168,7 @@ def test_in_a_conflict_with_somebody_else(ear: Ear) -> None:
 
     request = ear.cnf.request(files("new"))
     error = ear.call(lambda: update(request, ear.cnf.cluster, ear.cnf.options, Stop(), meddle))
-    assert "was changed by another" in str(error)
+    assert "was changed by somebody else" in str(error)
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,7 @@ from container_update.model.errors import (
     NextStep,
     PackageError,
 )
-from container_update.vnfm.lcm.failures import problem_of, requests_of
-from container_update.vnfm.problems import ProblemError
+from container_update.vnfm.problems import ProblemError, problem_of, requests_of
 
 REQUESTS = requests_of("v2", "7")
 

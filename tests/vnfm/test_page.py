@@ -95,7 +95,7 @@ def test_an_update_is_seen_from_its_beginning_to_its_end(
     name = f"web-{visit.tab.viewport_size['width']}"
     path = here.instantiated(GUIDE, name)
     visit.enter("not-the-token-of-anybody")
-    visit.see(visit.tab.get_by_role("alert"), "expected a good token")
+    visit.see(visit.tab.get_by_role("alert"), "expected a valid token")
     visit.enter(here.token)
     visit.see(visit.card("Instances", name), "INSTANTIATED")
     visit.see(visit.list("Running"), "Nothing runs.")

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from fastapi.testclient import TestClient
 
 from container_update.cluster.client import KubernetesCluster, connect
+from container_update.emulator.faults import Fault, Faults, answer
 from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.model.options import Options
 from container_update.vnfm.lcm import perform
@@ -120,6 +123,30 @@ def test_a_change_of_the_package_that_fails_is_rolled_back(
 
     client.do("POST", f"{path}/change_vnfpkg", change)
     assert client.call("GET", path)["vnfdId"] == change["vnfdId"]
+
+
+def test_a_rollback_that_cannot_finish_names_the_request_that_goes_on_with_it(
+    sample: tuple[str, str, dict[str, Any]], http: TestClient, cluster: EmbeddedCluster
+) -> None:
+    _, path, change = sample
+    client = Client(http, "v2")
+    cluster.behaviour.bad_images = ["*"]
+    operation = client.do("POST", f"{path}/change_vnfpkg", change, "FAILED_TEMP")
+    cluster.behaviour.bad_images = []
+    refused = [Fault(answer(403), method, "*/deployments/*", times=100) for method in WRITES]
+    cluster.middlewares.append(Faults(*refused))
+    rollback = f"{operation['_links']['self']['href']}/rollback"
+    detail = client.do("POST", rollback, state="FAILED_TEMP")["error"]["detail"]
+    assert re.match(r"operation \S+ could not be undone: Deployment .* answered 403: ", detail)
+    assert detail.endswith(
+        f". Fix what is named here, then go back: POST {urlsplit(rollback).path}."
+    )
+    assert "container-update" not in detail
+    cluster.middlewares.clear()
+    client.do("POST", rollback, state="ROLLED_BACK")
+
+
+WRITES = ("PUT", "DELETE")
 
 
 def test_a_change_that_was_done_and_not_recorded_can_only_be_retried(

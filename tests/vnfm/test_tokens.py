@@ -83,7 +83,7 @@ def test_any_other_request_is_refused(named: TestClient, headers: dict[str, str]
     assert answer.status_code == 401
     assert answer.headers["content-type"] == error_responses.MEDIA_TYPE
     assert answer.headers["www-authenticate"] == "Bearer"
-    assert "expected a good token" in answer.json()["detail"]
+    assert "expected a valid token" in answer.json()["detail"]
     assert ONE[:-1] not in answer.text
 
 

@@ -32,11 +32,13 @@ class ConfigExecutor:
         elif step.action is Action.RECREATE and step.is_untouched(live):
             writer.recreate(step.key, step.desired(live))
         else:
-            raise ChangedByAnotherError(f"{step.key} was changed by another since it was read")
+            raise ChangedByAnotherError(
+                f"{step.key} was changed by somebody else since it was read"
+            )
 
     def _create(self, step: ConfigStep) -> None:
         if step.action is Action.REPLACE:
-            raise ChangedByAnotherError(f"{step.key} was deleted by another")
+            raise ChangedByAnotherError(f"{step.key} was deleted by somebody else")
         if step.before is not None:
             body = new_object(step.desired(step.before), step.key.namespace, {})
         else:

@@ -22,7 +22,7 @@ class Reverted(enum.Enum):
 
     RESTORED = "restored"
     UNCHANGED = "already as before"
-    OF_OTHERS = "changed or deleted by another since: left alone"
+    OF_OTHERS = "changed or deleted by somebody else since: left alone"
     """Nothing of the step is left in the object, and what is there is not ours to judge."""
 
 

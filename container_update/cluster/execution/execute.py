@@ -281,7 +281,7 @@ class Execution:
                 f"{what}. Not everything could be put back: {objects}", outcome
             )
         theirs = [str(r.step.key) for r in undone if r.message == Reverted.OF_OTHERS.value]
-        kept = f"; {', '.join(theirs)}: left as changed by another" if theirs else ""
+        kept = f"; {', '.join(theirs)}: left as somebody else changed it" if theirs else ""
         raise error(
             f"{what}. Everything is as before ({len(undone)} objects looked at{kept})", outcome
         )

@@ -66,7 +66,7 @@ class ManifestExecutor:
         if live is None:
             return
         if live["metadata"]["uid"] != uid:
-            raise ChangedByAnotherError(f"{step.key} was created again by another")
+            raise ChangedByAnotherError(f"{step.key} was created again by somebody else")
         self.context.cluster.delete(step.key, uid=uid)
         self._wait_gone(step, uid, deadline)
 

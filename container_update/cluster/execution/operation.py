@@ -43,13 +43,13 @@ class Status:
     record: Record | None
     """The journal of a run that has not ended."""
     holder: Holder | None
-    """Who holds the lock."""
+    """Who holds the lease."""
 
     def __str__(self) -> str:
         lines = [self.record.summary() if self.record else "No update is under way."]
         if self.holder is not None:
             lines.append(
-                f"Locked by {self.holder.identity} since {self.holder.since}{self._expired}."
+                f"Held by {self.holder.identity} since {self.holder.since}{self._expired}."
             )
         return "\n".join(lines)
 

@@ -94,7 +94,7 @@ class RolloutWaiter:
         def judge_live() -> Readiness:
             live = self._live(key)
             if live is None:
-                return Readiness(State.FAILED, f"{key} was deleted by another")
+                return Readiness(State.FAILED, f"{key} was deleted by somebody else")
             return judge(live)
 
         self._wait(key, judge_live, deadline)

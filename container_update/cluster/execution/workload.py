@@ -82,7 +82,7 @@ class WorkloadExecutor:
             self._pods.replace(step.key, old_uid, new, deadline)
             return
         if diff.images(live) != diff.images(new):
-            raise ChangedByAnotherError(f"{step.key} was created again by another")
+            raise ChangedByAnotherError(f"{step.key} was created again by somebody else")
         self.context.rollout.until_recreated(step.key, old_uid, deadline)
 
     # --- revert ---------------------------------------------------------------------------------

@@ -52,7 +52,7 @@ class ObjectWriter:
             if error.status != 409 or live is None:
                 raise
             if not is_own(live):
-                raise ChangedByAnotherError(f"{key} was created by another") from error
+                raise ChangedByAnotherError(f"{key} was created by somebody else") from error
             return live
 
     def recreate(self, key: ObjectKey, body: Json) -> None:
@@ -85,16 +85,16 @@ class ObjectWriter:
         """
         for _ in range(_ATTEMPTS):
             if live is None:
-                raise ChangedByAnotherError(f"{key} was deleted by another")
+                raise ChangedByAnotherError(f"{key} was deleted by somebody else")
             desired = edit(live)
             if desired == live:
                 return live
             if not may_write(live):
-                raise ChangedByAnotherError(f"{key} was changed by another since it was read")
+                raise ChangedByAnotherError(f"{key} was changed by somebody else since it was read")
             try:
                 return self.cluster.replace(desired)
             except ClusterError as error:
                 if error.status != 409:
                     raise
             live = self.cluster.get(key)
-        raise ChangedByAnotherError(f"{key} is changed by others all the time")
+        raise ChangedByAnotherError(f"{key} is changed again and again by somebody else")

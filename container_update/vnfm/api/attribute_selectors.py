@@ -103,7 +103,9 @@ def _listed(query: Mapping[str, str], name: str) -> list[list[str]]:
         return []
     paths = query[name].split(",")
     if len(paths) > MOST_FIELDS:
-        raise ProblemError(400, f"{name}: at most {MOST_FIELDS} attributes, found {len(paths)}")
+        raise ProblemError(
+            400, f"{name}: expected at most {MOST_FIELDS} attributes, found {len(paths)}"
+        )
     return [query_filters.path_of(path) for path in paths]
 
 

@@ -119,7 +119,9 @@ class _Starter:
             if instantiated is not None and instance.instantiated is not instantiated:
                 expected = "INSTANTIATED" if instantiated else "NOT_INSTANTIATED"
                 raise ProblemError(
-                    409, f"VNF instance {instance.id}: {operation} needs one that is {expected}"
+                    409,
+                    f"VNF instance {instance.id}: {operation} is possible only while it is "
+                    f"{expected}",
                 )
             if request.get("vimConnectionInfo") and operation == "MODIFY_INFO":
                 _refuse_vims(instance)

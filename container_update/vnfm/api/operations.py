@@ -101,7 +101,9 @@ def _add_requests(routes: APIRouter, service: ServiceContext, workers: Workers, 
             found = _get(session, api, operation_id)
             if asked is Asked.ROLLBACK and TASKS[found.operation].undo is None:
                 raise ProblemError(
-                    409, f"{found.operation} cannot be rolled back: retry it, or let it fail"
+                    409,
+                    f"operation {found.id}: {found.operation} cannot be rolled back: send a "
+                    "request to retry or fail",
                 )
             operations.ask(service, session, found, asked)
         workers.operation(found.id)
@@ -122,8 +124,8 @@ def _add_requests(routes: APIRouter, service: ServiceContext, workers: Workers, 
             found = _get(session, api, operation_id)
         raise ProblemError(
             409,
-            f"operation {found.id}: cancelling is not supported: let it end; a failed one can be "
-            "rolled back",
+            f"operation {found.id}: cancel is not supported: wait until it ends; one that failed "
+            "can be rolled back",
         )
 
 

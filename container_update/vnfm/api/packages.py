@@ -113,7 +113,10 @@ def _add_content(routes: APIRouter, service: ServiceContext, workers: Workers) -
         with service.database.reading() as session:
             found = packages.get(session, _id(package_id))
         if found.onboarding_state != packages.ONBOARDED:
-            raise ProblemError(409, f"package {found.id} is {found.onboarding_state}")
+            state = found.onboarding_state
+            raise ProblemError(
+                409, f"package {found.id}: expected it to be ONBOARDED, found {state}"
+            )
         return FileResponse(packages.content(service, found.id), media_type="application/zip")
 
 

@@ -63,10 +63,10 @@ def version_of(api: str) -> Any:
     ) -> None:
         spoken = VERSIONS[api]
         if api == "v2" and version is None:
-            raise ProblemError(400, f"Version: expected this header, with {spoken[0]}")
+            raise ProblemError(400, f"Version: expected this header, for example {spoken[0]}")
         if version is not None and version not in spoken and api == "v2":
             raise ProblemError(
-                406, f"Version: expected {' or '.join(spoken)}, which are spoken here"
+                406, f"Version: expected {' or '.join(spoken)}, found {version[:64]!r}"
             )
         response.headers["Version"] = spoken[-1]
 

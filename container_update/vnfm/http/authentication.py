@@ -44,8 +44,8 @@ def authenticator(settings: Settings) -> Authenticator:
         if principal is None:
             raise ProblemError(
                 401,
-                "expected a good token in X-Auth-Token or as Authorization: Bearer, and found "
-                + ("one that is not good (any more)" if token else "none"),
+                "expected a valid token in X-Auth-Token or Authorization: Bearer, found "
+                + ("one that is wrong or has expired" if token else "none"),
                 headers={"WWW-Authenticate": "Bearer"},
             )
         return principal

@@ -15,6 +15,7 @@ from typing import Any
 
 from container_update.cluster.ca_files import pem
 from container_update.cluster.journal import name_of
+from container_update.cluster.lease import held
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Json
 from container_update.model.outcome import Outcome
@@ -73,13 +74,13 @@ class OpenStackVim:
     heat: Heat
 
     def held_by(self) -> str | None:
-        """Whoever was heard of lately in the journal of a change."""
+        """Whoever holds the journal of a change."""
         options = self.context.service.options
         instance = StackInstance(self.heat, self.context.instance_id, options)
         found = instance.journal("").holder()
         if found is None or found[1] > options.lease_seconds:
             return None
-        return f"{found[0]} is changing this instance, heard of {found[1]:.0f} s ago"
+        return held(*found, options.lease_seconds)
 
     # --- making and deleting --------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from container_update.cluster.execution.operation import Instance as Journalled
 from container_update.cluster.retry import RetryingCluster
 from container_update.model.cancellation import Stop
 from container_update.model.cluster import Cluster
-from container_update.model.errors import PackageError
+from container_update.model.errors import NextStep, PackageError
 from container_update.model.objects import Json
 from container_update.model.requests import DEF_FILES
 from container_update.vnfm import packages, vims
@@ -93,7 +93,9 @@ class OperationContext:
         with self.service.database.reading() as session:
             found = session.scalar(select(Package).where(Package.vnfd_id == vnfd_id))
         if found is None:
-            raise PackageError(f"no package has the VNFD {vnfd_id}: upload it, then retry")
+            raise PackageError(
+                f"no package has the VNFD {vnfd_id}: upload it", next_step=NextStep.FIX_TARGET
+            )
         return packages.unpacked(self.service, found.id)
 
     @cached_property

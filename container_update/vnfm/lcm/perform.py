@@ -17,7 +17,7 @@ from container_update.drivers import v2_progress
 from container_update.model.cancellation import Stop
 from container_update.model.errors import ContainerUpdateError
 from container_update.vnfm import instances, operations
-from container_update.vnfm.lcm import failures, lock, records
+from container_update.vnfm.lcm import lock, records
 from container_update.vnfm.lcm.change import do_change, undo_change
 from container_update.vnfm.lcm.instantiation import (
     do_instantiate,
@@ -29,6 +29,7 @@ from container_update.vnfm.lcm.operation_context import OperationContext, Record
 from container_update.vnfm.lcm.steps import Follower, Steps
 from container_update.vnfm.lcm.v2_scripts import told_to
 from container_update.vnfm.lcm.vim import connected
+from container_update.vnfm.problems import is_told, problem_of, requests_of
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.states import RUNNING, State
 from container_update.vnfm.store.rows import Instance, Operation
@@ -147,12 +148,12 @@ def _record(context: OperationContext, session: Session, after: Record) -> None:
 
 
 def _fail(context: OperationContext, was: State, error: Exception, *, undoable: bool) -> None:
-    requests = failures.requests_of(context.api, context.operation_id)
+    requests = requests_of(context.api, context.operation_id)
     undoing = was is State.ROLLING_BACK
-    problem = failures.problem_of(error, requests, undoing=undoing, undoable=undoable)
+    problem = problem_of(error, requests, undoing=undoing, undoable=undoable)
     if isinstance(error, ContainerUpdateError):
         v2_progress.tell_end(context.steps, error)
-    trace = None if failures.is_told(error) else error
+    trace = None if is_told(error) else error
     LOG.error("VNF instance %s: %s", context.instance_id, problem["detail"], exc_info=trace)
     with context.service.database.writing() as session:
         before = session.get_one(Operation, context.operation_id).kept or {}

@@ -78,7 +78,8 @@ def test_a_second_update_is_told_who_runs_and_writes_nothing(
         first.result()
     assert {(r.method, r.path.rpartition("/")[2]) for r in written} <= {("PUT", LOCK)}  # renewals
     assert re.search(
-        r"held by \S+ since 20\d\d-\d\d-\d\dT[\d:.]+Z, for operation [0-9a-f-]{36}",
+        r"^operation [0-9a-f-]{36} on \S+ holds this VNF instance since "
+        r"20\d\d-\d\d-\d\dT[\d:.]+Z \(last heartbeat \d+ s ago; expires after 9 s without one\)$",
         str(raised.value),
     )
     assert_is(checker, NEW)
@@ -109,7 +110,7 @@ def test_a_lock_that_is_held_keeps_an_update_out(
 ) -> None:
     write_lease(lab, namespace, renewTime="2999-01-01T00:00:00.000000Z")
     with pytest.raises(
-        UpdateInProgressError, match=r"held by other.7 since .*, for operation op-7"
+        UpdateInProgressError, match=r"^operation op-7 on other\.7 holds this VNF instance "
     ):
         lab.update(lab.request(namespace, OLD_FILES, NEW_FILES))
     assert checker.differences(OLD, as_before=True) == []

@@ -73,7 +73,9 @@ def test_the_way_can_be_turned() -> None:
 def test_a_second_journal_of_one_instance_is_refused() -> None:
     journal = Journal(FakeCluster(), "ns", "i")
     journal.write(record())
-    with pytest.raises(UpdateInProgressError, match="another update of this instance began"):
+    with pytest.raises(
+        UpdateInProgressError, match="another update of this VNF instance has begun"
+    ):
         journal.write(replace(record(), operation="op-2"))
     journal.write(record())  # its own, at the second try
 
@@ -89,7 +91,7 @@ def test_a_damaged_journal_is_told_and_not_followed() -> None:
     journal = Journal(cluster, "ns", "i")
     journal.write(record(1_500_000))
     del cluster.objects[ObjectKey("", "Secret", "ns", "container-update-i.1")]
-    with pytest.raises(ContainerUpdateError, match="a part of the journal is missing"):
+    with pytest.raises(ContainerUpdateError, match="this part of the journal is missing"):
         journal.read()
     head = cluster.objects[ObjectKey("", "Secret", "ns", "container-update-i")]
     head["data"]["parts"] = "MQ=="

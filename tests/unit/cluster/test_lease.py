@@ -39,8 +39,9 @@ def test_a_second_one_is_told_who_holds_it_since_when_and_for_what() -> None:
         lock(cluster, "op-2"),
     ):
         pytest.fail("held twice")
-    assert "held by host.1 since 2026-01-01T00:00:00.000000Z, for operation op-1" in str(
-        raised.value
+    assert str(raised.value) == (
+        "operation op-1 on host.1 holds this VNF instance since 2026-01-01T00:00:00.000000Z (last "
+        "heartbeat 0 s ago; expires after 60 s without one)"
     )
 
 
@@ -64,7 +65,7 @@ def test_of_two_that_take_over_one_wins() -> None:
 
     cluster.hooks.append(overtake)
     with (
-        pytest.raises(UpdateInProgressError, match="another took the expired lock first"),
+        pytest.raises(UpdateInProgressError, match="another run took over the expired lease first"),
         lock(cluster, "op-2", now=lambda: later),
     ):
         pytest.fail("held twice")

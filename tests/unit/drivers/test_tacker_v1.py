@@ -263,7 +263,7 @@ def test_an_instance_that_has_no_def_files_is_refused(
 ) -> None:
     vnf_instance = instance()
     vnf_instance.instantiated_vnf_info.additional_params = parameters
-    with pytest.raises(PackageError, match=r"instance-1: lcm-kubernetes-def-files was expected"):
+    with pytest.raises(PackageError, match=r"instance-1: expected lcm-kubernetes-def-files"):
         modify(driver, vnf_instance)
     assert (engine.requests, vnf_instance.saves) == ([], [])
 

@@ -239,7 +239,7 @@ def test_a_request_that_cannot_be_read_is_a_clear_error(sent: bytes) -> None:
     done = run_script(sent)
     assert (done.returncode, pickle.loads(done.stdout)) == (1, {})
     (reason,) = done.stderr.decode().splitlines()
-    assert "standard input was expected to hold a pickled dict" in reason
+    assert "standard input: expected a pickled dict" in reason
 
 
 NOISY = """
@@ -348,7 +348,7 @@ def test_an_instance_that_has_no_def_files_is_refused(
     info = {"flavourId": "simple", "metadata": metadata}
     script = script_of("modify_information_end", vnf_instance=instance(instantiatedVnfInfo=info))
     output, reason = answer(script)
-    assert "instance-1: lcm-kubernetes-def-files was expected" in reason
+    assert "instance-1: expected lcm-kubernetes-def-files" in reason
     assert "vnf_instance" not in output
     assert engine.requests == []
 

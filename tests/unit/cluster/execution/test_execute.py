@@ -110,7 +110,7 @@ def test_content_that_another_changed_in_the_meantime_stops_the_update() -> None
     changed["data"] = {"k": "theirs"}
     cluster.put(changed)
     message, _ = failure(cluster, first, step, workers=1)
-    assert "ConfigMap ns/cm was changed by another since it was read" in message
+    assert "ConfigMap ns/cm was changed by somebody else since it was read" in message
     assert data(cluster) == {"k": "theirs"}
     assert data(cluster, "first") == OLD
 
