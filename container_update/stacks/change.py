@@ -1,6 +1,6 @@
-"""The whole story of a change of stacks.
+"""Read the packages of a change of stacks, plan it, and carry it out with a journal.
 
-packages -> live stack -> wanted stack -> plan -> execute (or undo) -> the host's records
+:mod:`container_update.operations.change_package` is the way in.
 """
 
 from __future__ import annotations
@@ -91,48 +91,6 @@ class Packages:
         software = [dict(self.software.images), dict(self.software.flavours)]
         text = json.dumps([asked, software, self.body.as_request()], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
-
-
-def change(  # noqa: PLR0913
-    request: StackRequest,
-    service: StackService,
-    options: Options = Options(),  # noqa: B008
-    *,
-    coordinate: Coordinator = no_coordination,
-    stop: Stop | None = None,
-    progress: Progress = lambda _: None,
-) -> StackOutcome:
-    """Move a VNF from its old package to the new one.
-
-    :param coordinate: runs the request's coordination scripts.
-    :returns: the plan, what became of each step, and what the host has to write down.
-    :raises PackageError: a package or the request is wrong; nothing was written.
-    :raises PlanError: the stack is in no state for it; nothing was written.
-    :raises ClusterError: Heat or Keystone cannot be asked; nothing was written.
-    :raises UpdateInProgressError: another change of this instance runs; nothing was written.
-    :raises StackChangeFailedError: a step failed; everything was put back.
-    :raises StackUndoIncompleteError: the same, and something could not be put back.
-    :raises LockLostError: another host took over; this run stopped where it was.
-    """
-    packages = read_packages(request, csar.Settings.of(options))
-    instance = StackInstance(service, request.instance_id, options, coordinate, stop, progress)
-    resumed = instance.recover(target=packages.target)
-    if resumed is not None and resumed.records is not None:
-        return resumed
-    plan = make_plan(packages, service)
-    progress(plan)
-    if plan.is_empty:
-        return StackOutcome(plan, members=plan.members, requests=service.requests)
-    return instance.run(plan, packages.vnfd_id, packages.target)
-
-
-def plan_change(
-    request: StackRequest,
-    service: StackService,
-    options: Options = Options(),  # noqa: B008
-) -> StackPlan:
-    """What :func:`change` would do; writes nothing, raises the same errors."""
-    return make_plan(read_packages(request, csar.Settings.of(options)), service)
 
 
 # --- packages and plan --------------------------------------------------------------------------

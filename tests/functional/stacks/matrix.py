@@ -29,12 +29,17 @@ from container_update.emulator import faults
 from container_update.emulator.faults import Effect, Fault, FaultedRequest, Faults
 from container_update.emulator.heat import CloudFaults, EmbeddedOpenStack
 from container_update.emulator.heat.api_errors import OpenStackApiError
-from container_update.model.errors import ContainerUpdateError, NoWayBackError
+from container_update.model.errors import (
+    ContainerUpdateError,
+    NoWayBackError,
+    UndoIncompleteError,
+)
 from container_update.model.options import Options
-from container_update.stacks.change import BLUE_GREEN, ROLLING, StackRequest, change
+from container_update.stacks.change import BLUE_GREEN, ROLLING, StackRequest
 from container_update.stacks.client import connect
 from container_update.stacks.journal import now
 from container_update.stacks.outcome import StackUndoIncompleteError
+from tests.functional.stacks.change import change
 from tests.functional.stacks.told import Balancer
 from tests.functional.stacks.vnf import Site, Vnf
 
@@ -229,7 +234,7 @@ class Lab:
         with self._fault(effect):
             try:
                 succeeded = self.run()
-            except StackUndoIncompleteError as error:
+            except UndoIncompleteError as error:
                 yield f"not undone: {error}"
         if not succeeded and self.point.is_good:
             yield "it failed a good change"
@@ -312,7 +317,7 @@ def _change(auth: dict[str, str], request: StackRequest, balancer: Balancer) -> 
     with connect(auth=auth, options=OPTIONS) as heat:
         try:
             change(request, heat, OPTIONS, coordinate=balancer)
-        except StackUndoIncompleteError:
+        except UndoIncompleteError:
             raise
         except ContainerUpdateError:
             return False

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import pytest
 
-from container_update.stacks.change import BLUE_GREEN, ROLLING, plan_change
+from container_update.model.plan import Action, Reason
+from container_update.operations.vnf_records import Records
+from container_update.stacks.change import BLUE_GREEN, ROLLING
 from container_update.stacks.coordination import Coordination
 from container_update.stacks.desired import Fate
-from container_update.stacks.plan import Action
+from container_update.stacks.plan import Action as StackAction
+from tests.functional.stacks.change import plan_change
 from tests.functional.stacks.vnf import NEW_VNFD, Vnf
 
 SHAPES = ["server", "nested", "group", "group of servers"]
+
+
+def recorded_servers(records: Records) -> set[str]:
+    """Return the servers that the host has to write down for VDU1."""
+    return {vnfc.pod_name for vnfc in records.vnfcs if vnfc.vdu_id == "VDU1"}
 
 
 class Scripts:
@@ -31,10 +39,8 @@ def test_a_rolling_update_gives_every_vnfc_the_new_image_and_keeps_the_servers(
     before = vnf.servers()
     outcome = vnf.change(vnf.package(shape, vnf.site.images[1]))
     assert vnf.servers() == dict.fromkeys(before, vnf.site.images[1])
-    assert outcome.records is not None
     assert outcome.records.vnfd_id == NEW_VNFD
-    assert set(outcome.records.compute["VDU1"]) == set(before)
-    assert outcome.records.replaced == {}
+    assert recorded_servers(outcome.records) == set(before)
     assert vnf.page()["stack_status"] == "UPDATE_COMPLETE"
     assert vnf.stacks() == [vnf.stack], "the journal is gone"
 
@@ -60,12 +66,11 @@ def test_a_server_that_boots_from_a_volume_before_or_after_gets_another_id(
     assert len(after) == len(before)
     assert not set(after) & set(before)
     assert vnf.ids("OS::Neutron::Port") == ports, "connection points stay"
-    assert outcome.records is not None
-    assert outcome.records.replaced.keys() == set(before)
-    assert set(outcome.records.replaced.values()) == set(after)
-    told = [step for step in outcome.plan.steps if step.action is Action.REPLACE]
+    assert recorded_servers(outcome.records) == set(after)
+    told = [step for step in outcome.outcome.plan.steps if step.action is Action.RECREATE]
     assert len(told) == len(before)
-    assert all(Fate.REPLACED.value in step.reasons for step in told)
+    assert {step.key.name.rpartition("(server ")[2].rstrip(")") for step in told} == set(before)
+    assert all(Reason(Fate.REPLACED.value) in step.reasons for step in told)
 
 
 @pytest.mark.parametrize("shape", [*SHAPES, "group with volume"])
@@ -79,13 +84,14 @@ def test_blue_green_puts_a_new_stack_in_the_place_of_the_old_one(vnf: Vnf, shape
     assert len(after) == len(before)
     assert not set(after) & set(before)
     assert vnf.body().parameters["image"] == vnf.site.images[1]
-    assert records is not None
     assert records.vnfd_id == NEW_VNFD
-    assert records.instance_id == vnf.page()["id"] != old_page["id"]
-    assert set(records.compute["VDU1"]) == set(after)
-    for kind, told, old in zip(kinds, (records.networks, records.storages), old_ids, strict=True):
-        now = {id_ for ids in told.values() for id_ in ids}
+    assert records.instance_ref == vnf.page()["id"] != old_page["id"]
+    assert recorded_servers(records) == set(after)
+    renamed = (records.network_resources, records.storage_resources)
+    for kind, told, old in zip(kinds, renamed, old_ids, strict=True):
+        now = set(told.values())
         assert now == vnf.ids(kind)
+        assert told.keys() == old
         assert not now & old
     assert vnf.heat.stack(old_page["id"]) is None
 
@@ -104,11 +110,14 @@ def test_flavours_come_from_the_vnfd_and_other_parameters_from_the_old_stack(vnf
 def test_a_rolling_update_coordinates_each_vnfc_after_its_update(vnf: Vnf) -> None:
     vnf.instantiate("group")
     scripts = Scripts()
-    outcome = vnf.change(vnf.package("group", vnf.site.images[1]), coordinate=scripts)
-    actions = [step.action for step in outcome.plan.steps]
-    assert actions == [*[Action.UPDATE, Action.COORDINATE_NEW] * 2, Action.UPDATE]
+    new = vnf.package("group", vnf.site.images[1])
+    plan = plan_change(vnf.request(new), vnf.heat)
+    vnf.change(new, coordinate=scripts)
+    actions = [step.action for step in plan.steps]
+    expected = [*[StackAction.UPDATE, StackAction.COORDINATE_NEW] * 2, StackAction.UPDATE]
+    assert actions == expected
     told = [(call.role, call.member and call.member.server_id) for call in scripts.calls]
-    assert told == [("new", member.server_id) for member in outcome.plan.members]
+    assert told == [("new", member.server_id) for member in plan.members]
 
 
 def test_blue_green_coordinates_the_new_vnf_then_the_old_one_while_both_run(vnf: Vnf) -> None:
@@ -138,9 +147,9 @@ def test_the_same_package_again_has_nothing_to_do_in_a_rolling_update(vnf: Vnf) 
     vnf.instantiate("group")
     new = vnf.package("group", vnf.site.images[1])
     vnf.change(new)
-    outcome = vnf.change(new, ROLLING)
-    assert outcome.plan.is_empty
-    assert len(outcome.plan.unchanged) == 2
+    plan = vnf.change(new, ROLLING).outcome.plan
+    assert plan.is_empty
+    assert len(plan.unchanged) == 2
 
 
 def test_a_second_blue_green_does_not_pile_up_names(vnf: Vnf) -> None:

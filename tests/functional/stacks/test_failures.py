@@ -23,21 +23,23 @@ from container_update.model.errors import (
     NoWayBackError,
     PackageError,
     PlanError,
+    UndoIncompleteError,
+    UpdateFailedError,
     UpdateInProgressError,
 )
 from container_update.package.csar import Settings
 from container_update.stacks.change import (
     BLUE_GREEN,
     ROLLING,
-    change,
     make_plan,
     read_packages,
 )
 from container_update.stacks.client import Heat
 from container_update.stacks.coordination import Coordination
 from container_update.stacks.journal import Phase, now
-from container_update.stacks.outcome import StackChangeFailedError, StackUndoIncompleteError
+from container_update.stacks.outcome import StackChangeFailedError
 from tests.functional.stacks import templates
+from tests.functional.stacks.change import change
 from tests.functional.stacks.vnf import Vnf
 
 BOTH = pytest.mark.parametrize("upgrade_type", [BLUE_GREEN, ROLLING])
@@ -71,7 +73,7 @@ def test_a_server_that_cannot_be_made_is_told_in_heats_words_and_all_is_put_back
     before = vnf.body()
     make, words = TROUBLES[name]
     cloud.faults.resources.append(make())
-    with pytest.raises(StackChangeFailedError, match=words) as caught:
+    with pytest.raises(UpdateFailedError, match=words) as caught:
         vnf.change(vnf.package("group", "image-2"), upgrade_type)
     assert "Everything was put back" in str(caught.value)
     assert set(vnf.servers().values()) == {"image-1"}
@@ -87,7 +89,7 @@ def test_a_stack_that_heat_rolls_back_by_itself_is_a_failure_and_not_a_success(
     before = vnf.body()
     cloud.call(lambda heat: setattr(heat.find(vnf.stack), "disable_rollback", False))
     cloud.faults.resources.append(ResourceFault(where=is_new))
-    with pytest.raises(StackChangeFailedError, match="ROLLBACK_COMPLETE") as caught:
+    with pytest.raises(UpdateFailedError, match="ROLLBACK_COMPLETE") as caught:
         vnf.change(vnf.package("server", "image-2"))
     assert "Everything was put back" in str(caught.value)
     assert set(vnf.servers().values()) == {"image-1"}
@@ -101,7 +103,7 @@ def test_after_a_failure_the_same_request_can_be_tried_again(
     vnf.instantiate("group")
     new = vnf.package("group", "image-2")
     cloud.faults.resources.append(ResourceFault(where=is_new, nth=2, times=1))
-    with pytest.raises(StackChangeFailedError):
+    with pytest.raises(UpdateFailedError):
         vnf.change(new, upgrade_type)
     vnf.change(new, upgrade_type)
     assert set(vnf.servers().values()) == {"image-2"}
@@ -129,12 +131,12 @@ def test_the_servers_quota_ends_blue_green_with_novas_words(
 ) -> None:
     vnf.instantiate("group")
     cloud.faults.servers_allowed = 3
-    with pytest.raises(StackChangeFailedError, match="already used 3 of 3 instances"):
+    with pytest.raises(UpdateFailedError, match="already used 3 of 3 instances"):
         vnf.change(vnf.package("group", "image-2"), BLUE_GREEN)
     assert len(vnf.servers()) == 2
 
 
-@pytest.mark.parametrize(("allowed", "error"), [(1, ClusterError), (2, StackChangeFailedError)])
+@pytest.mark.parametrize(("allowed", "error"), [(1, ClusterError), (2, UpdateFailedError)])
 def test_the_stacks_quota_is_told_before_or_after_the_journal(
     cloud: EmbeddedOpenStack, vnf: Vnf, allowed: int, error: type[Exception]
 ) -> None:
@@ -152,7 +154,7 @@ def test_a_stack_stuck_in_progress_ends_at_the_time_limit_and_is_put_back(
     vnf.instantiate("group")
     vnf.options = replace(vnf.options, timeout=1)
     cloud.faults.resources.append(ResourceFault(where=is_new, stuck=True))
-    with pytest.raises(StackChangeFailedError, match="_IN_PROGRESS after the time limit"):
+    with pytest.raises(UpdateFailedError, match="_IN_PROGRESS after the time limit"):
         vnf.change(vnf.package("group", "image-2"), upgrade_type)
     assert set(vnf.servers().values()) == {"image-1"}
     assert vnf.stacks() == [vnf.stack]
@@ -171,7 +173,7 @@ def test_a_script_that_fails_has_the_change_undone_and_the_traffic_sent_back(
         if len(calls) == nth:
             raise ContainerUpdateError("the load balancer does not answer")
 
-    with pytest.raises(StackChangeFailedError, match="the load balancer does not answer"):
+    with pytest.raises(UpdateFailedError, match="the load balancer does not answer"):
         vnf.change(vnf.package("group", vnf.site.images[1]), upgrade_type, coordinate=script)
     assert set(vnf.servers().values()) == {vnf.site.images[0]}
     assert [call.back for call in calls[:nth]] == [False] * nth
@@ -184,7 +186,7 @@ def test_an_old_stack_that_cannot_be_deleted_leaves_the_new_vnf_and_resume_ends_
 ) -> None:
     vnf.instantiate("server")
     cloud.faults.resources.append(ResourceFault("the volume is in use", action="DELETE", times=1))
-    with pytest.raises(StackUndoIncompleteError, match="the volume is in use") as caught:
+    with pytest.raises(UndoIncompleteError, match="the volume is in use") as caught:
         vnf.change(vnf.package("server", "image-2"), BLUE_GREEN)
     assert "The new VNF is in force" in str(caught.value)
     assert caught.value.next_step is NextStep.RESUME

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from container_update.emulator.heat import EmbeddedOpenStack, ResourceFault
-from container_update.model.errors import PlanError
-from container_update.stacks.change import BLUE_GREEN, plan_change
+from container_update.model.errors import PlanError, UpdateFailedError
+from container_update.stacks.change import BLUE_GREEN
 from container_update.stacks.coordination import Coordination
-from container_update.stacks.outcome import StackChangeFailedError
+from tests.functional.stacks.change import plan_change
 from tests.functional.stacks.vnf import Vnf
 
 PASSWORD = "open-sesame-11"
@@ -46,7 +46,7 @@ def test_it_is_as_it_was_after_a_change_that_was_undone(
     cloud.faults.resources.append(
         ResourceFault(where=lambda properties: properties.get("image") == "image-2", nth=last)
     )
-    with pytest.raises(StackChangeFailedError, match="Everything was put back"):
+    with pytest.raises(UpdateFailedError, match="Everything was put back"):
         vnf.change(vnf.package(f"{shape} with secret", "image-2"))
     assert set(vnf.servers().values()) == {"image-1"}
     assert told(cloud) == {PASSWORD}

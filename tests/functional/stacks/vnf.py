@@ -11,16 +11,17 @@ from pathlib import Path
 from typing import Any
 
 from container_update.model.options import Options
+from container_update.operations.change_package import Changed
 from container_update.package import hot
 from container_update.package.hot import Body
 from container_update.stacks import live
-from container_update.stacks.change import ROLLING, StackInstance, StackRequest, change
+from container_update.stacks.change import ROLLING, StackInstance, StackRequest
 from container_update.stacks.client import Heat, reference
-from container_update.stacks.outcome import StackOutcome
 from tests import packages
 from tests.functional.stacks import templates
+from tests.functional.stacks.change import NEW_VNFD, change
 
-OLD_VNFD, NEW_VNFD = "vnfd-old", "vnfd-new"
+OLD_VNFD = "vnfd-old"
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class Vnf:
             self.old, new, self.page()["stack_name"], upgrade_type, ("VDU1",), self.instance_id
         )
 
-    def change(self, new: str, upgrade_type: str = ROLLING, **more: Any) -> StackOutcome:
+    def change(self, new: str, upgrade_type: str = ROLLING, **more: Any) -> Changed:
         """Change the package."""
         return change(self.request(new, upgrade_type), self.heat, self.options, **more)
 

@@ -1,0 +1,66 @@
+"""Change the package of a stack's VNF as every host does, with a callable in place of scripts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from container_update.model.cancellation import Stop
+from container_update.model.options import Options
+from container_update.operations import change_package, coordination
+from container_update.operations.change_package import Changed
+from container_update.operations.change_request import ChangeRequest
+from container_update.operations.strategies.openstack import OpenStackSite
+from container_update.operations.strategy import Order, Target
+from container_update.package.csar import Settings
+from container_update.stacks.change import StackRequest, make_plan, read_packages
+from container_update.stacks.client import StackService
+from container_update.stacks.coordination import Coordination, Coordinator, no_coordination
+from container_update.stacks.plan import StackPlan
+from container_update.stacks.vnfcs import Member
+
+NEW_VNFD = "vnfd-new"
+
+
+def change(
+    request: StackRequest,
+    service: StackService,
+    options: Options,
+    *,
+    coordinate: Coordinator = no_coordination,
+    stop: Stop | None = None,
+) -> Changed:
+    """Change the package; the callable is run where a request's scripts are."""
+    body = {
+        "vnfdId": NEW_VNFD,
+        "additionalParams": {
+            "upgrade_type": request.upgrade_type,
+            "vdu_params": [{"vdu_id": vdu_id} for vdu_id in request.vdu_ids],
+        },
+    }
+    order = Order(ChangeRequest.of(body), request.old, request.new, request.instance_id, options)
+    site = OpenStackSite(service, request.stack, request.flavour_id)
+    scripts = Scripts(order, {}, stop or Stop(), coordinate=coordinate)
+    return change_package.change_vnfpkg(order, site, stop, scripts=scripts)
+
+
+def plan_change(request: StackRequest, service: StackService) -> StackPlan:
+    """Return the plan with everything that only the stack's side knows of it."""
+    return make_plan(read_packages(request, Settings()), service)
+
+
+@dataclass
+class Scripts(coordination.Coordination):
+    """Scripts that are a callable."""
+
+    coordinate: Coordinator = no_coordination
+
+    def run_for(self, which: str, target: Target) -> None:
+        """Tell what the script would be told; for a whole stack that is no VNFC in particular."""
+        details: Any = target.details
+        stack = target.new_resource if which == "new" else target.old_resource
+        member = None
+        if target.new_resource == target.old_resource:
+            (vnfc,) = details["vnfcs"]
+            member = Member(target.vdu_id, stack, "", vnfc["server_id"], vnfc["name"])
+        self.coordinate(Coordination(which, stack, member, details["back"]))
