@@ -32,7 +32,7 @@ def status(parsed: argparse.Namespace, out: TextIO) -> int:
 
 
 def _stack_status(parsed: argparse.Namespace, out: TextIO) -> int:
-    from container_update.stacks.change import StackInstance  # noqa: PLC0415, slow to load
+    from container_update.stacks.operation import StackInstance  # noqa: PLC0415, slow to load
 
     options = option_arguments.read(parsed)
     with target.connected_heat(parsed, options) as heat:

@@ -92,6 +92,8 @@ class Action(enum.Enum):
     SWITCH = "switch to the new pods"
     """A Service, or what else points at pods, once the new ones are ready."""
     DELETE = "delete"
+    COORDINATE = "coordinate"
+    """Run a coordination script of the new or of the old VNF."""
 
 
 class Stage(enum.IntEnum):

@@ -21,21 +21,19 @@ from container_update.model.errors import (
     LockLostError,
     NextStep,
     NoWayBackError,
+    UndoIncompleteError,
+    UpdateFailedError,
+    UpdateInterruptedError,
 )
 from container_update.model.objects import Json
 from container_update.model.options import Options
-from container_update.model.outcome import StepState
+from container_update.model.outcome import Outcome, Progress, StepResult, StepState
+from container_update.model.plan import Action
 from container_update.package.hot import Body
 from container_update.stacks.client import StackService, reference
 from container_update.stacks.coordination import Coordination, Coordinator, no_coordination
 from container_update.stacks.journal import Journal, Phase, Record
-from container_update.stacks.outcome import (
-    Result,
-    StackChangeFailedError,
-    StackOutcome,
-    StackUndoIncompleteError,
-)
-from container_update.stacks.plan import UPDATES, Action, Step
+from container_update.stacks.steps import AnyStep, ScriptStep, StackStep
 from container_update.stacks.vnfcs import Member
 
 LOG = logging.getLogger(__name__)
@@ -64,7 +62,7 @@ class Execution:
         *,
         options: Options,
         coordinate: Coordinator = no_coordination,
-        progress: Callable[[Step | Result], object] = lambda _: None,
+        progress: Progress = lambda _: None,
         stop: Stop | None = None,
         leave_failed: bool = False,
         clock: Callable[[], float] = time.monotonic,
@@ -85,12 +83,12 @@ class Execution:
 
     # --- there ----------------------------------------------------------------------------------
 
-    def run(self, *, before: Action | None = None) -> tuple[Result, ...]:
+    def run(self, *, before: Action | None = None) -> tuple[StepResult, ...]:
         """Do what is left to do.
 
         :param before: stop in front of the first step that does this.
-        :raises StackChangeFailedError: a step failed; all was undone, or left if so asked.
-        :raises StackUndoIncompleteError: the same, and not all could be undone; or what failed is
+        :raises UpdateFailedError: a step failed; all was undone, or left if so asked.
+        :raises UndoIncompleteError: the same, and not all could be undone; or what failed is
             the deletion of the old stack, after which there is no way back.
         """
         steps = self.record.plan.steps
@@ -113,30 +111,27 @@ class Execution:
         return self.results
 
     @property
-    def results(self) -> tuple[Result, ...]:
+    def results(self) -> tuple[StepResult, ...]:
         """What is done so far, by this run or the one before it."""
         return tuple(self._done(number) for number in range(self.record.done))
 
-    def _done(self, number: int) -> Result:
+    def _done(self, number: int) -> StepResult:
         step = self.record.plan.steps[number]
-        return Result(step, StepState.DONE, seconds=self._took.get(number, 0.0))
+        return StepResult(step, StepState.DONE, seconds=self._took.get(number, 0.0))
 
-    def _do(self, step: Step) -> None:
-        if step.action is Action.CREATE:
-            assert step.after is not None
-            self._create(step.stack, step.after)
-        elif step.action in UPDATES:
-            assert step.after is not None
-            self._update(step.stack, step.after, step.member)
-        elif step.action is Action.DELETE:
+    def _do(self, step: AnyStep) -> None:
+        if isinstance(step, ScriptStep):
+            self._coordinate(Coordination(step.role, step.stack, step.member))
+        elif step.after is None:
             self._delete(step.stack)
+        elif step.before is None:
+            self._create(step.stack, step.after)
         else:
-            role = "new" if step.action is Action.COORDINATE_NEW else "old"
-            self._coordinate(Coordination(role, step.stack, step.member))
+            self._update(step.stack, step.after, step.member)
 
     # --- back -----------------------------------------------------------------------------------
 
-    def undo(self) -> tuple[Result, ...]:
+    def undo(self) -> tuple[StepResult, ...]:
         """Put back what was done, the last first; the result of each step.
 
         Steps are looked at as they are now: undoing twice, or what was never done, is safe.
@@ -148,15 +143,15 @@ class Execution:
         reached = self._reached()
         for number, step in reversed(list(enumerate(self.record.plan.steps))):
             if number >= reached:
-                results.append(Result(step, StepState.NOT_STARTED))
+                results.append(StepResult(step, StepState.NOT_STARTED))
                 continue
             try:
                 message = self._undo(step, was_coordinated=number + 1 < reached)
-                results.append(self._told(Result(step, StepState.UNDONE, message)))
+                results.append(self._told(StepResult(step, StepState.UNDONE, message)))
             except LockLostError:
                 raise
             except ContainerUpdateError as error:
-                results.append(self._told(Result(step, StepState.UNDO_FAILED, str(error))))
+                results.append(self._told(StepResult(step, StepState.UNDO_FAILED, str(error))))
         return tuple(reversed(results))
 
     def _reached(self) -> int:
@@ -164,7 +159,7 @@ class Execution:
         back: it runs wherever the new VNF's may have taken the traffic away."""
         reached = self.record.done + 1
         for step in self.record.plan.steps[self.record.done : reached]:
-            reached += step.action is Action.COORDINATE_NEW and step.member is None
+            reached += isinstance(step, ScriptStep) and step.role == "new" and not step.member
         return reached
 
     def _refuse_no_way_back(self) -> None:
@@ -173,29 +168,27 @@ class Execution:
                 continue
             page = self._service.stack(step.stack)
             if page is None or page["stack_status"].startswith("DELETE"):
-                name = step.stack_name
                 raise NoWayBackError(
-                    f"stack {name}, the old VNF's, is being deleted or gone: this change cannot be "
+                    f"{step.key}, the old VNF's, is being deleted or gone: this change cannot be "
                     "undone any more. To get the old package back, finish this change, then change "
                     "the VNF to the old package"
                 )
 
-    def _undo(self, step: Step, *, was_coordinated: bool) -> str:
+    def _undo(self, step: AnyStep, *, was_coordinated: bool) -> str:
         """Put one step back; what the operator should know of it."""
-        if step.action is Action.CREATE:
+        if isinstance(step, ScriptStep):
+            return "" if step.member else self._coordinate_back(step.role, step)
+        if step.before is None:
             page = self._service.stack(step.stack)
             if page is not None and self._tag(step.after) in (page.get("tags") or ()):
                 self._delete(reference(page))
-        elif step.action in UPDATES:
+        elif step.after is not None:
             self._restore(step)
             if step.member is not None and was_coordinated:
                 return self._coordinate_back("old", step)
-        elif step.member is None and step.action is not Action.DELETE:
-            role = "new" if step.action is Action.COORDINATE_NEW else "old"
-            return self._coordinate_back(role, step)
         return ""
 
-    def _coordinate_back(self, role: str, step: Step) -> str:
+    def _coordinate_back(self, role: str, step: AnyStep) -> str:
         """A script that fails, as it may have on the way there, does not keep the servers from
         being put back."""
         try:
@@ -204,7 +197,7 @@ class Execution:
             return f"{error}: see that the traffic goes to the old VNF"
         return ""
 
-    def _restore(self, step: Step) -> None:
+    def _restore(self, step: StackStep) -> None:
         """A stack that this operation never sent anything to is as it was."""
         assert step.before is not None
         page = self._service.stack(step.stack)
@@ -215,38 +208,45 @@ class Execution:
         if tags & {after, before}:
             self._update(step.stack, step.before, step.member)
 
-    def _failed(self, number: int, cause: ContainerUpdateError) -> StackChangeFailedError:
+    def _failed(self, number: int, cause: ContainerUpdateError) -> UpdateFailedError:
         """The error of a step, after the undo where there is one."""
         step = self.record.plan.steps[number]
+        what = f"{step.key}: {step.action.value}"
+        if isinstance(step, ScriptStep):
+            what += f" the {step.role} VNF"
         if step.action is Action.DELETE:
-            return StackUndoIncompleteError(
-                f"{step.title}: {cause}. The new VNF is in force, but a part of the old one is "
+            return UndoIncompleteError(
+                f"{step.key}: {cause}. The new VNF is in force, but a part of the old one is "
                 "left: fix the cause",
                 self._left(step, cause),
                 next_step=NextStep.RESUME,
             )
         if self._leave_failed or self._stop.leave:
-            return StackChangeFailedError(
-                f"{step.title}: {step.action.value}: {cause}. Everything is left as it is",
+            return self._error_type(
+                f"{what}: {cause}. Everything is left as it is",
                 self._left(step, cause),
                 next_step=NextStep.RESUME_OR_ROLLBACK,
             )
-        return self.give_up(f"{step.title}: {step.action.value}: {cause}", step)
+        return self.give_up(f"{what}: {cause}", step)
 
-    def _left(self, step: Step, cause: ContainerUpdateError) -> StackOutcome:
-        failed = self._told(Result(step, StepState.FAILED, str(cause)))
-        return StackOutcome(self.record.plan, (*self.results, failed))
+    @property
+    def _error_type(self) -> type[UpdateFailedError]:
+        return UpdateInterruptedError if self._stop else UpdateFailedError
 
-    def give_up(self, cause: str, failed: Step | None = None) -> StackChangeFailedError:
+    def _left(self, step: AnyStep, cause: ContainerUpdateError) -> Outcome:
+        failed = self._told(StepResult(step, StepState.FAILED, str(cause)))
+        return Outcome(self.record.plan, (*self.results, failed))
+
+    def give_up(self, cause: str, failed: AnyStep | None = None) -> UpdateFailedError:
         """Undo everything because of *cause*; the error that tells it."""
         plan = self.record.plan
         try:
             results = self.undo()
         except ClusterError as error:
-            return StackUndoIncompleteError(
-                f"{cause}. Nothing could be put back: {error}", StackOutcome(plan, self.results)
+            return UndoIncompleteError(
+                f"{cause}. Nothing could be put back: {error}", Outcome(plan, self.results)
             )
-        outcome = StackOutcome(
+        outcome = Outcome(
             plan,
             tuple(
                 replace(result, message=cause) if result.step is failed else result
@@ -255,20 +255,20 @@ class Execution:
         )
         could_not = [result for result in results if result.state is StepState.UNDO_FAILED]
         if could_not:
-            objects = "; ".join(f"{result.step.title}: {result.message}" for result in could_not)
-            return StackUndoIncompleteError(
+            objects = "; ".join(f"{result.step.key}: {result.message}" for result in could_not)
+            return UndoIncompleteError(
                 f"{cause}. Not everything could be put back: {objects}", outcome
             )
         self._journal.remove()
         told = [result.message for result in results if result.message]
         but = f", but {'; '.join(told)}" if told else ""
-        return StackChangeFailedError(
+        return self._error_type(
             f"{cause}. Everything was put back{but}",
             outcome,
             next_step=NextStep.RETRY if self._stop else None,
         )
 
-    def _told(self, result: Result) -> Result:
+    def _told(self, result: StepResult) -> StepResult:
         self._progress(result)
         return result
 

@@ -31,9 +31,11 @@ from container_update.model.errors import (
     UpdateInProgressError,
 )
 from container_update.model.objects import Json
+from container_update.model.plan import Action
 from container_update.package.hot import Body, Place
 from container_update.stacks.client import StackService, reference
-from container_update.stacks.plan import Action, StackPlan, Step
+from container_update.stacks.plan import StackPlan
+from container_update.stacks.steps import AnyStep, ScriptStep, StackStep
 from container_update.stacks.vnfcs import Member
 
 LOG = logging.getLogger(__name__)
@@ -45,7 +47,7 @@ _TEMPLATE: Json = {
     "description": "The journal of a change of the VNF's package that is under way",
     "resources": {"nothing": {"type": "OS::Heat::None"}},
 }
-_FORMAT = 1
+_FORMAT = 2
 _SETTLES_WITHIN = 120.0
 """Seconds in which Heat ends an action on the journal's stack."""
 
@@ -66,8 +68,6 @@ class Record:
     host: str
     started: str
     plan: StackPlan
-    vnfd_id: str
-    """The VNFD that it leads to."""
     target: str
     """Stands for what was asked for: two runs of one request have the same."""
     done: int = 0
@@ -270,29 +270,18 @@ def encode(record: Record) -> str:
         return name
 
     plan = record.plan
-    steps = [
-        {
-            "action": step.action.value,
-            "stack": step.stack,
-            "before": kept(step.before),
-            "after": kept(step.after),
-            "member": step.member and asdict(step.member),
-            "reasons": list(step.reasons),
-        }
-        for step in plan.steps
-    ]
     content = {
         "format": _FORMAT,
         "operation": record.operation,
         "host": record.host,
         "started": record.started,
-        "vnfdId": record.vnfd_id,
         "target": record.target,
         "done": record.done,
         "phase": record.phase.value,
         "upgradeType": plan.upgrade_type,
         "stack": plan.stack,
-        "steps": steps,
+        "instanceId": plan.instance_id,
+        "steps": [_step_to_dict(step, kept) for step in plan.steps],
         "members": [asdict(member) for member in plan.members],
         "places": {vdu_id: asdict(place) for vdu_id, place in plan.places.items()},
         "bodies": bodies,
@@ -313,28 +302,23 @@ def decode(text: str) -> Record:
             next_step=NextStep.FIX_AND_RETRY,
         )
     bodies = {name: _body(body) for name, body in content["bodies"].items()}
-    steps = tuple(
-        Step(
-            Action(step["action"]),
-            step["stack"],
-            bodies.get(step["before"]),
-            bodies.get(step["after"]),
-            _member(step["member"]),
-            tuple(step["reasons"]),
-        )
-        for step in content["steps"]
-    )
+    steps = tuple(_step_from_dict(step, bodies) for step in content["steps"])
     members = tuple(Member(**member) for member in content["members"])
     places = {vdu_id: Place(**place) for vdu_id, place in content["places"].items()}
     plan = StackPlan(
-        content["upgradeType"], content["stack"], steps, members=members, places=places
+        namespace="",
+        instance_id=content["instanceId"],
+        steps=steps,
+        upgrade_type=content["upgradeType"],
+        stack=content["stack"],
+        members=members,
+        places=places,
     )
     return Record(
         content["operation"],
         content["host"],
         content["started"],
         plan,
-        content["vnfdId"],
         content["target"],
         content["done"],
         Phase(content["phase"]),
@@ -347,5 +331,23 @@ def _body(content: Mapping[str, Any]) -> Body:
     )
 
 
-def _member(content: Mapping[str, Any] | None) -> Member | None:
-    return Member(**content) if content else None
+def _step_to_dict(step: AnyStep, kept: Callable[[Body | None], str | None]) -> Json:
+    values: Json = {"stack": step.stack, "member": step.member and asdict(step.member)}
+    if isinstance(step, ScriptStep):
+        return {**values, "role": step.role}
+    return {
+        **values,
+        "action": step.action.name,
+        "before": kept(step.before),
+        "after": kept(step.after),
+        "reasons": [reason.text for reason in step.reasons],
+    }
+
+
+def _step_from_dict(values: Mapping[str, Any], bodies: Mapping[str, Body]) -> AnyStep:
+    member = Member(**values["member"]) if values["member"] else None
+    if "role" in values:
+        return ScriptStep.of(values["role"], values["stack"], member)
+    before, after = (bodies.get(values[side]) for side in ("before", "after"))
+    action = Action[values["action"]]
+    return StackStep.of(action, values["stack"], before, after, member, values["reasons"])

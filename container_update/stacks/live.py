@@ -10,7 +10,7 @@ from container_update.model.objects import Json
 from container_update.package import hot
 from container_update.package.hot import Body, Place
 from container_update.stacks.client import StackService, reference
-from container_update.stacks.plan import Live
+from container_update.stacks.plan import Live, StackPlan
 from container_update.stacks.vnfcs import Member, members, stack_of
 
 DEPTH = 5
@@ -69,6 +69,12 @@ def read(service: StackService, page: Json, body: Body, places: Mapping[str, Pla
         if (stack_of(resource) or top) == top
     }
     return Live(top, body, found, ids, {stack: body_of(service, stack) for stack in inner})
+
+
+def after(service: StackService, plan: StackPlan) -> Live:
+    """Return the VNF's stack as a plan that was carried out has left it."""
+    page = find(service, plan.new_stack)
+    return read(service, page, body_of(service, reference(page)), plan.places)
 
 
 def members_of(service: StackService, page: Json, vdus: Mapping[str, str]) -> tuple[Member, ...]:

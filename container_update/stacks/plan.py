@@ -2,88 +2,47 @@
 
 from __future__ import annotations
 
-import enum
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from container_update.model.errors import PackageError
+from container_update.model.plan import Action, Plan
 from container_update.package import hot
 from container_update.package.hot import Body, Place
 from container_update.stacks.desired import Fate, is_same, mixed, nested, server_changes
+from container_update.stacks.steps import AnyStep, ScriptStep, StackStep, server_key
 from container_update.stacks.vnfcs import Member
 
 
-class Action(enum.Enum):
-    """What a step does."""
-
-    CREATE = "create stack"
-    UPDATE = "update"
-    """A stack, whose servers stay what they are or are rebuilt or resized in place."""
-    REPLACE = "replace the server"
-    """A stack, by which Heat makes a server anew."""
-    COORDINATE_NEW = "coordinate the new VNF"
-    COORDINATE_OLD = "coordinate the old VNF"
-    DELETE = "delete stack"
-
-
-UPDATES = frozenset({Action.UPDATE, Action.REPLACE})
-"""What is done by an update of a stack."""
-
-
 @dataclass(frozen=True)
-class Step:
-    """One thing to do, with what is needed to do it, explain it and undo it."""
+class StackPlan(Plan):
+    """A plan for the stacks of a VNF."""
 
-    action: Action
-    stack: str
-    """The stack's reference; for a creation the new stack's name."""
-    before: Body | None = None
-    after: Body | None = None
-    member: Member | None = None
-    """The VNFC that it is about; None: the stack as a whole."""
-    reasons: tuple[str, ...] = ()
-
-    @property
-    def title(self) -> str:
-        """What it is about, for people."""
-        return str(self.member) if self.member else f"stack {self.stack_name}"
-
-    @property
-    def stack_name(self) -> str:
-        """The stack without its id."""
-        return self.stack.partition("/")[0]
-
-    def __str__(self) -> str:
-        because = f": {'; '.join(self.reasons)}" if self.reasons else ""
-        return f"{self.title}: {self.action.value}{because}"
-
-
-@dataclass(frozen=True)
-class StackPlan:
-    """All that will be done."""
-
-    upgrade_type: str
+    steps: tuple[AnyStep, ...]
+    """In the order in which they are done, one after the other."""
+    upgrade_type: str = field(kw_only=True)
     """``Blue-Green`` or ``RollingUpdate``."""
-    stack: str
+    stack: str = field(kw_only=True)
     """The reference of the stack that the VNF is now."""
-    steps: tuple[Step, ...]
-    unchanged: tuple[Member, ...] = ()
-    """VNFCs of the target VDUs that are as the new package says already."""
-    members: tuple[Member, ...] = ()
+    members: tuple[Member, ...] = field(default=(), kw_only=True)
     """Every VNFC of the target VDUs as it is before."""
-
-    places: Mapping[str, Place] = field(default_factory=dict)
+    places: Mapping[str, Place] = field(default_factory=dict, kw_only=True)
     """Target VDU to where its server stands in the new templates."""
 
     @property
-    def is_empty(self) -> bool:
-        """There is nothing to do."""
-        return not self.steps
+    def new_stack(self) -> str:
+        """The stack that the VNF is after the change: the same one, unless one is created."""
+        created = [step.stack for step in self.steps if step.action is Action.CREATE]
+        return created[0] if created else self.stack
+
+    def without_scripts(self) -> Plan:
+        """Return the plan for reports: the runs of scripts are reported by themselves."""
+        return replace(self, steps=tuple(s for s in self.steps if isinstance(s, StackStep)))
 
     def __str__(self) -> str:
         lines = [f"{self.upgrade_type} of stack {self.stack.partition('/')[0]}:"]
         lines += [f"  {number}. {step}" for number, step in enumerate(self.steps, 1)]
-        lines += [f"  unchanged: {member}" for member in self.unchanged]
+        lines += [f"  unchanged: {key}" for key in self.unchanged]
         return "\n".join(lines)
 
 
@@ -99,20 +58,41 @@ class Live:
     """The top resources to their physical ids."""
     nested: Mapping[str, Body] = field(default_factory=dict)
     """Each member's stack that is not the top one to its body."""
+    instance_id: str | None = None
+
+    def plan(
+        self,
+        upgrade_type: str,
+        places: Mapping[str, Place],
+        steps: tuple[AnyStep, ...] = (),
+        unchanged: Iterable[Member] = (),
+    ) -> StackPlan:
+        """Return a plan for this stack; without steps it has nothing to do."""
+        return StackPlan(
+            namespace="",
+            instance_id=self.instance_id,
+            steps=steps,
+            unchanged=tuple(map(server_key, unchanged)),
+            upgrade_type=upgrade_type,
+            stack=self.reference,
+            members=self.members,
+            places=places,
+        )
 
 
 def blue_green(live: Live, new: Body, places: Mapping[str, Place], new_name: str) -> StackPlan:
     """The new stack beside the old one, both coordinated, the old one deleted."""
     old_name = live.reference.partition("/")[0]
+    reason = f"takes the place of {old_name}"
     steps = (
-        Step(Action.CREATE, new_name, after=new, reasons=(f"takes the place of {old_name}",)),
-        Step(Action.COORDINATE_NEW, new_name),
-        Step(Action.COORDINATE_OLD, live.reference),
-        Step(
-            Action.DELETE, live.reference, before=live.body, reasons=("from here on no way back",)
+        StackStep.of(Action.CREATE, new_name, after=new, reasons=[reason]),
+        ScriptStep.of("new", new_name),
+        ScriptStep.of("old", live.reference),
+        StackStep.of(
+            Action.DELETE, live.reference, before=live.body, reasons=["from here on no way back"]
         ),
     )
-    return StackPlan("Blue-Green", live.reference, steps, members=live.members, places=places)
+    return live.plan("Blue-Green", places, steps)
 
 
 def rolling(live: Live, new: Body, places: Mapping[str, Place], source: str) -> StackPlan:
@@ -123,7 +103,7 @@ def rolling(live: Live, new: Body, places: Mapping[str, Place], source: str) -> 
     :param source: the new package, for messages.
     :raises PackageError: the new templates cannot be taken over VNFC by VNFC.
     """
-    steps: list[Step] = []
+    steps: list[AnyStep] = []
     unchanged: list[Member] = []
     bodies = {live.reference: live.body, **live.nested}
     for member in live.members:
@@ -138,18 +118,16 @@ def rolling(live: Live, new: Body, places: Mapping[str, Place], source: str) -> 
     if not is_same(bodies[live.reference], whole):
         before = bodies[live.reference]
         reason = "the stack says what its members are; nothing of them changes"
-        steps.append(Step(Action.UPDATE, live.reference, before, whole, reasons=(reason,)))
-    return StackPlan(
-        "RollingUpdate", live.reference, tuple(steps), tuple(unchanged), live.members, places
-    )
+        steps.append(StackStep.of(Action.UPDATE, live.reference, before, whole, reasons=[reason]))
+    return live.plan("RollingUpdate", places, tuple(steps), tuple(unchanged))
 
 
-def _member_steps(member: Member, before: Body, after: Body, place: Place) -> Iterable[Step]:
+def _member_steps(member: Member, before: Body, after: Body, place: Place) -> Iterable[AnyStep]:
     name = member.resource if place.server is None else place.server
     reasons, fate = server_changes(before, after, name)
-    action = Action.REPLACE if fate is Fate.REPLACED else Action.UPDATE
-    yield Step(action, member.stack, before, after, member, (*reasons, fate.value))
-    yield Step(Action.COORDINATE_NEW, member.stack, member=member)
+    action = Action.RECREATE if fate is Fate.REPLACED else Action.UPDATE
+    yield StackStep.of(action, member.stack, before, after, member, (*reasons, fate.value))
+    yield ScriptStep.of("new", member.stack, member)
 
 
 def _after(  # noqa: PLR0913, PLR0917

@@ -1,8 +1,8 @@
 """Blue-Green and RollingUpdate on OpenStack: the strategies around :mod:`container_update.stacks`.
 
 Source: the specification's "process for OpenStack VIM". Lock, journal, waiting and undo are those
-of stacks; here they are translated into what every strategy gives and takes. Both run the scripts
-in their phases: VNFC by VNFC in a rolling update, the new VNF, then the old one in Blue-Green.
+of stacks. Both run the scripts in their phases: VNFC by VNFC in a rolling update, the new VNF, then
+the old one in Blue-Green.
 """
 
 from __future__ import annotations
@@ -10,51 +10,28 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
 from container_update.model.cancellation import Stop
-from container_update.model.errors import (
-    PackageError,
-    UndoIncompleteError,
-    UpdateFailedError,
-    UpdateInterruptedError,
-)
-from container_update.model.objects import Json, ObjectKey
-from container_update.model.outcome import Outcome, Progress, StepResult
-from container_update.model.plan import Action, Plan, Reason, Stage, Step
+from container_update.model.errors import PackageError, UpdateFailedError
+from container_update.model.objects import Json
+from container_update.model.outcome import Event, Outcome, Progress, StepResult
+from container_update.model.plan import Action, Plan
 from container_update.operations import stack_records
 from container_update.operations.coordination import Coordination as ScriptRuns
 from container_update.operations.strategy import ChangeJob, Story, Strategy, Target
 from container_update.operations.vnf_records import Records
 from container_update.package import csar
-from container_update.stacks import live, plan
-from container_update.stacks.change import (
-    Packages,
-    StackInstance,
-    StackRequest,
-    make_plan,
-    read_packages,
-)
+from container_update.stacks import live
 from container_update.stacks.client import StackService, reference
 from container_update.stacks.coordination import Coordination
 from container_update.stacks.execute import Execution
-from container_update.stacks.outcome import (
-    Result,
-    StackChangeFailedError,
-    StackOutcome,
-    StackUndoIncompleteError,
-)
-from container_update.stacks.plan import StackPlan
+from container_update.stacks.operation import StackInstance
+from container_update.stacks.plan import Live, StackPlan
+from container_update.stacks.planner import Packages, StackRequest, make_plan, read_packages
+from container_update.stacks.steps import ScriptStep
 from container_update.stacks.vnfcs import Member
-
-_ACTIONS = {
-    plan.Action.CREATE: Action.CREATE,
-    plan.Action.UPDATE: Action.UPDATE,
-    plan.Action.REPLACE: Action.RECREATE,
-    plan.Action.DELETE: Action.DELETE,
-}
-"""What is told as a step. The runs of scripts are told by themselves, as for every strategy."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +61,8 @@ class OpenStackStrategy(Strategy):
         self._packages: Packages | None = None
         self._plan: StackPlan | None = None
         self._execution: Execution | None = None
-        self._finished: StackOutcome | None = None
+        self._live: Live | None = None
+        """The stack after the change, once it is finished."""
 
     @property
     def _instance(self) -> StackInstance:
@@ -136,46 +114,42 @@ class OpenStackStrategy(Strategy):
 
     def validate(self) -> Plan:
         """Compare the package with the live stack; nothing is left to do after a resume."""
-        if self._finished is not None:
-            done = self._finished.plan
-            self._plan = StackPlan(done.upgrade_type, done.stack, (), members=done.members)
+        if self._live is not None:
+            self._plan = replace(self._running.record.plan, steps=())
         else:
             self._plan = make_plan(self.packages, self.site.service)
-        return self._told_plan(self._plan)
+        return self._plan.without_scripts()
 
     @contextmanager
     def begun(self) -> Iterator[None]:
         """See Strategy."""
         assert self._plan is not None, "a plan is validated before it is begun"
         with (
-            _translated(self),
-            self._instance.begun(
-                self._plan, self.packages.vnfd_id, self.packages.target
-            ) as execution,
+            self._reported(),
+            self._instance.begun(self._plan, self.packages.target) as execution,
         ):
             self._execution = execution
             yield
-            self._finished = self._instance.outcome(execution.record, execution.results)
+            self._live = live.after(self.site.service, self._plan)
 
     def recover(self, story: Story, *, whatever: bool = False) -> Outcome | None:
         """See Strategy."""
 
-        with _translated(self):
-            target = None if whatever else self.packages.target
-            found = self._instance.recover(
-                target=target, go_on=lambda _: story(self), started=self._started
-            )
-        if found is None:
-            return None
-        if found.records is not None:
-            self._finished = found
-        return self._told_outcome(found)
+        def go_on(execution: Execution) -> None:
+            story(self)
+            self._live = live.after(self.site.service, execution.record.plan)
+
+        target = None if whatever else self.packages.target
+        return self._recover(target=target, go_on=go_on)
 
     def roll_back(self) -> Outcome | None:
         """Undo in any case what an earlier run left."""
-        with _translated(self):
-            found = self._instance.recover(back=True, started=self._started)
-        return self._told_outcome(found) if found else None
+        return self._recover(back=True)
+
+    def _recover(self, **how: Any) -> Outcome | None:
+        with self._reported():
+            outcome = self._instance.recover(started=self._started, **how)
+        return outcome and self._report(self._running.record.plan, outcome.results)
 
     def _started(self, execution: Execution) -> None:
         self._execution = execution
@@ -187,7 +161,7 @@ class OpenStackStrategy(Strategy):
 
     def prepare(self) -> None:
         """The new stack, or VNFC after VNFC, with the scripts in the plan's order."""
-        self._running.run(before=plan.Action.DELETE)
+        self._running.run(before=Action.DELETE)
 
     def switch_over(self) -> None:
         """The scripts have done it: what spreads the traffic is theirs to know."""
@@ -207,28 +181,25 @@ class OpenStackStrategy(Strategy):
             self.coordinate(what.role, target)
 
     def _targets(self, what: Coordination) -> Iterator[Target]:
-        told = self._running.record.plan
-        new_stack = next(
-            (step.stack for step in told.steps if step.action is plan.Action.CREATE), told.stack
-        )
-        members = [what.member] if what.member else self._members(what, told)
+        plan = self._running.record.plan
+        members = [what.member] if what.member else self._members(what, plan)
         for vdu_id in dict.fromkeys(member.vdu_id for member in members):
             of_vdu = [member for member in members if member.vdu_id == vdu_id]
             details: Json = {
                 "back": what.back,
                 "vnfcs": [self._vnfc_details(member) for member in of_vdu],
             }
-            yield Target(vdu_id, told.stack, new_stack, details)
+            yield Target(vdu_id, plan.stack, plan.new_stack, details)
 
-    def _members(self, what: Coordination, told: StackPlan) -> Sequence[Member]:
+    def _members(self, what: Coordination, plan: StackPlan) -> Sequence[Member]:
         """The VNFCs of the stack that a script is about; none where it was never made."""
         page = self.site.service.stack(what.stack)
         if page is None:
             return ()
-        if reference(page) == told.stack:
-            return told.members
+        if reference(page) == plan.stack:
+            return plan.members
         body = live.body_of(self.site.service, reference(page))
-        return live.read(self.site.service, page, body, told.places).members
+        return live.read(self.site.service, page, body, plan.places).members
 
     def _vnfc_details(self, member: Member) -> Json:
         return {
@@ -257,17 +228,16 @@ class OpenStackStrategy(Strategy):
 
     def outcome(self) -> Outcome:
         """The plan, what became of each step, the VNFCs of every VDU."""
-        if self._finished is not None:
-            return self._told_outcome(self._finished)
+        if self._live is not None:
+            return self._report(self._running.record.plan, self._running.results)
         assert self._plan is not None, "a plan is validated before there is an outcome"
-        return self._told_outcome(StackOutcome(self._plan))
+        return self._report(self._plan)
 
     def records(self) -> Records:
         """The attributes that the specification lists for this way of changing."""
         before = self._plan.members if self._plan else ()
-        found = self._finished.records if self._finished else None
-        after = self._finished.members if self._finished else before
-        stack_id = found.instance_id if found else None
+        after = self._live.members if self._live else before
+        stack_id = self._live.reference.rpartition("/")[2] if self._live else None
         return stack_records.records(
             self.packages.vnfd_id, before, after, self._live_members(), stack_id
         )
@@ -279,36 +249,32 @@ class OpenStackStrategy(Strategy):
 
     @property
     def _stack_now(self) -> str:
-        made = self._finished.plan.steps if self._finished else ()
-        created = [step.stack for step in made if step.action is plan.Action.CREATE]
-        return created[0] if created else self.site.stack
+        return self._live.reference if self._live else self.site.stack
 
-    # --- in every strategy's words --------------------------------------------------------------
+    # --- for reports: the runs of scripts are reported by themselves, as for every strategy -------
 
-    def _tell(self, event: StackPlan | plan.Step | Result) -> None:
-        if isinstance(event, Result) and event.step.action in _ACTIONS:
-            self.progress(_told_result(event))
-        elif isinstance(event, plan.Step) and event.action in _ACTIONS:
-            self.progress(_told_step(event))
+    def _tell(self, event: Event) -> None:
+        step = event.step if isinstance(event, StepResult) else event
+        if not isinstance(step, ScriptStep):
+            self.progress(event)
 
-    def _told_plan(self, found: StackPlan) -> Plan:
-        return Plan(
-            namespace="",
-            instance_id=self.job.instance_id,
-            steps=tuple(_told_step(step) for step in found.steps if step.action in _ACTIONS),
-            unchanged=tuple(_key("Server", str(member)) for member in found.unchanged),
-        )
-
-    def _told_outcome(self, found: StackOutcome) -> Outcome:
+    def _report(self, plan: StackPlan, results: Sequence[StepResult] = ()) -> Outcome:
         return Outcome(
-            plan=self._told_plan(found.plan),
-            results=tuple(
-                _told_result(result) for result in found.results if result.step.action in _ACTIONS
-            ),
-            vnfcs=stack_records.vnfcs(self._live_members()) if found.records else (),
+            plan=plan.without_scripts(),
+            results=tuple(r for r in results if not isinstance(r.step, ScriptStep)),
+            vnfcs=stack_records.vnfcs(self._live_members()) if self._live else (),
             requests=self.site.service.requests - self._sent_before,
             seconds=time.monotonic() - self._began,
         )
+
+    @contextmanager
+    def _reported(self) -> Iterator[None]:
+        """Let a failed change tell what became of it as one that succeeds does."""
+        try:
+            yield
+        except UpdateFailedError as error:
+            error.outcome = self._report(self._running.record.plan, error.outcome.results)
+            raise
 
 
 class OpenStackBlueGreen(OpenStackStrategy):
@@ -344,43 +310,3 @@ def roll_back(
     strategy = OpenStackStrategy(job, site, Stop(), progress)
     strategy.coordinate = scripts.run_for
     return strategy.roll_back()
-
-
-@contextmanager
-def _translated(strategy: OpenStackStrategy) -> Iterator[None]:
-    """The errors of stacks as those that every strategy raises."""
-    try:
-        yield
-    except StackUndoIncompleteError as error:
-        raise UndoIncompleteError(
-            str(error), strategy._told_outcome(error.outcome), next_step=error.next_step
-        ) from error
-    except StackChangeFailedError as error:
-        kind = UpdateInterruptedError if strategy.stop else UpdateFailedError
-        raise kind(
-            str(error), strategy._told_outcome(error.outcome), next_step=error.next_step
-        ) from error
-
-
-@dataclass(frozen=True)
-class StackStep(Step):
-    """A step of a change of stacks, for reports."""
-
-    @property
-    def stage(self) -> Stage:
-        """By what is done."""
-        return Stage.REMOVE if self.action is Action.DELETE else Stage.OBJECTS
-
-
-def _told_step(step: plan.Step) -> Step:
-    reasons = tuple(Reason(text) for text in step.reasons)
-    kind, name = ("Server", str(step.member)) if step.member else ("Stack", step.stack_name)
-    return StackStep(_key(kind, name), _ACTIONS[step.action], reasons=reasons)
-
-
-def _told_result(result: Result) -> StepResult:
-    return StepResult(_told_step(result.step), result.state, result.message, result.seconds)
-
-
-def _key(kind: str, name: str) -> ObjectKey:
-    return ObjectKey("openstack", kind, "", name)

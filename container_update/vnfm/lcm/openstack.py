@@ -26,9 +26,9 @@ from container_update.operations.strategies.openstack import OpenStackSite
 from container_update.operations.strategy import ChangeJob
 from container_update.package import csar
 from container_update.stacks import live
-from container_update.stacks.change import StackInstance
 from container_update.stacks.client import Heat, connect, reference
 from container_update.stacks.instantiate import Builder, described_by
+from container_update.stacks.operation import StackInstance
 from container_update.stacks.vnfcs import Member
 from container_update.vnfm.lcm import records
 from container_update.vnfm.lcm.operation_context import OperationContext, Record

@@ -32,9 +32,8 @@ from container_update.operations.strategies.openstack import OpenStackSite
 from container_update.operations.strategy import ChangeJob
 from container_update.package import build, hot
 from container_update.stacks import live
-from container_update.stacks.change import StackInstance
 from container_update.stacks.client import Heat, reference
-from container_update.stacks.outcome import StackOutcome
+from container_update.stacks.operation import StackInstance
 from tests.functional.change_vnfpkg.dying import Died, Dying
 from tests.functional.change_vnfpkg.site import INSTANCE, PLAIN, Ask, ContractSite, Release
 from tests.functional.stacks import templates
@@ -132,7 +131,7 @@ class OpenStackContractSite(ContractSite):
     def plan(self, release: Release, ask: Ask = PLAIN) -> Plan:
         return preview_change(*self.job(release, ask))
 
-    def rollback(self) -> StackOutcome | None:  # type: ignore[override]
+    def rollback(self) -> Outcome | None:
         return StackInstance(self.heat, INSTANCE, self.options).recover(back=True)
 
     def resume(self) -> Outcome | None:

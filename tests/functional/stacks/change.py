@@ -13,10 +13,10 @@ from container_update.operations.change_request import ChangeRequest
 from container_update.operations.strategies.openstack import OpenStackSite
 from container_update.operations.strategy import Order, Target
 from container_update.package.csar import Settings
-from container_update.stacks.change import StackRequest, make_plan, read_packages
 from container_update.stacks.client import StackService
 from container_update.stacks.coordination import Coordination, Coordinator, no_coordination
 from container_update.stacks.plan import StackPlan
+from container_update.stacks.planner import StackRequest, make_plan, read_packages
 from container_update.stacks.vnfcs import Member
 
 NEW_VNFD = "vnfd-new"

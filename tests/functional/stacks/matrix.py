@@ -35,10 +35,9 @@ from container_update.model.errors import (
     UndoIncompleteError,
 )
 from container_update.model.options import Options
-from container_update.stacks.change import BLUE_GREEN, ROLLING, StackRequest
 from container_update.stacks.client import connect
 from container_update.stacks.journal import now
-from container_update.stacks.outcome import StackUndoIncompleteError
+from container_update.stacks.planner import BLUE_GREEN, ROLLING, StackRequest
 from tests.functional.stacks.change import change
 from tests.functional.stacks.told import Balancer
 from tests.functional.stacks.vnf import Site, Vnf
@@ -256,7 +255,7 @@ class Lab:
         except NoWayBackError:
             instance.recover()
             is_new = True
-        except StackUndoIncompleteError as error:
+        except UndoIncompleteError as error:
             yield f"{then}: {error}"
         except ContainerUpdateError as error:
             if is_new:

@@ -6,10 +6,10 @@ import pytest
 
 from container_update.model.plan import Action, Reason
 from container_update.operations.vnf_records import Records
-from container_update.stacks.change import BLUE_GREEN, ROLLING
 from container_update.stacks.coordination import Coordination
 from container_update.stacks.desired import Fate
-from container_update.stacks.plan import Action as StackAction
+from container_update.stacks.planner import BLUE_GREEN, ROLLING
+from container_update.stacks.steps import ScriptStep
 from tests.functional.stacks.change import plan_change
 from tests.functional.stacks.vnf import NEW_VNFD, Vnf
 
@@ -114,8 +114,8 @@ def test_a_rolling_update_coordinates_each_vnfc_after_its_update(vnf: Vnf) -> No
     plan = plan_change(vnf.request(new), vnf.heat)
     vnf.change(new, coordinate=scripts)
     actions = [step.action for step in plan.steps]
-    expected = [*[StackAction.UPDATE, StackAction.COORDINATE_NEW] * 2, StackAction.UPDATE]
-    assert actions == expected
+    assert actions == [*[Action.UPDATE, Action.COORDINATE] * 2, Action.UPDATE]
+    assert [step.role for step in plan.steps if isinstance(step, ScriptStep)] == ["new", "new"]
     told = [(call.role, call.member and call.member.server_id) for call in scripts.calls]
     assert told == [("new", member.server_id) for member in plan.members]
 
@@ -139,7 +139,7 @@ def test_a_plan_writes_nothing_and_tells_what_would_become_of_each_server(vnf: V
     plan = plan_change(vnf.request(new), vnf.heat)
     first = plan.steps[0]
     change = f"image {vnf.site.images[0]} -> {vnf.site.images[1]}"
-    assert first.reasons == (change, Fate.REBUILT.value)
+    assert first.reasons == (Reason(change), Reason(Fate.REBUILT.value))
     assert vnf.page() == before
 
 

@@ -27,17 +27,17 @@ from container_update.model.errors import (
     UpdateFailedError,
     UpdateInProgressError,
 )
+from container_update.model.outcome import StepState
 from container_update.package.csar import Settings
-from container_update.stacks.change import (
+from container_update.stacks.client import Heat
+from container_update.stacks.coordination import Coordination
+from container_update.stacks.journal import Phase, now
+from container_update.stacks.planner import (
     BLUE_GREEN,
     ROLLING,
     make_plan,
     read_packages,
 )
-from container_update.stacks.client import Heat
-from container_update.stacks.coordination import Coordination
-from container_update.stacks.journal import Phase, now
-from container_update.stacks.outcome import StackChangeFailedError
 from tests.functional.stacks import templates
 from tests.functional.stacks.change import change
 from tests.functional.stacks.vnf import Vnf
@@ -118,8 +118,8 @@ def test_a_failure_that_was_left_is_mended_by_the_same_request(
     cloud.faults.resources.append(ResourceFault(where=is_new, nth=2, times=1))
     packages = read_packages(request, Settings())
     plan = make_plan(packages, vnf.heat)
-    with pytest.raises(StackChangeFailedError, match=r"Everything is left as it is$") as caught:
-        vnf.instance(leave_failed=True).run(plan, packages.vnfd_id, packages.target)
+    with pytest.raises(UpdateFailedError, match=r"Everything is left as it is$") as caught:
+        vnf.instance(leave_failed=True).run(plan, packages.target)
     assert caught.value.next_step is NextStep.RESUME_OR_ROLLBACK
     change(request, vnf.heat, vnf.options)
     assert list(vnf.servers().values()) == ["image-2"] * 2
@@ -194,7 +194,7 @@ def test_an_old_stack_that_cannot_be_deleted_leaves_the_new_vnf_and_resume_ends_
         vnf.instance().recover(back=True)
     outcome = vnf.instance().recover()
     assert outcome is not None
-    assert outcome.records is not None
+    assert {result.state for result in outcome.results} == {StepState.DONE}
     assert set(vnf.servers().values()) == {"image-2"}
 
 
@@ -421,7 +421,8 @@ def test_a_journal_of_another_request_is_undone_before_the_new_one_begins(vnf: V
     assert (record.phase, record.done) == (Phase.CHANGE, 2)
     undone = vnf.instance(clock=in_an_hour).recover(target="another")
     assert undone is not None
-    assert undone.records is None
+    states = [result.state for result in undone.results]
+    assert states == [StepState.UNDONE] * 3 + [StepState.NOT_STARTED] * 2
     vnf.change(vnf.package("group", vnf.site.images[1]))
     assert vnf.body().parameters["flavor"] == vnf.site.flavors[0]
 

@@ -15,8 +15,9 @@ from container_update.operations.change_package import Changed
 from container_update.package import hot
 from container_update.package.hot import Body
 from container_update.stacks import live
-from container_update.stacks.change import ROLLING, StackInstance, StackRequest
 from container_update.stacks.client import Heat, reference
+from container_update.stacks.operation import StackInstance
+from container_update.stacks.planner import ROLLING, StackRequest
 from tests import packages
 from tests.functional.stacks import templates
 from tests.functional.stacks.change import NEW_VNFD, change

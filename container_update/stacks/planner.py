@@ -1,0 +1,167 @@
+"""Read the packages of a change, compare them with the live stack, and plan the change."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import uuid
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from container_update.model.errors import PackageError, PlanError
+from container_update.package import csar, hot, hot_files
+from container_update.package.hot import Body, Place
+from container_update.stacks import live
+from container_update.stacks.client import StackService, reference
+from container_update.stacks.desired import Software, is_same, wanted
+from container_update.stacks.plan import StackPlan, blue_green, rolling
+
+BLUE_GREEN, ROLLING = "Blue-Green", "RollingUpdate"
+
+_OWN_ENDING = re.compile(r"\.[0-9a-f]{8}$")
+"""What Blue-Green has put behind the stack's first name before."""
+
+
+@dataclass(frozen=True)
+class StackRequest:
+    """What is asked for: from which package to which, for which stack."""
+
+    old: str
+    new: str
+    stack: str
+    """The VNF's stack, by name or by ``name/id``."""
+    upgrade_type: str
+    """:data:`BLUE_GREEN` or :data:`ROLLING`."""
+    vdu_ids: tuple[str, ...] = ()
+    """The VDUs of ``vdu_params``. A rolling update needs them; Blue-Green concerns all."""
+    instance_id: str | None = None
+    flavour_id: str | None = None
+    """The deployment flavour; None where the package has but one."""
+
+
+@dataclass(frozen=True)
+class Packages:
+    """What the two packages say, without a look at the stack."""
+
+    request: StackRequest
+    old_vdus: Mapping[str, str]
+    """Those of the old package that change, with their names."""
+    new_vdus: Mapping[str, str]
+    """Those of the new package that change, with their names."""
+    all_vdus: Mapping[str, str]
+    """Every VDU of either package, with its name."""
+    body: Body
+    software: Software
+    vnfd_id: str
+    """The new package's."""
+
+    @property
+    def places(self) -> dict[str, Place]:
+        """Target VDU to where its server stands in the new templates."""
+        return _places(self.body, self.new_vdus, self.request.new)
+
+    @property
+    def target(self) -> str:
+        """Stands for what is asked for."""
+        asked = [self.request.upgrade_type, self.request.vdu_ids, self.vnfd_id]
+        software = [dict(self.software.images), dict(self.software.flavours)]
+        text = json.dumps([asked, software, self.body.as_request()], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+def read_packages(request: StackRequest, settings: csar.Settings) -> Packages:
+    """Both packages. PackageError: one of them, or the request, is wrong."""
+    if request.upgrade_type not in (BLUE_GREEN, ROLLING):
+        raise PackageError(
+            f"upgrade_type: expected {BLUE_GREEN} or {ROLLING}, found {request.upgrade_type}"
+        )
+    with (
+        csar.open_package(request.old, settings=settings) as old,
+        csar.open_package(request.new, settings=settings) as new,
+    ):
+        flavour = flavour_of(new, request.flavour_id)
+        old_vdus, new_vdus = dict(old.vdus(request.flavour_id)), dict(new.vdus(flavour.id))
+        targets = _targets(request, old_vdus, new_vdus)
+        return Packages(
+            request,
+            {vdu_id: name for vdu_id, name in old_vdus.items() if vdu_id in targets},
+            {vdu_id: name for vdu_id, name in new_vdus.items() if vdu_id in targets},
+            {**old_vdus, **new_vdus},
+            hot_files.base_hot(new, flavour.id, settings.yaml),
+            Software(flavour.images, flavour.compute_flavours),
+            new.vnfd_id,
+        )
+
+
+def flavour_of(package: csar.Csar, flavour_id: str | None) -> csar.Flavour:
+    """A package's flavour. PackageError where it has none of that id, or None fits several."""
+    known = {flavour.id: flavour for flavour in package.flavours}
+    if flavour_id is None and len(known) == 1:
+        return next(iter(known.values()))
+    if flavour_id not in known:
+        raise PackageError(
+            f"{package.source}: expected the id of one of its flavours ({', '.join(known)}), "
+            f"found {flavour_id or 'none'}"
+        )
+    return known[flavour_id]
+
+
+def _targets(
+    request: StackRequest, old_vdus: Mapping[str, str], new_vdus: Mapping[str, str]
+) -> set[str]:
+    """The VDUs that change."""
+    where = "additionalParams.vdu_params"
+    for number, vdu_id in enumerate(request.vdu_ids):
+        if vdu_id not in new_vdus:
+            raise PackageError(
+                f"{where}[{number}].vdu_id: expected a VDU of the new package (it has "
+                f"{', '.join(new_vdus) or 'none'}), found {vdu_id}"
+            )
+    if request.upgrade_type == ROLLING and not request.vdu_ids:
+        raise PackageError(
+            f"{where}: expected the VDUs to update, found none: a rolling update on OpenStack "
+            "needs them"
+        )
+    left_out = set(new_vdus) - set(request.vdu_ids)
+    if request.upgrade_type == BLUE_GREEN and request.vdu_ids and left_out:
+        raise PackageError(
+            f"{where}: expected every VDU of the new package, without {', '.join(sorted(left_out))}"
+            ": Blue-Green on OpenStack replaces the whole stack; leave vdu_params out, or use "
+            "RollingUpdate"
+        )
+    return set(request.vdu_ids) if request.upgrade_type == ROLLING else {*old_vdus, *new_vdus}
+
+
+def _places(body: Body, vdus: Mapping[str, str], source: str) -> dict[str, Place]:
+    return {vdu_id: hot.place_of(body, vdu_id, name, source) for vdu_id, name in vdus.items()}
+
+
+def make_plan(packages: Packages, service: StackService) -> StackPlan:
+    """The packages compared with the live stack. PlanError: the stack is in no state for it."""
+    request = packages.request
+    page = live.find(service, request.stack)
+    body = live.body_of(service, reference(page))
+    places = _places(body, packages.old_vdus, "the live stack")
+    state = replace(live.read(service, page, body, places), instance_id=request.instance_id)
+    sizes = live.sizes(service.resources(state.reference, 1), body)
+    new = wanted(packages.body, body, packages.places, packages.software, sizes)
+    if request.upgrade_type == ROLLING:
+        return rolling(state, new, packages.places, request.new)
+    if is_same(body, new):
+        return state.plan(BLUE_GREEN, packages.places, unchanged=state.members)
+    _check_nothing_hidden(body, new, page["stack_name"])
+    base = _OWN_ENDING.sub("", page["stack_name"])
+    return blue_green(state, new, packages.places, f"{base}.{uuid.uuid4().hex[:8]}")
+
+
+def _check_nothing_hidden(old: Body, new: Body, stack: str) -> None:
+    """A second stack needs every value, and Heat does not tell those of hidden parameters."""
+    both = set(old.template.get("parameters") or {}) & set(new.template.get("parameters") or {})
+    untold = sorted((old.hidden & both) - set(new.parameters))
+    if untold:
+        raise PlanError(
+            f"stack {stack}: Heat does not tell the values of its hidden parameters "
+            f"({', '.join(untold)}), so that no second stack can be made with them: use "
+            "RollingUpdate, which leaves them as they are"
+        )
