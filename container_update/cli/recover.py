@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TextIO
 
 from container_update.cli import option_arguments, output, signals, target
+from container_update.model.operation import Status
 from container_update.model.outcome import Outcome
 
 DONE, NOTHING_TO_DO = 0, 2
@@ -18,27 +19,26 @@ def status(parsed: argparse.Namespace, out: TextIO) -> int:
     from container_update.operations import resume as operation  # noqa: PLC0415, slow to load
 
     if parsed.stack:
-        return _stack_status(parsed, out)
-    with target.connected_cluster(parsed) as cluster:
-        current = operation.status(
-            cluster,
-            option_arguments.read(parsed),
-            namespace=parsed.namespace,
-            instance_id=parsed.instance_id,
-        )
+        current = _stack_status(parsed)
+    else:
+        with target.connected_cluster(parsed) as cluster:
+            current = operation.status(
+                cluster,
+                option_arguments.read(parsed),
+                namespace=parsed.namespace,
+                instance_id=parsed.instance_id,
+            )
     is_json = parsed.output == output.JSON
     out.write((json.dumps(current.as_dict(), indent=2) if is_json else str(current)) + "\n")
     return DONE if current.record or current.holder else NOTHING_TO_DO
 
 
-def _stack_status(parsed: argparse.Namespace, out: TextIO) -> int:
+def _stack_status(parsed: argparse.Namespace) -> Status:
     from container_update.stacks.operation import StackInstance  # noqa: PLC0415, slow to load
 
     options = option_arguments.read(parsed)
     with target.connected_heat(parsed, options) as heat:
-        record = StackInstance(heat, parsed.instance_id, options).status()
-    out.write(f"{record or 'No change is under way.'}\n")
-    return DONE if record else NOTHING_TO_DO
+        return StackInstance(heat, parsed.instance_id, options).status()
 
 
 def resume(parsed: argparse.Namespace, out: TextIO) -> int:

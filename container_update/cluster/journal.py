@@ -2,17 +2,14 @@
 
 Written before the first change and removed after the last: where there is a journal, an update is
 under way or was cut short, and any host can finish or undo it. A Secret, because it holds what the
-CNF's own Secrets held. Nothing of that is ever in :meth:`Record.summary`.
+CNF's own Secrets held. Nothing of that is ever in :meth:`OperationRecord.summary`.
 """
 
 from __future__ import annotations
 
 import base64
-import enum
-import gzip
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
@@ -20,6 +17,13 @@ from typing import Any
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ClusterError, ContainerUpdateError, UpdateInProgressError
 from container_update.model.objects import Json, Manifest, ObjectKey
+from container_update.model.operation import (
+    OperationRecord,
+    Phase,
+    from_bytes,
+    name_of,
+    to_bytes,
+)
 from container_update.planning.steps import ObjectStep
 from container_update.planning.steps.codec import step_from_dict, step_to_dict
 
@@ -30,43 +34,23 @@ _LABEL = "container-update/journal"
 _FORMAT = 3
 
 
-class Phase(enum.Enum):
-    """Which way the update was going."""
-
-    UPDATE = "update"
-    UNDO = "undo"
-
-
 @dataclass(frozen=True)
-class Record:
+class Record(OperationRecord):
     """One update that is under way."""
 
-    operation: str
-    """An id for this run, for logs and the lock."""
-    host: str
-    started: str
-    """When, in UTC (RFC 3339)."""
-    target: str
-    """Stands for what was asked for; see :func:`target_of`."""
     steps: tuple[ObjectStep, ...]
     pods_before: Mapping[ObjectKey, frozenset[str]]
     """For each workload the UIDs of the pods it had."""
-    instance_id: str | None
-    phase: Phase = Phase.UPDATE
-    def_files: tuple[str, ...] = field(default=())
+    def_files: tuple[str, ...] = ()
     context: Mapping[str, Any] = field(default_factory=dict)
     """What a change of the package needs beside its steps, as plain values; empty for others."""
     milestones: frozenset[str] = frozenset()
     """What was passed on the way beside the steps."""
 
-    def summary(self) -> str:
-        """The record for people: objects and actions, no content."""
-        lines = [
-            f"operation {self.operation} of {self.host}, started {self.started}, "
-            f"{'being undone' if self.phase is Phase.UNDO else 'not finished'}:"
-        ]
-        lines += [f"  {step.key}: {step.action.value}" for step in self.steps]
-        return "\n".join(lines)
+    @property
+    def planned(self) -> tuple[ObjectStep, ...]:
+        """See :class:`OperationRecord`."""
+        return self.steps
 
 
 def target_of(manifests: Iterable[Manifest]) -> str:
@@ -75,58 +59,33 @@ def target_of(manifests: Iterable[Manifest]) -> str:
     return hashlib.sha256(json.dumps(bodies, sort_keys=True).encode()).hexdigest()
 
 
-def name_of(instance_id: str | None) -> str:
-    """What the journal and the lock of an instance are called (a DNS subdomain name)."""
-    if not instance_id:
-        return "container-update"
-    name = re.sub(r"[^a-z0-9-]", "-", instance_id.lower()).strip("-")[:200]
-    if name != instance_id:
-        name += "-" + hashlib.sha256(instance_id.encode()).hexdigest()[:8]
-    return f"container-update-{name}"
-
-
 # --- bytes --------------------------------------------------------------------------------------
 
 
 def encode(record: Record) -> bytes:
-    """A record as compressed bytes."""
-    body = {
-        "format": _FORMAT,
-        "operation": record.operation,
-        "host": record.host,
-        "started": record.started,
-        "target": record.target,
-        "instanceId": record.instance_id,
+    """Return a record as compressed bytes, without its phase and milestones."""
+    payload = {
         "defFiles": list(record.def_files),
         "steps": [step_to_dict(step) for step in record.steps],
         "context": dict(record.context),
         "podsBefore": [[asdict(key), sorted(uids)] for key, uids in record.pods_before.items()],
     }
-    return gzip.compress(json.dumps(body).encode(), mtime=0)
+    return to_bytes(record, _FORMAT, payload)
 
 
 def decode(data: bytes, phase: Phase, milestones: frozenset[str] = frozenset()) -> Record:
-    """The record of :func:`encode`.
+    """Return the record of :func:`encode`.
 
-    :raises ContainerUpdateError: written by another version of this program.
+    :raises UpdateInProgressError: written by another version of this program.
     """
-    body = json.loads(gzip.decompress(data))
-    if body["format"] != _FORMAT:
-        raise ContainerUpdateError(
-            f"the journal has format {body['format']}, expected {_FORMAT}: another version of this "
-            "program wrote it; finish the update with that version"
-        )
+    common, payload = from_bytes(data, _FORMAT)
     return Record(
-        operation=body["operation"],
-        host=body["host"],
-        started=body["started"],
-        target=body["target"],
-        steps=tuple(step_from_dict(step) for step in body["steps"]),
-        pods_before={ObjectKey(**key): frozenset(uids) for key, uids in body["podsBefore"]},
-        instance_id=body["instanceId"],
+        **common,
+        steps=tuple(step_from_dict(step) for step in payload["steps"]),
+        pods_before={ObjectKey(**key): frozenset(uids) for key, uids in payload["podsBefore"]},
         phase=phase,
-        def_files=tuple(body["defFiles"]),
-        context=body["context"],
+        def_files=tuple(payload["defFiles"]),
+        context=payload["context"],
         milestones=milestones,
     )
 

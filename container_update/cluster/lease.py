@@ -13,11 +13,11 @@ from datetime import datetime, timedelta, timezone
 from types import TracebackType
 from typing import Any
 
-from container_update.cluster.journal import name_of
 from container_update.model import context_threads
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ClusterError, UpdateInProgressError
 from container_update.model.objects import Json, ObjectKey
+from container_update.model.operation import name_of
 
 LOG = logging.getLogger(__name__)
 

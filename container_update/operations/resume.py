@@ -5,11 +5,12 @@ The journal in the cluster says whether it was an update or a change of the pack
 
 from __future__ import annotations
 
-from container_update.cluster.execution.operation import Instance, Status
+from container_update.cluster.execution.operation import Instance
 from container_update.cluster.journal import Record
 from container_update.cluster.retry import RetryingCluster
 from container_update.model.cancellation import Stop
 from container_update.model.cluster import Cluster
+from container_update.model.operation import Status
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
 from container_update.operations.change_package import coordination_of, resume_change

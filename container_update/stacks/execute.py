@@ -26,13 +26,14 @@ from container_update.model.errors import (
     UpdateInterruptedError,
 )
 from container_update.model.objects import Json
+from container_update.model.operation import Phase
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, StepResult, StepState
 from container_update.model.plan import Action
 from container_update.package.hot import Body
 from container_update.stacks.client import StackService, reference
 from container_update.stacks.coordination import Coordination, Coordinator, no_coordination
-from container_update.stacks.journal import Journal, Phase, Record
+from container_update.stacks.journal import Journal, Record
 from container_update.stacks.steps import AnyStep, ScriptStep, StackStep
 from container_update.stacks.vnfcs import Member
 

@@ -10,27 +10,30 @@ every now and then: after ``lease_seconds`` of silence another host may go on.
 from __future__ import annotations
 
 import base64
-import enum
-import gzip
 import hashlib
 import json
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
 from typing import Any
 
-from container_update.cluster.journal import name_of
 from container_update.cluster.lease import held
 from container_update.model.errors import (
     ClusterError,
     LockLostError,
-    NextStep,
     UpdateInProgressError,
 )
 from container_update.model.objects import Json
+from container_update.model.operation import (
+    OperationRecord,
+    Phase,
+    from_bytes,
+    name_of,
+    to_bytes,
+)
 from container_update.model.plan import Action
 from container_update.package.hot import Body, Place
 from container_update.stacks.client import StackService, reference
@@ -52,33 +55,27 @@ _SETTLES_WITHIN = 120.0
 """Seconds in which Heat ends an action on the journal's stack."""
 
 
-class Phase(enum.Enum):
-    """Which way the change is going."""
-
-    CHANGE = "change"
-    UNDO = "undo"
-
-
 @dataclass(frozen=True)
-class Record:
-    """One change that is under way. It holds no credentials: a script that needs the request's
-    passwords gets them from whoever resumes."""
+class Record(OperationRecord):
+    """One change that is under way."""
 
-    operation: str
-    host: str
-    started: str
     plan: StackPlan
-    target: str
-    """Stands for what was asked for: two runs of one request have the same."""
     done: int = 0
     """How many steps are done, from the first."""
-    phase: Phase = Phase.CHANGE
 
-    def __str__(self) -> str:
-        way = "being undone" if self.phase is Phase.UNDO else f"{self.done} steps done"
-        return (
-            f"operation {self.operation} of {self.host}, started {self.started}, {way}\n{self.plan}"
-        )
+    @property
+    def planned(self) -> tuple[AnyStep, ...]:
+        """See :class:`OperationRecord`."""
+        return self.plan.steps
+
+    @property
+    def progress(self) -> str:
+        """How far it is, for people."""
+        return super().progress if self.phase is Phase.UNDO else f"{self.done} steps done"
+
+    def overview(self) -> Iterator[str]:
+        """Yield the lines of the plan."""
+        yield str(self.plan)
 
 
 def now() -> datetime:
@@ -120,9 +117,14 @@ class Journal:
         return decode(self._service.files(reference(page))[_FILE])
 
     def holder(self) -> tuple[str, float] | None:
-        """Who holds the journal, and for how many seconds nothing was heard; None without."""
+        """Return who holds the journal, and for how many seconds nothing was heard.
+
+        None where there is no journal, or where its run has ended and left it.
+        """
         page = self._page()
-        return None if page is None else _held(page, self._clock())
+        if page is None or f"renewed={_NEVER}" in (page.get("tags") or ()):
+            return None
+        return _held(page, self._clock())
 
     def _page(self) -> Json | None:
         return self._service.stack(self._name)
@@ -271,58 +273,35 @@ def encode(record: Record) -> str:
 
     plan = record.plan
     content = {
-        "format": _FORMAT,
-        "operation": record.operation,
-        "host": record.host,
-        "started": record.started,
-        "target": record.target,
         "done": record.done,
         "phase": record.phase.value,
         "upgradeType": plan.upgrade_type,
         "stack": plan.stack,
-        "instanceId": plan.instance_id,
         "steps": [_step_to_dict(step, kept) for step in plan.steps],
         "members": [asdict(member) for member in plan.members],
         "places": {vdu_id: asdict(place) for vdu_id, place in plan.places.items()},
         "bodies": bodies,
     }
-    return base64.b64encode(gzip.compress(json.dumps(content).encode(), mtime=0)).decode()
+    return base64.b64encode(to_bytes(record, _FORMAT, content)).decode()
 
 
 def decode(text: str) -> Record:
-    """The record that :func:`encode` made a text of.
+    """Return the record that :func:`encode` made a text of.
 
-    UpdateInProgressError: another version of this program wrote it.
+    :raises UpdateInProgressError: another version of this program wrote it.
     """
-    content = json.loads(gzip.decompress(base64.b64decode(text)))
-    if content["format"] != _FORMAT:
-        raise UpdateInProgressError(
-            f"the journal has format {content['format']}, expected {_FORMAT}: another version of "
-            "this program wrote it; finish the change with that version",
-            next_step=NextStep.FIX_AND_RETRY,
-        )
+    common, content = from_bytes(base64.b64decode(text), _FORMAT)
     bodies = {name: _body(body) for name, body in content["bodies"].items()}
-    steps = tuple(_step_from_dict(step, bodies) for step in content["steps"])
-    members = tuple(Member(**member) for member in content["members"])
-    places = {vdu_id: Place(**place) for vdu_id, place in content["places"].items()}
     plan = StackPlan(
         namespace="",
-        instance_id=content["instanceId"],
-        steps=steps,
+        instance_id=common["instance_id"],
+        steps=tuple(_step_from_dict(step, bodies) for step in content["steps"]),
         upgrade_type=content["upgradeType"],
         stack=content["stack"],
-        members=members,
-        places=places,
+        members=tuple(Member(**member) for member in content["members"]),
+        places={vdu_id: Place(**place) for vdu_id, place in content["places"].items()},
     )
-    return Record(
-        content["operation"],
-        content["host"],
-        content["started"],
-        plan,
-        content["target"],
-        content["done"],
-        Phase(content["phase"]),
-    )
+    return Record(**common, plan=plan, done=content["done"], phase=Phase(content["phase"]))
 
 
 def _body(content: Mapping[str, Any]) -> Body:

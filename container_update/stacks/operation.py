@@ -4,8 +4,6 @@ with a journal that a run left behind.
 
 from __future__ import annotations
 
-import os
-import socket
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -13,13 +11,14 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from container_update.model.cancellation import Stop
-from container_update.model.errors import ContainerUpdateError, UndoIncompleteError
+from container_update.model.errors import ContainerUpdateError
+from container_update.model.operation import Status, begun, recover, refuse_incomplete
 from container_update.model.options import Options
-from container_update.model.outcome import Outcome, Progress, StepState
+from container_update.model.outcome import Outcome, Progress
 from container_update.stacks.client import StackService
 from container_update.stacks.coordination import Coordinator, no_coordination
 from container_update.stacks.execute import Execution
-from container_update.stacks.journal import Journal, Phase, Record, now
+from container_update.stacks.journal import Journal, Record, now
 from container_update.stacks.plan import StackPlan
 
 
@@ -59,17 +58,22 @@ class StackInstance:
 
         :raises UpdateInProgressError: another change of this instance runs.
         """
-        started = self.clock().isoformat(timespec="seconds")
-        record = Record(str(uuid.uuid4()), _host(), started, plan, target)
+        record = Record(**begun(self.clock(), target, self.instance_id), plan=plan)
         journal = self.journal(record.operation)
         journal.begin(record)
         with _released(journal):
             yield self._execution(journal, record)
             journal.remove()
 
-    def status(self) -> Record | None:
-        """What is under way."""
-        return self.journal("").read()
+    def status(self) -> Status:
+        """Return what is under way."""
+        journal = self.journal("")
+        record, holder = journal.read(), journal.holder()
+        if record is None or holder is None:
+            return Status(record)
+        name, silence = holder
+        heard = f"(last heartbeat {silence:.0f} s ago)"
+        return Status(record, name, heard, silence > self.options.lease_seconds)
 
     def recover(
         self,
@@ -89,22 +93,27 @@ class StackInstance:
         :raises UpdateInProgressError: it is still running.
         :raises UndoIncompleteError: it could not be undone.
         """
+
+        def execution(record: Record, journal: Journal) -> Execution:
+            made = self._execution(journal, record)
+            started(made)
+            return made
+
+        return recover(
+            self.journal("").read,
+            self._held,
+            lambda record, journal: _finish(execution(record, journal), go_on, journal),
+            lambda record, journal: _go_back(execution(record, journal), journal),
+            target=target,
+            back=back,
+        )
+
+    @contextmanager
+    def _held(self) -> Iterator[Journal]:
         journal = self.journal(str(uuid.uuid4()))
-        if journal.read() is None:
-            return None
         journal.take_over()
-        record = journal.read()
-        if record is None:
-            return None
-        elsewhere = target is not None and target != record.target
         with _released(journal):
-            execution = self._execution(journal, record)
-            started(execution)
-            if back or elsewhere or record.phase is Phase.UNDO:
-                return self._go_back(execution, journal)
-            go_on(execution)
-            journal.remove()
-            return Outcome(record.plan, execution.results)
+            yield journal
 
     def _execution(self, journal: Journal, record: Record) -> Execution:
         return Execution(
@@ -118,16 +127,20 @@ class StackInstance:
             leave_failed=self.leave_failed,
         )
 
-    def _go_back(self, execution: Execution, journal: Journal) -> Outcome:
-        outcome = Outcome(execution.record.plan, execution.undo())
-        could_not = [result for result in outcome.results if result.state is StepState.UNDO_FAILED]
-        if could_not:
-            objects = "; ".join(f"{result.step.key}: {result.message}" for result in could_not)
-            raise UndoIncompleteError(
-                f"operation {execution.record.operation} could not be undone: {objects}", outcome
-            )
-        journal.remove()
-        return outcome
+
+def _finish(
+    execution: Execution, go_on: Callable[[Execution], object], journal: Journal
+) -> Outcome:
+    go_on(execution)
+    journal.remove()
+    return Outcome(execution.record.plan, execution.results)
+
+
+def _go_back(execution: Execution, journal: Journal) -> Outcome:
+    outcome = Outcome(execution.record.plan, execution.undo())
+    refuse_incomplete(execution.record, outcome)
+    journal.remove()
+    return outcome
 
 
 @contextmanager
@@ -138,7 +151,3 @@ def _released(journal: Journal) -> Iterator[None]:
     except ContainerUpdateError:
         journal.release()
         raise
-
-
-def _host() -> str:
-    return f"{socket.gethostname()}.{os.getpid()}"

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from container_update.cluster.execution.operation import Instance
-from container_update.cluster.journal import name_of
 from container_update.model import cluster
 from container_update.model.errors import ClusterError, UndoIncompleteError, UpdateInProgressError
 from container_update.model.objects import Collection, Json
+from container_update.model.operation import name_of
 from container_update.model.outcome import StepResult
 from container_update.model.plan import Plan
 from container_update.operations.update import update

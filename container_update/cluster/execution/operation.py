@@ -5,8 +5,6 @@ of a journal that a run left behind.
 from __future__ import annotations
 
 import logging
-import os
-import socket
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,7 +13,7 @@ from typing import Any
 
 from container_update.cluster.execution.execute import Execution, pods_by_workload
 from container_update.cluster.informer import Informer
-from container_update.cluster.journal import Journal, Phase, Record, target_of
+from container_update.cluster.journal import Journal, Record, target_of
 from container_update.cluster.lease import Holder, Lock, utc_now
 from container_update.model.cancellation import Stop
 from container_update.model.cluster import Cluster
@@ -23,8 +21,15 @@ from container_update.model.errors import (
     ClusterError,
     ContainerUpdateError,
     NextStep,
-    UndoIncompleteError,
     UpdateFailedError,
+)
+from container_update.model.operation import (
+    Phase,
+    Status,
+    begun,
+    host_name,
+    recover,
+    refuse_incomplete,
 )
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, StepResult, StepState
@@ -34,40 +39,6 @@ from container_update.planning.steps import object_steps
 from container_update.planning.update import collections, traffic
 
 LOG = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Status:
-    """What is under way for an instance; as text it never shows content."""
-
-    record: Record | None
-    """The journal of a run that has not ended."""
-    holder: Holder | None
-    """Who holds the lease."""
-
-    def __str__(self) -> str:
-        lines = [self.record.summary() if self.record else "No update is under way."]
-        if self.holder is not None:
-            lines.append(
-                f"Held by {self.holder.identity} since {self.holder.since}{self._expired}."
-            )
-        return "\n".join(lines)
-
-    @property
-    def _expired(self) -> str:
-        expired = self.holder is not None and self.holder.is_expired(utc_now())
-        return " (expired)" if expired else ""
-
-    def as_dict(self) -> dict[str, object]:
-        """The same as plain values."""
-        return {
-            "operation": self.record.operation if self.record else None,
-            "phase": self.record.phase.value if self.record else None,
-            "started": self.record.started if self.record else None,
-            "steps": [str(step.key) for step in self.record.steps] if self.record else [],
-            "holder": self.holder.identity if self.holder else None,
-            "expired": bool(self._expired),
-        }
 
 
 @dataclass
@@ -111,7 +82,7 @@ class Instance:
             self.namespace,
             self.instance_id,
             operation,
-            _host(),
+            host_name(),
             self.options.lease_seconds,
             lambda reason: stop.request(reason, lost=True),
         )
@@ -144,16 +115,12 @@ class Instance:
         :raises UpdateInProgressError: another update of this instance runs.
         """
         self._refuse_missing_rights(plan)
-        operation = str(uuid.uuid4())
-        with self.lock(operation, stop):
+        common = begun(utc_now(), target, self.instance_id)
+        with self.lock(common["operation"], stop):
             record = Record(
-                operation=operation,
-                host=_host(),
-                started=utc_now().isoformat(timespec="seconds"),
-                target=target,
+                **common,
                 steps=object_steps(plan),
                 pods_before=pods_by_workload(plan, informer),
-                instance_id=self.instance_id,
                 def_files=plan.def_files,
                 context=context or {},
             )
@@ -215,9 +182,17 @@ class Instance:
     # --- a run that was cut short ---------------------------------------------------------------
 
     def status(self) -> Status:
-        """What is under way."""
+        """Return what is under way."""
+        record, holder = self.journal.read(), self.holder()
+        if holder is None:
+            return Status(record)
+        expired = holder.is_expired(utc_now())
+        return Status(record, holder.identity, f"since {holder.since}", expired)
+
+    def holder(self) -> Holder | None:
+        """Return who holds the lease, also where it has expired."""
         lease = self.cluster.get(self.lock("", Stop()).key)
-        return Status(self.journal.read(), Holder.of(lease) if lease is not None else None)
+        return None if lease is None else Holder.of(lease)
 
     def recover(
         self,
@@ -237,47 +212,49 @@ class Instance:
         :raises UpdateFailedError: it could not be finished and was undone.
         :raises UndoIncompleteError: it could not be undone.
         """
-        if self.journal.read() is None:
-            return None
         stop = Stop() if stop is None else stop
-        with self.lock(str(uuid.uuid4()), stop), self._informer() as informer:
-            record = self.journal.read()  # as it is now that nobody else changes it
-            if record is None:
-                return None
+
+        def run(record: Record, informer: Informer) -> Run:
             plan = Plan(self.namespace, self.instance_id, record.steps, def_files=record.def_files)
             keys = [step.key for step in record.steps]
             informer.list(collections(keys) | traffic(keys))
             execution = self._execution(plan, record, informer, stop)
-            elsewhere = target is not None and target != record.target
-            if back or elsewhere or record.phase is Phase.UNDO:
-                return self._go_back(record, plan, execution)
-            LOG.warning("going on with %s", record.operation)
-            if record.context and go_on is None:
-                raise ContainerUpdateError(
-                    f"operation {record.operation}, a change of the VNF package, has not ended",
-                    next_step=NextStep.RESUME_OR_ROLLBACK,
-                )
-            with self._until_ended(record):
-                if go_on is not None and record.context:
-                    return Outcome(plan, go_on(Run(self.journal, record, execution)))
-                return Outcome(plan, execution.run(resumed=True))
+            return Run(self.journal, record, execution)
+
+        return recover(
+            self.journal.read,
+            lambda: self._held(stop),
+            lambda record, informer: self._finish(run(record, informer), go_on),
+            lambda record, informer: self._go_back(run(record, informer)),
+            target=target,
+            back=back,
+        )
+
+    @contextmanager
+    def _held(self, stop: Stop) -> Iterator[Informer]:
+        with self.lock(str(uuid.uuid4()), stop), self._informer() as informer:
+            yield informer
+
+    def _finish(self, run: Run, go_on: Callable[[Run], tuple[StepResult, ...]] | None) -> Outcome:
+        record = run.record
+        if record.context and go_on is None:
+            raise ContainerUpdateError(
+                f"operation {record.operation}, a change of the VNF package, has not ended",
+                next_step=NextStep.RESUME_OR_ROLLBACK,
+            )
+        with self._until_ended(record):
+            if go_on is not None and record.context:
+                return Outcome(run.execution.plan, go_on(run))
+            return Outcome(run.execution.plan, run.execution.run(resumed=True))
 
     def _informer(self) -> Informer:
         return Informer(self.cluster, watch_seconds=self.options.watch_seconds)
 
-    def _go_back(self, record: Record, plan: Plan, execution: Execution) -> Outcome:
+    def _go_back(self, run: Run) -> Outcome:
+        record, execution = run.record, run.execution
         results = execution.undo(f"operation {record.operation} was cut short", record.steps)
-        outcome = Outcome(plan, results)
-        could_not = [result for result in results if result.state is StepState.UNDO_FAILED]
+        outcome = Outcome(execution.plan, results)
         execution.refuse_if_lost()
-        if could_not:
-            objects = "; ".join(f"{result.step.key}: {result.message}" for result in could_not)
-            raise UndoIncompleteError(
-                f"operation {record.operation} could not be undone: {objects}", outcome
-            )
+        refuse_incomplete(record, outcome)
         self._remove(record)
         return outcome
-
-
-def _host() -> str:
-    return f"{socket.gethostname()}.{os.getpid()}"

@@ -37,7 +37,7 @@ class KubernetesVim:
     def held_by(self) -> str | None:
         """Whoever holds the instance's Lease."""
         journalled = self.context.journalled(self.cluster, self.context.record.namespace)
-        holder, now = journalled.status().holder, utc_now()
+        holder, now = journalled.holder(), utc_now()
         return None if holder is None or holder.is_expired(now) else holder.sentence(now)
 
     # --- making and deleting --------------------------------------------------------------------

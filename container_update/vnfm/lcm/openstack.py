@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from container_update.cluster.ca_files import pem
-from container_update.cluster.journal import name_of
 from container_update.cluster.lease import held
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Json
+from container_update.model.operation import name_of
 from container_update.model.outcome import Outcome
 from container_update.operations import stack_records
 from container_update.operations.change_package import Changed, coordination_of

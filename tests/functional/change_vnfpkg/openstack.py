@@ -14,9 +14,9 @@ from typing import Any
 
 import yaml
 
-from container_update.cluster.journal import name_of
 from container_update.model.cancellation import Stop
 from container_update.model.errors import ContainerUpdateError, NoWayBackError
+from container_update.model.operation import name_of
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome
 from container_update.model.plan import Plan

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from container_update.cluster.journal import name_of
 from container_update.emulator.faults import Fault, answer, drop_after
 from container_update.emulator.kubernetes import Registry
 from container_update.model.cancellation import Stop
@@ -21,6 +20,7 @@ from container_update.model.errors import (
     UpdateInProgressError,
     UpdateInterruptedError,
 )
+from container_update.model.operation import name_of
 from tests.functional.cnf import INSTANCE
 from tests.functional.conftest import REAL
 from tests.functional.gate import Gate, running

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from container_update.cluster.journal import name_of
 from container_update.emulator.faults import Fault, Faults, drop_after, raise_error
 from container_update.emulator.heat import EmbeddedOpenStack, ResourceFault
 from container_update.emulator.heat.api_errors import OpenStackApiError, stack_busy
@@ -27,11 +26,12 @@ from container_update.model.errors import (
     UpdateFailedError,
     UpdateInProgressError,
 )
+from container_update.model.operation import Phase, name_of
 from container_update.model.outcome import StepState
 from container_update.package.csar import Settings
 from container_update.stacks.client import Heat
 from container_update.stacks.coordination import Coordination
-from container_update.stacks.journal import Phase, now
+from container_update.stacks.journal import now
 from container_update.stacks.planner import (
     BLUE_GREEN,
     ROLLING,
@@ -416,9 +416,9 @@ def test_a_journal_of_another_request_is_undone_before_the_new_one_begins(vnf: V
     first = vnf.package("group", vnf.site.images[1], vnf.site.flavors[1])
     with pytest.raises(KilledError):
         change(vnf.request(first), DyingHeat(vnf.heat, 4, after=True), vnf.options)  # type: ignore[arg-type]
-    record = vnf.instance().status()
+    record = vnf.instance().journal("").read()
     assert record is not None
-    assert (record.phase, record.done) == (Phase.CHANGE, 2)
+    assert (record.phase, record.done) == (Phase.UPDATE, 2)
     undone = vnf.instance(clock=in_an_hour).recover(target="another")
     assert undone is not None
     states = [result.state for result in undone.results]

@@ -69,9 +69,9 @@ def test_its_value_is_in_no_plan_no_journal_and_no_log(
     shown.write(repr(plan_change(vnf.request(new), vnf.heat)))
 
     def script(what: Coordination, /) -> None:
-        record = vnf.instance().status()
-        assert record is not None
-        shown.write(f"{record}{record!r}{what!r}")
+        status = vnf.instance().status()
+        assert status.record is not None
+        shown.write(f"{status}{status!r}{status.as_dict()}{what!r}")
 
     outcome: Any = vnf.change(new, coordinate=script)
     shown.write(f"{outcome}{outcome!r}")

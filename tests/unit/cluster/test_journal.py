@@ -8,9 +8,10 @@ from dataclasses import replace
 import pytest
 
 from container_update.cluster import journal as journal_module
-from container_update.cluster.journal import Journal, Phase, Record, decode, encode, name_of
+from container_update.cluster.journal import Journal, Record, decode, encode
 from container_update.model.errors import ContainerUpdateError, UpdateInProgressError
 from container_update.model.objects import Manifest, ObjectKey, Source
+from container_update.model.operation import Phase, name_of
 from container_update.model.plan import Action, Reason
 from container_update.planning.steps import ConfigStep, RestartStep
 from tests.unit.fakes import FakeCluster, config_map, pod

@@ -1,0 +1,222 @@
+"""An operation that is under way, as its journal has it, and what is done with one that stopped.
+
+A journal is kept where the VNF runs: in Secrets of the cluster, or in a stack of the project. Each
+adds to the record what its own steps need.
+"""
+
+from __future__ import annotations
+
+import enum
+import gzip
+import hashlib
+import json
+import logging
+import os
+import re
+import socket
+import uuid
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, TypeVar
+
+from container_update.model.errors import NextStep, UndoIncompleteError, UpdateInProgressError
+from container_update.model.objects import Json
+from container_update.model.outcome import Outcome, StepState
+from container_update.model.plan import Step
+
+LOG = logging.getLogger(__name__)
+
+
+class Phase(enum.Enum):
+    """Which way an operation goes."""
+
+    UPDATE = "update"
+    UNDO = "undo"
+
+
+@dataclass(frozen=True)
+class OperationRecord(ABC):
+    """One operation that is under way. It holds no passwords of the request."""
+
+    operation: str
+    """An id for this run, for logs and the lease."""
+    host: str
+    started: str
+    """When, in UTC (RFC 3339)."""
+    target: str
+    """Stands for what was asked for: two runs of one request have the same."""
+    instance_id: str | None
+    phase: Phase = field(default=Phase.UPDATE, kw_only=True)
+
+    @property
+    @abstractmethod
+    def planned(self) -> Sequence[Step]:
+        """The steps of its plan."""
+
+    @property
+    def progress(self) -> str:
+        """How far it is, for people."""
+        return "being undone" if self.phase is Phase.UNDO else "not finished"
+
+    def overview(self) -> Iterator[str]:
+        """Yield lines about its plan, for people: objects and actions, never content."""
+        yield from (f"  {step.key}: {step.action.value}" for step in self.planned)
+
+    def summary(self) -> str:
+        """Return the record for people: objects and actions, never content."""
+        head = f"operation {self.operation} of {self.host}, started {self.started}, {self.progress}"
+        return "\n".join([f"{head}:", *self.overview()])
+
+
+def begun(started: datetime, target: str, instance_id: str | None) -> dict[str, Any]:
+    """Return the first five attributes of the record of an operation that begins on this host."""
+    return {
+        "operation": str(uuid.uuid4()),
+        "host": host_name(),
+        "started": started.isoformat(timespec="seconds"),
+        "target": target,
+        "instance_id": instance_id,
+    }
+
+
+def host_name() -> str:
+    """Return what this process is called in records and leases."""
+    return f"{socket.gethostname()}.{os.getpid()}"
+
+
+def name_of(instance_id: str | None) -> str:
+    """Return what the journal and the lease of an instance are called (a DNS subdomain name)."""
+    if not instance_id:
+        return "container-update"
+    name = re.sub(r"[^a-z0-9-]", "-", instance_id.lower()).strip("-")[:200]
+    if name != instance_id:
+        name += "-" + hashlib.sha256(instance_id.encode()).hexdigest()[:8]
+    return f"container-update-{name}"
+
+
+@dataclass(frozen=True)
+class Status:
+    """What is under way for an instance; as text it never shows content."""
+
+    record: OperationRecord | None
+    """The journal of a run that has not ended."""
+    holder: str | None = None
+    """Who holds the lease."""
+    held: str = ""
+    """Since when, or when its last heartbeat was, for people."""
+    expired: bool = False
+    """The holder has been silent for too long: another may take over."""
+
+    def __str__(self) -> str:
+        lines = [self.record.summary() if self.record else "No update is under way."]
+        if self.holder is not None:
+            expired = " (expired)" if self.expired else ""
+            lines.append(f"Held by {self.holder} {self.held}{expired}.")
+        return "\n".join(lines)
+
+    def as_dict(self) -> Json:
+        """Return the same as plain values."""
+        return {
+            "operation": self.record.operation if self.record else None,
+            "phase": self.record.phase.value if self.record else None,
+            "started": self.record.started if self.record else None,
+            "steps": [str(step.key) for step in self.record.planned] if self.record else [],
+            "holder": self.holder,
+            "expired": self.expired,
+        }
+
+
+# --- an operation that stopped ------------------------------------------------------------------
+
+
+RecordT = TypeVar("RecordT", bound=OperationRecord)
+HeldT = TypeVar("HeldT")
+
+
+def recover(  # noqa: PLR0913
+    read: Callable[[], RecordT | None],
+    hold: Callable[[], AbstractContextManager[HeldT]],
+    finish: Callable[[RecordT, HeldT], Outcome],
+    undo: Callable[[RecordT, HeldT], Outcome],
+    *,
+    target: str | None,
+    back: bool,
+) -> Outcome | None:
+    """Finish or undo the operation that left its journal behind.
+
+    :param read: the journal.
+    :param hold: takes the lease.
+    :param finish: brings the operation to its end and removes the journal.
+    :param undo: puts back what can be put back.
+    :param target: what is asked for now; an operation that leads elsewhere is undone.
+    :param back: undo in any case.
+    :returns: what became of it; None: there was nothing.
+    :raises UpdateInProgressError: it is still running.
+    :raises UndoIncompleteError: it could not be undone.
+    """
+    if read() is None:
+        return None
+    with hold() as held:
+        record = read()  # as it is now that nobody else changes it
+        if record is None:
+            return None
+        elsewhere = target is not None and target != record.target
+        if back or elsewhere or record.phase is Phase.UNDO:
+            return undo(record, held)
+        LOG.warning("going on with %s", record.operation)
+        return finish(record, held)
+
+
+def refuse_incomplete(record: OperationRecord, outcome: Outcome) -> None:
+    """Raise UndoIncompleteError where a step could not be undone."""
+    faults = [
+        f"{result.step.key}: {result.message}"
+        for result in outcome.results
+        if result.state is StepState.UNDO_FAILED
+    ]
+    if faults:
+        raise UndoIncompleteError(
+            f"operation {record.operation} could not be undone: {'; '.join(faults)}", outcome
+        )
+
+
+# --- bytes --------------------------------------------------------------------------------------
+
+
+def to_bytes(record: OperationRecord, version: int, more: Mapping[str, Any]) -> bytes:
+    """Return a record, and what its journal adds to it, as compressed bytes.
+
+    The phase is not in them: it changes on the way.
+
+    :param version: of the format of *more*.
+    """
+    content = {
+        **more,
+        "format": version,
+        "operation": record.operation,
+        "host": record.host,
+        "started": record.started,
+        "target": record.target,
+        "instanceId": record.instance_id,
+    }
+    return gzip.compress(json.dumps(content).encode(), mtime=0)
+
+
+def from_bytes(data: bytes, version: int) -> tuple[dict[str, Any], Json]:
+    """Return the record's first five attributes, and everything that :func:`to_bytes` was given.
+
+    :raises UpdateInProgressError: another version of this program wrote it.
+    """
+    content: Json = json.loads(gzip.decompress(data))
+    if content["format"] != version:
+        raise UpdateInProgressError(
+            f"the journal has format {content['format']}, expected {version}: another version of "
+            "this program wrote it; finish the operation with that version",
+            next_step=NextStep.FIX_AND_RETRY,
+        )
+    names = ("operation", "host", "started", "target")
+    common = {name: content[name] for name in names}
+    return {**common, "instance_id": content["instanceId"]}, content
