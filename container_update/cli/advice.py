@@ -32,15 +32,19 @@ def advice(error: ContainerUpdateError, parsed: argparse.Namespace) -> str:
 
 def _commands(parsed: argparse.Namespace) -> Mapping[str, str]:
     """Return the commands, with the options that say which VNF is meant."""
+    names: tuple[str, ...] = ("kubeconfig", "context", "namespace", "instance_id")
     if getattr(parsed, "stack", None):
-        return {
-            "resume": "run change-vnfpkg again with the same request",
-            "rollback": "run change-vnfpkg with the same request and --rollback",
-            "status": "container-update status"
-            + _options(parsed, ("stack", "os_cloud", "instance_id")),
-        }
-    options = _options(parsed, ("kubeconfig", "context", "namespace", "instance_id"))
-    return {name: f"container-update {name}{options}" for name in ("resume", "rollback", "status")}
+        names = ("stack", "os_cloud", "instance_id")
+    options = _options(parsed, names)
+    commands = {
+        name: f"container-update {name}{options}" for name in ("resume", "rollback", "status")
+    }
+    request = _options(parsed, ("request",)) if "stack" in names else ""
+    return {
+        **commands,
+        "resume": commands["resume"] + request,
+        "rollback": commands["rollback"] + request,
+    }
 
 
 def _options(parsed: argparse.Namespace, names: tuple[str, ...]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -17,7 +17,7 @@ from container_update.model.requests import DEF_FILES
 
 if TYPE_CHECKING:
     from container_update.operations.change_package import Changed
-    from container_update.operations.coordination import Coordination
+    from container_update.operations.coordination import Coordination, ScriptReport
     from container_update.operations.strategies.kubernetes import KubernetesSite
     from container_update.operations.strategies.openstack import OpenStackSite
     from container_update.operations.strategy import ChangeJob
@@ -98,7 +98,7 @@ def _run(
         changed = run_change(job, site, stop, progress, scripts)
     finally:
         if as_text:
-            _show_scripts(scripts, out)
+            show_scripts(scripts.reports, out)
     _show(changed, parsed.output, out)
     if parsed.records is not None:
         after = changed.records.applied(dict(job.instance))
@@ -120,7 +120,7 @@ def _roll_back(
             "--rollback works only with --stack: use container-update rollback instead"
         )
     outcome = roll_back(job, site, scripts)
-    _show_scripts(scripts, out)
+    show_scripts(scripts.reports, out)
     out.write((text_report.outcome_text(outcome) if outcome else output.NOTHING_INTERRUPTED) + "\n")
     return NOTHING_TO_DO if outcome is None else DONE
 
@@ -144,7 +144,7 @@ def _job(parsed: argparse.Namespace, vim_type: str, options: Options) -> ChangeJ
         instance_id=parsed.instance_id,
         options=options,
         leave_failed=parsed.leave_failed,
-        instance=_json(parsed.instance) if parsed.instance else {},
+        instance=json_file(parsed.instance) if parsed.instance else {},
     )
 
 
@@ -155,7 +155,7 @@ def _body(parsed: argparse.Namespace) -> dict[str, Any]:
         COORDINATE_OLD,
     )
 
-    body = dict(_json(parsed.request)) if parsed.request else {}
+    body = dict(json_file(parsed.request)) if parsed.request else {}
     params = body.get("additionalParams") or {}
     if not isinstance(params, dict):
         return body  # reported when the request is validated
@@ -175,7 +175,11 @@ def _body(parsed: argparse.Namespace) -> dict[str, Any]:
     return {**body, "additionalParams": params}
 
 
-def _json(path: Path) -> Mapping[str, Any]:
+def json_file(path: Path) -> Mapping[str, Any]:
+    """Return the JSON object in a file.
+
+    :raises PackageError: there is none.
+    """
     try:
         body = json.loads(path.read_bytes())
     except (OSError, ValueError) as error:
@@ -188,11 +192,12 @@ def _json(path: Path) -> Mapping[str, Any]:
 # --- output -------------------------------------------------------------------------------------
 
 
-def _show_scripts(scripts: Coordination, out: TextIO) -> None:
-    if scripts.reports:
+def show_scripts(reports: Sequence[ScriptReport], out: TextIO) -> None:
+    """Write what became of each run of a script."""
+    if reports:
         out.write("Coordination scripts:\n")
-    for script in scripts.reports:
-        out.write(f"{script}\n")
+    for report_of_run in reports:
+        out.write(f"{report_of_run}\n")
 
 
 def _show(changed: Changed, style: str, out: TextIO) -> None:

@@ -118,9 +118,11 @@ def _add_operations(add: Callable[..., argparse.ArgumentParser]) -> None:
     command = add("status", recover.status, "show an operation that is running or was interrupted")
     target.add_stack_arguments(command)
     target.add_cluster_arguments(command, (output.TEXT, output.JSON))
-    target.add_cluster_arguments(
-        add("resume", recover.resume, "finish an operation that was interrupted")
-    )
-    target.add_cluster_arguments(
-        add("rollback", recover.rollback, "undo an operation that was interrupted")
-    )
+    for name, run, text in (
+        ("resume", recover.resume, "finish an operation that was interrupted"),
+        ("rollback", recover.rollback, "undo an operation that was interrupted"),
+    ):
+        command = add(name, run, text)
+        recover.add_request_argument(command)
+        target.add_stack_arguments(command)
+        target.add_cluster_arguments(command)

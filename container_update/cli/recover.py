@@ -5,9 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import TextIO
 
-from container_update.cli import option_arguments, output, signals, target
+from container_update.cli import change, option_arguments, output, signals, target
 from container_update.model.operation import Status
 from container_update.model.outcome import Outcome
 
@@ -34,15 +35,25 @@ def status(parsed: argparse.Namespace, out: TextIO) -> int:
 
 
 def _stack_status(parsed: argparse.Namespace) -> Status:
-    from container_update.stacks.operation import StackInstance  # noqa: PLC0415, slow to load
-
     options = option_arguments.read(parsed)
     with target.connected_heat(parsed, options) as heat:
+        from container_update.stacks.operation import StackInstance  # noqa: PLC0415, an extra
+
         return StackInstance(heat, parsed.instance_id, options).status()
+
+
+def add_request_argument(command: argparse.ArgumentParser) -> None:
+    """Add what a change of a stack needs to go on."""
+    command.add_argument(
+        "--request", metavar="FILE", type=Path,
+        help="with --stack: the request of the change, if its coordination scripts need passwords",
+    )  # fmt: skip
 
 
 def resume(parsed: argparse.Namespace, out: TextIO) -> int:
     """Finish the operation that was interrupted; return the exit status."""
+    if parsed.stack:
+        return _recover_stack(parsed, out, back=False)
     from container_update.operations import resume as operation  # noqa: PLC0415, slow to load
 
     return _recover(operation.resume, parsed, out)
@@ -50,6 +61,8 @@ def resume(parsed: argparse.Namespace, out: TextIO) -> int:
 
 def rollback(parsed: argparse.Namespace, out: TextIO) -> int:
     """Undo the operation that was interrupted; return the exit status."""
+    if parsed.stack:
+        return _recover_stack(parsed, out, back=True)
     from container_update.operations import resume as operation  # noqa: PLC0415, slow to load
 
     return _recover(operation.rollback, parsed, out)
@@ -70,6 +83,26 @@ def _recover(
             instance_id=parsed.instance_id,
         )
         return _show(outcome, parsed, out)
+
+
+def _recover_stack(parsed: argparse.Namespace, out: TextIO, *, back: bool) -> int:
+    options = option_arguments.read(parsed)
+    request = change.json_file(parsed.request) if parsed.request else None
+    with (
+        target.connected_heat(parsed, options) as heat,
+        signals.stopped_by_signals(leave=True) as stop,
+    ):
+        from container_update.operations.strategies.openstack_recovery import (  # noqa: PLC0415
+            recover_stack,
+        )
+        from container_update.stacks.operation import StackInstance  # noqa: PLC0415
+
+        instance = StackInstance(heat, parsed.instance_id, options)
+        site = target.openstack_site(parsed, heat)
+        outcome, scripts = recover_stack(instance, site, stop, request, back=back)
+    if parsed.output == output.TEXT:
+        change.show_scripts(scripts, out)
+    return _show(outcome, parsed, out)
 
 
 def _show(outcome: Outcome | None, parsed: argparse.Namespace, out: TextIO) -> int:

@@ -16,7 +16,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime, timezone
 from typing import Any
 
@@ -62,6 +62,8 @@ class Record(OperationRecord):
     plan: StackPlan
     done: int = 0
     """How many steps are done, from the first."""
+    context: Mapping[str, Any] = field(default_factory=dict)
+    """What a resume needs beside the plan, as plain values; no passwords."""
 
     @property
     def planned(self) -> tuple[AnyStep, ...]:
@@ -274,6 +276,7 @@ def encode(record: Record) -> str:
     plan = record.plan
     content = {
         "done": record.done,
+        "context": dict(record.context),
         "phase": record.phase.value,
         "upgradeType": plan.upgrade_type,
         "stack": plan.stack,
@@ -301,7 +304,13 @@ def decode(text: str) -> Record:
         members=tuple(Member(**member) for member in content["members"]),
         places={vdu_id: Place(**place) for vdu_id, place in content["places"].items()},
     )
-    return Record(**common, plan=plan, done=content["done"], phase=Phase(content["phase"]))
+    return Record(
+        **common,
+        plan=plan,
+        done=content["done"],
+        context=content["context"],
+        phase=Phase(content["phase"]),
+    )
 
 
 def _body(content: Mapping[str, Any]) -> Body:

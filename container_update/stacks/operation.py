@@ -5,10 +5,11 @@ with a journal that a run left behind.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from container_update.model.cancellation import Stop
 from container_update.model.errors import ContainerUpdateError
@@ -53,12 +54,16 @@ class StackInstance:
             return Outcome(plan, execution.run())
 
     @contextmanager
-    def begun(self, plan: StackPlan, target: str) -> Iterator[Execution]:
+    def begun(
+        self, plan: StackPlan, target: str, context: Mapping[str, Any] | None = None
+    ) -> Iterator[Execution]:
         """A plan in the journal, while the block carries it out to its end.
 
+        :param context: plain values that a resume needs beside the plan; no passwords.
         :raises UpdateInProgressError: another change of this instance runs.
         """
-        record = Record(**begun(self.clock(), target, self.instance_id), plan=plan)
+        common = begun(self.clock(), target, self.instance_id)
+        record = Record(**common, plan=plan, context=context or {})
         journal = self.journal(record.operation)
         journal.begin(record)
         with _released(journal):

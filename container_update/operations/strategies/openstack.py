@@ -20,6 +20,7 @@ from container_update.model.outcome import Event, Outcome, Progress, StepResult
 from container_update.model.plan import Action, Plan
 from container_update.operations import stack_records
 from container_update.operations.coordination import Coordination as ScriptRuns
+from container_update.operations.request_schema import COORDINATE_NEW, COORDINATE_OLD
 from container_update.operations.strategy import ChangeJob, Story, Strategy, Target
 from container_update.operations.vnf_records import Records
 from container_update.package import csar
@@ -126,7 +127,7 @@ class OpenStackStrategy(Strategy):
         assert self._plan is not None, "a plan is validated before it is begun"
         with (
             self._reported(),
-            self._instance.begun(self._plan, self.packages.target) as execution,
+            self._instance.begun(self._plan, self.packages.target, self._context()) as execution,
         ):
             self._execution = execution
             yield
@@ -139,8 +140,19 @@ class OpenStackStrategy(Strategy):
             story(self)
             self._live = live.after(self.site.service, execution.record.plan)
 
-        target = None if whatever else self.packages.target
-        return self._recover(target=target, go_on=go_on)
+        target = self.packages.target  # a package that is missing is noticed before all else
+        return self._recover(target=None if whatever else target, go_on=go_on)
+
+    def _context(self) -> Json:
+        order, body = self.job, self.job.request.body
+        request = _without_inputs(body)
+        return {
+            "old": order.old,
+            "new": order.new,
+            "flavourId": self.site.flavour_id,
+            "request": request,
+            "isComplete": request == body,
+        }
 
     def roll_back(self) -> Outcome | None:
         """Undo in any case what an earlier run left."""
@@ -293,6 +305,19 @@ class OpenStackRollingUpdate(OpenStackStrategy):
     def called(self) -> frozenset[str]:
         """Both: the new one's after a VNFC's update, the old one's where it is put back."""
         return frozenset({"new", "old"})
+
+
+def _without_inputs(body: Mapping[str, Any]) -> Json:
+    """Return a request without what only its scripts read, which may be passwords."""
+    params = body["additionalParams"]
+    scripts = (COORDINATE_NEW, COORDINATE_OLD)
+    names = ("upgrade_type", *scripts, *(f"{name}-class" for name in scripts))
+    kept = {name: params[name] for name in names if name in params}
+    if "vdu_params" in params:
+        given = params["vdu_params"]
+        vdus = [given] if isinstance(given, Mapping) else given
+        kept["vdu_params"] = [{"vdu_id": vdu["vdu_id"]} for vdu in vdus]
+    return {"vnfdId": body["vnfdId"], "additionalParams": kept}
 
 
 def roll_back(

@@ -27,6 +27,7 @@ SAMPLES = Path(__file__).parents[3] / "samples"
 SCRIPTS = SAMPLES / "coordination"
 STACK = "vnf-sample"
 DONE, NOTHING_TO_DO, CHANGES_PENDING, FAILED, UNDO_INCOMPLETE, NO_WAY_BACK = 0, 2, 3, 7, 8, 12
+WRONG_REQUEST = 4
 
 
 @pytest.fixture
@@ -226,6 +227,71 @@ def test_a_change_that_was_left_is_shown_and_rolled_back_with_the_requests_scrip
         assert main(["status", "--os-cloud", "embedded", "--stack", STACK], out) == NOTHING_TO_DO
 
 
+def recover(command: str, *more: str) -> tuple[int, str]:
+    """Type one of status, resume and rollback."""
+    out = io.StringIO()
+    return main([command, "--os-cloud", "embedded", "--stack", STACK, *more], out), out.getvalue()
+
+
+def left(cloud: EmbeddedOpenStack, folder: Path) -> None:
+    """Leave a rolling update whose second server cannot be made; it can be a moment later."""
+    fault = ResourceFault(
+        where=lambda properties: "front-2.0" in str(properties.get("image")), nth=2, times=1
+    )
+    cloud.faults.resources.append(fault)
+    assert run(cloud, folder, "--leave-failed")[0] == FAILED
+
+
+@pytest.mark.parametrize("given", [True, False], ids=["request", "no request"])
+@pytest.mark.parametrize(("command", "image"), [("resume", "front-2.0"), ("rollback", "front-1.0")])
+def test_a_change_that_was_left_is_ended_by_the_journal_and_the_request_where_scripts_read_it(
+    cloud: EmbeddedOpenStack, heat: Heat, tmp_path: Path, command: str, image: str, given: bool,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    with sample("07-openstack-rolling", tmp_path, heat) as folder:
+        left(cloud, folder)
+        assert recover("status")[0] == DONE
+        body = json.loads(recover("status", "-o", "json")[1])
+        assert (body["phase"], body["holder"]) == ("update", None)
+        if not given:
+            assert recover(command)[0] == WRONG_REQUEST
+            assert "expected the request of this change again" in capsys.readouterr().err
+        status, told = recover(command, "--request", str(folder / "request.json"))
+        assert status == DONE
+        assert "Coordination scripts:" in told
+        assert images(cloud) == {image}
+        assert [page["stack_name"] for page in heat.stacks()] == [STACK], "the journal is gone"
+        assert recover(command)[0] == NOTHING_TO_DO
+        assert recover("status") == (NOTHING_TO_DO, "No update is under way.\n")
+
+
+@pytest.mark.parametrize(("command", "image"), [("resume", "front-2.0"), ("rollback", "front-1.0")])
+def test_without_scripts_the_journal_is_enough(
+    cloud: EmbeddedOpenStack, heat: Heat, tmp_path: Path, command: str, image: str
+) -> None:
+    with sample("07-openstack-rolling", tmp_path, heat) as folder:
+        path = folder / "request.json"
+        request = json.loads(path.read_text())
+        params = request["additionalParams"]
+        request["additionalParams"] = {
+            name: value for name, value in params.items() if "coordinate" not in name
+        }
+        path.write_text(json.dumps(request))
+        left(cloud, folder)
+        path.unlink()
+        status, told = recover(command, "-o", "json")
+        assert status == DONE
+        states = {result["state"] for result in json.loads(told)["results"]}
+        assert ("done" in states) is (command == "resume")
+        assert images(cloud) == {image}
+        assert [page["stack_name"] for page in heat.stacks()] == [STACK], "the journal is gone"
+
+
+def images(cloud: EmbeddedOpenStack) -> set[str]:
+    """Return the images of all servers."""
+    return cloud.call(lambda heat: {server.properties["image"] for server in heat.servers()})
+
+
 @pytest.mark.parametrize(
     ("scenario", "image", "told"),
     [
@@ -260,7 +326,10 @@ def test_once_the_old_stack_is_being_deleted_a_rollback_is_refused_and_the_comma
         assert run(cloud, folder)[0] == UNDO_INCOMPLETE
         assert run(cloud, folder, "--rollback")[0] == NO_WAY_BACK
         told = capsys.readouterr().err
-        finish = "It can only be finished: run change-vnfpkg again with the same request."
+        finish = (
+            f"It can only be finished: container-update resume --stack {STACK} --os-cloud embedded "
+            f"--request {folder / 'request.json'}."
+        )
         assert told.count(finish) == 2
         assert "fix the cause. It can" in told
         assert run(cloud, folder)[0] == DONE

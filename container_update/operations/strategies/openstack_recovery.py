@@ -1,0 +1,81 @@
+"""Finishes or undoes the interrupted change of a stack's VNF, by the journal in its project."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from container_update.model.cancellation import Stop
+from container_update.model.errors import PackageError
+from container_update.model.outcome import Outcome
+from container_update.operations.change_package import coordination_of, resume_change
+from container_update.operations.change_request import ChangeRequest
+from container_update.operations.coordination import ScriptReport
+from container_update.operations.strategies.openstack import OpenStackSite, roll_back
+from container_update.operations.strategy import ChangeJob
+from container_update.stacks.journal import Record
+from container_update.stacks.operation import StackInstance
+
+
+def recover_stack(
+    instance: StackInstance,
+    site: OpenStackSite,
+    stop: Stop,
+    request: Mapping[str, Any] | None = None,
+    *,
+    back: bool,
+) -> tuple[Outcome | None, Sequence[ScriptReport]]:
+    """Finish or undo the change that was interrupted. Its packages have to be where they were.
+
+    :param request: the change's request again: the journal holds no passwords, so that a change
+        whose scripts need them cannot do without.
+    :param back: undo it.
+    :returns: what became of it, None where there was nothing; and the runs of its scripts.
+    :raises PackageError: a package is not there, or the request is needed; nothing was done.
+    :raises UpdateFailedError: it could not be finished and was undone.
+    :raises UndoIncompleteError: it could not be undone.
+    :raises NoWayBackError: the old stack is being deleted: the change can only be finished.
+    """
+    record = instance.journal("").read()
+    if record is None:
+        return None, ()
+    job, site = _order(instance, record, site, request)
+    scripts = coordination_of(job, site, stop)
+    if back:
+        outcome = roll_back(job, site, scripts, instance.progress)
+    else:
+        outcome = resume_change(job, site, stop, instance.progress, scripts)
+    return outcome, scripts.reports
+
+
+def _order(
+    instance: StackInstance,
+    record: Record,
+    site: OpenStackSite,
+    given: Mapping[str, Any] | None,
+) -> tuple[ChangeJob, OpenStackSite]:
+    context = record.context
+    job = ChangeJob(
+        request=ChangeRequest.of(_merged(context["request"], given or {}), site.vim_type),
+        old=context["old"],
+        new=context["new"],
+        instance_id=instance.instance_id,
+        options=instance.options,
+        leave_failed=instance.leave_failed,
+    )
+    has_scripts = job.request.coordinate_new or job.request.coordinate_old
+    if has_scripts and given is None and not context["isComplete"]:
+        raise PackageError(
+            f"operation {record.operation}: expected the request of this change again: its "
+            "coordination scripts read more of it than the journal holds (passwords)"
+        )
+    return job, replace(site, flavour_id=context["flavourId"])
+
+
+def _merged(kept: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the request as it was given; options of a command line are in the journal only."""
+    params = {**(given.get("additionalParams") or {}), **kept["additionalParams"]}
+    if "vdu_params" in (given.get("additionalParams") or {}):
+        params["vdu_params"] = given["additionalParams"]["vdu_params"]
+    return {**given, **kept, "additionalParams": params}
