@@ -19,7 +19,7 @@ from typing import Any
 from container_update.model.objects import Json
 from container_update.model.outcome import Vnfc
 from container_update.operations.vnf_records import Records, Storage, assign, vnfc_info
-from container_update.stacks.vnfcs import PORT, SERVER, VOLUME, Member
+from container_update.stacks.vnfcs import PORT, SERVER, VOLUME, VnfcServer
 
 STACK = "instance_id"
 """Where the specification has the stack's id."""
@@ -30,9 +30,9 @@ _Ids = Mapping[tuple[str, str], Sequence[str]]
 
 def records(
     vnfd_id: str,
-    before: Sequence[Member],
-    after: Sequence[Member],
-    live: Sequence[Member],
+    before: Sequence[VnfcServer],
+    after: Sequence[VnfcServer],
+    live: Sequence[VnfcServer],
     stack_id: str | None,
 ) -> Records:
     """The attributes that the specification lists.
@@ -63,7 +63,7 @@ def records(
     )
 
 
-def vnfcs(members: Sequence[Member]) -> tuple[Vnfc, ...]:
+def vnfcs(members: Sequence[VnfcServer]) -> tuple[Vnfc, ...]:
     """The VNFCs as every strategy tells them."""
     return tuple(
         Vnfc(member.vdu_id, member.server_id, "", SERVER, member.name) for member in members
@@ -79,7 +79,7 @@ def _renamed(old: _Ids, new: _Ids) -> dict[str, str]:
     }
 
 
-def _by_name(members: Sequence[Member], what: str) -> _Ids:
+def _by_name(members: Sequence[VnfcServer], what: str) -> _Ids:
     found: dict[tuple[str, str], list[str]] = {}
     for member in members:
         for name, id_ in getattr(member, what).items():
@@ -90,7 +90,7 @@ def _by_name(members: Sequence[Member], what: str) -> _Ids:
 # --- as it is -----------------------------------------------------------------------------------
 
 
-def described(info: Json, members: Sequence[Member], stack_id: str) -> Json:
+def described(info: Json, members: Sequence[VnfcServer], stack_id: str) -> Json:
     """instantiatedVnfInfo as a stack is.
 
     :param info: as it was recorded; what is not about resources stays.

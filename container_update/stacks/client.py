@@ -40,25 +40,25 @@ class StackService(Protocol):
         """How many requests were sent so far."""
 
     def stacks(self) -> Sequence[Json]:
-        """The project's stacks, as a list shows them; nested ones are not among them."""
+        """Return the project's stacks, as a list shows them; nested ones are not among them."""
 
     def stack(self, stack: str) -> Json | None:
-        """The stack's page, or None where there is none (deleted ones count as none)."""
+        """Return the stack, or None where there is none (deleted ones count as none)."""
 
     def template(self, stack: str) -> Json:
-        """The template in force."""
+        """Return the template in force."""
 
     def environment(self, stack: str) -> Json:
-        """The environment in force; its ``parameters`` are those that were given."""
+        """Return the environment in force; its ``parameters`` are those that were given."""
 
     def files(self, stack: str) -> dict[str, str]:
         """Name to content of the files in force."""
 
     def resources(self, stack: str, depth: int = 0) -> Sequence[Json]:
-        """The resources, and those of nested stacks down to a depth."""
+        """Return the resources, and those of nested stacks down to a depth."""
 
     def resource(self, stack: str, name: str) -> Json | None:
-        """A resource's page with its attributes, or None where there is none."""
+        """Return a resource with its attributes, or None where there is none."""
 
     def create(self, body: Json) -> str:
         """Begin to make a stack; its reference."""
@@ -171,8 +171,9 @@ class Heat:
     def stack(self, stack: str) -> Json | None:
         """See StackService."""
         found = self._find(_path(stack))
-        page: Json | None = found and found["stack"]
-        return None if page is None or page["stack_status"] == "DELETE_COMPLETE" else page
+        current: Json | None = found and found["stack"]
+        is_there = current is not None and current["stack_status"] != "DELETE_COMPLETE"
+        return current if is_there else None
 
     def template(self, stack: str) -> Json:
         """See StackService."""
@@ -195,8 +196,8 @@ class Heat:
     def resource(self, stack: str, name: str) -> Json | None:
         """See StackService."""
         found = self._find(f"{_path(stack)}/resources/{quote(name, safe='')}")
-        page: Json | None = found and found["resource"]
-        return page
+        resource: Json | None = found and found["resource"]
+        return resource
 
     def create(self, body: Json) -> str:
         """See StackService."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from container_update.stacks.vnfcs import Member
+from container_update.stacks.vnfcs import VnfcServer
 
 
 @dataclass(frozen=True)
@@ -16,7 +16,7 @@ class Coordination:
     """``new`` or ``old``: which of the request's two scripts."""
     stack: str
     """The stack of the VNF that it is about."""
-    member: Member | None
+    member: VnfcServer | None
     """The VNFC that it is about; None: all of the stack's."""
     back: bool = False
     """The change is being undone: traffic goes back to the old VNF."""

@@ -24,14 +24,14 @@ class Software:
     """VDU to the name of its flavour."""
 
 
-def wanted(
+def desired_stack(
     package: Body,
     live: Body,
     places: Mapping[str, Place],
     software: Software,
     sizes: Mapping[str, int],
 ) -> Body:
-    """The whole stack as the new package says it.
+    """Return the whole stack as the new package says it.
 
     :param package: the flavour's templates.
     :param live: the stack as it is, whose parameters are carried over.
@@ -54,7 +54,7 @@ def first(
     places: Mapping[str, Place],
     software: Software,
 ) -> Body:
-    """The stack of a VNF that is to be made.
+    """Return the stack of a VNF that is to be created.
 
     :param package: the flavour's templates.
     :param given: values for the top template's parameters; image and flavour are the VNFD's.
@@ -101,7 +101,7 @@ def _carried(package: Body, live: Body) -> Json:
 
 
 def _with_software(body: Body, vdu_id: str, place: Place, software: Software) -> Body:
-    """The parameters that a VDU's image, flavour and volumes' images come from, set to the VNFD's.
+    """Return the parameters of a VDU's image, flavour and volumes' images, set to the VNFD's.
     What a template says itself, without a parameter, stays."""
     template = body.file(place.file) if place.file else body.template
     resources = template["resources"]
@@ -123,7 +123,7 @@ def _with_software(body: Body, vdu_id: str, place: Place, software: Software) ->
 
 
 def _with_size(body: Body, head: str, size: int) -> Body:
-    """A group that was scaled keeps its size: Heat resizes a group that is updated to what its
+    """Return the body with a scaled group's size: Heat resizes a group that is updated to what its
     template says."""
     said = (body.template["resources"][head].get("properties") or {}).get("desired_capacity")
     path = hot.parameter_path(said)
@@ -137,8 +137,8 @@ def _with_size(body: Body, head: str, size: int) -> Body:
 # --- a part of it -------------------------------------------------------------------------------
 
 
-def mixed(old: Body, new: Body, names: Iterable[str], source: str) -> Body:
-    """The old stack with some resources, and what they need, as the new one says them.
+def overlay(old: Body, new: Body, names: Iterable[str], source: str) -> Body:
+    """Return the old stack with some resources, and what they need, as the new one says them.
 
     A parameter that others use as well keeps its old value for them: the taken resources have the
     new value written in.
@@ -181,7 +181,7 @@ def mixed(old: Body, new: Body, names: Iterable[str], source: str) -> Body:
 
 
 def _files_of(definitions: Mapping[str, Json], body: Body) -> set[str]:
-    """The nested files that resources use, and those that these use."""
+    """Return the nested files that resources use, and those that these use."""
     found: set[str] = set()
     waiting: list[Any] = [definitions]
     while waiting:
@@ -198,13 +198,13 @@ def _files_of(definitions: Mapping[str, Json], body: Body) -> set[str]:
 
 
 def nested(place: Place, new: Body, old: Body, live: Body, ids: Mapping[str, str | None]) -> Body:
-    """A nested stack with a VDU's server as the new package says it.
+    """Return a nested stack with a VDU's server as the new package says it.
 
     :param new: the whole new stack.
     :param old: the whole stack as it is.
     :param live: the nested stack as it is.
     :param ids: the top stack's resources to their physical ids.
-    :raises PackageError: a property of the nested template cannot be told before the whole stack
+    :raises PackageError: a property of the nested template is not known before the whole stack
         is updated.
     """
     assert place.file is not None
@@ -228,7 +228,7 @@ def nested(place: Place, new: Body, old: Body, live: Body, ids: Mapping[str, str
 
 
 def _properties_above(old: Body, place: Place) -> Json:
-    """What the old top template gives the nested one; nothing where it has no such holder."""
+    """Return what the old top template gives the nested one; nothing without such a resource."""
     definition = old.template["resources"].get(place.head) or {}
     properties: Json = definition.get("properties") or {}
     if place.grouped:
@@ -262,7 +262,7 @@ def _as_text(values: Mapping[str, Any]) -> dict[str, str]:
     return {name: str(value) for name, value in values.items()}
 
 
-class Fate(enum.Enum):
+class Replacement(enum.Enum):
     """What Heat does with a server in an update of its stack."""
 
     REBUILT = "Heat rebuilds the server from the new image, it keeps its id"
@@ -285,8 +285,8 @@ _POLICIES = ("image", "flavor", "user_data")
 """Properties with a policy beside them that may have the server replaced all the same."""
 
 
-def server_changes(old: Body, new: Body, name: str) -> tuple[tuple[str, ...], Fate]:
-    """What becomes of a server between two bodies of its own stack.
+def server_changes(old: Body, new: Body, name: str) -> tuple[tuple[str, ...], Replacement]:
+    """Return what Heat does with a server between two bodies of its own stack.
 
     :returns: the differences as sentences, and what Heat does. By the specification's note a server
         keeps its id from image to image; with a volume of another image it is another server.
@@ -303,21 +303,26 @@ def server_changes(old: Body, new: Body, name: str) -> tuple[tuple[str, ...], Fa
     volumes = _volume_images(old, name), _volume_images(new, name)
     if volumes[0] != volumes[1]:
         reasons.append(f"image of its volumes {_joined(volumes[0])} -> {_joined(volumes[1])}")
-    told = tuple(reasons) or ("the template around the server changes",)
-    return told, _fate(differ, after, another_volume=volumes[0] != volumes[1])
+    sentences = tuple(reasons) or ("the template around the server changes",)
+    return sentences, _replacement(differ, after, another_volume=volumes[0] != volumes[1])
 
 
-def _fate(differ: set[str], after: Mapping[str, Any], *, another_volume: bool) -> Fate:
+def _replacement(
+    differ: set[str], after: Mapping[str, Any], *, another_volume: bool
+) -> Replacement:
     replaced = any(
         after.get(f"{name}_update_policy", "REPLACE" if name == "user_data" else "") == "REPLACE"
         for name in differ & set(_POLICIES)
     )
     if replaced or another_volume or differ - _IN_PLACE:
-        return Fate.REPLACED
+        return Replacement.REPLACED
     if {"image", "flavor"} <= differ:
-        return Fate.BOTH
-    fates = {"image": Fate.REBUILT, "flavor": Fate.RESIZED}
-    return next((fate for name, fate in fates.items() if name in differ), Fate.UPDATED)
+        return Replacement.BOTH
+    replacements = {"image": Replacement.REBUILT, "flavor": Replacement.RESIZED}
+    return next(
+        (replacement for name, replacement in replacements.items() if name in differ),
+        Replacement.UPDATED,
+    )
 
 
 def _resolved(body: Body, name: str) -> Json:

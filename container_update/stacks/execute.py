@@ -35,7 +35,7 @@ from container_update.stacks.client import StackService, reference
 from container_update.stacks.coordination import Coordination, Coordinator, no_coordination
 from container_update.stacks.journal import Journal, Record
 from container_update.stacks.steps import AnyStep, ScriptStep, StackStep
-from container_update.stacks.vnfcs import Member
+from container_update.stacks.vnfcs import VnfcServer
 
 LOG = logging.getLogger(__name__)
 
@@ -107,7 +107,7 @@ class Execution:
             except ContainerUpdateError as error:
                 raise self._failed(number, error) from error
             self._took[number] = self._clock() - began
-            self._told(self._done(number))
+            self._report(self._done(number))
             self.record = self._journal.write(replace(self.record, done=number + 1))
         return self.results
 
@@ -148,11 +148,11 @@ class Execution:
                 continue
             try:
                 message = self._undo(step, was_coordinated=number + 1 < reached)
-                results.append(self._told(StepResult(step, StepState.UNDONE, message)))
+                results.append(self._report(StepResult(step, StepState.UNDONE, message)))
             except LockLostError:
                 raise
             except ContainerUpdateError as error:
-                results.append(self._told(StepResult(step, StepState.UNDO_FAILED, str(error))))
+                results.append(self._report(StepResult(step, StepState.UNDO_FAILED, str(error))))
         return tuple(reversed(results))
 
     def _reached(self) -> int:
@@ -167,8 +167,8 @@ class Execution:
         for step in self.record.plan.steps[: self.record.done + 1]:
             if step.action is not Action.DELETE:
                 continue
-            page = self._service.stack(step.stack)
-            if page is None or page["stack_status"].startswith("DELETE"):
+            current = self._service.stack(step.stack)
+            if current is None or current["stack_status"].startswith("DELETE"):
                 raise NoWayBackError(
                     f"{step.key}, the old VNF's, is being deleted or gone: this change cannot be "
                     "undone any more. To get the old package back, finish this change, then change "
@@ -180,9 +180,9 @@ class Execution:
         if isinstance(step, ScriptStep):
             return "" if step.member else self._coordinate_back(step.role, step)
         if step.before is None:
-            page = self._service.stack(step.stack)
-            if page is not None and self._tag(step.after) in (page.get("tags") or ()):
-                self._delete(reference(page))
+            current = self._service.stack(step.stack)
+            if current is not None and self._tag(step.after) in (current.get("tags") or ()):
+                self._delete(reference(current))
         elif step.after is not None:
             self._restore(step)
             if step.member is not None and was_coordinated:
@@ -190,8 +190,8 @@ class Execution:
         return ""
 
     def _coordinate_back(self, role: str, step: AnyStep) -> str:
-        """A script that fails, as it may have on the way there, does not keep the servers from
-        being put back."""
+        """Run a script for the way back; one that fails does not keep the servers from being put
+        back."""
         try:
             self._coordinate(Coordination(role, step.stack, step.member, back=True))
         except ContainerUpdateError as error:
@@ -199,18 +199,18 @@ class Execution:
         return ""
 
     def _restore(self, step: StackStep) -> None:
-        """A stack that this operation never sent anything to is as it was."""
+        """Put a stack back, if this operation ever sent anything to it."""
         assert step.before is not None
-        page = self._service.stack(step.stack)
+        current = self._service.stack(step.stack) or {}
         after, before = self._tag(step.after), self._tag(step.before)
-        tags = set((page and page.get("tags")) or ())
-        if page is not None and after in tags and page["stack_status"] == "UPDATE_IN_PROGRESS":
+        tags = set(current.get("tags") or ())
+        if after in tags and current["stack_status"] == "UPDATE_IN_PROGRESS":
             self._service.cancel(step.stack)
         if tags & {after, before}:
             self._update(step.stack, step.before, step.member)
 
     def _failed(self, number: int, cause: ContainerUpdateError) -> UpdateFailedError:
-        """The error of a step, after the undo where there is one."""
+        """Return the error of a step, after the undo where there is one."""
         step = self.record.plan.steps[number]
         what = f"{step.key}: {step.action.value}"
         if isinstance(step, ScriptStep):
@@ -235,7 +235,7 @@ class Execution:
         return UpdateInterruptedError if self._stop else UpdateFailedError
 
     def _left(self, step: AnyStep, cause: ContainerUpdateError) -> Outcome:
-        failed = self._told(StepResult(step, StepState.FAILED, str(cause)))
+        failed = self._report(StepResult(step, StepState.FAILED, str(cause)))
         return Outcome(self.record.plan, (*self.results, failed))
 
     def give_up(self, cause: str, failed: AnyStep | None = None) -> UpdateFailedError:
@@ -261,15 +261,15 @@ class Execution:
                 f"{cause}. Not everything could be put back: {objects}", outcome
             )
         self._journal.remove()
-        told = [result.message for result in results if result.message]
-        but = f", but {'; '.join(told)}" if told else ""
+        remarks = [result.message for result in results if result.message]
+        but = f", but {'; '.join(remarks)}" if remarks else ""
         return self._error_type(
             f"{cause}. Everything was put back{but}",
             outcome,
             next_step=NextStep.RETRY if self._stop else None,
         )
 
-    def _told(self, result: StepResult) -> StepResult:
+    def _report(self, result: StepResult) -> StepResult:
         self._progress(result)
         return result
 
@@ -279,8 +279,8 @@ class Execution:
         """Make a stack; one that failed in a run before this is made anew."""
         tag, deadline, sent = self._tag(body), self._deadline(), False
         while True:
-            page = self._settled(name, deadline)
-            if page is None:
+            current = self._settled(name, deadline)
+            if current is None:
                 try:
                     self._service.create(
                         {"stack_name": name, "tags": tag, "disable_rollback": True}
@@ -291,29 +291,29 @@ class Execution:
                 sent = True
                 self._rest(_FIRST_PAUSE)
                 continue
-            if tag not in (page.get("tags") or ()):
+            if tag not in (current.get("tags") or ()):
                 raise StepError(
                     f"expected no stack {name}, found one that this operation did not make: delete "
                     "or rename it"
                 )
-            if page["stack_status"] == "CREATE_COMPLETE":
+            if current["stack_status"] == "CREATE_COMPLETE":
                 return
             if sent:
-                raise StepError(told_by_heat(page))
-            self._delete(reference(page))
+                raise StepError(state_sentence(current))
+            self._delete(reference(current))
 
-    def _update(self, stack: str, body: Body, member: Member | None) -> None:
+    def _update(self, stack: str, body: Body, member: VnfcServer | None) -> None:
         """Update a stack; what failed in a run before this is tried again."""
         tag, deadline, sent = self._tag(body), self._deadline(), False
         while True:
-            page = self._settled(stack, deadline)
-            if page is None:
+            current = self._settled(stack, deadline)
+            if current is None:
                 raise StepError(f"stack {stack} is gone: somebody else deleted it")
-            if tag in (page.get("tags") or ()):
-                if _is_updated(page):
+            if tag in (current.get("tags") or ()):
+                if _is_updated(current):
                     break
                 if sent:
-                    raise StepError(told_by_heat(page))
+                    raise StepError(state_sentence(current))
             try:
                 request, existing = body.as_update()
                 self._service.update(stack, request | {"tags": tag}, existing=existing)
@@ -339,16 +339,16 @@ class Execution:
             except ClusterError as error:
                 self._only_busy(error, stack, deadline)
                 self._rest(_FIRST_PAUSE)
-        page = self._settled(stack, deadline)
-        if page is not None:
-            raise StepError(told_by_heat(page))
+        current = self._settled(stack, deadline)
+        if current is not None:
+            raise StepError(state_sentence(current))
 
-    def _wait_active(self, stack: str, member: Member, deadline: float) -> None:
-        """A server can break after Heat was done with it."""
+    def _wait_active(self, stack: str, member: VnfcServer, deadline: float) -> None:
+        """Wait for the server: it can break after Heat was done with it."""
         pause = _FIRST_PAUSE
         while True:
-            page = self._service.resource(stack, member.resource)
-            status = str(((page or {}).get("attributes") or {}).get("status", "gone"))
+            current = self._service.resource(stack, member.resource)
+            status = str(((current or {}).get("attributes") or {}).get("status", "gone"))
             if status == "ACTIVE":
                 return
             if status == "ERROR" or self._clock() > deadline:
@@ -357,16 +357,16 @@ class Execution:
             pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _settled(self, stack: str, deadline: float | None = None) -> Json | None:
-        """The stack as soon as nothing is done to it; None where there is none."""
+        """Return the stack as soon as nothing is done to it; None where there is none."""
         deadline, pause = deadline or self._deadline(), _FIRST_PAUSE
         while True:
-            page = self._service.stack(stack)
-            if page is None or not page["stack_status"].endswith("_IN_PROGRESS"):
-                return page
+            current = self._service.stack(stack)
+            if current is None or not current["stack_status"].endswith("_IN_PROGRESS"):
+                return current
             if self._clock() > deadline:
                 raise StepError(
-                    f"stack {page['stack_name']} is still {page['stack_status']} after the time "
-                    f"limit; Heat says: {page['stack_status_reason']}"
+                    f"stack {current['stack_name']} is still {current['stack_status']} after the "
+                    f"time limit; Heat says: {current['stack_status_reason']}"
                 )
             self._check_stop()
             self._rest(pause)
@@ -391,15 +391,15 @@ class Execution:
         return f"container-update-{self.record.operation[:8]}-{digest}"
 
 
-def _is_updated(page: Json) -> bool:
-    """A stack that was made with rollback enabled takes back by itself what failed."""
-    status = str(page["stack_status"])
+def _is_updated(stack: Json) -> bool:
+    """Return False also for a stack that was created with rollback and has undone its update."""
+    status = str(stack["stack_status"])
     return status.endswith("_COMPLETE") and not status.startswith("ROLLBACK")
 
 
-def told_by_heat(page: Json) -> str:
-    """What became of a stack, with Heat's reason."""
+def state_sentence(stack: Json) -> str:
+    """Return the state of a stack as a sentence, with Heat's reason."""
     return (
-        f"stack {page['stack_name']} is {page['stack_status']}, Heat says: "
-        f"{page['stack_status_reason']}"
+        f"stack {stack['stack_name']} is {stack['stack_status']}, Heat says: "
+        f"{stack['stack_status_reason']}"
     )

@@ -21,7 +21,7 @@ from container_update.package.hot import Body
 from container_update.stacks import desired
 from container_update.stacks.client import StackService, reference
 from container_update.stacks.desired import Software
-from container_update.stacks.execute import told_by_heat
+from container_update.stacks.execute import state_sentence
 from container_update.stacks.planner import flavour_of
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
@@ -30,7 +30,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 def described_by(
     package: str, flavour_id: str, given: Mapping[str, Any], settings: csar.Settings
 ) -> Body:
-    """The stack as a package describes it.
+    """Return the stack as a package describes it.
 
     :param given: values for parameters of the top template.
     :raises PackageError: the package is wrong, or does not fit what is given.
@@ -64,7 +64,7 @@ class Builder:
     def make(self, name: str, body: Body) -> Json:
         """Make a stack; one of that name, which an earlier try left, is deleted first.
 
-        :returns: its page.
+        :returns: the stack, as Heat describes it.
         """
         self.delete(name)
         tag = f"container-update-{uuid.uuid4().hex[:16]}"  # whose it is, after a lost answer
@@ -72,23 +72,23 @@ class Builder:
         try:
             self.service.create(request)
         except ClusterError as error:
-            page = self.service.stack(name) if error.status == 409 else None
-            if page is None or tag not in (page.get("tags") or ()):
+            current = self.service.stack(name) if error.status == 409 else None
+            if current is None or tag not in (current.get("tags") or ()):
                 raise  # else the first answer was lost, and this was the second try
-        page = self._settled(name)
-        if page is None:
+        current = self._settled(name)
+        if current is None:
             raise PlanError(f"stack {name} is gone: somebody else deleted it")
-        if page["stack_status"] != "CREATE_COMPLETE":
-            raise PlanError(told_by_heat(page))
-        return page
+        if current["stack_status"] != "CREATE_COMPLETE":
+            raise PlanError(state_sentence(current))
+        return current
 
     def delete(self, stack: str) -> None:
         """Delete a stack, by its name or by ``name/id``; nothing where there is none."""
         deadline = self.clock() + self.options.timeout
-        page = self.service.stack(stack)
-        if page is None:
+        current = self.service.stack(stack)
+        if current is None:
             return
-        stack = reference(page)
+        stack = reference(current)
         while True:
             try:
                 self.service.delete(stack)
@@ -97,21 +97,21 @@ class Builder:
                 if error.status != 409 or self.clock() > deadline:
                     raise
                 self._rest(_FIRST_PAUSE, stack)
-        page = self._settled(stack)
-        if page is not None:
-            raise PlanError(told_by_heat(page))
+        current = self._settled(stack)
+        if current is not None:
+            raise PlanError(state_sentence(current))
 
     def _settled(self, stack: str) -> Json | None:
-        """The stack as soon as nothing is done to it; None where there is none."""
+        """Return the stack as soon as nothing is done to it; None where there is none."""
         deadline, pause = self.clock() + self.options.timeout, _FIRST_PAUSE
-        while (page := self.service.stack(stack)) and str(page["stack_status"]).endswith(
+        while (current := self.service.stack(stack)) and str(current["stack_status"]).endswith(
             "_IN_PROGRESS"
         ):
             if self.clock() > deadline:
-                raise PlanError(f"{told_by_heat(page)}; the time limit is over")
+                raise PlanError(f"{state_sentence(current)}; the time limit is over")
             self._rest(pause, stack)
             pause = min(2 * pause, _LONGEST_PAUSE)
-        return page
+        return current
 
     def _rest(self, seconds: float, stack: str) -> None:
         if self.stop:

@@ -39,7 +39,7 @@ from container_update.package.hot import Body, Place
 from container_update.stacks.client import StackService, reference
 from container_update.stacks.plan import StackPlan
 from container_update.stacks.steps import AnyStep, ScriptStep, StackStep
-from container_update.stacks.vnfcs import Member
+from container_update.stacks.vnfcs import VnfcServer
 
 LOG = logging.getLogger(__name__)
 
@@ -81,7 +81,7 @@ class Record(OperationRecord):
 
 
 def now() -> datetime:
-    """The time, in UTC."""
+    """Return the time, in UTC."""
     return datetime.now(timezone.utc)
 
 
@@ -112,23 +112,23 @@ class Journal:
     # --- reading --------------------------------------------------------------------------------
 
     def read(self) -> Record | None:
-        """The change that is under way; None where there is none, or where it ends just now."""
-        page = self._settle()
-        if page is None:
+        """Return the change that is under way; None where there is none, or it ends just now."""
+        stack = self._settle()
+        if stack is None:
             return None
-        return decode(self._service.files(reference(page))[_FILE])
+        return decode(self._service.files(reference(stack))[_FILE])
 
     def holder(self) -> tuple[str, float] | None:
         """Return who holds the journal, and for how many seconds nothing was heard.
 
         None where there is no journal, or where its run has ended and left it.
         """
-        page = self._page()
-        if page is None or f"renewed={_NEVER}" in (page.get("tags") or ()):
+        stack = self._stack()
+        if stack is None or f"renewed={_NEVER}" in (stack.get("tags") or ()):
             return None
-        return _held(page, self._clock())
+        return _held(stack, self._clock())
 
-    def _page(self) -> Json | None:
+    def _stack(self) -> Json | None:
         return self._service.stack(self._name)
 
     # --- writing --------------------------------------------------------------------------------
@@ -141,8 +141,8 @@ class Journal:
         except ClusterError as error:
             if error.status != 409:
                 raise
-            page = self._page()
-            if page is None or _held(page, self._clock())[0] != self._holder:
+            stack = self._stack()
+            if stack is None or _held(stack, self._clock())[0] != self._holder:
                 raise UpdateInProgressError(
                     f"another change of this VNF instance has begun: stack {self._name} is its "
                     "journal"
@@ -155,17 +155,17 @@ class Journal:
 
         :raises UpdateInProgressError: the holder's last heartbeat is less than the lease ago.
         """
-        page = self._settle()
-        if page is None:
+        stack = self._settle()
+        if stack is None:
             return
-        name, silence = _held(page, self._clock())
+        name, silence = _held(stack, self._clock())
         if name != self._holder and silence < self._lease:
             raise UpdateInProgressError(held(name, silence, self._lease))
         try:
             self._write({"tags": self._tags()})
             self._check_held()
         except LockLostError:
-            if self._page() is not None:  # else the change ended in the meantime
+            if self._stack() is not None:  # else the change ended in the meantime
                 raise
 
     def write(self, record: Record) -> Record:
@@ -182,8 +182,8 @@ class Journal:
 
     def release(self) -> None:
         """Let anybody go on at once, where a run ends and its journal stays."""
-        page = self._page()
-        if page is None or _held(page, self._clock())[0] != self._holder:
+        stack = self._stack()
+        if stack is None or _held(stack, self._clock())[0] != self._holder:
             return
         try:
             self._write({"tags": f"holder={self._holder},renewed={_NEVER}"})
@@ -193,36 +193,36 @@ class Journal:
     def remove(self) -> None:
         """End: the change is finished or undone."""
         deadline = time.monotonic() + _SETTLES_WITHIN
-        while (page := self._settle()) is not None:
+        while (stack := self._settle()) is not None:
             if time.monotonic() > deadline:
                 raise ClusterError(
-                    f"stack {self._name}, the journal of this change, is {page['stack_status']}: "
+                    f"stack {self._name}, the journal of this change, is {stack['stack_status']}: "
                     "expected it to be deleted. The change itself has ended: delete this stack"
                 )
             try:
-                self._service.delete(reference(page))
+                self._service.delete(reference(stack))
             except ClusterError as error:
                 if error.status != 409:  # somebody else is at it
                     raise
             self._pause(0.02)
 
     def _check_held(self) -> None:
-        page = self._page()
-        if page is None or _held(page, self._clock())[0] != self._holder:
+        stack = self._stack()
+        if stack is None or _held(stack, self._clock())[0] != self._holder:
             raise LockLostError(
                 f"This run stopped where it was: another run holds stack {self._name}, the journal "
                 "of this change"
             )
 
     def _write(self, content: Json) -> None:
-        page = self._settle()
-        if page is None:
+        stack = self._settle()
+        if stack is None:
             raise LockLostError(
                 f"This run stopped where it was: stack {self._name}, the journal of this change, "
                 "is gone"
             )
         try:
-            self._service.update(reference(page), content, existing=True)
+            self._service.update(reference(stack), content, existing=True)
         except ClusterError as error:
             if error.status != 409:  # a lost answer was sent again: it is being done
                 raise
@@ -232,15 +232,17 @@ class Journal:
     def _settle(self) -> Json | None:
         deadline = time.monotonic() + _SETTLES_WITHIN
         pause = 0.02
-        while (page := self._page()) is not None and page["stack_status"].endswith("_IN_PROGRESS"):
+        while (stack := self._stack()) is not None and stack["stack_status"].endswith(
+            "_IN_PROGRESS"
+        ):
             if time.monotonic() > deadline:
                 raise ClusterError(
-                    f"stack {self._name} stays in {page['stack_status']}: expected it to end this "
+                    f"stack {self._name} stays in {stack['stack_status']}: expected it to end this "
                     f"within {_SETTLES_WITHIN:.0f} s: check that Heat's engines run"
                 )
             self._pause(pause)
             pause = min(2 * pause, 1.0)
-        return page
+        return stack
 
     def _content(self, record: Record) -> Json:
         return {"files": {_FILE: encode(record)}, "tags": self._tags()}
@@ -250,8 +252,8 @@ class Journal:
         return f"holder={self._holder},renewed={renewed}"
 
 
-def _held(page: Json, time_now: datetime) -> tuple[str, float]:
-    tags = dict(tag.split("=", 1) for tag in page.get("tags") or () if "=" in tag)
+def _held(stack: Json, time_now: datetime) -> tuple[str, float]:
+    tags = dict(tag.split("=", 1) for tag in stack.get("tags") or () if "=" in tag)
     renewed = tags.get("renewed", _NEVER).replace("Z", "+00:00")
     silence = (time_now - datetime.fromisoformat(renewed)).total_seconds()
     return tags.get("holder", ""), silence
@@ -261,7 +263,7 @@ def _held(page: Json, time_now: datetime) -> tuple[str, float]:
 
 
 def encode(record: Record) -> str:
-    """A record as text. A body that several steps share is in it once."""
+    """Return a record as text. A body that several steps share is in it once."""
     bodies: dict[str, Json] = {}
 
     def kept(body: Body | None) -> str | None:
@@ -301,7 +303,7 @@ def decode(text: str) -> Record:
         steps=tuple(_step_from_dict(step, bodies) for step in content["steps"]),
         upgrade_type=content["upgradeType"],
         stack=content["stack"],
-        members=tuple(Member(**member) for member in content["members"]),
+        members=tuple(VnfcServer(**member) for member in content["members"]),
         places={vdu_id: Place(**place) for vdu_id, place in content["places"].items()},
     )
     return Record(
@@ -333,7 +335,7 @@ def _step_to_dict(step: AnyStep, kept: Callable[[Body | None], str | None]) -> J
 
 
 def _step_from_dict(values: Mapping[str, Any], bodies: Mapping[str, Body]) -> AnyStep:
-    member = Member(**values["member"]) if values["member"] else None
+    member = VnfcServer(**values["member"]) if values["member"] else None
     if "role" in values:
         return ScriptStep.of(values["role"], values["stack"], member)
     before, after = (bodies.get(values[side]) for side in ("before", "after"))

@@ -11,7 +11,7 @@ from container_update.package import hot
 from container_update.package.hot import Body, Place
 from container_update.stacks.client import StackService, reference
 from container_update.stacks.plan import Live, StackPlan
-from container_update.stacks.vnfcs import Member, members, stack_of
+from container_update.stacks.vnfcs import VnfcServer, members, stack_of
 
 DEPTH = 5
 """How deep nested stacks are listed: a group, its members, and what these nest."""
@@ -20,20 +20,20 @@ _KEPT = ("parameter_defaults", "resource_registry")
 
 
 def find(service: StackService, name: str) -> Json:
-    """The page of the VNF's stack, which is at rest and sound.
+    """Return the VNF's stack, which has to be complete.
 
     :raises PlanError: there is none, something is done to it, or it failed.
     """
-    page = service.stack(name)
-    if page is None:
+    stack = service.stack(name)
+    if stack is None:
         raise PlanError(f"there is no stack {name}: name the VNF's stack by its name or id")
-    status = page["stack_status"]
+    status = stack["stack_status"]
     if not status.endswith("_COMPLETE"):
         raise PlanError(
             f"stack {name} is {status}: expected it to be complete before its package is changed; "
-            f"Heat says: {page['stack_status_reason']}"
+            f"Heat says: {stack['stack_status_reason']}"
         )
-    return page
+    return stack
 
 
 def body_of(service: StackService, stack: str) -> Body:
@@ -53,15 +53,15 @@ def body_of(service: StackService, stack: str) -> Body:
     )
 
 
-def read(service: StackService, page: Json, body: Body, places: Mapping[str, Place]) -> Live:
-    """The stack with the VNFCs of some VDUs, and the bodies of the stacks that these are in."""
-    top = reference(page)
+def read(service: StackService, stack: Json, body: Body, places: Mapping[str, Place]) -> Live:
+    """Return the stack with the VNFCs of some VDUs, and the stacks that these are in."""
+    top = reference(stack)
     resources = service.resources(top, DEPTH)
     found = members(resources, top, places)
     there = {member.vdu_id for member in found}
     empty = [vdu_id for vdu_id in places if vdu_id not in there and not places[vdu_id].grouped]
     if empty:
-        raise PlanError(f"stack {page['stack_name']} has no server for {', '.join(empty)}")
+        raise PlanError(f"stack {stack['stack_name']} has no server for {', '.join(empty)}")
     inner = dict.fromkeys(member.stack for member in found if member.stack != top)
     ids = {
         str(resource["resource_name"]): resource["physical_resource_id"]
@@ -73,22 +73,24 @@ def read(service: StackService, page: Json, body: Body, places: Mapping[str, Pla
 
 def after(service: StackService, plan: StackPlan) -> Live:
     """Return the VNF's stack as a plan that was carried out has left it."""
-    page = find(service, plan.new_stack)
-    return read(service, page, body_of(service, reference(page)), plan.places)
+    stack = find(service, plan.new_stack)
+    return read(service, stack, body_of(service, reference(stack)), plan.places)
 
 
-def members_of(service: StackService, page: Json, vdus: Mapping[str, str]) -> tuple[Member, ...]:
-    """The VNFCs of every VDU that the live stack has a place for.
+def members_of(
+    service: StackService, stack: Json, vdus: Mapping[str, str]
+) -> tuple[VnfcServer, ...]:
+    """Return the VNFCs of every VDU that the live stack has a place for.
 
     :param vdus: VDU id to its name.
     """
-    body = body_of(service, reference(page))
+    body = body_of(service, reference(stack))
     places = {
         vdu_id: place
         for vdu_id, name in vdus.items()
         for place in hot.places_named(body, vdu_id, name)
     }
-    return read(service, page, body, places).members
+    return read(service, stack, body, places).members
 
 
 def sizes(resources: Sequence[Json], body: Body) -> dict[str, int]:

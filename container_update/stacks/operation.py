@@ -57,7 +57,7 @@ class StackInstance:
     def begun(
         self, plan: StackPlan, target: str, context: Mapping[str, Any] | None = None
     ) -> Iterator[Execution]:
-        """A plan in the journal, while the block carries it out to its end.
+        """Keep a plan in the journal while the block carries it out.
 
         :param context: plain values that a resume needs beside the plan; no passwords.
         :raises UpdateInProgressError: another change of this instance runs.
@@ -150,7 +150,7 @@ def _go_back(execution: Execution, journal: Journal) -> Outcome:
 
 @contextmanager
 def _released(journal: Journal) -> Iterator[None]:
-    """A run that fails and leaves its journal lets others go on with it."""
+    """Let others go on with a run that fails and leaves its journal."""
     try:
         yield
     except ContainerUpdateError:

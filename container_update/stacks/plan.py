@@ -9,9 +9,9 @@ from container_update.model.errors import PackageError
 from container_update.model.plan import Action, Plan
 from container_update.package import hot
 from container_update.package.hot import Body, Place
-from container_update.stacks.desired import Fate, is_same, mixed, nested, server_changes
+from container_update.stacks.desired import Replacement, is_same, nested, overlay, server_changes
 from container_update.stacks.steps import AnyStep, ScriptStep, StackStep, server_key
-from container_update.stacks.vnfcs import Member
+from container_update.stacks.vnfcs import VnfcServer
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class StackPlan(Plan):
     """``Blue-Green`` or ``RollingUpdate``."""
     stack: str = field(kw_only=True)
     """The reference of the stack that the VNF is now."""
-    members: tuple[Member, ...] = field(default=(), kw_only=True)
+    members: tuple[VnfcServer, ...] = field(default=(), kw_only=True)
     """Every VNFC of the target VDUs as it is before."""
     places: Mapping[str, Place] = field(default_factory=dict, kw_only=True)
     """Target VDU to where its server stands in the new templates."""
@@ -52,7 +52,7 @@ class Live:
 
     reference: str
     body: Body
-    members: tuple[Member, ...]
+    members: tuple[VnfcServer, ...]
     """Of the target VDUs, in the order in which they are to change."""
     ids: Mapping[str, str | None] = field(default_factory=dict)
     """The top resources to their physical ids."""
@@ -65,7 +65,7 @@ class Live:
         upgrade_type: str,
         places: Mapping[str, Place],
         steps: tuple[AnyStep, ...] = (),
-        unchanged: Iterable[Member] = (),
+        unchanged: Iterable[VnfcServer] = (),
     ) -> StackPlan:
         """Return a plan for this stack; without steps it has nothing to do."""
         return StackPlan(
@@ -81,7 +81,7 @@ class Live:
 
 
 def blue_green(live: Live, new: Body, places: Mapping[str, Place], new_name: str) -> StackPlan:
-    """The new stack beside the old one, both coordinated, the old one deleted."""
+    """Plan a new stack beside the old one, the scripts of both, and the deletion of the old one."""
     old_name = live.reference.partition("/")[0]
     reason = f"takes the place of {old_name}"
     steps = (
@@ -96,15 +96,15 @@ def blue_green(live: Live, new: Body, places: Mapping[str, Place], new_name: str
 
 
 def rolling(live: Live, new: Body, places: Mapping[str, Place], source: str) -> StackPlan:
-    """One VNFC after the other, coordinated each; then the stack as a whole, so that it says what
-    its members are.
+    """Plan one VNFC after the other, each with its script; then the stack as a whole, so that it
+    says what its members are.
 
     :param places: target VDU to where its server stands in the new templates.
     :param source: the new package, for messages.
     :raises PackageError: the new templates cannot be taken over VNFC by VNFC.
     """
     steps: list[AnyStep] = []
-    unchanged: list[Member] = []
+    unchanged: list[VnfcServer] = []
     bodies = {live.reference: live.body, **live.nested}
     for member in live.members:
         place, before = places[member.vdu_id], bodies[member.stack]
@@ -122,32 +122,32 @@ def rolling(live: Live, new: Body, places: Mapping[str, Place], source: str) -> 
     return live.plan("RollingUpdate", places, tuple(steps), tuple(unchanged))
 
 
-def _member_steps(member: Member, before: Body, after: Body, place: Place) -> Iterable[AnyStep]:
+def _member_steps(member: VnfcServer, before: Body, after: Body, place: Place) -> Iterable[AnyStep]:
     name = member.resource if place.server is None else place.server
-    reasons, fate = server_changes(before, after, name)
-    action = Action.RECREATE if fate is Fate.REPLACED else Action.UPDATE
-    yield StackStep.of(action, member.stack, before, after, member, (*reasons, fate.value))
+    reasons, replacement = server_changes(before, after, name)
+    action = Action.RECREATE if replacement is Replacement.REPLACED else Action.UPDATE
+    yield StackStep.of(action, member.stack, before, after, member, (*reasons, replacement.value))
     yield ScriptStep.of("new", member.stack, member)
 
 
 def _after(  # noqa: PLR0913, PLR0917
-    live: Live, new: Body, member: Member, place: Place, now: Body, source: str
+    live: Live, new: Body, member: VnfcServer, place: Place, now: Body, source: str
 ) -> Body:
-    """A member's stack, as it is by then, with this member as the new package says it."""
+    """Return a VNFC's stack, as it is by then, with this VNFC as the new package says it."""
     if member.stack == live.reference:
-        return mixed(now, new, {place.head}, source)
+        return overlay(now, new, {place.head}, source)
     if place.file is None:
         return _grouped_server(new, member, place, now)
     whole = nested(place, new, live.body, now, live.ids)
     beside = {other.server for other, _ in hot.servers(new) if other.file == place.file}
     if beside == {place.server}:
         return whole
-    return mixed(now, whole, {str(place.server)}, source)
+    return overlay(now, whole, {str(place.server)}, source)
 
 
-def _grouped_server(new: Body, member: Member, place: Place, now: Body) -> Body:
-    """A group whose members are servers without a template of their own: the group's own stack
-    has a resource for each."""
+def _grouped_server(new: Body, member: VnfcServer, place: Place, now: Body) -> Body:
+    """Return the stack of a group whose members are servers without a template of their own: it has
+    a resource for each."""
     values = hot.effective_parameters(new)
     definition = hot.bind(hot.outer_definition(new, place), values, set(values))
     if not hot.is_literal(definition):
@@ -160,8 +160,8 @@ def _grouped_server(new: Body, member: Member, place: Place, now: Body) -> Body:
 
 
 def _whole(old: Body, new: Body, places: Mapping[str, Place], source: str) -> Body:
-    """The new stack; only the targets' part of it where there are VDUs that are not to change."""
+    """Return the new stack; only the targets' part of it where other VDUs stay as they are."""
     heads = {place.head for place in places.values()}
     if {place.head for place, _ in hot.servers(new)} <= heads:
         return new
-    return mixed(old, new, heads, source)
+    return overlay(old, new, heads, source)

@@ -14,7 +14,7 @@ from container_update.package import csar, hot, hot_files
 from container_update.package.hot import Body, Place
 from container_update.stacks import live
 from container_update.stacks.client import StackService, reference
-from container_update.stacks.desired import Software, is_same, wanted
+from container_update.stacks.desired import Software, desired_stack, is_same
 from container_update.stacks.plan import StackPlan, blue_green, rolling
 
 BLUE_GREEN, ROLLING = "Blue-Green", "RollingUpdate"
@@ -71,7 +71,10 @@ class Packages:
 
 
 def read_packages(request: StackRequest, settings: csar.Settings) -> Packages:
-    """Both packages. PackageError: one of them, or the request, is wrong."""
+    """Read both packages.
+
+    :raises PackageError: one of them, or the request, is wrong.
+    """
     if request.upgrade_type not in (BLUE_GREEN, ROLLING):
         raise PackageError(
             f"upgrade_type: expected {BLUE_GREEN} or {ROLLING}, found {request.upgrade_type}"
@@ -95,7 +98,10 @@ def read_packages(request: StackRequest, settings: csar.Settings) -> Packages:
 
 
 def flavour_of(package: csar.Csar, flavour_id: str | None) -> csar.Flavour:
-    """A package's flavour. PackageError where it has none of that id, or None fits several."""
+    """Return a package's flavour.
+
+    :raises PackageError: it has none of that id, or several where the id is None.
+    """
     known = {flavour.id: flavour for flavour in package.flavours}
     if flavour_id is None and len(known) == 1:
         return next(iter(known.values()))
@@ -110,7 +116,7 @@ def flavour_of(package: csar.Csar, flavour_id: str | None) -> csar.Flavour:
 def _targets(
     request: StackRequest, old_vdus: Mapping[str, str], new_vdus: Mapping[str, str]
 ) -> set[str]:
-    """The VDUs that change."""
+    """Return the VDUs that change."""
     where = "additionalParams.vdu_params"
     for number, vdu_id in enumerate(request.vdu_ids):
         if vdu_id not in new_vdus:
@@ -138,25 +144,28 @@ def _places(body: Body, vdus: Mapping[str, str], source: str) -> dict[str, Place
 
 
 def make_plan(packages: Packages, service: StackService) -> StackPlan:
-    """The packages compared with the live stack. PlanError: the stack is in no state for it."""
+    """Compare the packages with the live stack.
+
+    :raises PlanError: the stack is in no state for a change.
+    """
     request = packages.request
-    page = live.find(service, request.stack)
-    body = live.body_of(service, reference(page))
+    stack = live.find(service, request.stack)
+    body = live.body_of(service, reference(stack))
     places = _places(body, packages.old_vdus, "the live stack")
-    state = replace(live.read(service, page, body, places), instance_id=request.instance_id)
+    state = replace(live.read(service, stack, body, places), instance_id=request.instance_id)
     sizes = live.sizes(service.resources(state.reference, 1), body)
-    new = wanted(packages.body, body, packages.places, packages.software, sizes)
+    new = desired_stack(packages.body, body, packages.places, packages.software, sizes)
     if request.upgrade_type == ROLLING:
         return rolling(state, new, packages.places, request.new)
     if is_same(body, new):
         return state.plan(BLUE_GREEN, packages.places, unchanged=state.members)
-    _check_nothing_hidden(body, new, page["stack_name"])
-    base = _OWN_ENDING.sub("", page["stack_name"])
+    _check_nothing_hidden(body, new, stack["stack_name"])
+    base = _OWN_ENDING.sub("", stack["stack_name"])
     return blue_green(state, new, packages.places, f"{base}.{uuid.uuid4().hex[:8]}")
 
 
 def _check_nothing_hidden(old: Body, new: Body, stack: str) -> None:
-    """A second stack needs every value, and Heat does not tell those of hidden parameters."""
+    """Refuse hidden parameters: a second stack needs their values, which Heat masks."""
     both = set(old.template.get("parameters") or {}) & set(new.template.get("parameters") or {})
     untold = sorted((old.hidden & both) - set(new.parameters))
     if untold:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from container_update.model.objects import ObjectKey
 from container_update.model.plan import Action, Reason, Stage, Step
 from container_update.package.hot import Body
-from container_update.stacks.vnfcs import Member
+from container_update.stacks.vnfcs import VnfcServer
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class StackStep(Step):
     """The stack's reference; for a creation the new stack's name."""
     before: Body | None = None
     after: Body | None = None
-    member: Member | None = None
+    member: VnfcServer | None = None
     """The VNFC that it is about; None: the stack as a whole."""
 
     @classmethod
@@ -29,7 +29,7 @@ class StackStep(Step):
         stack: str,
         before: Body | None = None,
         after: Body | None = None,
-        member: Member | None = None,
+        member: VnfcServer | None = None,
         reasons: Iterable[str] = (),
     ) -> StackStep:
         """Return the step; its key is the VNFC's, or else the stack's."""
@@ -54,11 +54,11 @@ class ScriptStep(Step):
     """The reference of the stack that the script is about."""
     role: str
     """``new`` or ``old``: which of the request's two scripts."""
-    member: Member | None = None
+    member: VnfcServer | None = None
     """The VNFC that it is about; None: the stack as a whole."""
 
     @classmethod
-    def of(cls, role: str, stack: str, member: Member | None = None) -> ScriptStep:
+    def of(cls, role: str, stack: str, member: VnfcServer | None = None) -> ScriptStep:
         """Return the step; its key is the VNFC's, or else the stack's."""
         return cls(_key(stack, member), Action.COORDINATE, stack, role, member)
 
@@ -74,12 +74,12 @@ class ScriptStep(Step):
 AnyStep = StackStep | ScriptStep
 
 
-def _key(stack: str, member: Member | None) -> ObjectKey:
+def _key(stack: str, member: VnfcServer | None) -> ObjectKey:
     if member is not None:
         return server_key(member)
     return ObjectKey("openstack", "Stack", "", stack.partition("/")[0])
 
 
-def server_key(member: Member) -> ObjectKey:
+def server_key(member: VnfcServer) -> ObjectKey:
     """Return what a VNFC is called in a plan."""
     return ObjectKey("openstack", "Server", "", str(member))

@@ -12,7 +12,7 @@ SERVER, PORT, VOLUME = "OS::Nova::Server", "OS::Neutron::Port", "OS::Cinder::Vol
 
 
 @dataclass(frozen=True)
-class Member:
+class VnfcServer:
     """A VNFC: a server of a VDU, with the ports and volumes beside it."""
 
     vdu_id: str
@@ -32,8 +32,10 @@ class Member:
         return f"{self.vdu_id} {self.name} (server {self.server_id})"
 
 
-def members(resources: Sequence[Json], top: str, places: Mapping[str, Place]) -> tuple[Member, ...]:
-    """The servers of the VDUs, VDU by VDU, oldest first.
+def members(
+    resources: Sequence[Json], top: str, places: Mapping[str, Place]
+) -> tuple[VnfcServer, ...]:
+    """Return the servers of the VDUs, VDU by VDU, oldest first.
 
     :param resources: the stack's resources, nested ones too, as Heat lists them.
     :param top: the reference of the stack itself.
@@ -44,7 +46,7 @@ def members(resources: Sequence[Json], top: str, places: Mapping[str, Place]) ->
     result = []
     for vdu_id, place in places.items():
         found_here = [
-            Member(
+            VnfcServer(
                 vdu_id,
                 stack,
                 found["resource_name"],
@@ -61,7 +63,7 @@ def members(resources: Sequence[Json], top: str, places: Mapping[str, Place]) ->
 
 
 def stack_of(resource: Json) -> str | None:
-    """The reference of the stack that a resource is in, from its links."""
+    """Return the reference of the stack that a resource is in, from its links."""
     for link in resource.get("links", ()):
         if link["rel"] == "stack":
             return str(link["href"].partition("/stacks/")[2])
@@ -86,7 +88,7 @@ def _stands_at(
     expected = [place.head] + ["*"] * place.grouped
     expected += [place.server] if place.file and place.server else []
     return len(names) == len(expected) and all(
-        wanted in ("*", name) for wanted, name in zip(expected, names, strict=True)
+        pattern in ("*", name) for pattern, name in zip(expected, names, strict=True)
     )
 
 

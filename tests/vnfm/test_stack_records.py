@@ -8,20 +8,20 @@ from typing import Any
 import pytest
 
 from container_update.operations.stack_records import described
-from container_update.stacks.vnfcs import Member
+from container_update.stacks.vnfcs import VnfcServer
 
 Json = dict[str, Any]
 
 
-def vnfc(name: str, server: str, port: str, **volumes: str) -> Member:
+def vnfc(name: str, server: str, port: str, **volumes: str) -> VnfcServer:
     """A server of VDU1 with its port CP1, in a stack of its own."""
     stack = f"vnf-1-{name}/stack-of-{name}"
-    return Member("VDU1", stack, "VDU1", server, name, {"CP1": port}, volumes)
+    return VnfcServer("VDU1", stack, "VDU1", server, name, {"CP1": port}, volumes)
 
 
 ONE = (vnfc("a", "server-a", "port-a", disk="volume-a"),)
 TWO = (*ONE, vnfc("b", "server-b", "port-b", disk="volume-b"))
-AFTER: Mapping[str, tuple[tuple[Member, ...], Json]] = {
+AFTER: Mapping[str, tuple[tuple[VnfcServer, ...], Json]] = {
     "nothing changed": (
         TWO,
         {"server-a": "0", "server-b": "1", "volume-a": "0", "volume-b": "1"},

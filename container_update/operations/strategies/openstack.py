@@ -32,7 +32,7 @@ from container_update.stacks.operation import StackInstance
 from container_update.stacks.plan import Live, StackPlan
 from container_update.stacks.planner import Packages, StackRequest, make_plan, read_packages
 from container_update.stacks.steps import ScriptStep
-from container_update.stacks.vnfcs import Member
+from container_update.stacks.vnfcs import VnfcServer
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class OpenStackStrategy(Strategy):
         return self._packages
 
     def _check_request(self, settings: csar.Settings) -> None:
-        """What the request says of the new package is so."""
+        """Raise PackageError where the new package is not what the request says."""
         request = self.job.request
         with csar.open_package(self.job.new, settings=settings) as new:
             if new.vnfd_id and new.vnfd_id != request.vnfd_id:
@@ -172,14 +172,14 @@ class OpenStackStrategy(Strategy):
         return self._execution
 
     def prepare(self) -> None:
-        """The new stack, or VNFC after VNFC, with the scripts in the plan's order."""
+        """Create the new stack, or update VNFC after VNFC, and run the scripts in between."""
         self._running.run(before=Action.DELETE)
 
     def switch_over(self) -> None:
-        """The scripts have done it: what spreads the traffic is theirs to know."""
+        """Do nothing: the scripts have done it, only they know what spreads the traffic."""
 
     def finish(self) -> None:
-        """The old stack is deleted."""
+        """Delete the old stack, where there are two."""
         self._running.run()
 
     def undo(self, cause: str) -> NoReturn:
@@ -203,26 +203,26 @@ class OpenStackStrategy(Strategy):
             }
             yield Target(vdu_id, plan.stack, plan.new_stack, details)
 
-    def _members(self, what: Coordination, plan: StackPlan) -> Sequence[Member]:
-        """The VNFCs of the stack that a script is about; none where it was never made."""
-        page = self.site.service.stack(what.stack)
-        if page is None:
+    def _members(self, what: Coordination, plan: StackPlan) -> Sequence[VnfcServer]:
+        """Return the VNFCs of a script's stack; none where the stack was never created."""
+        stack = self.site.service.stack(what.stack)
+        if stack is None:
             return ()
-        if reference(page) == plan.stack:
+        if reference(stack) == plan.stack:
             return plan.members
-        body = live.body_of(self.site.service, reference(page))
-        return live.read(self.site.service, page, body, plan.places).members
+        body = live.body_of(self.site.service, reference(stack))
+        return live.read(self.site.service, stack, body, plan.places).members
 
-    def _vnfc_details(self, member: Member) -> Json:
+    def _vnfc_details(self, member: VnfcServer) -> Json:
         return {
             "name": member.name,
             "server_id": member.server_id,
             "addresses": {name: self._addresses(member, name) for name in member.ports},
         }
 
-    def _addresses(self, member: Member, port: str) -> list[str]:
-        page = self.site.service.resource(member.stack, port) or {}
-        fixed = (page.get("attributes") or {}).get("fixed_ips") or ()
+    def _addresses(self, member: VnfcServer, port: str) -> list[str]:
+        resource = self.site.service.resource(member.stack, port) or {}
+        fixed = (resource.get("attributes") or {}).get("fixed_ips") or ()
         return [str(address["ip_address"]) for address in fixed]
 
     def targets(self) -> Sequence[Target]:
@@ -239,14 +239,14 @@ class OpenStackStrategy(Strategy):
     # --- what became of it ----------------------------------------------------------------------
 
     def outcome(self) -> Outcome:
-        """The plan, what became of each step, the VNFCs of every VDU."""
+        """Return the plan, the result of each step, and the VNFCs of every VDU."""
         if self._live is not None:
             return self._report(self._running.record.plan, self._running.results)
         assert self._plan is not None, "a plan is validated before there is an outcome"
         return self._report(self._plan)
 
     def records(self) -> Records:
-        """The attributes that the specification lists for this way of changing."""
+        """Return the attributes that the specification lists for this way of changing."""
         before = self._plan.members if self._plan else ()
         after = self._live.members if self._live else before
         stack_id = self._live.reference.rpartition("/")[2] if self._live else None
@@ -254,10 +254,10 @@ class OpenStackStrategy(Strategy):
             self.packages.vnfd_id, before, after, self._live_members(), stack_id
         )
 
-    def _live_members(self) -> Sequence[Member]:
-        """The live VNFCs of every VDU, target or not."""
-        page = live.find(self.site.service, self._stack_now)
-        return live.members_of(self.site.service, page, self.packages.all_vdus)
+    def _live_members(self) -> Sequence[VnfcServer]:
+        """Return the live VNFCs of every VDU, target or not."""
+        stack = live.find(self.site.service, self._stack_now)
+        return live.members_of(self.site.service, stack, self.packages.all_vdus)
 
     @property
     def _stack_now(self) -> str:

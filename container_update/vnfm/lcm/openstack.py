@@ -29,7 +29,7 @@ from container_update.stacks import live
 from container_update.stacks.client import Heat, connect, reference
 from container_update.stacks.instantiate import Builder, described_by
 from container_update.stacks.operation import StackInstance
-from container_update.stacks.vnfcs import Member
+from container_update.stacks.vnfcs import VnfcServer
 from container_update.vnfm.lcm import records
 from container_update.vnfm.lcm.operation_context import OperationContext, Record
 
@@ -189,12 +189,12 @@ class OpenStackVim:
         """The record with the servers, ports and volumes that there are."""
         return self._described(record, self._members(record))
 
-    def _described(self, record: Record, members: Sequence[Member]) -> Record:
+    def _described(self, record: Record, members: Sequence[VnfcServer]) -> Record:
         stack_id = self._stack().rpartition("/")[2]
         info = stack_records.described(record.info, members, stack_id)
         return replace(record, body={**record.body, "instantiatedVnfInfo": info})
 
-    def _members(self, record: Record) -> Sequence[Member]:
+    def _members(self, record: Record) -> Sequence[VnfcServer]:
         page = live.find(self.heat, self._stack())
         return live.members_of(self.heat, page, self._vdus(record))
 

@@ -17,7 +17,7 @@ from container_update.stacks.client import StackService
 from container_update.stacks.coordination import Coordination, Coordinator, no_coordination
 from container_update.stacks.plan import StackPlan
 from container_update.stacks.planner import StackRequest, make_plan, read_packages
-from container_update.stacks.vnfcs import Member
+from container_update.stacks.vnfcs import VnfcServer
 
 NEW_VNFD = "vnfd-new"
 
@@ -62,5 +62,5 @@ class Scripts(coordination.Coordination):
         member = None
         if target.new_resource == target.old_resource:
             (vnfc,) = details["vnfcs"]
-            member = Member(target.vdu_id, stack, "", vnfc["server_id"], vnfc["name"])
+            member = VnfcServer(target.vdu_id, stack, "", vnfc["server_id"], vnfc["name"])
         self.coordinate(Coordination(which, stack, member, details["back"]))

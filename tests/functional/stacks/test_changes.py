@@ -7,7 +7,7 @@ import pytest
 from container_update.model.plan import Action, Reason
 from container_update.operations.vnf_records import Records
 from container_update.stacks.coordination import Coordination
-from container_update.stacks.desired import Fate
+from container_update.stacks.desired import Replacement
 from container_update.stacks.planner import BLUE_GREEN, ROLLING
 from container_update.stacks.steps import ScriptStep
 from tests.functional.stacks.change import plan_change
@@ -70,7 +70,7 @@ def test_a_server_that_boots_from_a_volume_before_or_after_gets_another_id(
     told = [step for step in outcome.outcome.plan.steps if step.action is Action.RECREATE]
     assert len(told) == len(before)
     assert {step.key.name.rpartition("(server ")[2].rstrip(")") for step in told} == set(before)
-    assert all(Reason(Fate.REPLACED.value) in step.reasons for step in told)
+    assert all(Reason(Replacement.REPLACED.value) in step.reasons for step in told)
 
 
 @pytest.mark.parametrize("shape", [*SHAPES, "group with volume"])
@@ -139,7 +139,7 @@ def test_a_plan_writes_nothing_and_tells_what_would_become_of_each_server(vnf: V
     plan = plan_change(vnf.request(new), vnf.heat)
     first = plan.steps[0]
     change = f"image {vnf.site.images[0]} -> {vnf.site.images[1]}"
-    assert first.reasons == (Reason(change), Reason(Fate.REBUILT.value))
+    assert first.reasons == (Reason(change), Reason(Replacement.REBUILT.value))
     assert vnf.page() == before
 
 

@@ -12,7 +12,14 @@ from container_update.emulator.heat import resource_types
 from container_update.model.errors import PackageError
 from container_update.package import hot, hot_files
 from container_update.package.hot import Body, Place
-from container_update.stacks.desired import Fate, Software, mixed, nested, server_changes, wanted
+from container_update.stacks.desired import (
+    Replacement,
+    Software,
+    desired_stack,
+    nested,
+    overlay,
+    server_changes,
+)
 from tests.functional.stacks import templates
 
 PLACES = {
@@ -59,7 +66,7 @@ def test_image_and_flavour_go_to_the_parameters_that_the_server_or_its_volume_us
     package, live = body(shape), replace(body(shape), parameters=LIVE)
     places = {"VDU1": hot.place_of(package, "VDU1", "VDU1", "package")}
     software = Software({"VDU1": "new", "Disk1": "new"}, {"VDU1": "large"})
-    made = wanted(package, live, places, software, {})
+    made = desired_stack(package, live, places, software, {})
     assert made.parameters == {"image": "new", "flavor": "large", "network": "net0"}
 
 
@@ -75,7 +82,9 @@ def test_a_path_within_a_json_parameter_is_followed_and_the_rest_of_it_kept() ->
     }
     given = {"nfv": '{"VDU": {"VDU1": {"vcImageId": "old"}, "VDU2": {"vcImageId": "old"}}}'}
     live = Body(template, given)
-    made = wanted(Body(template), live, {"VDU1": PLACES["server"]}, Software({"VDU1": "new"}), {})
+    made = desired_stack(
+        Body(template), live, {"VDU1": PLACES["server"]}, Software({"VDU1": "new"}), {}
+    )
     assert made.parameters == {
         "nfv": {"VDU": {"VDU1": {"vcImageId": "new"}, "VDU2": {"vcImageId": "old"}}}
     }
@@ -91,7 +100,7 @@ def test_a_group_keeps_the_size_that_it_was_scaled_to(
     package = body("group")
     package.template["resources"]["VDU1_group"]["properties"]["desired_capacity"] = said
     live = replace(package, parameters=LIVE)
-    made = wanted(package, live, {}, Software(), {"VDU1_group": 3})
+    made = desired_stack(package, live, {}, Software(), {"VDU1_group": 3})
     assert made.parameters == {**LIVE, **parameters}
     group = made.template["resources"]["VDU1_group"]
     assert group["properties"]["desired_capacity"] == becomes
@@ -99,7 +108,7 @@ def test_a_group_keeps_the_size_that_it_was_scaled_to(
 
 def test_parameters_that_the_new_template_does_not_have_are_left_out() -> None:
     live = replace(body("server"), parameters={**LIVE, "gone": "x"})
-    assert wanted(body("server"), live, {}, Software(), {}).parameters == LIVE
+    assert desired_stack(body("server"), live, {}, Software(), {}).parameters == LIVE
 
 
 # --- parts ----------------------------------------------------------------------------------------
@@ -119,7 +128,7 @@ def two_servers(image: str) -> Body:
 
 
 def test_a_shared_parameter_changes_for_the_taken_resource_alone() -> None:
-    made = mixed(two_servers("old"), two_servers("new"), {"VDU1"}, "package")
+    made = overlay(two_servers("old"), two_servers("new"), {"VDU1"}, "package")
     assert made.parameters == {"image": "old"}
     images = {
         name: definition["properties"]["image"]
@@ -131,7 +140,7 @@ def test_a_shared_parameter_changes_for_the_taken_resource_alone() -> None:
 def test_what_a_taken_resource_needs_comes_with_it() -> None:
     old = replace(body("server"), parameters=LIVE)
     new = replace(body("server with volume"), parameters={**LIVE, "image": "new"})
-    made = mixed(old, new, {"VDU1"}, "package")
+    made = overlay(old, new, {"VDU1"}, "package")
     assert made.template["resources"]["Disk1"]["properties"]["image"] == "new"
 
 
@@ -144,7 +153,7 @@ def test_a_nested_file_that_others_use_too_is_not_changed_under_their_feet() -> 
         return Body(top, files={"n.yaml": yaml.safe_dump(inner)})
 
     with pytest.raises(PackageError, match=r"n.yaml of package .* \(VDU2\)"):
-        mixed(shared(1), shared(2), {"VDU1"}, "package")
+        overlay(shared(1), shared(2), {"VDU1"}, "package")
 
 
 def with_property(value: Any) -> Body:
@@ -178,13 +187,13 @@ def test_an_attribute_that_is_new_cannot_be_told() -> None:
 
 
 FATES = [
-    ("server", "server", Fate.REBUILT, ("image old -> new",)),
-    ("server", "server with volume", Fate.REPLACED, None),
-    ("server with volume", "server", Fate.REPLACED, None),
+    ("server", "server", Replacement.REBUILT, ("image old -> new",)),
+    ("server", "server with volume", Replacement.REPLACED, None),
+    ("server with volume", "server", Replacement.REPLACED, None),
     (
         "server with volume",
         "server with volume",
-        Fate.REPLACED,
+        Replacement.REPLACED,
         ("image of its volumes old -> new",),
     ),
 ]
@@ -192,7 +201,7 @@ FATES = [
 
 @pytest.mark.parametrize(("old", "new", "expected", "reasons"), FATES)
 def test_a_server_keeps_its_id_from_image_to_image_only(
-    old: str, new: str, expected: Fate, reasons: tuple[str, ...] | None
+    old: str, new: str, expected: Replacement, reasons: tuple[str, ...] | None
 ) -> None:
     before = replace(body(old), parameters=LIVE)
     after = replace(body(new), parameters={**LIVE, "image": "new"})
@@ -201,23 +210,31 @@ def test_a_server_keeps_its_id_from_image_to_image_only(
     assert reasons in (None, told)
 
 
-CHANGES: list[tuple[dict[str, Any], dict[str, Any], Fate]] = [
-    ({"image": "a"}, {"image": "b"}, Fate.REBUILT),
-    ({"flavor": "a"}, {"flavor": "b"}, Fate.RESIZED),
-    ({"image": "a", "flavor": "a"}, {"image": "b", "flavor": "b"}, Fate.BOTH),
-    ({"image": "a"}, {"image": "b", "image_update_policy": "REPLACE"}, Fate.REPLACED),
-    ({"flavor": "a"}, {"flavor": "b", "flavor_update_policy": "REPLACE"}, Fate.REPLACED),
-    ({"metadata": {}}, {"metadata": {"a": "b"}}, Fate.UPDATED),
-    ({"user_data": "a"}, {"user_data": "b"}, Fate.REPLACED),
-    ({"user_data": "a"}, {"user_data": "b", "user_data_update_policy": "IGNORE"}, Fate.UPDATED),
-    ({}, {"key_name": "mine"}, Fate.REPLACED),
-    ({"scheduler_hints": {"group": "a"}}, {"scheduler_hints": {"group": "b"}}, Fate.REPLACED),
+CHANGES: list[tuple[dict[str, Any], dict[str, Any], Replacement]] = [
+    ({"image": "a"}, {"image": "b"}, Replacement.REBUILT),
+    ({"flavor": "a"}, {"flavor": "b"}, Replacement.RESIZED),
+    ({"image": "a", "flavor": "a"}, {"image": "b", "flavor": "b"}, Replacement.BOTH),
+    ({"image": "a"}, {"image": "b", "image_update_policy": "REPLACE"}, Replacement.REPLACED),
+    ({"flavor": "a"}, {"flavor": "b", "flavor_update_policy": "REPLACE"}, Replacement.REPLACED),
+    ({"metadata": {}}, {"metadata": {"a": "b"}}, Replacement.UPDATED),
+    ({"user_data": "a"}, {"user_data": "b"}, Replacement.REPLACED),
+    (
+        {"user_data": "a"},
+        {"user_data": "b", "user_data_update_policy": "IGNORE"},
+        Replacement.UPDATED,
+    ),
+    ({}, {"key_name": "mine"}, Replacement.REPLACED),
+    (
+        {"scheduler_hints": {"group": "a"}},
+        {"scheduler_hints": {"group": "b"}},
+        Replacement.REPLACED,
+    ),
 ]
 
 
 @pytest.mark.parametrize(("old", "new", "expected"), CHANGES)
 def test_heats_resource_type_reference_says_what_becomes_of_a_server(
-    old: dict[str, Any], new: dict[str, Any], expected: Fate
+    old: dict[str, Any], new: dict[str, Any], expected: Replacement
 ) -> None:
     def having(properties: dict[str, Any]) -> Body:
         resources = {"VDU1": {"type": hot.SERVER, "properties": properties}}
@@ -225,7 +242,7 @@ def test_heats_resource_type_reference_says_what_becomes_of_a_server(
 
     assert server_changes(having(old), having(new), "VDU1")[1] is expected
     assert resource_types.is_replaced(resource_types.SERVER, old, new) is (
-        expected is Fate.REPLACED
+        expected is Replacement.REPLACED
     )
 
 
