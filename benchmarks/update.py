@@ -46,7 +46,7 @@ spec:
 
 @contextmanager
 def emulated(folder: Path) -> Iterator[Path]:
-    """The embedded cluster in another process; its kubeconfig."""
+    """Return the embedded cluster in another process; its kubeconfig."""
     kubeconfig = folder / "kubeconfig"
     command = [*COMMAND, "emulate", "--kubeconfig", str(kubeconfig)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -59,7 +59,7 @@ def emulated(folder: Path) -> Iterator[Path]:
 
 
 def guide(_: Path) -> UpdateRequest:
-    """The user guide's sample: 12 objects, 7 of which change."""
+    """Return the user guide's sample: 12 objects, 7 of which change."""
     return Guide(samples.root() / samples.GUIDE / "v1").update_request()
 
 

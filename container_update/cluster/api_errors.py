@@ -30,7 +30,7 @@ _MESSAGE_LIMIT = 1000
 
 
 def cause(error: BaseException) -> str:
-    """The innermost reason of a connection error, without addresses of Python objects."""
+    """Return the innermost reason of a connection error, without addresses of Python objects."""
     reason = getattr(error, "reason", None)
     if isinstance(reason, BaseException):
         return cause(reason)
@@ -38,7 +38,7 @@ def cause(error: BaseException) -> str:
 
 
 def is_tls(error: BaseException) -> bool:
-    """A certificate that does not fit will not fit the next time either."""
+    """Return True for a certificate error: it will not pass the next time either."""
     import urllib3  # noqa: PLC0415
 
     reason = getattr(error, "reason", None)
@@ -80,12 +80,12 @@ def refuse(what: str, status: int, data: bytes, headers: Mapping[str, str]) -> N
 
 
 def _is_budget(body: Json) -> bool:
-    """An eviction that a PodDisruptionBudget forbids: only the pods can change that."""
+    """Return True for an eviction that a PodDisruptionBudget forbids."""
     causes = (body.get("details") or {}).get("causes") or ()
     return any(cause.get("reason") == "DisruptionBudget" for cause in causes)
 
 
 def _without_values(body: Json) -> str:
-    """A Status about a Secret: which fields, not what is in them."""
+    """Return a Status about a Secret: which fields, not what is in them."""
     causes = (body.get("details") or {}).get("causes") or ()
     return ", ".join(f"{cause.get('field', '')}: {cause.get('reason', '')}" for cause in causes)

@@ -88,7 +88,7 @@ def connect_vim(  # noqa: PLR0913
     ca_text: str | None = None,
     options: Options = Options(),  # noqa: B008
 ) -> KubernetesCluster:
-    """A cluster as a VIM connection describes it.
+    """Return a cluster as a VIM connection describes it.
 
     :param endpoint: the API server's URL.
     :param bearer_token: a token, or
@@ -208,7 +208,7 @@ class KubernetesCluster:
             query["continue"] = metadata["continue"]
 
     def get(self, key: ObjectKey) -> Json | None:
-        """The object, or None where there is none."""
+        """Return the object, or None where there is none."""
         try:
             return self._call("GET", self._resources.object_path(key), what=f"read {key}")
         except ClusterError as error:
@@ -248,7 +248,7 @@ class KubernetesCluster:
     # --- writing --------------------------------------------------------------------------------
 
     def create(self, body: Json) -> Json:
-        """The object as created."""
+        """Return the object as created."""
         key = ObjectKey.of(body, "default")
         path = self._resources.collection_path(Collection.of(key))
         return self._call("POST", path, body=body, what=f"create {key}")
@@ -286,7 +286,7 @@ class KubernetesCluster:
         return tuple(right for right in rights if self._is_refused(right, rules[right.namespace]))
 
     def _rules(self, namespace: str) -> Sequence[Json] | None:
-        """The rules that hold for this account in a namespace; None where that is not known."""
+        """Return this account's rules in a namespace; None where they are not known."""
         spec = {"namespace": namespace or "default"}
         body = {"apiVersion": _REVIEWS, "kind": "SelfSubjectRulesReview", "spec": spec}
         path = f"/apis/{_REVIEWS}/selfsubjectrulesreviews"

@@ -63,7 +63,7 @@ class Informer:
             return MappingProxyType(dict(self._objects))
 
     def get(self, key: ObjectKey) -> Json | None:
-        """The object as last seen, None where there is none."""
+        """Return the object as last seen, None where there is none."""
         with self.changed:
             return self._objects.get(key)
 
@@ -74,7 +74,7 @@ class Informer:
             return tuple(self._objects[key] for key in sorted(keys))
 
     def pods_of(self, workload: Json) -> tuple[Json, ...]:
-        """The pods that a workload controls, as last seen, by owner references."""
+        """Return the pods that a workload controls, as last seen, by owner references."""
         kind = kind_of_body(workload)
         with self.changed:
             uid = workload["metadata"]["uid"]
@@ -205,6 +205,7 @@ class Informer:
 
 
 def _version(body: Json) -> int:
-    """The resourceVersion as a number (comparable since Kubernetes 1.35; 0 where it is none)."""
+    """Return the resourceVersion as a number (comparable since Kubernetes 1.35; 0 where it is
+    none)."""
     version = str(body["metadata"].get("resourceVersion", ""))
     return int(version) if version.isdigit() else 0

@@ -54,7 +54,8 @@ class Record(OperationRecord):
 
 
 def target_of(manifests: Iterable[Manifest]) -> str:
-    """A digest of the manifests that an update leads to: two runs of one request have the same."""
+    """Return a digest of the manifests that an update leads to: two runs of one request have the
+    same."""
     bodies = [[str(m.key), m.body] for m in sorted(manifests, key=lambda m: m.key)]
     return hashlib.sha256(json.dumps(bodies, sort_keys=True).encode()).hexdigest()
 
@@ -103,7 +104,7 @@ class Journal:
     instance_id: str | None
 
     def read(self) -> Record | None:
-        """The update under way, None where there is none.
+        """Return the update under way, None where there is none.
 
         :raises ContainerUpdateError: a part is missing or damaged.
         """

@@ -27,7 +27,7 @@ Now = Callable[[], datetime]
 
 
 def utc_now() -> datetime:
-    """The time of this host."""
+    """Return the time of this host."""
     return datetime.now(timezone.utc)
 
 
@@ -178,7 +178,7 @@ class Holder:
 
     @classmethod
     def of(cls, lease: Json) -> Holder:
-        """The holder that a Lease names."""
+        """Return the holder that a Lease names."""
         spec: dict[str, Any] = lease.get("spec") or {}
         renewed = spec.get("renewTime")
         return cls(
@@ -189,7 +189,7 @@ class Holder:
         )
 
     def is_expired(self, now: datetime) -> bool:
-        """It gave no sign of life for longer than it promised."""
+        """Return whether its last heartbeat is older than the lease's duration."""
         return (
             not self.identity
             or self.renewed is None

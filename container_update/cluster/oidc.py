@@ -31,7 +31,7 @@ class OidcToken:
         self._expires = 0.0
 
     def header(self) -> str:
-        """The value of the Authorization header.
+        """Return the value of the Authorization header.
 
         :raises ClusterError: the provider gave no token.
         """

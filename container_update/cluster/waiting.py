@@ -86,7 +86,7 @@ class Waiter:
             self.informer.wait(seconds)
 
     def _last_read(self, judge: Callable[[], Readiness], collections: Iterable[Collection]) -> None:
-        """A watch may lag: only what is read now decides."""
+        """Judge by what is read now, because a watch may lag."""
         self.informer.list(collections)
         verdict = judge()
         if verdict.state is not State.DONE:

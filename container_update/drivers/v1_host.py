@@ -19,17 +19,17 @@ class Host(Protocol):
     """What the driver needs of the VNFM."""
 
     def package_path(self, vnfd_id: str) -> str:
-        """The folder of the package with this VNFD."""
+        """Return the folder of the package with this VNFD."""
 
     def update(self, request: UpdateRequest, vnf_instance: Any) -> Outcome:
         """Run the update in the cluster of the instance's VIM, with the operator's options."""
 
     def vnfc_record(self, vnfc_id: str, vnfc: Vnfc, metadata: Mapping[str, str]) -> Any:
-        """A new VnfcResourceInfo."""
+        """Return a new VnfcResourceInfo."""
 
 
 def host_of(context: Any) -> Host:
-    """The host that the context names, else Tacker."""
+    """Return the host that the context names, else Tacker."""
     host: Host = getattr(context, ATTRIBUTE, None) or Tacker(context)
     return host
 

@@ -72,7 +72,7 @@ HANDLERS: Mapping[str, Callable[..., None]] = {"modify_information_end": modify_
 def request_of(
     vnf_instance: Any, old: str, new: str, config_paths: tuple[str, ...]
 ) -> UpdateRequest:
-    """The update that brings an instance from the package at *old* to the one at *new*.
+    """Return the update that brings an instance from the package at *old* to the one at *new*.
 
     PackageError for an instance that was not made from def-files, of a Helm chart for example, or
     whose VDUs were tied to their workloads otherwise than by name.
@@ -129,7 +129,7 @@ def _record(
     manifests: Iterable[Manifest],
     host: Host,
 ) -> Any:
-    """The record of a pod: the kept one with its new resourceId, or a new one."""
+    """Return the record of a pod: the kept one with its new resourceId, or a new one."""
     if kept is not None:
         kept.compute_resource.resource_id = vnfc.pod_name
         return kept
@@ -139,8 +139,8 @@ def _record(
 
 
 def metadata_of(vnfc: Vnfc, manifests: Iterable[Manifest]) -> dict[str, str]:
-    """What Tacker records with a VNFC and reads when it heals: the workload's metadata as JSON,
-    and the pod template's unless the workload is a Pod itself."""
+    """Return what Tacker records with a VNFC and reads when it heals: the workload's metadata as
+    JSON, and the pod template's unless the workload is a Pod itself."""
     from container_update.workloads.registry import kind_of  # noqa: PLC0415 (not for idle calls)
 
     for manifest in manifests:

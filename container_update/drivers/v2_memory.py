@@ -52,7 +52,7 @@ def remember(output: Json, ours: Json) -> None:
 
 
 def recall(script: Json) -> Json:
-    """What was kept last, empty where nothing was."""
+    """Return what was kept last, empty where nothing was."""
     return dict((script.get(KEPT) or {}).get(OURS) or {})
 
 
@@ -69,7 +69,7 @@ def after_failure(error: ContainerUpdateError) -> Json:
 
 
 def brought(plan: Plan) -> dict[str, list[Any]]:
-    """What a plan brings that the old package does not know: images, and objects it creates."""
+    """Return what a plan adds to the old package: images, and objects that it creates."""
     return {
         "images": [[*_words(step.key), dict(step.images)] for step in plan.steps if step.images],
         "created": [
@@ -81,12 +81,12 @@ def brought(plan: Plan) -> dict[str, list[Any]]:
 
 
 def images(ours: Json) -> dict[ObjectKey, dict[str, str]]:
-    """The images that the update brought, by workload and container."""
+    """Return the images that the update brought, by workload and container."""
     return {ObjectKey(*words[:-1]): words[-1] for words in ours.get("images", ())}
 
 
 def created(ours: Json) -> tuple[ObjectKey, ...]:
-    """The objects that the update created."""
+    """Return the objects that the update created."""
     return tuple(ObjectKey(*words) for words in ours.get("created", ()))
 
 

@@ -62,7 +62,7 @@ def main() -> NoReturn:
 
 
 def answer(stream: BinaryIO) -> tuple[Script, str]:
-    """The dict for Tacker, and why the operation failed: a paragraph, '' where it did not."""
+    """Return the dict for Tacker, and why the operation failed: '' where it did not."""
     output: Script = {}
     script: Script = {}
     try:
@@ -129,7 +129,7 @@ def reason_of(error: Exception) -> str:
 
 
 def _read(stream: BinaryIO) -> Script:
-    """The request, or PackageError where standard input holds none."""
+    """Return the request, or PackageError where standard input holds none."""
     try:
         script = pickle.load(stream)  # noqa: S301 (Tacker's own bytes, from its own process)
     except (EOFError, pickle.UnpicklingError) as error:
@@ -146,7 +146,7 @@ def _read(stream: BinaryIO) -> Script:
 
 
 def _take_standard_output() -> int:
-    """A descriptor of our own for the answer; whatever is printed goes to standard error."""
+    """Return a descriptor of our own for the answer; whatever is printed goes to standard error."""
     answer_to = os.dup(1)
     os.dup2(2, 1)
     return answer_to

@@ -23,7 +23,7 @@ PROGRESS_VARIABLE = "CONTAINER_UPDATE_PROGRESS"
 
 
 def as_line(event: Event) -> Json:
-    """An event as a value: the steps that it is about; of a plan also what it brings."""
+    """Return an event as a value: the steps that it is about; of a plan also what it brings."""
     if isinstance(event, Plan):
         return {"steps": told.lines(event), "brought": v2_memory.brought(event)}
     return {"steps": told.lines(event)}
@@ -36,7 +36,7 @@ def from_environment() -> Progress:
 
 
 def tell_end(progress: Progress, error: ContainerUpdateError) -> None:
-    """What became of the steps of an update that failed: most are undone by now."""
+    """Write the final state of each step of a failed update: most are undone by now."""
     if isinstance(error, UpdateFailedError):
         for result in error.outcome.results:
             progress(result)

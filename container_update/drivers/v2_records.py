@@ -50,7 +50,7 @@ def update_instance(script: Json, output: Json) -> None:
 def request_of(
     instance: Json, old: str, new: str, config_paths: tuple[str, ...] = ()
 ) -> UpdateRequest:
-    """The update that brings an instance from the package at *old* to the one at *new*.
+    """Return the update that brings an instance from the package at *old* to the one at *new*.
 
     PackageError for an instance that was not made from def-files: of a Helm chart, say.
     """
@@ -76,7 +76,7 @@ def request_of(
 
 @contextlib.contextmanager
 def cluster_of(instance: Json) -> Iterator[tuple[Cluster, Options]]:
-    """The cluster that an instance runs in, and the operator's options.
+    """Return the cluster that an instance runs in, and the operator's options.
 
     PackageError or ClusterError where the VIM's record does not lead to a cluster.
     """
@@ -96,7 +96,7 @@ def cluster_of(instance: Json) -> Iterator[tuple[Cluster, Options]]:
 
 
 def read_options(path: str | None) -> Options:
-    """The options in a configuration file, or their defaults where none is named."""
+    """Return the options in a configuration file, or their defaults where none is named."""
     if not path:
         return Options()
     from oslo_config import cfg  # noqa: PLC0415 (only for operators who set options)

@@ -22,7 +22,7 @@ OIDC = ("client_id", "client_secret", "username", "password")
 def connect(
     endpoint: str, access: Mapping[str, Any], ca_text: str | None, options: Options
 ) -> Cluster:
-    """A cluster from a VIM's endpoint, its access information and its certificate authority.
+    """Return a cluster from a VIM's endpoint, its access information and its certificate authority.
 
     ClusterError where the access information is incomplete or refused.
     """
@@ -39,7 +39,7 @@ def connect(
 
 
 def kubernetes_vim(connections: Mapping[str, Json]) -> Json:
-    """The Kubernetes entry of an instance's vimConnectionInfo (v2: a map), or PackageError."""
+    """Return the Kubernetes entry of an instance's vimConnectionInfo (v2: a map)."""
     for connection in connections.values():
         if connection.get("vimType") in KUBERNETES_TYPES:
             return connection

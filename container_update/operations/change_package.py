@@ -174,7 +174,7 @@ def resume_change(
 
 
 def coordination_of(job: ChangeJob, site: Site, stop: Stop) -> Coordination:
-    """The scripts of a job, with what they need to reach the VIM."""
+    """Return the scripts of a job, with what they need to reach the VIM."""
     access: Mapping[str, Any] = getattr(site, "access", {})
     given = {"vim_connection_info": dict(job.request.vim_connection_info)}
     return Coordination(job, {**given, **access}, stop)
@@ -189,7 +189,7 @@ def _strategy(
 
 
 def _tell(chosen: Strategy, scripts: Coordination) -> None:
-    """The story, from wherever it was cut short: each phase finds what is done already."""
+    """Run the phases from where they were interrupted: each one finds what is done already."""
     try:
         chosen.prepare()
         if coordination.NEW in chosen.coordinated:

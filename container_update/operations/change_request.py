@@ -190,7 +190,7 @@ def _inside(path: str, place: str) -> str:
 
 
 def _vdu_params(given: Values | Sequence[Values]) -> tuple[VduParams, ...]:
-    """The specification's sample has one object where its table says 0..N: both are taken."""
+    """Accept one object too: the specification's sample has one, its table says 0..N."""
     entries = [given] if isinstance(given, Mapping) else given
     ids = [entry["vdu_id"] for entry in entries]
     for number, vdu_id in enumerate(ids):

@@ -56,7 +56,7 @@ class ScriptReport:
         return "\n".join([head, *(f"      | {line}" for line in self.output.splitlines())])
 
     def as_dict(self) -> dict[str, Any]:
-        """The same as plain values."""
+        """Return the same as plain values."""
         return {
             "vnf": self.which,
             "vduId": self.vdu_id,
@@ -146,7 +146,7 @@ class Coordination:
         return request.coordinate_new if which == NEW else request.coordinate_old
 
     def _context(self, which: str, target: Target, package: Path) -> dict[str, Any]:
-        """The dict: its first five entries are Tacker's, the last one is ours."""
+        """Return the dict: its first five entries are Tacker's, the last one is ours."""
         request = self.job.request
         chosen = [vdu for vdu in request.vdu_params if vdu.vdu_id == target.vdu_id]
         vdu = chosen[0] if chosen else VduParams(target.vdu_id)
@@ -215,7 +215,7 @@ def _copy_package(source: str, target: Path) -> None:
 
 
 def notes(job: ChangeJob, called: frozenset[str]) -> Iterator[str]:
-    """What the operator should know about the scripts before they run."""
+    """Yield what the operator should know about the scripts before they run."""
     for which, script in ((NEW, job.request.coordinate_new), (OLD, job.request.coordinate_old)):
         if script is None:
             continue

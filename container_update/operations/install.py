@@ -103,7 +103,7 @@ def _create(manifest: Manifest, cluster: Cluster, instance_id: str | None) -> No
 
 
 def instance_of(live: Json) -> str | None:
-    """The VNF instance whose label an object bears."""
+    """Return the VNF instance whose label an object bears."""
     found = (live["metadata"].get("labels") or {}).get(INSTANCE_LABEL)
     return str(found) if found else None
 

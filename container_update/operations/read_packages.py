@@ -45,7 +45,7 @@ def read_packages(job: ChangeJob, placing: Placing) -> Packages:
 
 
 def _same_files(def_files: Sequence[str], after: csar.Csar) -> tuple[str, ...]:
-    """The def-files where the request names none: those that there were."""
+    """Return the def-files where the request names none: those that there were."""
     if not def_files:
         return tuple(after.manifest_files())
     for path in def_files:

@@ -24,13 +24,13 @@ COORDINATE_NEW, COORDINATE_OLD = (
 
 
 def _text(description: str, **more: Any) -> Json:
-    """A text in one line."""
+    """Return a text in one line."""
     form = {"minLength": 1, "maxLength": 255, "pattern": r"^[^\x00-\x1f\x7f]+$"}
     return {"type": "string", "description": description, **form, **more}
 
 
 def _or_null(schema: Json) -> Json:
-    """The same, where an attribute may be null as well as left out."""
+    """Return the same, where an attribute may be null as well as left out."""
     return {**schema, "type": [schema["type"], "null"]}
 
 

@@ -70,7 +70,7 @@ class Script:
         return None
 
     def output(self) -> str:
-        """The end of what it printed."""
+        """Return the end of what it printed."""
         return self._output.text()
 
     def __enter__(self) -> Script:
@@ -107,7 +107,7 @@ class _Output:
                 self._kept = (self._kept + chunk)[-_KEPT_OUTPUT:]
 
     def text(self) -> str:
-        """What was kept, without what a terminal would take for an order."""
+        """Return what was kept, without what a terminal would take for an order."""
         self._reader.join(timeout=5)
         text = self._kept.decode("utf-8", "replace")
         shown = "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)

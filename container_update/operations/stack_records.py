@@ -35,7 +35,7 @@ def records(
     live: Sequence[VnfcServer],
     stack_id: str | None,
 ) -> Records:
-    """The attributes that the specification lists.
+    """Return the attributes that the specification lists.
 
     :param before: the VNFCs of the changed VDUs as they were.
     :param after: the same as they are.
@@ -64,7 +64,7 @@ def records(
 
 
 def vnfcs(members: Sequence[VnfcServer]) -> tuple[Vnfc, ...]:
-    """The VNFCs as every strategy tells them."""
+    """Return the VNFCs as every strategy tells them."""
     return tuple(
         Vnfc(member.vdu_id, member.server_id, "", SERVER, member.name) for member in members
     )
@@ -132,7 +132,7 @@ class _List:
     """vimLevelResourceType."""
 
     def resource_id(self, entry: Mapping[str, Any]) -> str:
-        """The id that the VIM knows an entry's resource by."""
+        """Return the id that the VIM knows an entry's resource by."""
         return str((entry.get(self.handle) or {}).get("resourceId", ""))
 
     def entries(self, info: Json, live: Sequence[tuple[str, str]]) -> list[Json]:
@@ -150,7 +150,7 @@ class _List:
         ]
 
     def _entry(self, name: str, resource_id: str, old: Json | None) -> Json:
-        """An entry that goes on with another resource, or a new one."""
+        """Return the entry with another resource, or a new entry."""
         handle = {"resourceId": resource_id, "vimLevelResourceType": self.kind}
         return {"id": str(uuid.uuid4()), **(old or {}), self.name: name, self.handle: handle}
 

@@ -91,7 +91,7 @@ class Strategy(ABC):
 
     @abstractmethod
     def validate(self) -> Plan:
-        """What will be done; writes nothing.
+        """Return what will be done; writes nothing.
 
         :raises PackageError: a package or the request is wrong.
         :raises PlanError: what runs is in no state to be changed this way.
@@ -126,11 +126,11 @@ class Strategy(ABC):
 
     @abstractmethod
     def targets(self) -> Sequence[Target]:
-        """The VDUs that the scripts are run for, once each."""
+        """Return the VDUs that the scripts are run for, once each."""
 
     @abstractmethod
     def has_passed(self, milestone: str) -> bool:
-        """This run, or one before it that was cut short, came that far."""
+        """Return whether this run, or an interrupted one before it, passed the milestone."""
 
     @abstractmethod
     def pass_milestone(self, milestone: str) -> None:
@@ -138,11 +138,11 @@ class Strategy(ABC):
 
     @abstractmethod
     def outcome(self) -> Outcome:
-        """What became of it."""
+        """Return what became of it."""
 
     @abstractmethod
     def records(self) -> Records:
-        """What the VNFM has to write down."""
+        """Return what the VNFM has to write down."""
 
 
 Story = Callable[[Strategy], None]

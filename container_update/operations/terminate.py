@@ -70,7 +70,7 @@ def terminate(  # noqa: PLR0913
 
 
 def _pods_of(doomed: Iterable[ObjectKey], informer: Informer) -> list[ObjectKey]:
-    """The pods that go with their workloads."""
+    """Return the pods that go with their workloads."""
     pods = []
     for key in doomed:
         if is_workload(key):

@@ -119,7 +119,7 @@ def _read_packages(request: UpdateRequest, options: Options) -> _Packages:
 def _planned(
     packages: _Packages, request: UpdateRequest, cluster: Cluster, options: Options
 ) -> Iterator[tuple[Plan, Informer]]:
-    """The packages compared with what is live, which stays known while the block runs."""
+    """Yield the plan and the informer, which keeps watching while the block runs."""
     with Informer(cluster, watch_seconds=options.watch_seconds) as informer:
         informer.list(collections(packages.keys))
         _refuse_missing_namespaces(packages.keys, cluster, informer)
@@ -133,8 +133,10 @@ def _planned(
 
 
 def _unknown_workloads(packages: _Packages, cluster: Cluster) -> dict[ObjectKey, Json]:
-    """What may use configuration and is of no known kind: live, or as the package has it where the
-    account may not read that kind."""
+    """Return the objects of unknown kinds that may use configuration.
+
+    They are live ones, or the package's where the account may not read that kind.
+    """
     bodies: dict[ObjectKey, Json] = {}
     for manifest in unknown_workloads(old for old, _ in packages.matched.pairs):
         try:
@@ -163,7 +165,7 @@ def _as_called(matched: match.Matching, informer: Informer) -> match.Matching:
 def _restarted(
     results: Sequence[StepResult], informer: Informer
 ) -> dict[ObjectKey, tuple[str, ...]]:
-    """The pods that each restarted workload has now."""
+    """Return the pods that each restarted workload has now."""
     found = {}
     for result in results:
         live = informer.get(result.step.key)
@@ -204,7 +206,7 @@ def _read(
 
 
 def placed(manifest: Manifest, request: UpdateRequest) -> Manifest:
-    """The manifest with the namespace that its object really has."""
+    """Return the manifest with the namespace that its object really has."""
     if not (request.one_namespace and manifest.key.namespace):
         return manifest
     return replace(manifest, key=replace(manifest.key, namespace=request.namespace))
@@ -213,7 +215,7 @@ def placed(manifest: Manifest, request: UpdateRequest) -> Manifest:
 def _refuse_missing_namespaces(
     keys: Sequence[ObjectKey], cluster: Cluster, informer: Informer
 ) -> None:
-    """The API server lists what is in a namespace that does not exist as nothing at all.
+    """Raise PlanError for a namespace that does not exist: its lists are empty, not an error.
 
     Asked only where nothing was found: a namespace in use costs no request.
     """

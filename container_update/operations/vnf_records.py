@@ -225,7 +225,7 @@ def set_images(workload: Json, images: Mapping[str, str]) -> None:
 
 
 def _images_of(workload: Json, manifests: Iterable[Manifest]) -> Mapping[str, str]:
-    """The images by container name that the manifests give a recorded workload."""
+    """Return the images by container name that the manifests give a recorded workload."""
     for manifest in manifests:
         key = manifest.key
         if (key.kind, key.name) == (workload.get("kind"), workload["metadata"].get("name")):

@@ -76,7 +76,8 @@ class BlueGreenPlanner(ChangePlanner):
         return found
 
     def _old_key(self, key: ObjectKey) -> ObjectKey:
-        """The old package's Deployment of the same VDU; the one of that name where there is one."""
+        """Return the old package's Deployment of the same VDU; the one of that name where there is
+        one."""
         if key in self.packages.old:
             return key
         vdu = self.packages.vdu_of(key)
@@ -129,13 +130,13 @@ class BlueGreenPlanner(ChangePlanner):
     # --- Deployments ----------------------------------------------------------------------------
 
     def workload_steps(self) -> Iterator[Step]:
-        """New Deployments first: what scales by name has to know what they are called."""
+        """Name the new Deployments first: an autoscaler refers to them by name."""
         for key, pair in self.pairs.items():
             self.renamed[key.name] = self._green_name(key, pair)
         yield from super().workload_steps()
 
     def workload_step(self, key: ObjectKey) -> Iterator[Step]:
-        """A new Deployment beside the old one; anything else in place."""
+        """Yield a new Deployment beside the old one; anything else in place."""
         pair = self.pairs.get(key)
         if pair is None:
             if key.kind == "Deployment" and self._is_as_wanted(key):
@@ -164,7 +165,7 @@ class BlueGreenPlanner(ChangePlanner):
         return name
 
     def green_body(self, pair: Pair) -> Json:
-        """The new Deployment as it is created."""
+        """Return the new Deployment as it is created."""
         body = pair.new.body
         if self.needs_release:
             body = release_labels.with_release(body, self.release)
@@ -196,13 +197,13 @@ class BlueGreenPlanner(ChangePlanner):
         return ManifestStep(there, Action.CREATE, None, body, reasons=tuple(reasons))
 
     def is_succeeded(self, key: ObjectKey) -> bool:
-        """An old Deployment that is removed with its pair."""
+        """Return True for an old Deployment that is removed with its pair."""
         return any(pair.blue == self.live_key(key) for pair in self.pairs.values())
 
     # --- Services -------------------------------------------------------------------------------
 
     def other_step(self, key: ObjectKey, new: Manifest) -> Iterator[Step]:
-        """A Service is switched, where it has to be after it was held to the old pods."""
+        """Yield the steps that hold a Service to the old pods and switch it to the new ones."""
         live = self.live.get(key)
         is_service = key.kind == "Service" and not key.group
         pairs = [pair for pair in self.pairs.values() if self._serves(new, live, pair)]
@@ -215,7 +216,8 @@ class BlueGreenPlanner(ChangePlanner):
             yield from self._switch(new, live, pairs)
 
     def _serves(self, new: Manifest, live: Json | None, pair: Pair) -> bool:
-        """The Service sends traffic to the pair's old pods, or would to its new ones."""
+        """Return whether the Service sends traffic to the pair's old pods, or would to its new
+        ones."""
         if new.key.namespace != pair.blue.namespace:
             return False
         now = release_labels.selector_of(live) if live is not None else {}
@@ -245,7 +247,7 @@ class BlueGreenPlanner(ChangePlanner):
         yield step
 
     def _switched(self, new: Manifest, live: Json | None, pairs: list[Pair]) -> Json:
-        """The Service as it is after the switch: the old pods are none of its own."""
+        """Return the Service as it is after the switch: it does not select the old pods."""
         selector = release_labels.selector_of(new.body)
         for pair in pairs:
             if not selects(selector, release_labels.pod_labels(pair.new.body)):
@@ -281,7 +283,8 @@ class BlueGreenPlanner(ChangePlanner):
             )
 
     def _hold(self, key: ObjectKey, live: Json, pairs: list[Pair]) -> ManifestStep:
-        """The step that keeps a Service at the pods it has now, by the hash of their template."""
+        """Return the step that keeps a Service at the pods it has now, by the hash of their
+        template."""
         selector = release_labels.selector_of(live)
         hashes = {
             str((pod["metadata"].get("labels") or {}).get(HASH_LABEL, ""))

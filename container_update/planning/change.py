@@ -84,7 +84,7 @@ class ChangePlanner:
             yield replace(manifest, key=replace(key, name=name))
 
     def live_key(self, key: ObjectKey) -> ObjectKey:
-        """The identity under which a manifest's object lives in the cluster."""
+        """Return the identity under which a manifest's object lives in the cluster."""
         return self.stand_ins.get(key, key)
 
     def note(self, key: ObjectKey, text: str) -> None:
@@ -118,13 +118,13 @@ class ChangePlanner:
     # --- workloads ------------------------------------------------------------------------------
 
     def workload_steps(self) -> Iterator[Step]:
-        """The steps of everything that runs containers."""
+        """Yield the steps of everything that runs containers."""
         for key in self.packages.new:
             if is_workload(key):
                 yield from self.workload_step(key)
 
     def workload_step(self, key: ObjectKey) -> Iterator[Step]:
-        """The step that changes one workload in place, or creates it; none where it stays."""
+        """Yield the step that changes one workload in place, or creates it; none where it stays."""
         new, old = self.packages.new[key], self.packages.old.get(key)
         there = self.live_key(key)
         live = self.live.get(there)
@@ -140,7 +140,7 @@ class ChangePlanner:
             yield from self._in_place(there, new, old, live)
 
     def _leave(self, key: ObjectKey, live: Json | None) -> None:
-        """A workload of a VDU that was not chosen."""
+        """Note what happens to a workload of a VDU that was not selected."""
         if live is None:
             self.note(key, "is of no VDU in vdu_params: not created")
         elif self.config.config_uses(key, live):
@@ -148,12 +148,12 @@ class ChangePlanner:
             self.note(key, text)
 
     def creation(self, new: Manifest) -> ManifestStep:
-        """The step that creates an object."""
+        """Return the step that creates an object."""
         content = with_recorded_digest(self.content_of(new, None), manifest_digest(new.body))
         return ManifestStep(new.key, Action.CREATE, None, content, reasons=(Reason("is new"),))
 
     def _pod_images(self, key: ObjectKey, live: Json) -> Iterator[Step]:
-        """A Pod whose manifests differ in images alone can keep its place, as in an update."""
+        """Yield the step for a Pod whose manifests differ in images alone: it restarts in place."""
         old, new = self.packages.old[key], self.packages.new[key]
         names = diff.images(live)
         images = [c for c in diff.image_changes(old, new) if names.get(c.container) != c.new]
@@ -196,7 +196,7 @@ class ChangePlanner:
         yield replace(step, action=action, reasons=reasons, images=images)
 
     def is_changed(self, step: ManifestStep, old: Manifest | None, new: Manifest) -> bool:
-        """The manifest says something that the live object was not made of."""
+        """Return whether the manifest says something that the live object was not made from."""
         assert step.before is not None, "only what is there can be changed"
         if replace(step, digest=None).is_applied(step.before):
             return False
@@ -230,7 +230,7 @@ class ChangePlanner:
             )
 
     def content_of(self, new: Manifest, live: Json | None) -> Json:
-        """A manifest with what this cluster's past makes of it: release labels, other names."""
+        """Return a manifest with what earlier changes added: release labels, other names."""
         body = new.body
         old = self.packages.old.get(new.key)
         release = release_labels.release_of(live) if live is not None else ""
@@ -249,7 +249,7 @@ class ChangePlanner:
                 self.config.note_unknown(self.live_key(key))
 
     def other_step(self, key: ObjectKey, new: Manifest) -> Iterator[Step]:
-        """The step for an object that runs no containers and holds no configuration."""
+        """Yield the step for an object that runs no containers and holds no configuration."""
         old, live = self.packages.old.get(key), self.live.get(key)
         if live is None:
             yield self.creation(new)
@@ -297,18 +297,18 @@ class ChangePlanner:
             yield self.deletion(key, live, "is not in the new package")
 
     def deletion(self, key: ObjectKey, live: Json, why: str) -> ManifestStep:
-        """The step that deletes an object."""
+        """Return the step that deletes an object."""
         return ManifestStep(key, Action.DELETE, live, reasons=(Reason(why),))
 
 
 def _action_for(key: ObjectKey) -> Action:
-    """What sends traffic or scales turns to the new pods once they are there."""
+    """Return SWITCH for what sends traffic to pods or scales them, else REPLACE."""
     follows = {("", "Service"), ("autoscaling", "HorizontalPodAutoscaler")}
     return Action.SWITCH if (key.group, key.kind) in follows else Action.REPLACE
 
 
 def what_differs(old: Manifest | None, new: Manifest) -> Iterator[Reason]:
-    """The difference of two manifests by field paths; no values but images."""
+    """Yield the difference of two manifests by field paths; no values but images."""
     if old is None:
         yield Reason(f"is new in {new.source}")
         return

@@ -32,7 +32,7 @@ class Content:
 
 
 def content(body: Mapping[str, Any]) -> Content:
-    """The content of a ConfigMap or Secret, live or from a manifest.
+    """Return the content of a ConfigMap or Secret, live or from a manifest.
 
     Source: API reference, ConfigMap and Secret; ``stringData`` overwrites ``data``.
 
@@ -125,7 +125,7 @@ def images(body: Mapping[str, Any]) -> dict[str, str]:
 
 
 def image_changes(old: Manifest, new: Manifest) -> tuple[ImageChange, ...]:
-    """The containers of the old manifest that the new one gives another image, in order.
+    """Return the containers of the old manifest that the new one gives another image, in order.
 
     :raises PackageError: a container of the old manifest is not in the new one, or has no image.
     """
@@ -155,7 +155,7 @@ _CONTENT_FIELDS = frozenset({"data", "binaryData", "stringData", "type", "immuta
 
 
 def ignored_fields(old: Manifest, new: Manifest) -> tuple[str, ...]:
-    """The field paths that differ between two manifests and do not take effect, in order.
+    """Return the field paths that differ between two manifests and do not take effect, in order.
 
     Everything but configuration content and container images. Lists of named things (containers,
     volumes, env, ports) are matched by name, so that one insertion is one path.
@@ -200,7 +200,7 @@ def _by_name(items: list[Any]) -> dict[str, Any] | None:
 
 
 def _same(old: object, new: object) -> bool:
-    """An absent field, an empty one and null are the same to the API server."""
+    """Return whether two values are the same to the API server: absent, empty and null are."""
     return old == new or (_empty(old) and _empty(new))
 
 

@@ -47,7 +47,7 @@ def index(by_path: ByPath) -> dict[ObjectKey, Manifest]:
 
 
 def unmatched(old: ByPath, listed: ByPath, kept: ByPath) -> frozenset[ObjectKey]:
-    """The old objects that are neither in a listed file nor in a file that kept its path."""
+    """Return the old objects that are neither in a listed file nor in a file that kept its path."""
     new = {manifest.key for manifest in (*_all(listed), *_all(kept))}
     return frozenset(manifest.key for manifest in _all(old)) - new
 
@@ -128,7 +128,7 @@ def _refuse_strangers(
 def _refuse_lost_files(
     old: ByPath, there: Container[str], new: Mapping[ObjectKey, Manifest]
 ) -> None:
-    """A def-file that is gone must have left all of its objects elsewhere: the VNFM needs them."""
+    """Raise PackageError for a missing def-file some of whose objects are nowhere else."""
     for path, manifests in old.items():
         if path in there:
             continue
@@ -146,8 +146,11 @@ def _def_files(
     new: Mapping[ObjectKey, Manifest],
     staying: Container[str],
 ) -> tuple[str, ...]:
-    """An old path whose objects are all elsewhere now is replaced by where they are; a file that
-    still holds an object stays. No object drops out: the VNFM terminates from this list."""
+    """Return the new list of def-files.
+
+    An old path whose objects are all elsewhere is replaced by their paths; a file that still holds
+    an object stays. No object drops out, because the VNFM terminates from this list.
+    """
     result: list[str] = []
     for path, manifests in old.items():
         homes = [new[m.key].source.path if m.key in new else path for m in manifests]

@@ -33,7 +33,7 @@ class Packages:
         return (*self.new, *(key for key in self.old if key not in self.new))
 
     def concerns(self, key: ObjectKey) -> bool:
-        """The object may change: it runs no containers, or is of a VDU that was chosen."""
+        """Return whether the object may change: it runs no containers, or its VDU was selected."""
         if self.chosen is None or not is_workload(key):
             return True
         return any(
@@ -43,7 +43,8 @@ class Packages:
         )
 
     def vdu_of(self, key: ObjectKey) -> str:
-        """The id of the VDU that a workload is of; its own name where the VNFD has none for it."""
+        """Return the id of the VDU that a workload is of; its own name where the VNFD has none for
+        it."""
         for vdus in (self.new_vdus, self.old_vdus):
             for vdu, name in vdus.items():
                 if name == key.name:

@@ -88,6 +88,6 @@ def allows(rules: Iterable[Json], right: Right, plural: str) -> bool:
 
 
 def _is_named_later(right: Right) -> bool:
-    """A request about one object whose name is not known yet: a pod, a part of the journal."""
+    """Return whether it is about one object whose name is not known yet: a pod, for example."""
     of_one = right.verb in ("get", "update", "delete") or bool(right.subresource)
     return of_one and not right.name

@@ -21,12 +21,12 @@ def pod_labels(deployment: Mapping[str, Any]) -> Json:
 
 
 def selector_of(service: Mapping[str, Any]) -> dict[str, str]:
-    """A Service's selector, empty where it has none."""
+    """Return a Service's selector, empty where it has none."""
     return dict((service.get("spec") or {}).get("selector") or {})
 
 
 def match_labels(deployment: Mapping[str, Any]) -> dict[str, str]:
-    """The labels in a Deployment's selector."""
+    """Return the labels in a Deployment's selector."""
     selector = (deployment.get("spec") or {}).get("selector") or {}
     return dict(selector.get("matchLabels") or {})
 
@@ -40,13 +40,14 @@ def overlap(one: Json, other: Json) -> bool:
 
 
 def release_of(body: Json) -> str:
-    """The release label in the selector of a live Deployment or Service, '' where it has none."""
+    """Return the release label in the selector of a live Deployment or Service, '' where it has
+    none."""
     labels = selector_of(body) if body.get("kind") == "Service" else match_labels(body)
     return str(labels.get(RELEASE_LABEL, ""))
 
 
 def with_release(body: Json, release: str) -> Json:
-    """A copy whose selector, and pod template, has the release label."""
+    """Return a copy whose selector, and pod template, has the release label."""
     changed = copy.deepcopy(body)
     spec = changed["spec"]
     label = {RELEASE_LABEL: release}
@@ -62,7 +63,7 @@ def with_release(body: Json, release: str) -> Json:
 
 
 def with_live_limits(body: Json, old: Json, live: Json) -> Json:
-    """An autoscaler's body with the limits that it has, where the packages agree on them: an
+    """Return an autoscaler's body with the limits that it has, where the packages agree on them: an
     operator who narrowed them to hold the number of pods does not lose that by the change."""
     if body.get("kind") != "HorizontalPodAutoscaler":
         return body
@@ -74,7 +75,7 @@ def with_live_limits(body: Json, old: Json, live: Json) -> Json:
 
 
 def with_targets(body: Json, renamed: Mapping[str, str]) -> Json:
-    """A body whose ``scaleTargetRef`` names Deployments as they are called in the cluster."""
+    """Return a body whose ``scaleTargetRef`` has the live names of Deployments."""
     reference = (body.get("spec") or {}).get("scaleTargetRef")
     if not isinstance(reference, dict) or reference.get("kind") != "Deployment":
         return body

@@ -16,7 +16,7 @@ NAME_ANNOTATION = "container-update/stands-for"
 
 
 def stand_ins(live: Mapping[ObjectKey, Json]) -> dict[ObjectKey, ObjectKey]:
-    """The identity in a manifest to the identity of the live object that stands in for it.
+    """Return the identity in a manifest to the identity of the live object that stands in for it.
 
     An object that has its own name in the cluster needs no stand-in.
     """
@@ -31,7 +31,7 @@ def stand_ins(live: Mapping[ObjectKey, Json]) -> dict[ObjectKey, ObjectKey]:
 
 
 def as_called(manifest: Manifest, called: Mapping[ObjectKey, ObjectKey]) -> Manifest:
-    """The manifest under the identity that its object has in the cluster; its body stays.
+    """Return the manifest under the identity that its object has in the cluster; its body stays.
 
     :param called: what :func:`stand_ins` found.
     """

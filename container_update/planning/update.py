@@ -37,7 +37,8 @@ Live = Mapping[ObjectKey, Json]
 
 
 def collections(keys: Iterable[ObjectKey]) -> frozenset[Collection]:
-    """What has to be read of the cluster to plan for these objects, and to follow their pods."""
+    """Return what has to be read of the cluster to plan for these objects, and to follow their
+    pods."""
     needed: set[Collection] = set()
     for key in keys:
         kind = kind_of(key)
@@ -58,7 +59,8 @@ def unknown_workloads(manifests: Iterable[Manifest]) -> tuple[Manifest, ...]:
 
 
 def traffic(keys: Iterable[ObjectKey]) -> frozenset[Collection]:
-    """What has to be read to know which pods the Services among these objects send traffic to."""
+    """Return what has to be read to know which pods the Services among these objects send traffic
+    to."""
     return frozenset(
         collection
         for key in keys
@@ -115,7 +117,7 @@ def _ignored(matching: Matching, written: Container[ObjectKey]) -> Iterator[Note
 
 
 def in_force(matching: Matching) -> tuple[Manifest, ...]:
-    """The manifests that describe the CNF after the update: old ones with what takes effect."""
+    """Return the manifests of the CNF after the update: old ones with what takes effect."""
     return tuple(_in_force(matching))
 
 
@@ -175,7 +177,8 @@ class UpdatePlanner:
     # --- configuration --------------------------------------------------------------------------
 
     def config_steps(self) -> list[ConfigStep]:
-        """A step for each ConfigMap and Secret whose content is not what the new package says."""
+        """Return a step for each ConfigMap and Secret whose content is not what the new package
+        says."""
         steps = []
         for old, new in self.matching.pairs:
             if new is None:
@@ -191,7 +194,7 @@ class UpdatePlanner:
         return steps
 
     def config_step(self, new: Manifest) -> list[ConfigStep]:
-        """The step that brings one object to its new content; none where it has it."""
+        """Return the step that brings one object to its new content; none where it has it."""
         live = self.live.get(new.key)
         change = diff.config_change(new, live)
         if change is None:
@@ -205,7 +208,7 @@ class UpdatePlanner:
         return [ConfigStep(new.key, action, live, new.body, reasons=reasons)]
 
     def _refuse_foreign(self, new: Manifest) -> None:
-        """What the CNF did not have and the cluster has under that name is somebody else's."""
+        """Raise PlanError where a new object's name is taken by an object that is not the CNF's."""
         live = self.live.get(new.key)
         labels = (live or {}).get("metadata", {}).get("labels") or {}
         if live is not None and self.instance_id and labels.get(INSTANCE_LABEL) is None:
@@ -218,7 +221,7 @@ class UpdatePlanner:
     # --- workloads ------------------------------------------------------------------------------
 
     def workload_steps(self) -> list[RestartStep]:
-        """A step for each workload that has to restart."""
+        """Return a step for each workload that has to restart."""
         steps = []
         for old, new in self.matching.pairs:
             if not is_workload(old.key):
@@ -272,7 +275,8 @@ class UpdatePlanner:
     def _effective_images(
         self, old: Manifest, changes: Sequence[ImageChange], live: Json
     ) -> list[ImageChange]:
-        """The image changes that are not live yet; drift from the old manifest becomes a note."""
+        """Return the image changes that are not live yet; drift from the old manifest becomes a
+        note."""
         live_images = diff.images(live)
         packaged = {change.container: change for change in changes}
         effective = []
@@ -297,7 +301,7 @@ class UpdatePlanner:
         self.notes.append(Note(old.key, f"drift: {text}"))
 
     def config_uses(self, key: ObjectKey, live: Json) -> list[ConfigUse]:
-        """The uses of changed keys that make the workload restart; opt-outs become notes."""
+        """Return the uses of changed keys that make the workload restart; opt-outs become notes."""
         found = []
         for use in config_references.uses(pod_template.pod_spec(live)):
             change = self.changes.get(ObjectKey("", use.kind, key.namespace, use.name))

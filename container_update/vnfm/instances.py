@@ -20,7 +20,7 @@ PRODUCT = ("vnfProvider", "vnfProductName", "vnfSoftwareVersion", "vnfdVersion")
 
 
 def get(session: Session, api: str, instance_id: str, *, lock: bool = False) -> Instance:
-    """An instance of one API, or ProblemError 404.
+    """Return an instance of one API, or ProblemError 404.
 
     :param lock: nobody else begins an operation of it, or deletes it, in the meantime.
     """
@@ -31,12 +31,12 @@ def get(session: Session, api: str, instance_id: str, *, lock: bool = False) -> 
 
 
 def product_of(package: Package) -> Json:
-    """The attributes that an instance takes from its package."""
+    """Return the attributes that an instance takes from its package."""
     return {name: package.body.get(name, "") for name in PRODUCT}
 
 
 def create(service: ServiceContext, session: Session, api: str, request: Json) -> Instance:
-    """A new instance of the package that has the request's VNFD.
+    """Return a new instance of the package that has the request's VNFD.
 
     :raises ProblemError: 422: there is no such package.
     """

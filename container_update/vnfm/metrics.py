@@ -72,17 +72,17 @@ class Metrics:
         )
 
     def entered(self, operation: str, state: str, seconds: float) -> None:
-        """An operation came into a state, so long after its start."""
+        """Count an operation that entered a state, with the seconds since its start."""
         self._states.labels(operation, state).inc()
         if state not in _UNSETTLED:
             self._seconds.labels(operation, state).observe(seconds)
 
     def notified(self, result: str) -> None:
-        """A notification was 'delivered', or 'failed' and is tried again, or was 'given_up'."""
+        """Count a notification: 'delivered', 'failed' (it is retried) or 'given_up'."""
         self._notified.labels(result).inc()
 
     def answered(self, method: str, route: str, status: int, seconds: float) -> None:
-        """A request was answered."""
+        """Count a request that was answered."""
         self._requests.labels(method, route, str(status)).observe(seconds)
 
 
@@ -95,7 +95,7 @@ class Now(Collector):
         self._size = size
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        """The gauges; without those of the database where it does not answer."""
+        """Yield the gauges; without those of the database where it does not answer."""
         busy = self._workers.busy
         running = min(busy, self._size)
         yield _gauge("workers_running", "Workers that have something to do", running)
@@ -146,7 +146,7 @@ def router(metrics: Metrics, now: Now) -> APIRouter:
 
     @routes.get("/metrics", response_class=Response)
     def tell() -> Response:
-        """What happened, and what is the case, for Prometheus."""
+        """Return what happened, and what is the case, for Prometheus."""
         return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
     return routes

@@ -137,7 +137,7 @@ def _change(
 
 
 def unsettled(session: Session, instance_id: str) -> Operation | None:
-    """The instance's operation that is not settled."""
+    """Return the instance's operation that is not settled."""
     wanted = [state.value for state in UNSETTLED]
     found: Operation | None = session.scalar(
         select(Operation).where(Operation.instance_id == instance_id, Operation.state.in_(wanted))
@@ -169,7 +169,7 @@ def take_over(service: ServiceContext) -> list[str]:
 
 
 def _settle(service: ServiceContext, owner: str, *conditions: Any) -> list[str]:
-    """What nobody had begun is this service's now; what was cut short is FAILED_TEMP."""
+    """Take over what no service had begun; set what was interrupted to FAILED_TEMP."""
     running = [state.value for state in RUNNING]
     begin: list[str] = []
     with service.database.writing() as session:

@@ -42,17 +42,17 @@ def folder(service: ServiceContext, package_id: str) -> Path:
 
 
 def content(service: ServiceContext, package_id: str) -> Path:
-    """The zip as it was uploaded."""
+    """Return the zip as it was uploaded."""
     return folder(service, package_id) / "content.zip"
 
 
 def unpacked(service: ServiceContext, package_id: str) -> Path:
-    """What is in it."""
+    """Return what is in it."""
     return folder(service, package_id) / "csar"
 
 
 def get(session: Session, package_id: str) -> Package:
-    """A package, or ProblemError 404."""
+    """Return a package, or ProblemError 404."""
     found = session.get(Package, package_id)
     if found is None:
         raise ProblemError(404, f"VNF package {package_id}: there is none with this id")
@@ -60,7 +60,10 @@ def get(session: Session, package_id: str) -> Package:
 
 
 def of_vnfd(session: Session, vnfd_id: str) -> Package:
-    """The package with a VNFD that instances may be made of or moved to, or ProblemError 422."""
+    """Return the onboarded package with a VNFD.
+
+    :raises ProblemError: 422, there is none.
+    """
     found = session.scalar(select(Package).where(Package.vnfd_id == vnfd_id))
     if found is None or found.onboarding_state != ONBOARDED:
         raise ProblemError(
@@ -76,8 +79,7 @@ def of_vnfd(session: Session, vnfd_id: str) -> Package:
 def hidden_parameters(
     service: ServiceContext, session: Session, vnfd_id: str, flavour_id: str
 ) -> frozenset[str]:
-    """The parameters that a VNF's HEAT templates say are not to be shown; none where it has no
-    templates, which is somebody else's to complain of."""
+    """Return the hidden parameters of a VNF's Heat templates; none where it has no templates."""
     package = session.scalars(select(Package).where(Package.vnfd_id == vnfd_id)).one()
     folder, settings = str(unpacked(service, package.id)), csar.Settings.of(service.options)
     try:
@@ -88,7 +90,7 @@ def hidden_parameters(
 
 
 def in_use(session: Session, package: Package) -> bool:
-    """An instance was made of it, or an operation leads to it."""
+    """Return whether an instance was created from it, or an operation leads to it."""
     if package.vnfd_id is None:
         return False
     wanted = [state.value for state in UNSETTLED]
@@ -100,7 +102,7 @@ def in_use(session: Session, package: Package) -> bool:
 
 
 def create(session: Session, user_data: Mapping[str, Any]) -> Package:
-    """A new package, without content."""
+    """Return a new package, without content."""
     created = Package(
         id=str(uuid.uuid4()),
         created=now(),
@@ -159,7 +161,7 @@ def delete(service: ServiceContext, session: Session, package: Package) -> None:
 
 
 def begin_upload(service: ServiceContext, package_id: str) -> Path:
-    """The file that the content is to be written to.
+    """Return the file that the content is to be written to.
 
     :raises ProblemError: 404, or 409: it has content already.
     """
@@ -188,7 +190,7 @@ def end_upload(service: ServiceContext, package_id: str) -> None:
 
 
 def give_up_upload(service: ServiceContext, package_id: str) -> None:
-    """The content did not come: as if nobody had tried."""
+    """Reset a package whose upload failed to the state before the upload."""
     (folder(service, package_id) / "content.part").unlink(missing_ok=True)
     with service.database.writing() as session:
         _move(session, package_id, (UPLOADING,), CREATED, owner=None)
@@ -221,7 +223,7 @@ def _fail(service: ServiceContext, package_id: str, status: int, detail: str) ->
 
 
 def _read(service: ServiceContext, package_id: str) -> tuple[str, Json]:
-    """The VNFD's id, and the attributes of VnfPkgInfo that come from the package."""
+    """Return the VNFD's id, and the attributes of VnfPkgInfo that come from the package."""
     path = content(service, package_id)
     with csar.open_package(str(path), settings=csar.Settings.of(service.options)) as package:
         package.verify()
@@ -288,7 +290,7 @@ def _move(
 
 
 def take_over(service: ServiceContext) -> list[str]:
-    """The packages that dead services left half read in; they are this service's now.
+    """Return the packages that dead services left half read in; they are this service's now.
 
     An upload that died with its service is given up.
     """

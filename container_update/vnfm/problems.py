@@ -29,7 +29,7 @@ class Problem:
     """A URI for the kind of problem; 'about:blank' says that the status tells it all."""
 
     def as_dict(self) -> Json:
-        """The JSON document."""
+        """Return the JSON document."""
         return {
             "type": self.type,
             "title": self.title or HTTPStatus(self.status).phrase,
@@ -61,7 +61,7 @@ class ProblemError(Exception):
 
 
 def is_told(error: Exception) -> bool:
-    """It was raised on purpose, and its text is for the operator."""
+    """Return whether it was raised on purpose, with a text for the operator."""
     return isinstance(error, (ContainerUpdateError, ProblemError))
 
 

@@ -89,7 +89,7 @@ class Service:
         return app
 
     def _checks(self) -> Mapping[str, health.Check]:
-        """What has to be the case for the service to be ready."""
+        """Return what has to be the case for the service to be ready."""
         return {
             "database": lambda: health.answers(self.database),
             "workers": lambda: self.workers.is_alive,

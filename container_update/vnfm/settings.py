@@ -126,7 +126,7 @@ class Settings:
 
     @classmethod
     def from_conf(cls, conf: Any, **given: Any) -> Settings:
-        """The settings of an ``oslo_config.cfg.ConfigOpts``; *given* ones win.
+        """Return the settings of an ``oslo_config.cfg.ConfigOpts``; *given* ones win.
 
         :raises ValueError: a setting makes no sense.
         """

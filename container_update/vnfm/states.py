@@ -56,5 +56,5 @@ TRANSITIONS: Mapping[State, frozenset[State]] = {
 
 
 def after(state: State, request: Request) -> State | None:
-    """The state that a request leads to; None where it is not allowed."""
+    """Return the state that a request leads to; None where it is not allowed."""
     return AFTER_REQUEST.get((state, request))

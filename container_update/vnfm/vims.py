@@ -31,7 +31,7 @@ KUBERNETES, OPENSTACK = "kubernetes", "openstack"
 
 
 def get(session: Session, vim_id: str) -> Vim:
-    """A registered VIM, or ProblemError 404."""
+    """Return a registered VIM, or ProblemError 404."""
     found = session.get(Vim, vim_id)
     if found is None:
         raise ProblemError(404, f"VIM {vim_id}: there is none with this id")
@@ -190,7 +190,7 @@ _FROM_LEGACY: Mapping[str, Callable[[Json, Json], tuple[Json, Json]]] = {
 
 
 def cluster(service: ServiceContext, connection: Json) -> Cluster:
-    """The cluster that a connection leads to; the caller closes it.
+    """Return the cluster that a connection leads to; the caller closes it.
 
     :raises ClusterError: what it says is incomplete or refused.
     """

@@ -43,11 +43,11 @@ class Resources:
         self._discovered: dict[tuple[str, str], tuple[str, str]] = {}
 
     def object_path(self, key: ObjectKey) -> str:
-        """The path of an object's URL."""
+        """Return the path of an object's URL."""
         return f"{self.collection_path(Collection.of(key))}/{key.name}"
 
     def collection_path(self, collection: Collection) -> str:
-        """The path of the URL where objects are listed and created."""
+        """Return the path of the URL where objects are listed and created."""
         version, plural = self.names(collection.group, collection.kind)
         prefix = f"/apis/{version}" if collection.group else f"/api/{version}"
         if collection.namespace and collection.kind not in CLUSTER_SCOPED:

@@ -74,7 +74,8 @@ def _all_containers(pod_spec: Mapping[str, Any]) -> Iterator[tuple[str, int, Jso
 
 
 def _reach_of_start(group: str, container: Mapping[str, Any]) -> Reach:
-    """An init container runs again only in a new pod; an ephemeral one is never started again."""
+    """Return an init container runs again only in a new pod; an ephemeral one is never started
+    again."""
     restarts = group == "containers" or container.get("restartPolicy") == "Always"
     return Reach.CONTAINER if restarts else Reach.POD
 
@@ -142,7 +143,7 @@ class _Mounts:
     """What of the volume is mounted, None where all of it is or may be."""
 
     def keys(self, source: Mapping[str, Any]) -> frozenset[str] | None:
-        """The keys of a ConfigMap or Secret in the volume that a container can see."""
+        """Return the keys of a ConfigMap or Secret in the volume that a container can see."""
         items = source.get("items")
         if not items:
             return self.sub_paths

@@ -14,7 +14,7 @@ Objects = Iterable[Json]
 
 
 def controller_uid(body: Mapping[str, object]) -> str | None:
-    """The UID of the object's managing controller, None where it has none."""
+    """Return the UID of the object's managing controller, None where it has none."""
     metadata = body.get("metadata")
     owners = metadata.get("ownerReferences") if isinstance(metadata, Mapping) else None
     return next((str(owner["uid"]) for owner in owners or () if owner.get("controller")), None)
@@ -32,8 +32,9 @@ def owned_pods(workload: Json, pods: Objects, replica_sets: Objects) -> tuple[Js
 
 
 def left_behind(workload: ObjectKey, pods: Objects) -> tuple[Json, ...]:
-    """The pods of a workload that is gone: its controllers may be gone as well, which are therefore
-    known only by what the pods' own references call them. Those being deleted do not count."""
+    """Return the pods of a workload that is gone: its controllers may be gone as well, which are
+    therefore known only by what the pods' own references call them. Those being deleted do not
+    count."""
     return tuple(pod for pod in pods if _counts(pod) and _was_of(workload, pod))
 
 
@@ -53,7 +54,7 @@ def vnfcs(
     manifests: Sequence[Manifest],
     live: Mapping[ObjectKey, Json],
 ) -> tuple[Vnfc, ...]:
-    """The live pods of every VDU: not being deleted, not ended, by name.
+    """Return the live pods of every VDU: not being deleted, not ended, by name.
 
     :param vdus: VDU id to the name of its workload (the VDU node's ``properties.name``).
     :param manifests: the CNF's manifests in force, each under the identity that its object has in

@@ -27,7 +27,7 @@ _PROBLEMS = frozenset(
 
 
 def container_statuses(pod: Mapping[str, Any]) -> list[Json]:
-    """The statuses of init containers, then of containers."""
+    """Return the statuses of init containers, then of containers."""
     status = pod.get("status") or {}
     return [
         *(status.get("initContainerStatuses") or ()),
@@ -43,24 +43,25 @@ def was_started(status: Mapping[str, Any]) -> bool:
 
 
 def is_ready(pod: Mapping[str, Any]) -> bool:
-    """The pod serves: its Ready condition is true and it is not being deleted."""
+    """Return whether the pod serves: its Ready condition is true and it is not being deleted."""
     conditions = (pod.get("status") or {}).get("conditions") or ()
     ready = any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions)
     return ready and not is_deleting(pod)
 
 
 def is_deleting(pod: Mapping[str, Any]) -> bool:
-    """The pod's deletion was asked for."""
+    """Return whether the pod is being deleted."""
     return bool(pod["metadata"].get("deletionTimestamp"))
 
 
 def is_finished(pod: Mapping[str, Any]) -> bool:
-    """The pod ran to its end or was evicted: its controller counts it no more."""
+    """Return whether the pod has ended or was evicted: its controller ignores it then."""
     return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
 
 
 def problem(pod: Mapping[str, Any], restarts: Mapping[str, int] | None = None) -> str | None:
-    """What keeps a pod from working, naming pod, container and reason; None where nothing does.
+    """Return what keeps a pod from working, naming pod, container and reason; None where nothing
+    does.
 
     :param restarts: the restart counts that are no sign of a crash (of a restart in place).
     """
@@ -82,7 +83,7 @@ def problem(pod: Mapping[str, Any], restarts: Mapping[str, int] | None = None) -
 
 
 def waiting_for(pods: Sequence[Json], restarts: Mapping[str, int] | None = None) -> str:
-    """The first pod that is not ready, with the reason it gives."""
+    """Return the first pod that is not ready, with the reason it gives."""
     for pod in pods:
         if is_ready(pod):
             continue

@@ -46,7 +46,7 @@ def containers(spec: Mapping[str, Any]) -> Iterator[tuple[str, Json]]:
 
 
 def runs_to_its_end(group: str, container: Mapping[str, Any]) -> bool:
-    """An init container that runs once, before the others: not a sidecar.
+    """Return whether it is an init container that runs once, before the others: not a sidecar.
 
     Source: KEP-753, an init container with ``restartPolicy: Always`` runs beside the others.
     """
@@ -54,7 +54,7 @@ def runs_to_its_end(group: str, container: Mapping[str, Any]) -> bool:
 
 
 def with_images(workload: Json, images: Mapping[str, str]) -> Json:
-    """A copy in which the containers named in *images* have those images."""
+    """Return a copy in which the containers named in *images* have those images."""
     changed = copy.deepcopy(workload)
     for _, container in containers(pod_spec(changed)):
         if container.get("name") in images:
@@ -63,14 +63,14 @@ def with_images(workload: Json, images: Mapping[str, str]) -> Json:
 
 
 def config_digest(workload: Mapping[str, Any]) -> str | None:
-    """The configuration digest on the pod template, None where there is none."""
+    """Return the configuration digest on the pod template, None where there is none."""
     annotations = (pod_template(workload).get("metadata") or {}).get("annotations") or {}
     digest = annotations.get(DIGEST_ANNOTATION)
     return None if digest is None else str(digest)
 
 
 def with_digest(workload: Json, digest: str | None) -> Json:
-    """A copy whose pod template has that digest, or has none."""
+    """Return a copy whose pod template has that digest, or has none."""
     changed = copy.deepcopy(workload)
     template = pod_template(changed)
     metadata = template.get("metadata") or {}

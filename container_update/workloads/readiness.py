@@ -60,7 +60,7 @@ class Baseline:
 
     @classmethod
     def of(cls, pods: Sequence[Json], containers: Sequence[str] = ()) -> Baseline:
-        """The baseline of these pods; with *containers*, of their restart in place."""
+        """Return the baseline of these pods; with *containers*, of their restart in place."""
         counts = {
             status["name"]: int(status.get("restartCount", 0)) if was_started(status) else -1
             for pod in pods
@@ -162,7 +162,7 @@ SERVICE_LABEL = "kubernetes.io/service-name"
 def service(
     live: Json, slices: Sequence[Json], pods: Sequence[Json], old: frozenset[str]
 ) -> Readiness:
-    """The endpoints of a Service are the ready pods that it selects, and none of them is old.
+    """Judge whether a Service's endpoints are the ready pods that it selects, and none is old.
 
     Source: API reference, EndpointSlice: an endpoint whose condition ``ready`` is not false gets
     traffic.
@@ -188,7 +188,7 @@ def service(
 
 
 def selects(selector: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
-    """The labels of a pod, or of a pod template, are those of a Service's selector."""
+    """Return whether a Service's selector selects a pod, or the pods of a template."""
     labels = (body.get("metadata") or {}).get("labels") or {}
     return bool(selector) and all(labels.get(name) == value for name, value in selector.items())
 

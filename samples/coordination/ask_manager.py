@@ -39,7 +39,7 @@ class Manager:
         self.deadline = time.monotonic() + PATIENCE_SECONDS
 
     def coordinate(self, body: dict[str, Any]) -> str:
-        """The manager's result: CONTINUE, ABORT or CANCELLED."""
+        """Return the manager's result: CONTINUE, ABORT or CANCELLED."""
         status, headers, answer = self._ask("POST", self.root + PATH, body)
         location = urllib.parse.urljoin(self.root, headers.get("Location", ""))
         while status == 202:

@@ -34,6 +34,7 @@ DANGERS: dict[str, tuple[str, dict[str, str]]] = {
     "imports by a name that it was given": (
         r"import_module\(|spec_from_file_location|run_path|run_module",
         {
+            "container_update/__init__.py": "one of the names of its own table",
             "container_update/drivers/v2_process.py": "one of the names of its own table",
             "container_update/operations/script_runner.py": "the script that its parent "
             "was asked to run",

@@ -22,8 +22,6 @@ from container_update.drivers import v1_records, v2_process
 from container_update.model.errors import ContainerUpdateError, NextStep, UpdateFailedError
 from container_update.model.outcome import Outcome
 from container_update.model.plan import Plan
-from container_update.stacks.outcome import StackChangeFailedError, StackOutcome
-from container_update.stacks.plan import StackPlan
 from container_update.vnfm.problems import problem_of, requests_of
 
 NOT_IMPORTED = re.compile(r"\.(__main__|tacker_v1|env)$")
@@ -49,8 +47,6 @@ def family(kind: type[ContainerUpdateError]) -> Iterator[type[ContainerUpdateErr
 def made(kind: type[ContainerUpdateError]) -> ContainerUpdateError:
     if issubclass(kind, UpdateFailedError):
         return kind(MESSAGE, Outcome(Plan("ns", None, ())))
-    if issubclass(kind, StackChangeFailedError):
-        return kind(MESSAGE, StackOutcome(StackPlan("Blue-Green", "vnf", (), members=())))
     return kind(MESSAGE)
 
 

@@ -48,7 +48,7 @@ _STEP_ERRORS = (ClusterError, ChangedByAnotherError, NotReadyError, AbortedError
 
 
 def _nothing() -> None:
-    """The default of a hook."""
+    """Do nothing: the default of a hook."""
 
 
 def _no_progress(_: object) -> None:
@@ -196,7 +196,7 @@ class Execution:
         LOG.info("%s: %s: %s (%.1f s)", step.key, step.action.value, state.value, result.seconds)
 
     def _leaving(self) -> frozenset[str]:
-        """The pods of the workloads that the plan deletes."""
+        """Return the pods of the workloads that the plan deletes."""
         removed = [step.key for step in self.plan.steps if step.stage is Stage.REMOVE]
         return frozenset(uid for key in removed for uid in self.pods_before.get(key, ()))
 
@@ -230,7 +230,7 @@ class Execution:
     # --- failure --------------------------------------------------------------------------------
 
     def _begun(self) -> list[ObjectStep]:
-        """The steps that may have been done, in this run or in the one before it."""
+        """Return the steps that may have been applied, in this run or in an earlier one."""
         return [
             step for step in object_steps(self.plan) if self._resumed or self._may_be_done(step)
         ]
@@ -241,7 +241,7 @@ class Execution:
         return by_script or step.place in self._results
 
     def _failed(self) -> list[StepResult]:
-        """The failed steps, the cause before those that were only aborted."""
+        """Return the failed steps, the cause before those that were only aborted."""
         failed = [r for r in self._results.values() if r.state is StepState.FAILED]
         return sorted(failed, key=lambda result: not result.message)
 

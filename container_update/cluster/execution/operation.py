@@ -50,7 +50,7 @@ class Run:
     execution: Execution
 
     def has_passed(self, milestone: str) -> bool:
-        """This run, or one before it that was cut short, came that far."""
+        """Return whether this run, or an interrupted one before it, passed the milestone."""
         return milestone in self.record.milestones
 
     def pass_milestone(self, milestone: str) -> None:
@@ -76,7 +76,7 @@ class Instance:
         return Journal(self.cluster, self.namespace, self.instance_id)
 
     def lock(self, operation: str, stop: Stop) -> Lock:
-        """Keeps a second update of this instance out."""
+        """Return the lease that keeps a second operation of this instance out."""
         return Lock(
             self.cluster,
             self.namespace,
@@ -154,7 +154,7 @@ class Instance:
 
     @contextmanager
     def _until_ended(self, record: Record) -> Iterator[None]:
-        """The journal goes when the update is finished or wholly undone, and only then."""
+        """Remove the journal when the update is finished or completely undone, and only then."""
         try:
             yield
         except UpdateFailedError as error:

@@ -236,7 +236,7 @@ class KubernetesStrategy(Strategy):
         return self._run
 
     def prepare(self) -> None:
-        """Configuration and other objects, then every new pod Ready."""
+        """Write configuration and other objects, then wait until every new pod is Ready."""
         run = self._running
         if run.has_passed(_OBJECTS_DONE):
             run.execution.skip(Stage.OBJECTS)
@@ -247,11 +247,11 @@ class KubernetesStrategy(Strategy):
         run.execution.advance(Stage.WORKLOADS)
 
     def switch_over(self) -> None:
-        """The Services' traffic goes to the new pods, seen in their endpoints."""
+        """Switch the Services and wait until their endpoints are the new pods."""
         self._running.execution.advance(Stage.SWITCH)
 
     def finish(self) -> None:
-        """What is old is deleted."""
+        """Delete the old objects."""
         self._running.execution.advance(Stage.REMOVE)
 
     def undo(self, cause: str) -> NoReturn:
@@ -261,7 +261,7 @@ class KubernetesStrategy(Strategy):
     # --- around it ------------------------------------------------------------------------------
 
     def targets(self) -> Sequence[Target]:
-        """The workloads that changed, with the names of the pods they have now."""
+        """Return the workloads that changed, with the names of the pods they have now."""
         return [replace(target, details=self._details(target)) for target in self._facts.targets]
 
     def _details(self, target: Target) -> Json:
@@ -290,7 +290,7 @@ class KubernetesStrategy(Strategy):
         self._running.pass_milestone(milestone)
 
     def outcome(self) -> Outcome:
-        """The plan, what became of each step, the pods of every VDU."""
+        """Return the plan, what became of each step, the pods of every VDU."""
         assert self._plan is not None, "a plan is validated before there is an outcome"
         results = self._run.execution.results if self._run and not self._plan.is_empty else ()
         results = (*self._resumed, *results)
@@ -315,7 +315,7 @@ class KubernetesStrategy(Strategy):
                 yield result.step.key, tuple(pod["metadata"]["name"] for pod in pods)
 
     def records(self) -> Records:
-        """The attributes that the specification lists for this way of changing."""
+        """Return the attributes that the specification lists for this way of changing."""
         assert self._plan is not None, "a plan is validated before there are records"
         request = self.job.request
         return Records(

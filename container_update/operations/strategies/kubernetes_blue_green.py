@@ -30,12 +30,12 @@ class KubernetesBlueGreen(KubernetesStrategy):
             run.execution.linger(self.job.options.drain_seconds)
 
     def successors(self, planning: ChangePlanner) -> dict[str, str]:
-        """The old Deployments' names to those of the new ones."""
+        """Return the old Deployments' names to those of the new ones."""
         assert isinstance(planning, BlueGreenPlanner), "this strategy's own planning"
         return {pair.blue.name: planning.renamed[key.name] for key, pair in planning.pairs.items()}
 
     def connection_points(self, planning: ChangePlanner) -> dict[str, str]:
-        """A Service of the old package that is gone to the one that serves the VDU now."""
+        """Return old to new name of a Service that another one has replaced."""
         assert isinstance(planning, BlueGreenPlanner), "this strategy's own planning"
         found: dict[str, str] = {}
         for pair in planning.pairs.values():

@@ -236,7 +236,7 @@ def _keep(live: Json, changed: Json) -> None:
 
 
 def _keep_replicas(live: Json, changed: Json) -> None:
-    """An autoscaler or an operator owns them."""
+    """Keep the live replicas: an autoscaler or an operator owns them."""
     kind = kind_of_body(changed)
     if kind is None or not kind.is_scaled:
         return

@@ -52,7 +52,7 @@ class Attributes:
 def select(
     bodies: Iterable[Json], query: Mapping[str, str], attributes: Attributes | None = None
 ) -> list[Json]:
-    """The bodies that ``filter`` finds, with the attributes that the selectors leave.
+    """Return the bodies that ``filter`` finds, with the attributes that the selectors leave.
 
     :param query: the request's query parameters; others than those of clause 5 are left alone.
     :raises ProblemError: 400: a parameter is wrong, or two of them exclude each other.
@@ -70,7 +70,7 @@ class Selector:
 
     @classmethod
     def of(cls, query: Mapping[str, str], attributes: Attributes) -> Selector:
-        """What the parameters say.
+        """Return what the parameters say.
 
         :raises ProblemError: 400: a parameter is wrong, or two of them exclude each other.
         """
@@ -93,7 +93,7 @@ class Selector:
         return cls(None, _paths(path for path in hidden if not _asked(path, listed)))
 
     def apply(self, body: Json) -> Json:
-        """The body with only these attributes; the given one is left as it is."""
+        """Return the body with only these attributes; the given one is left as it is."""
         kept = body if self.keep is None else _kept(body, self.keep)
         return dict(_without(kept, self.drop))
 
@@ -115,7 +115,7 @@ def _asked(path: list[str], listed: list[list[str]]) -> bool:
 
 
 def _paths(paths: Iterable[list[str]]) -> Paths:
-    """The paths as a tree; what is named as a whole stays whole."""
+    """Return the paths as a tree; what is named as a whole stays whole."""
     root: Paths = {}
     for path in sorted(paths, key=len, reverse=True):
         branch = root

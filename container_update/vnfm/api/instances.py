@@ -32,7 +32,7 @@ _ATTRIBUTES = Attributes(
 
 
 def router(service: ServiceContext, workers: Workers, api: str) -> APIRouter:
-    """The resource of one of the two APIs."""
+    """Return the resource of one of the two APIs."""
     routes = APIRouter(
         prefix=f"/vnflcm/{api}/vnf_instances",
         tags=[f"VNF instances ({api})"],
@@ -57,7 +57,7 @@ def _add_resource(routes: APIRouter, service: ServiceContext, api: str) -> None:
 
     @routes.get("", responses=refusals())
     def list_all(request: Request, response: Response) -> list[Json]:
-        """The VNF instances of this API."""
+        """Return the VNF instances of this API."""
         every = select(Instance).where(Instance.api == api)
         with service.database.reading() as session:
             return listed(
@@ -71,7 +71,7 @@ def _add_resource(routes: APIRouter, service: ServiceContext, api: str) -> None:
 
     @routes.get("/{instance_id}", responses=refusals(404))
     def show(instance_id: str) -> Json:
-        """A VNF instance."""
+        """Return a VNF instance."""
         with service.database.reading() as session:
             return _shown(service, instances.get(session, api, _id(instance_id)))
 
@@ -161,7 +161,8 @@ class _Starter:
             raise ProblemError(422, str(error)) from error
 
     def _vim(self, session: Session, request: Json) -> Json:
-        """The VIM that an instantiation names; ProblemError 422 where it cannot be made there."""
+        """Return the VIM that an instantiation names; ProblemError 422 where it cannot be made
+        there."""
         try:
             found = vims.connection(self.service, session, request.get("vimConnectionInfo"))
         except PackageError as error:
@@ -175,7 +176,7 @@ class _Starter:
     def _hidden(
         self, session: Session, instance: Instance, vim: Json, request: Json
     ) -> frozenset[str]:
-        """The parameters that a stack's templates hide."""
+        """Return the parameters that a stack's templates hide."""
         if vims.kind_of(vim) != vims.OPENSTACK:
             return frozenset()
         flavour_id = str(request.get("flavourId"))

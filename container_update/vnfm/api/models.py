@@ -53,7 +53,7 @@ class Body(BaseModel):
         return _writable(value)
 
     def as_sent(self) -> Json:
-        """The attributes that the client gave, and those alone."""
+        """Return the attributes that the client gave, and those alone."""
         return self.model_dump(exclude_unset=True)
 
 

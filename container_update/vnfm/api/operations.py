@@ -36,7 +36,7 @@ _ACCEPTED: dict[str, Any] = {
 
 
 def router(service: ServiceContext, workers: Workers, api: str) -> APIRouter:
-    """The resource of one of the two APIs."""
+    """Return the resource of one of the two APIs."""
     routes = APIRouter(
         prefix=f"/vnflcm/{api}/vnf_lcm_op_occs",
         tags=[f"Operation occurrences ({api})"],
@@ -52,7 +52,7 @@ def _add_reading(routes: APIRouter, service: ServiceContext, api: str) -> None:
 
     @routes.get("", responses=refusals())
     def list_all(request: Request, response: Response) -> list[Json]:
-        """The operation occurrences of this API, the first ones first."""
+        """Return the operation occurrences of this API, the first ones first."""
         every = select(Operation).where(Operation.api == api)
         with service.database.reading() as session:
             return listed(
@@ -68,7 +68,7 @@ def _add_reading(routes: APIRouter, service: ServiceContext, api: str) -> None:
 
     @routes.get("/{operation_id}", responses=refusals(404))
     def show(operation_id: str) -> Json:
-        """An operation occurrence."""
+        """Return an operation occurrence."""
         with service.database.reading() as session:
             return representations.operation(_get(session, api, operation_id), base_url)
 

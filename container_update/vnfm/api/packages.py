@@ -31,7 +31,7 @@ _ZIP = {"content": {"application/zip": {"schema": {"type": "string", "format": "
 
 
 def router(service: ServiceContext, workers: Workers) -> APIRouter:
-    """The resource."""
+    """Return the resource."""
     routes = APIRouter(prefix="/vnfpkgm/v1/vnf_packages", tags=["VNF packages"])
     _add_resource(routes, service)
     _add_content(routes, service, workers)
@@ -50,7 +50,7 @@ def _add_resource(routes: APIRouter, service: ServiceContext) -> None:
 
     @routes.get("", responses=refusals())
     def list_all(request: Request, response: Response) -> list[Json]:
-        """The packages."""
+        """Return the packages."""
         with service.database.reading() as session:
             return listed(
                 select(Package).order_by(Package.created, Package.id),
@@ -63,7 +63,7 @@ def _add_resource(routes: APIRouter, service: ServiceContext) -> None:
 
     @routes.get("/{package_id}", responses=refusals(404))
     def show(package_id: str) -> Json:
-        """A package."""
+        """Return a package."""
         with service.database.reading() as session:
             return _shown(session, packages.get(session, _id(package_id)))
 
@@ -109,7 +109,7 @@ def _add_content(routes: APIRouter, service: ServiceContext, workers: Workers) -
         responses={**refusals(404, 409), 200: {"description": "The CSAR zip.", **_ZIP}},
     )
     def download(package_id: str) -> FileResponse:
-        """The content of a package, as it was uploaded."""
+        """Return the content of a package, as it was uploaded."""
         with service.database.reading() as session:
             found = packages.get(session, _id(package_id))
         if found.onboarding_state != packages.ONBOARDED:

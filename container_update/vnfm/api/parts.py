@@ -45,7 +45,7 @@ _MEANING = {
 
 
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The refusals that an operation documents, beside those that every one of them has."""
+    """Return the refusals that an operation documents, beside those that every one of them has."""
     return {
         status: {
             "description": _MEANING[status],
@@ -56,7 +56,7 @@ def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def version_of(api: str) -> Any:
-    """A dependency: the ``Version`` header of a request, which v2 asks for (SOL013, 9.2)."""
+    """Return a dependency: the ``Version`` header of a request, which v2 asks for (SOL013, 9.2)."""
 
     def check(
         response: Response, version: str | None = Header(default=None, alias="Version")
@@ -92,7 +92,8 @@ def listed(  # noqa: PLR0913
     attributes: Attributes,
     page_size: int,
 ) -> list[Json]:
-    """A page of what the query parameters find; ``Link`` leads to the next one (SOL013, 5.4).
+    """Return a page of what the query parameters find; ``Link`` leads to the next one (SOL013,
+    5.4).
 
     :param query: every row, in an order that stays. Without a filter only a page of it is read.
     """
@@ -118,7 +119,7 @@ def _start(marker: str | None) -> int:
 
 
 def known_id(text: str, what: str) -> str:
-    """An id out of a path; ProblemError 404 where it can be none of ours."""
+    """Return an id out of a path; ProblemError 404 where it can be none of ours."""
     if _ID.fullmatch(text) is None:
         raise ProblemError(404, f"{what} {text[:64]!r}: there is none with this id")
     return text.lower()

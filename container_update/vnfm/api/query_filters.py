@@ -81,7 +81,7 @@ class Filter:
         return not self.branches and all(condition.holds(found) for condition in self.conditions)
 
     def at(self, path: Iterable[str]) -> Filter:
-        """The branch that a path leads to; made where there is none yet."""
+        """Return the branch that a path leads to; made where there is none yet."""
         branch = self
         for name in path:
             branch = branch.branches.setdefault(name, Filter())
@@ -89,7 +89,7 @@ class Filter:
 
 
 def parse(text: str) -> Filter:
-    """The filter that a query parameter says.
+    """Return the filter that a query parameter says.
 
     :raises ProblemError: 400: it is no filter, or a bigger one than is allowed.
     """
@@ -111,7 +111,7 @@ def parse(text: str) -> Filter:
 
 
 def find(items: Iterable[Json], text: str | None) -> list[Json]:
-    """The items that satisfy a filter, all where there is none.
+    """Return the items that satisfy a filter, all where there is none.
 
     :raises ProblemError: 400: it is no filter, or a bigger one than is allowed.
     """
@@ -122,7 +122,7 @@ def find(items: Iterable[Json], text: str | None) -> list[Json]:
 
 
 def _expression(text: str, start: int) -> tuple[list[str], Condition, int]:
-    """The path and the condition of the expression that starts there, and where it ends."""
+    """Return the path and the condition of the expression that starts there, and where it ends."""
     head = _HEAD.match(text, start)
     if head is None:
         raise _wrong(f"expected '(operator,attribute,value)' at character {start + 1}")
@@ -144,7 +144,7 @@ def _expression(text: str, start: int) -> tuple[list[str], Condition, int]:
 
 
 def path_of(text: str) -> list[str]:
-    """The attribute names of a path, '~1' and the like resolved.
+    """Return the attribute names of a path, '~1' and the like resolved.
 
     :raises ProblemError: 400: it is none.
     """
@@ -194,7 +194,7 @@ def _number(text: str) -> float | None:
 
 
 def _moment(text: str) -> datetime | None:
-    """A date with time and zone; without the zone two of them could not be compared."""
+    """Return a date with time and zone; without the zone two of them could not be compared."""
     try:
         moment = datetime.fromisoformat(text.replace("Z", "+00:00"))
     except ValueError:

@@ -120,7 +120,7 @@ def progress(row: Operation, steps: list[Step]) -> Json:
 
 
 def vim(row: Vim) -> Json:
-    """A VIM as Tacker's legacy API shows it, without its credentials."""
+    """Return a VIM as Tacker's legacy API shows it, without its credentials."""
     return {
         "id": row.id,
         "name": row.name,

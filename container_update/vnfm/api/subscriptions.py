@@ -20,7 +20,7 @@ from container_update.vnfm.store.rows import Subscription
 
 
 def router(service: ServiceContext, api: str) -> APIRouter:
-    """The resource of one of the two APIs."""
+    """Return the resource of one of the two APIs."""
     routes = APIRouter(
         prefix=f"/vnflcm/{api}/subscriptions",
         tags=[f"Subscriptions ({api})"],
@@ -49,7 +49,7 @@ def router(service: ServiceContext, api: str) -> APIRouter:
 
     @routes.get("", responses=refusals())
     def list_all(request: Request, response: Response) -> list[Json]:
-        """The subscriptions of this API."""
+        """Return the subscriptions of this API."""
         every = select(Subscription).where(Subscription.api == api)
         with service.database.reading() as session:
             return listed(
@@ -65,7 +65,7 @@ def router(service: ServiceContext, api: str) -> APIRouter:
 
     @routes.get("/{subscription_id}", responses=refusals(404))
     def show(subscription_id: str) -> Json:
-        """A subscription."""
+        """Return a subscription."""
         with service.database.reading() as session:
             return representations.subscription(_get(session, api, subscription_id), base_url)
 

@@ -9,23 +9,23 @@ from container_update.vnfm.api.parts import VERSIONS, refusals
 
 
 def router() -> APIRouter:
-    """The resources."""
+    """Return the resources."""
     routes = APIRouter(prefix="/vnflcm", tags=["Versions"])
 
     @routes.get("/api_versions", responses=refusals())
     def every() -> Json:
-        """The versions of both APIs."""
+        """Return the versions of both APIs."""
         spoken = [version for versions in VERSIONS.values() for version in versions]
         return _told("/vnflcm", spoken)
 
     @routes.get("/v1/api_versions", responses=refusals())
     def v1() -> Json:
-        """The versions of v1."""
+        """Return the versions of v1."""
         return _told("/vnflcm/v1", VERSIONS["v1"])
 
     @routes.get("/v2/api_versions", responses=refusals())
     def v2() -> Json:
-        """The versions of v2."""
+        """Return the versions of v2."""
         return _told("/vnflcm/v2", VERSIONS["v2"])
 
     return routes

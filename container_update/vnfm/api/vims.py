@@ -18,7 +18,7 @@ from container_update.vnfm.store.rows import Vim
 
 
 def router(service: ServiceContext) -> APIRouter:
-    """The resource; the client ends its paths with ``.json``."""
+    """Return the resource; the client ends its paths with ``.json``."""
     routes = APIRouter(prefix="/v1.0", tags=["VIMs"])
     _add_list(routes, service)
     _add_one(routes, service)
@@ -41,7 +41,7 @@ def _add_list(routes: APIRouter, service: ServiceContext) -> None:
     @routes.get("/vims.json", responses=refusals())
     @routes.get("/vims", responses=refusals())
     def list_all(request: Request) -> dict[str, list[Json]]:
-        """The registered VIMs; ``id`` and ``name`` in the query find one."""
+        """Return the registered VIMs; ``id`` and ``name`` in the query find one."""
         with service.database.reading() as session:
             rows = session.scalars(select(Vim).order_by(Vim.created, Vim.id)).all()
             bodies = [representations.vim(row) for row in rows]
@@ -56,7 +56,7 @@ def _has(body: Json, wanted: dict[str, Any]) -> bool:
 def _add_one(routes: APIRouter, service: ServiceContext) -> None:
     @routes.get("/vims/{vim_id}", responses=refusals(404))
     def show(vim_id: str) -> dict[str, Json]:
-        """A registered VIM, without its credentials."""
+        """Return a registered VIM, without its credentials."""
         with service.database.reading() as session:
             return {"vim": representations.vim(vims.get(session, _id(vim_id)))}
 

@@ -27,7 +27,7 @@ Authenticator = Callable[..., Principal]
 
 
 def authenticator(settings: Settings) -> Authenticator:
-    """The dependency that the settings ask for; it raises ProblemError 401, 403 or 503.
+    """Return the dependency that the settings ask for; it raises ProblemError 401, 403 or 503.
 
     :raises ContainerUpdateError: the token file or the settings for Keystone cannot be used.
     """

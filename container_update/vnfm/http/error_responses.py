@@ -25,7 +25,7 @@ _SHOWN_FAULTS = 5
 
 
 def respond(problem: Problem, headers: Mapping[str, str] | None = None) -> JSONResponse:
-    """The answer that says *problem*; an ASGI application too, for middlewares."""
+    """Return the response for *problem*; it is an ASGI application, for middlewares."""
     return JSONResponse(
         problem.as_dict(), problem.status, headers=dict(headers or {}), media_type=MEDIA_TYPE
     )

@@ -32,7 +32,7 @@ def answers(database: Database) -> bool:
 
 
 def router(checks: Mapping[str, Check]) -> APIRouter:
-    """The two resources.
+    """Return the two resources.
 
     :param checks: the name of each part to its check.
     """
@@ -40,7 +40,7 @@ def router(checks: Mapping[str, Check]) -> APIRouter:
 
     @routes.get("/healthz")
     def healthz() -> dict[str, str]:
-        """The process answers."""
+        """Return the process answers."""
         return {"status": "ok"}
 
     @routes.get("/readyz", responses={503: {"description": "A part cannot work; it is named."}})

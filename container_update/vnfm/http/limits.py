@@ -48,7 +48,7 @@ def _most(scope: Scope, settings: Settings) -> int:
 
 
 def own_hosts(settings: Settings) -> frozenset[str] | None:
-    """The names that the service is asked for by; None where they cannot be known.
+    """Return the names that the service is asked for by; None where they cannot be known.
 
     A page of elsewhere may make a browser send requests to a loopback address under a name of its
     own (DNS rebinding): on loopback, and wherever ``endpoint`` says the name, others are refused.

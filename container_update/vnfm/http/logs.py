@@ -14,7 +14,7 @@ _ABOUT: ContextVar[str] = ContextVar("about", default="")
 
 @contextmanager
 def about(key: str) -> Iterator[None]:
-    """What is logged in the block, in this thread, is about the operation or package *key*."""
+    """Mark what this thread logs in the block with the operation or package *key*."""
     token = _ABOUT.set(key)
     try:
         yield
@@ -26,7 +26,7 @@ class JsonFormatter(logging.Formatter):
     """One JSON object a line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """The record as a line."""
+        """Return the record as a line."""
         moment = datetime.fromtimestamp(record.created, timezone.utc)
         line = {
             "time": moment.isoformat(timespec="milliseconds"),

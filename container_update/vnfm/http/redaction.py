@@ -18,7 +18,7 @@ _WHOLE = frozenset({"accessinfo", "access_info", "auth_cred", "authentication"})
 
 
 def without(request: Any, names: Collection[str] = ()) -> Any:
-    """The request as it may be shown: what is, or lies in, an attribute for credentials is hidden.
+    """Return the request without the values of attributes for credentials.
 
     :param names: other attributes for credentials.
     """

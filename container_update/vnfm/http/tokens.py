@@ -29,7 +29,7 @@ class TokenFile:
         self._digests = {_digest(token): name for name, token in read_tokens(path).items()}
 
     def __call__(self, token: str) -> Principal | None:
-        """The name of a token, found in the same time whether it is there or not."""
+        """Return the name of a token, found in the same time whether it is there or not."""
         given, found = _digest(token), None
         for digest, name in self._digests.items():
             if hmac.compare_digest(digest, given):

@@ -30,7 +30,7 @@ class Drivers(Protocol):
 
 
 def of_package(context: OperationContext, vnfd_id: str, flavour_id: str | None) -> Drivers:
-    """The drivers that a package's VNFD names."""
+    """Return the drivers that a package's VNFD names."""
     folder = context.package(vnfd_id)
     scripts = _scripts(context, folder, flavour_id)
     if context.api == "v1":

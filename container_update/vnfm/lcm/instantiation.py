@@ -28,8 +28,8 @@ def undo_instantiate(context: OperationContext) -> Record:
 
 
 def _in_its_vim(context: OperationContext) -> OperationContext:
-    """The same work, in the VIM that the request names, or in the default one: it stays there when
-    another becomes the default."""
+    """Return the same work, in the VIM that the request names, or in the default one: it stays
+    there when another becomes the default."""
     vims: Any = context.request.get("vimConnectionInfo")
     if not vims:
         entry = {name: context.connection[name] for name in ("vimId", "vimType")}

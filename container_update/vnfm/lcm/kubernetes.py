@@ -22,7 +22,7 @@ from container_update.vnfm.lcm.operation_context import OperationContext, Record
 
 @contextmanager
 def connected(context: OperationContext) -> Iterator[KubernetesVim]:
-    """The cluster of the instance's VIM."""
+    """Return the cluster of the instance's VIM."""
     with context.cluster() as cluster:
         yield KubernetesVim(context, cluster)
 
@@ -90,7 +90,7 @@ class KubernetesVim:
     # --- changing -------------------------------------------------------------------------------
 
     def site(self) -> KubernetesSite:
-        """The instance's namespace and def-files."""
+        """Return the instance's namespace and def-files."""
         context = self.context
         interface = dict(context.connection.get("interfaceInfo") or {})
         if interface.get("ssl_ca_cert"):  # SOL003 has it in one line, programs want it as it was
@@ -117,5 +117,5 @@ class KubernetesVim:
         return journalled.recover(back=True, stop=self.context.stop)
 
     def as_it_is(self, record: Record) -> Record:
-        """The record with the pods that run now."""
+        """Return the record with the pods that run now."""
         return records.with_live_pods(self.context, record, self.cluster)

@@ -104,7 +104,7 @@ def joined_vims(recorded: Any, given: Any) -> Any:
 
 
 def _put_back(context: OperationContext) -> Record:
-    """An update back to the old package."""
+    """Return an update back to the old package."""
     record, old = context.record, str(context.package(context.record.vnfd_id))
     if not record.def_files:
         raise PackageError(f"VNF instance {context.instance_id}: it has no def-files to go back to")

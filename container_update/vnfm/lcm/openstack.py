@@ -55,7 +55,7 @@ def connected(context: OperationContext) -> Iterator[OpenStackVim]:
 
 
 def _auth(interface: Mapping[str, Any], access: Mapping[str, Any]) -> dict[str, str]:
-    """What Keystone is asked with, from SOL003's words for it."""
+    """Return what Keystone is asked with, from SOL003's words for it."""
     return {
         "auth_url": str(interface.get("endpoint", "")),
         "username": str(access.get("username", "")),
@@ -122,7 +122,7 @@ class OpenStackVim:
 
     @contextmanager
     def _told(self, stack: str, action: str) -> Iterator[None]:
-        """What is done to a stack is told when it begins and when it ends."""
+        """Report what is done to a stack when it begins and when it ends."""
         text, tell = f"Stack {stack}", self.context.steps.tell
         tell(text, action, "running")
         try:
@@ -139,13 +139,13 @@ class OpenStackVim:
         return f"vnf-{self.context.instance_id}"
 
     def _stacks(self) -> list[Json]:
-        """The instance's stacks; more than one while a change is under way."""
+        """Return the instance's stacks; more than one while a change is under way."""
         own = re.compile(re.escape(self._name) + r"(\.[0-9a-f]{8})?")
         return [page for page in self.heat.stacks() if own.fullmatch(str(page["stack_name"]))]
 
     def _stack(self) -> str:
-        """The VNF's stack: the recorded one; where that is gone the one that took its place in a
-        change whose record is missing."""
+        """Return the VNF's stack: the recorded one; where that is gone the one that took its place
+        in a change whose record is missing."""
         pages = self._stacks()
         recorded = [
             page
@@ -158,7 +158,7 @@ class OpenStackVim:
     # --- changing -------------------------------------------------------------------------------
 
     def site(self) -> OpenStackSite:
-        """The instance's stack."""
+        """Return the instance's stack."""
         context = self.context
         return OpenStackSite(
             self.heat,
@@ -169,8 +169,8 @@ class OpenStackVim:
         )
 
     def changed(self, record: Record, changed: Changed) -> Record:
-        """What the stack consists of now; also where an earlier try made the change, whose ids were
-        not recorded."""
+        """Return what the stack consists of now; also where an earlier try made the change, whose
+        ids were not recorded."""
         told = {result.step.key.name for result in changed.outcome.results}
         members = self._members(record)
         touched = frozenset(each.server_id for each in members if str(each) in told)
@@ -186,7 +186,7 @@ class OpenStackVim:
             self.context.steps.tell_scripts(scripts.reports)
 
     def as_it_is(self, record: Record) -> Record:
-        """The record with the servers, ports and volumes that there are."""
+        """Return the record with the servers, ports and volumes that there are."""
         return self._described(record, self._members(record))
 
     def _described(self, record: Record, members: Sequence[VnfcServer]) -> Record:

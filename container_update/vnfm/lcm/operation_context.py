@@ -86,7 +86,7 @@ class OperationContext:
     """It was tried before: what that left may be in the VIM, or its process may run still."""
 
     def package(self, vnfd_id: str) -> Path:
-        """The folder of an onboarded package.
+        """Return the folder of an onboarded package.
 
         :raises PackageError: there is none.
         """
@@ -106,7 +106,7 @@ class OperationContext:
 
     @contextmanager
     def cluster(self) -> Iterator[Cluster]:
-        """The VIM's cluster; refusals that pass are tried again."""
+        """Return the VIM's cluster; refusals that pass are tried again."""
         cluster = vims.cluster(self.service, self.connection)
         try:
             yield RetryingCluster(cluster, self.service.options.retry_seconds)
@@ -114,7 +114,7 @@ class OperationContext:
             cluster.close()
 
     def journalled(self, cluster: Cluster, namespace: str) -> Journalled:
-        """What may be under way in the cluster for the instance."""
+        """Return what may be under way in the cluster for the instance."""
         return Journalled(
             cluster,
             namespace,
@@ -126,7 +126,7 @@ class OperationContext:
 
 
 def merged(base: Any, patch: Any) -> Any:
-    """A JSON merge patch (RFC 7396), applied."""
+    """Return a JSON merge patch (RFC 7396), applied."""
     if not isinstance(patch, Mapping):
         return patch
     result = dict(base) if isinstance(base, Mapping) else {}

@@ -82,8 +82,8 @@ def perform(service: ServiceContext, operation_id: str, stop: Stop) -> None:
 def _begun(
     service: ServiceContext, operation_id: str, stop: Stop
 ) -> tuple[OperationContext, str, State] | None:
-    """What the work needs, which operation it is, and whether it goes on or back; None where it is
-    not this service's."""
+    """Return what the work needs, which operation it is, and whether it goes on or back; None where
+    it is not this service's."""
     _read_leftovers(service, operation_id)
     with service.database.writing() as session:
         operation = session.get_one(Operation, operation_id)
@@ -120,7 +120,7 @@ _AT_WORK = frozenset(state.value for state in RUNNING)
 
 
 def _read_leftovers(service: ServiceContext, operation_id: str) -> None:
-    """What a script told that outlived its service."""
+    """Store the steps that a script reported after its service had died."""
     progress = told_to(service, operation_id)
     if progress.exists():
         Follower(progress, Steps(service.database, operation_id, remember=True)).catch_up()

@@ -32,7 +32,7 @@ def instantiated(
     cluster: Cluster,
     namespace: str,
 ) -> Record:
-    """The record of an instance that was just made from *manifests*."""
+    """Return the record of an instance that was just created from *manifests*."""
     request = context.request
     params = dict(request.get("additionalParams") or {})
     folder = str(context.package(context.record.vnfd_id))
@@ -64,7 +64,7 @@ def with_vnfcs(
     manifests: Sequence[Manifest],
     def_files: Sequence[str],
 ) -> Record:
-    """The record with one VNFC for each of these pods, and these def-files."""
+    """Return the record with one VNFC for each of these pods, and these def-files."""
     written = Records(
         vnfcs=tuple(vnfcs),
         named_by_pods=True,
@@ -79,7 +79,7 @@ def with_vnfcs(
 
 
 def with_live_pods(context: OperationContext, record: Record, cluster: Cluster) -> Record:
-    """The record with the pods that run now: an undo may have made new ones."""
+    """Return the record with the pods that run now: an undo may have made new ones."""
     folder = str(context.package(record.vnfd_id))
     described = described_by(
         folder,

@@ -109,7 +109,7 @@ _BROUGHT = ("images", "created")
 
 
 def _joined(before: list[Any] | None, now: list[Any]) -> list[Any]:
-    """What an earlier try brought counts too: this one finds it done already."""
+    """Return what an earlier try brought counts too: this one finds it done already."""
     return [*(entry for entry in before or () if entry not in now), *now]
 
 

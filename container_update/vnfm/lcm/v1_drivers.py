@@ -57,7 +57,7 @@ class V1Drivers:
         return replace(record, body=v1_objects.body(instance, record.body))
 
     def _arguments(self, event: str) -> dict[str, Any]:
-        """What Tacker hands over beside context and instance."""
+        """Return what Tacker hands over beside context and instance."""
         if event == "modify_information_start":
             return {"modify_vnf_request": None}
         if event == "modify_information_end":
@@ -94,7 +94,7 @@ _ROLLBACK = ("_rollback_start", "_rollback_end")
 
 
 def load(name: str) -> Any:
-    """The driver of a name.
+    """Return the driver of a name.
 
     :raises DriverError: none is installed, or it cannot be loaded.
     """
@@ -118,7 +118,7 @@ def _cannot_load(_: object, entry_point: object, error: BaseException) -> None:
 
 
 def _stand_in_for_tacker() -> None:
-    """The one name of Tacker's that a driver's file needs, where Tacker is not installed."""
+    """Provide the one name of Tacker's that a driver's file imports, where Tacker is missing."""
     if _BASE in sys.modules or find_spec("tacker") is not None:
         return
     parts = _BASE.split(".")

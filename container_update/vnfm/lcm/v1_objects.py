@@ -16,7 +16,7 @@ from container_update.vnfm.lcm.operation_context import Record
 
 
 def instance(instance_id: str, record: Record, connection: Json) -> SimpleNamespace:
-    """The VnfInstance of a record.
+    """Return the VnfInstance of a record.
 
     :param connection: its VIM, with credentials.
     """
@@ -36,7 +36,7 @@ def instance(instance_id: str, record: Record, connection: Json) -> SimpleNamesp
 
 
 def _nothing() -> None:
-    """The record is kept when the operation ends, not sooner."""
+    """Do nothing: the record is stored when the operation ends."""
 
 
 def _vim(connection: Json) -> SimpleNamespace:
@@ -76,7 +76,7 @@ def _vnfc(entry: Json) -> SimpleNamespace:
 
 
 def vnfc_record(vnfc_id: str, vnfc: Vnfc, metadata: Mapping[str, str]) -> SimpleNamespace:
-    """A new VnfcResourceInfo."""
+    """Return a new VnfcResourceInfo."""
     return SimpleNamespace(
         id=vnfc_id,
         vdu_id=vnfc.vdu_id,
@@ -88,7 +88,7 @@ def vnfc_record(vnfc_id: str, vnfc: Vnfc, metadata: Mapping[str, str]) -> Simple
 
 
 def body(changed: SimpleNamespace, before: Json) -> Json:
-    """The record's body, with what a driver changed of the objects."""
+    """Return the record's body, with what a driver changed of the objects."""
     after = dict(before)
     if changed.vnf_metadata or "metadata" in before:
         after["metadata"] = dict(changed.vnf_metadata or {})
@@ -118,7 +118,7 @@ def _entry(record: Any) -> Json:
 
 
 def request(values: Json) -> SimpleNamespace:
-    """A request of the API: its attributes in snake_case."""
+    """Return a request of the API: its attributes in snake_case."""
     return SimpleNamespace(**{_snake(name): value for name, value in values.items()})
 
 

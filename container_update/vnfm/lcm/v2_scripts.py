@@ -39,7 +39,7 @@ class ScriptError(ContainerUpdateError):
 
 
 def told_to(service: ServiceContext, operation_id: str) -> Path:
-    """The file that the scripts of an operation tell their progress to."""
+    """Return the file that the scripts of an operation tell their progress to."""
     folder = service.settings.folder / "progress"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder / f"{operation_id}.jsonl"
@@ -86,7 +86,7 @@ class V2Scripts:
         return given if new is None else {**given, "new_csar_dir": str(new)}
 
     def _instance(self, record: Record) -> Json:
-        """The VnfInstance as a script has to know it: with the VIM and its credentials."""
+        """Return the VnfInstance as a script has to know it: with the VIM and its credentials."""
         state = "INSTANTIATED" if record.instantiated else "NOT_INSTANTIATED"
         return {
             "id": self.context.instance_id,
@@ -154,7 +154,7 @@ class _Plain(pickle.Unpickler):
 
 
 def _unpickled(text: bytes) -> Json:
-    """What the script answered; nothing where it answered otherwise than as it should."""
+    """Return what the script answered; nothing where it answered otherwise than as it should."""
     try:
         output: Any = _Plain(io.BytesIO(text)).load()
     except (EOFError, pickle.UnpicklingError, IndexError, KeyError, ValueError):

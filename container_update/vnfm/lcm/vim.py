@@ -36,17 +36,17 @@ class Vim(Protocol):
         """Where a change of its package is made."""
 
     def changed(self, record: Record, changed: Changed) -> Record:
-        """The record after a change, which names what runs now."""
+        """Return the record after a change, which names what runs now."""
 
     def undo_change(self, job: ChangeJob) -> Outcome | None:
         """Undo by the journal what a change left; None where there was nothing."""
 
     def as_it_is(self, record: Record) -> Record:
-        """The record with the VNFCs that there are: an undo may have made new ones."""
+        """Return the record with the VNFCs that there are: an undo may have made new ones."""
 
 
 def connected(context: OperationContext) -> AbstractContextManager[Vim]:
-    """The VIM that the operation's instance runs in, until the ``with`` block ends.
+    """Return the VIM that the operation's instance runs in, until the ``with`` block ends.
 
     :raises PackageError: there is none, or what it needs is not installed.
     :raises ClusterError: it cannot be asked.

@@ -94,7 +94,7 @@ class Callbacks:
     async def request(
         self, method: str, uri: str, authentication: Json | None, body: Json | None = None
     ) -> int:
-        """The status that a callback answers with.
+        """Return the status that a callback answers with.
 
         :raises CallbackError: it may not be asked, was not reached, or gave out no token.
         """
@@ -108,7 +108,7 @@ class Callbacks:
     async def _answer(
         self, method: str, uri: str, headers: Mapping[str, str], **content: Any
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """What is answered; every failure is a CallbackError, which quotes no header."""
+        """Return what is answered; every failure is a CallbackError, which quotes no header."""
         if problem := uri_problem(uri, self._hosts):
             raise CallbackError(problem)
         try:

@@ -65,7 +65,7 @@ class JudgingResolver(AbstractResolver):
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
-        """The addresses of a host; OSError where one of them is off limits."""
+        """Return the addresses of a host; OSError where one of them is off limits."""
         found = await self._resolver.resolve(host, port, family)
         for entry in found if host not in self._hosts else ():
             if problem := address_problem(entry["host"]):

@@ -138,7 +138,7 @@ class Notifier:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _deliver(self, callbacks: Callbacks, subscription: str) -> None:
-        """What a subscription waits for, until nothing of it is due."""
+        """Deliver a subscription's notifications until none is due."""
         try:
             while not self._stopping:
                 letter = await asyncio.to_thread(self._take, subscription)
@@ -164,7 +164,7 @@ class Notifier:
     # --- the outbox -----------------------------------------------------------------------------
 
     def _look(self) -> tuple[list[str], float]:
-        """The subscriptions whose first notification is due, and when to look again."""
+        """Return the subscriptions whose first notification is due, and when to look again."""
         try:
             self._tidy()
             first = select(func.min(Notification.id)).where(*PENDING)
@@ -182,7 +182,7 @@ class Notifier:
         return due, min([LOOK_SECONDS, *later])
 
     def _take(self, subscription: str) -> Letter | None:
-        """The first notification of a subscription, for an attempt that is written down now.
+        """Return the first notification of a subscription, for an attempt that is written down now.
 
         None where it is not due (any more): another service has taken it.
         """

@@ -25,7 +25,7 @@ _RESULTS = frozenset({State.COMPLETED, State.FAILED_TEMP, State.FAILED, State.RO
 
 
 def tell_state(session: Session, operation: Operation, base_url: str) -> None:
-    """An occurrence came into its state."""
+    """Write the notifications of an occurrence that entered a state."""
     root = f"{base_url}/vnflcm/{operation.api}"
     body: Json = {
         "notificationType": _OCCURRENCE,
@@ -48,7 +48,7 @@ def tell_state(session: Session, operation: Operation, base_url: str) -> None:
 
 
 def tell_instance(session: Session, instance: Instance, kind: str, base_url: str) -> None:
-    """An instance was created, or deleted."""
+    """Write the notifications of an instance that was created or deleted."""
     root = f"{base_url}/vnflcm/{instance.api}"
     body: Json = {
         "notificationType": kind,

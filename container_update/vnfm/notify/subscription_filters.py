@@ -48,7 +48,7 @@ def matches(wanted: Json | None, notification: Json, instance: Json) -> bool:
 
 
 def _any_of(wanted: Json, found: Json, names: Mapping[str, str]) -> bool:
-    """An operation's type and state are asked only of notifications that have them."""
+    """Return whether every listed filter matches; an attribute that *found* lacks is not asked."""
     return all(
         not wanted.get(listed) or name not in found or found[name] in wanted[listed]
         for listed, name in names.items()

@@ -30,12 +30,12 @@ _UPGRADE_LOCK = 7_241_003
 
 
 def now() -> datetime:
-    """The time, as the tables keep it: UTC, without a time zone."""
+    """Return the time, as the tables keep it: UTC, without a time zone."""
     return datetime.now(timezone.utc).replace(tzinfo=None)
 
 
 def timestamp(moment: datetime) -> str:
-    """A time of the tables as RFC 3339."""
+    """Return a time of the tables as RFC 3339."""
     return moment.isoformat(timespec="milliseconds") + "Z"
 
 
@@ -81,13 +81,14 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
-        """A session that only reads."""
+        """Return a session that only reads."""
         with Session(self.engine) as session:
             yield session
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
-        """A session that is committed at the end of the block, or rolled back where it raises."""
+        """Return a session that is committed at the end of the block, or rolled back where it
+        raises."""
         with Session(self._writer, expire_on_commit=False) as session, session.begin():
             yield session
 

@@ -37,7 +37,7 @@ class ProcessLock(ABC):
 
     @contextmanager
     def dead(self, other: str) -> Iterator[bool]:
-        """A ``with`` block: whether *other* is dead; nobody else can claim it meanwhile."""
+        """Return a ``with`` block: whether *other* is dead; nobody else can claim it meanwhile."""
         if other == self.id:
             yield False
             return
@@ -54,7 +54,7 @@ class ProcessLock(ABC):
 
     @abstractmethod
     def _claimed(self, other: str) -> AbstractContextManager[bool]:
-        """A ``with`` block: whether the lock of *other* was free, and is held meanwhile."""
+        """Return a ``with`` block: whether the lock of *other* was free, and is held meanwhile."""
 
 
 def join(database: Database, folder: Path) -> ProcessLock:
@@ -159,5 +159,5 @@ class DatabaseLock(ProcessLock):
 
 
 def _key(process: str) -> int:
-    """A process's id as PostgreSQL has the keys of its locks: 64 bits, with a sign."""
+    """Return a process's id as PostgreSQL has the keys of its locks: 64 bits, with a sign."""
     return int(uuid.UUID(process)) >> 65

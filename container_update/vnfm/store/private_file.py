@@ -11,7 +11,7 @@ from container_update.model.errors import ContainerUpdateError
 
 
 def private_text(path: Path, first: str) -> str:
-    """The text of a file; made with the text *first* where there is none.
+    """Return the text of a file; made with the text *first* where there is none.
 
     :raises ContainerUpdateError: others may read it, or it cannot be read or made.
     """

@@ -38,11 +38,11 @@ class Vault:
             raise VaultError(f"{path}: expected Fernet keys, one a line") from None
 
     def seal(self, value: Any) -> str:
-        """The value as a text that only :meth:`open` can read."""
+        """Return the value as a text that only :meth:`open` can read."""
         return self._fernet.encrypt(json.dumps(value).encode()).decode()
 
     def open(self, sealed: str) -> Any:
-        """The value.
+        """Return the value.
 
         :raises VaultError: none of the keys opens it.
         """
@@ -55,7 +55,7 @@ class Vault:
             ) from None
 
     def renew(self, sealed: str) -> str:
-        """The same value, sealed with the first key.
+        """Return the same value, sealed with the first key.
 
         :raises VaultError: none of the keys opens it.
         """

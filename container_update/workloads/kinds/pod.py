@@ -42,7 +42,7 @@ class Pod(WorkloadKind):
 
 
 def _is_enough(live: Json, images: Sequence[ImageChange], uses: Sequence[Use]) -> bool:
-    """The kubelet restarts exactly the containers whose image changes: is that all of them?"""
+    """Return whether the kubelet's restart of the containers with new images is enough."""
     if not images or any(change.init for change in images) or is_finished(live):
         return False
     changed = {change.container for change in images}

@@ -11,7 +11,7 @@ from container_update.operations import change_package, coordination
 from container_update.operations.change_package import Changed
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.strategies.openstack import OpenStackSite
-from container_update.operations.strategy import Order, Target
+from container_update.operations.strategy import ChangeJob, Target
 from container_update.package.csar import Settings
 from container_update.stacks.client import StackService
 from container_update.stacks.coordination import Coordination, Coordinator, no_coordination
@@ -38,10 +38,10 @@ def change(
             "vdu_params": [{"vdu_id": vdu_id} for vdu_id in request.vdu_ids],
         },
     }
-    order = Order(ChangeRequest.of(body), request.old, request.new, request.instance_id, options)
+    job = ChangeJob(ChangeRequest.of(body), request.old, request.new, request.instance_id, options)
     site = OpenStackSite(service, request.stack, request.flavour_id)
-    scripts = Scripts(order, {}, stop or Stop(), coordinate=coordinate)
-    return change_package.change_vnfpkg(order, site, stop, scripts=scripts)
+    scripts = Scripts(job, {}, stop or Stop(), coordinate=coordinate)
+    return change_package.change_vnfpkg(job, site, stop, scripts=scripts)
 
 
 def plan_change(request: StackRequest, service: StackService) -> StackPlan:

@@ -116,7 +116,7 @@ def test_a_status_says_what_runs_and_who_holds_it() -> None:
     status = Status(UNDOING, "host.1", "since noon", expired=True)
     assert str(status) == (
         "operation op-1 of host.1, started 2026-01-01T00:00:00+00:00, being undone:\n"
-        "Locked by host.1 since noon (expired)."
+        "Held by host.1 since noon (expired)."
     )
     assert status.as_dict() == {
         "operation": "op-1",

@@ -74,7 +74,7 @@ class CoordinateOldVnf(CoordinateVnf):
 
 
 def connect(access: dict[str, Any]) -> client.ApiClient:
-    """The cluster: by a kubeconfig, or as the VIM connection of the request describes it."""
+    """Return the cluster: by a kubeconfig, or as the VIM connection of the request describes it."""
     if access.get("kubeconfig"):
         return config.new_client_from_config(access["kubeconfig"], access.get("context"))
     (connection,) = access["vim_connection_info"].values()

@@ -33,7 +33,7 @@ SECONDS = 20
 
 
 def backends(coordination: dict[str, Any]) -> list[str]:
-    """The addresses of the VNFCs, each at the connection point that the request names."""
+    """Return the addresses of the VNFCs, each at the connection point that the request names."""
     name = coordination["vnfc_param"].get("cp_name")
     found = []
     for vnfc in coordination["vnfcs"]:
