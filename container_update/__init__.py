@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from container_update.model.errors import (
         ClusterError,
         ContainerUpdateError,
-        LockLostError,
+        LeaseLostError,
         NextStep,
         PackageError,
         PlanError,
@@ -42,7 +42,7 @@ __all__ = [
     "Cluster",
     "ClusterError",
     "ContainerUpdateError",
-    "LockLostError",
+    "LeaseLostError",
     "NextStep",
     "Options",
     "Outcome",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from container_update.cli import option_arguments, output, signals, target
 from container_update.cli.reports import html_report, text_report
-from container_update.model.cancellation import Stop
+from container_update.model.cancellation import CancelToken
 from container_update.model.errors import PackageError
 from container_update.model.options import Options
 from container_update.model.requests import DEF_FILES
@@ -74,7 +74,7 @@ def _run(
     parsed: argparse.Namespace,
     site: KubernetesSite | OpenStackSite,
     options: Options,
-    stop: Stop,
+    stop: CancelToken,
     out: TextIO,
 ) -> int:
     from container_update.operations.change_package import (  # noqa: PLC0415

@@ -7,24 +7,26 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from container_update.model.cancellation import Stop
+from container_update.model.cancellation import CancelToken
 
 _NUMBERS = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
-def stopped_by_signals(*, leave: bool) -> Iterator[Stop]:
+def stopped_by_signals(*, leave: bool) -> Iterator[CancelToken]:
     """Request a stop at the first signal, and exit immediately at the second one.
 
     :param leave: the journal stays for a resume, nothing is undone.
     """
-    stop = Stop()
+    stop = CancelToken()
 
     def handle(number: int, _: object) -> None:
         if stop:
             os._exit(128 + number)
         name = signal.Signals(number).name
-        stop.request(f"by {name}", leave=leave)  # first: the reader of the line may signal again
+        stop.request(
+            f"by {name}", keep_journal=leave
+        )  # first: the reader of the line may signal again
         action = "leaving the operation for resume" if leave else "undoing the operation"
         text = f"container-update: {name}: {action}; a second signal exits immediately\n"
         os.write(2, text.encode())

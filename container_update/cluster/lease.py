@@ -32,7 +32,7 @@ def utc_now() -> datetime:
 
 
 @dataclass
-class Lock:
+class LeaseLock:
     """Held between entering and leaving; renewed by a thread of its own.
 
     :param operation: the id of the run, told to others.
@@ -60,7 +60,7 @@ class Lock:
         name = name_of(self.instance_id)
         return ObjectKey("coordination.k8s.io", "Lease", self.namespace, name)
 
-    def __enter__(self) -> Lock:
+    def __enter__(self) -> LeaseLock:
         self._acquire()
         self._renewing = context_threads.daemon(self._renew_for_ever, name="lease")
         self._renewing.start()

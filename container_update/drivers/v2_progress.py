@@ -16,7 +16,7 @@ from container_update.model.errors import ContainerUpdateError, UpdateFailedErro
 from container_update.model.objects import Json
 from container_update.model.outcome import Event, Progress
 from container_update.model.plan import Plan
-from container_update.operations import progress as told
+from container_update.operations.progress import step_events
 
 PROGRESS_VARIABLE = "CONTAINER_UPDATE_PROGRESS"
 """An environment variable: the file to append to."""
@@ -25,8 +25,8 @@ PROGRESS_VARIABLE = "CONTAINER_UPDATE_PROGRESS"
 def as_line(event: Event) -> Json:
     """Return an event as a value: the steps that it is about; of a plan also what it brings."""
     if isinstance(event, Plan):
-        return {"steps": told.lines(event), "brought": v2_memory.brought(event)}
-    return {"steps": told.lines(event)}
+        return {"steps": step_events(event), "brought": v2_memory.brought(event)}
+    return {"steps": step_events(event)}
 
 
 def from_environment() -> Progress:

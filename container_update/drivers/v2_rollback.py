@@ -21,7 +21,7 @@ from container_update.drivers.v2_records import (
     request_of,
     with_records,
 )
-from container_update.model.cancellation import Stop
+from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json, Manifest, ObjectKey
@@ -58,7 +58,7 @@ def go_back(  # noqa: PLR0913
     options: Options,
     ours: Json,
     *,
-    stop: Stop | None = None,
+    stop: CancelToken | None = None,
     progress: Progress = lambda _: None,
 ) -> Outcome:
     """Update the instance back to the old package, and delete what the update had created.

@@ -200,12 +200,12 @@ class NoWayBackError(ContainerUpdateError):
     next_step = NextStep.RESUME
 
 
-class LockLostError(ContainerUpdateError):
+class LeaseLostError(ContainerUpdateError):
     """The lease could not be kept, so that another may go on: this run stopped where it was.
 
     >>> try:  # doctest: +SKIP
     ...     update(request, cluster)
-    ... except LockLostError as error:
+    ... except LeaseLostError as error:
     ...     print(status(cluster))  # does another run go on with it?
     """
 

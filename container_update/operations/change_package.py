@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from container_update.model.cancellation import Stop
+from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ClusterError, PackageError
 from container_update.model.objects import ObjectKey
@@ -29,7 +29,7 @@ def change_package(  # noqa: PLR0913
     request: ChangeRequest | Mapping[str, Any],
     cluster: Cluster,
     options: Options = Options(),  # noqa: B008
-    stop: Stop | None = None,
+    stop: CancelToken | None = None,
     progress: Progress = lambda _: None,
     *,
     old: str,
@@ -113,7 +113,7 @@ class Changed:
 def run_change(
     job: ChangeJob,
     site: Site,
-    stop: Stop | None = None,
+    stop: CancelToken | None = None,
     progress: Progress = lambda _: None,
     scripts: Coordination | None = None,
 ) -> Changed:
@@ -132,7 +132,7 @@ def run_change(
     :raises UpdateFailedError: it failed; everything was put back, or left where the job says so.
     :raises UndoIncompleteError: the same, and something could not be put back.
     """
-    stop = Stop() if stop is None else stop
+    stop = CancelToken() if stop is None else stop
     scripts = scripts or coordination_of(job, site, stop)
     chosen = _strategy(job, site, stop, progress, scripts)
     try:
@@ -150,7 +150,7 @@ def run_change(
 
 def preview_change(job: ChangeJob, site: Site) -> Plan:
     """Return what :func:`run_change` would do; write nothing, raise the same errors."""
-    stop = Stop()
+    stop = CancelToken()
     chosen = _strategy(job, site, stop, lambda _: None, coordination_of(job, site, stop))
     try:
         return _with_notes(chosen.validate(), chosen)
@@ -159,7 +159,7 @@ def preview_change(job: ChangeJob, site: Site) -> Plan:
 
 
 def resume_change(
-    job: ChangeJob, site: Site, stop: Stop, progress: Progress, scripts: Coordination
+    job: ChangeJob, site: Site, stop: CancelToken, progress: Progress, scripts: Coordination
 ) -> Outcome | None:
     """Finish the change that was cut short; *job* is the one that its journal holds.
 
@@ -173,7 +173,7 @@ def resume_change(
         chosen.close()
 
 
-def coordination_of(job: ChangeJob, site: Site, stop: Stop) -> Coordination:
+def coordination_of(job: ChangeJob, site: Site, stop: CancelToken) -> Coordination:
     """Return the scripts of a job, with what they need to reach the VIM."""
     access: Mapping[str, Any] = getattr(site, "access", {})
     given = {"vim_connection_info": dict(job.request.vim_connection_info)}
@@ -181,7 +181,7 @@ def coordination_of(job: ChangeJob, site: Site, stop: Stop) -> Coordination:
 
 
 def _strategy(
-    job: ChangeJob, site: Site, stop: Stop, progress: Progress, scripts: Coordination
+    job: ChangeJob, site: Site, stop: CancelToken, progress: Progress, scripts: Coordination
 ) -> Strategy:
     chosen = strategy.find(site.vim_type, job.request.upgrade_type)(job, site, stop, progress)
     chosen.coordinate = scripts.run_for

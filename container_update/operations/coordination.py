@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from container_update.model.cancellation import Stop
+from container_update.model.cancellation import CancelToken
 from container_update.model.errors import ContainerUpdateError
 from container_update.operations.change_request import ScriptName, VduParams, secrets_in
 from container_update.operations.script_process import Script
@@ -76,7 +76,7 @@ class Coordination:
 
     job: ChangeJob
     access: Mapping[str, Any]
-    stop: Stop
+    stop: CancelToken
     reports: list[ScriptReport] = field(default_factory=list)
 
     def run(self, which: str, strategy: Strategy) -> None:

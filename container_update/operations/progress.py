@@ -10,23 +10,24 @@ PLANNED, RUNNING = "planned", "running"
 """States of a step that has not ended; the others are those of :class:`StepState`."""
 
 
-def lines(event: Event) -> list[Json]:
-    """One value for each step that the event is about.
+def step_events(event: Event) -> list[Json]:
+    """Return a value for each step that the event is about.
 
     A plan has all of them, ``planned``, with their reasons; a step that begins or ended has one,
     without reasons.
     """
     if isinstance(event, Plan):
-        reasons = ([str(reason) for reason in step.reasons] for step in event.steps)
-        lines = zip(event.steps, reasons, strict=True)
-        return [{**_line(step, PLANNED), "reasons": told} for step, told in lines]
+        return [
+            {**_values(step, PLANNED), "reasons": [str(reason) for reason in step.reasons]}
+            for step in event.steps
+        ]
     if isinstance(event, Step):
-        return [_line(event, RUNNING)]
+        return [_values(event, RUNNING)]
     state = PLANNED if event.state is StepState.NOT_STARTED else event.state.value
-    return [_line(event.step, state, event.message, event.seconds)]
+    return [_values(event.step, state, event.message, event.seconds)]
 
 
-def _line(step: Step, state: str, message: str = "", seconds: float = 0.0) -> Json:
+def _values(step: Step, state: str, message: str = "", seconds: float = 0.0) -> Json:
     return {
         "object": str(step.key),
         "action": step.action.value,

@@ -5,10 +5,10 @@ The journal in the cluster says whether it was an update or a change of the pack
 
 from __future__ import annotations
 
-from container_update.cluster.execution.operation import Instance
+from container_update.cluster.execution.operation import Operation
 from container_update.cluster.journal import Record
 from container_update.cluster.retry import RetryingCluster
-from container_update.model.cancellation import Stop
+from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
 from container_update.model.operation import Status
 from container_update.model.options import Options
@@ -22,7 +22,7 @@ from container_update.operations.strategy import ChangeJob
 def resume(  # noqa: PLR0913
     cluster: Cluster,
     options: Options = Options(),  # noqa: B008
-    stop: Stop | None = None,
+    stop: CancelToken | None = None,
     progress: Progress = lambda _: None,
     *,
     namespace: str = "default",
@@ -46,7 +46,7 @@ def resume(  # noqa: PLR0913
     :raises UpdateInProgressError: the operation is still running.
     :raises UpdateFailedError: it could not be finished and was undone.
     """
-    stop = Stop() if stop is None else stop
+    stop = CancelToken() if stop is None else stop
     instance = _instance(cluster, options, progress, namespace, instance_id)
     record = instance.journal.read()
     if record is None or not record.context:
@@ -59,7 +59,7 @@ def resume(  # noqa: PLR0913
 def rollback(  # noqa: PLR0913
     cluster: Cluster,
     options: Options = Options(),  # noqa: B008
-    stop: Stop | None = None,
+    stop: CancelToken | None = None,
     progress: Progress = lambda _: None,
     *,
     namespace: str = "default",
@@ -105,9 +105,9 @@ def _instance(
     progress: Progress,
     namespace: str,
     instance_id: str | None,
-) -> Instance:
+) -> Operation:
     retrying = RetryingCluster(cluster, options.retry_seconds)
-    return Instance(retrying, namespace, instance_id, options, progress)
+    return Operation(retrying, namespace, instance_id, options, progress)
 
 
 def _site(cluster: Cluster, namespace: str, record: Record) -> KubernetesSite:
@@ -116,7 +116,7 @@ def _site(cluster: Cluster, namespace: str, record: Record) -> KubernetesSite:
     return KubernetesSite(cluster, namespace, tuple(def_files), cluster.access, one_namespace)
 
 
-def _job(instance: Instance, record: Record, vim_type: str) -> ChangeJob:
+def _job(instance: Operation, record: Record, vim_type: str) -> ChangeJob:
     return ChangeJob(
         request=ChangeRequest.of(record.context["request"], vim_type),
         old=record.context["old"],

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NoReturn, Protocol
 
-from container_update.model.cancellation import Stop
+from container_update.model.cancellation import CancelToken
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Json
 from container_update.model.options import Options
@@ -75,7 +75,7 @@ class Strategy(ABC):
     """Runs the script of the 'new' or 'old' VNF for one target; set before the first phase.
     Raises CoordinationError, which is to be let through."""
 
-    def __init__(self, job: ChangeJob, site: Any, stop: Stop, progress: Progress) -> None:
+    def __init__(self, job: ChangeJob, site: Any, stop: CancelToken, progress: Progress) -> None:
         self.job = job
         self.site = site
         self.stop = stop

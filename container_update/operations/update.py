@@ -13,10 +13,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from container_update.cluster import journal
-from container_update.cluster.execution.operation import Instance
+from container_update.cluster.execution.operation import Operation
 from container_update.cluster.informer import Informer
 from container_update.cluster.retry import RetryingCluster
-from container_update.model.cancellation import Stop
+from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ClusterError, PlanError
 from container_update.model.objects import Json, Manifest, ObjectKey
@@ -35,7 +35,7 @@ def update(
     request: UpdateRequest,
     cluster: Cluster,
     options: Options = Options(),  # noqa: B008
-    stop: Stop | None = None,
+    stop: CancelToken | None = None,
     progress: Progress = lambda _: None,
 ) -> Outcome:
     """Move a running CNF from its old package to the new one, restarting no more than needed.
@@ -57,10 +57,10 @@ def update(
     :raises UpdateInterruptedError: *stop* was asked; everything was put back, or left if so asked.
     """
     began, sent_before = time.monotonic(), cluster.requests
-    stop = Stop() if stop is None else stop
+    stop = CancelToken() if stop is None else stop
     asked = RetryingCluster(cluster, options.retry_seconds)
     packages = _read_packages(request, options)
-    instance = Instance(asked, request.namespace, request.instance_id, options, progress)
+    instance = Operation(asked, request.namespace, request.instance_id, options, progress)
     resumed = instance.recover(target=journal.target_of(packages.in_force), stop=stop)
     with _planned(packages, request, asked, options) as (plan, informer):
         progress(plan)
@@ -152,11 +152,11 @@ def _unknown_workloads(packages: _Packages, cluster: Cluster) -> dict[ObjectKey,
 
 def _as_called(matched: match.Matching, informer: Informer) -> match.Matching:
     """Deployments under the names that a Blue-Green change may have given them."""
-    called = renames.stand_ins(informer.live)
+    called = renames.live_names(informer.live)
     if not called:
         return matched
     pairs = tuple(
-        (renames.as_called(old, called), new and renames.as_called(new, called))
+        (renames.with_live_name(old, called), new and renames.with_live_name(new, called))
         for old, new in matched.pairs
     )
     return replace(matched, pairs=pairs)

@@ -50,9 +50,9 @@ class ChangePlanner:
         self.namespace = namespace
         self.instance_id = instance_id
         self.notes: list[Note] = []
-        self.stand_ins = renames.stand_ins(live)
+        self.live_names = renames.live_names(live)
         self.renamed: dict[str, str] = {
-            named.name: there.name for named, there in self.stand_ins.items()
+            named.name: there.name for named, there in self.live_names.items()
         }
         """A Deployment's name in its manifest to its name in the cluster after the change."""
         self.config = UpdatePlanner(Matching((), (), (), ()), live, instance_id)
@@ -85,7 +85,7 @@ class ChangePlanner:
 
     def live_key(self, key: ObjectKey) -> ObjectKey:
         """Return the identity under which a manifest's object lives in the cluster."""
-        return self.stand_ins.get(key, key)
+        return self.live_names.get(key, key)
 
     def note(self, key: ObjectKey, text: str) -> None:
         """Tell the operator."""

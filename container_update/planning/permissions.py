@@ -30,7 +30,7 @@ _CREATE = "create"
 def needed(plan: Plan) -> tuple[Right, ...]:
     """Every right that carrying out and undoing the plan takes, and that was not used to make it.
 
-    Without the one to delete the lock: it would expire.
+    Without the right to delete the lease: it expires.
     """
     found = set(_bookkeeping(plan.namespace))
     for step in plan.steps:

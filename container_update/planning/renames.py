@@ -15,7 +15,7 @@ NAME_ANNOTATION = "container-update/stands-for"
 """On a Deployment: the name that its manifest gives it."""
 
 
-def stand_ins(live: Mapping[ObjectKey, Json]) -> dict[ObjectKey, ObjectKey]:
+def live_names(live: Mapping[ObjectKey, Json]) -> dict[ObjectKey, ObjectKey]:
     """Return the identity in a manifest to the identity of the live object that stands in for it.
 
     An object that has its own name in the cluster needs no stand-in.
@@ -30,9 +30,9 @@ def stand_ins(live: Mapping[ObjectKey, Json]) -> dict[ObjectKey, ObjectKey]:
     return found
 
 
-def as_called(manifest: Manifest, called: Mapping[ObjectKey, ObjectKey]) -> Manifest:
+def with_live_name(manifest: Manifest, called: Mapping[ObjectKey, ObjectKey]) -> Manifest:
     """Return the manifest under the identity that its object has in the cluster; its body stays.
 
-    :param called: what :func:`stand_ins` found.
+    :param called: what :func:`live_names` found.
     """
     return replace(manifest, key=called.get(manifest.key, manifest.key))

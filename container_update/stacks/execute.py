@@ -14,11 +14,11 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
-from container_update.model.cancellation import Stop
+from container_update.model.cancellation import CancelToken
 from container_update.model.errors import (
     ClusterError,
     ContainerUpdateError,
-    LockLostError,
+    LeaseLostError,
     NextStep,
     NoWayBackError,
     UndoIncompleteError,
@@ -64,7 +64,7 @@ class Execution:
         options: Options,
         coordinate: Coordinator = no_coordination,
         progress: Progress = lambda _: None,
-        stop: Stop | None = None,
+        stop: CancelToken | None = None,
         leave_failed: bool = False,
         clock: Callable[[], float] = time.monotonic,
         pause: Callable[[float], object] | None = None,
@@ -75,7 +75,7 @@ class Execution:
         self._options = options
         self._coordinate = coordinate
         self._progress = progress
-        self._stop = Stop() if stop is None else stop
+        self._stop = CancelToken() if stop is None else stop
         self._leave_failed = leave_failed
         self._clock = clock
         self._pause = pause or threading.Event().wait
@@ -102,7 +102,7 @@ class Execution:
                 self._check_stop()
                 self._progress(step)
                 self._do(step)
-            except LockLostError:
+            except LeaseLostError:
                 raise
             except ContainerUpdateError as error:
                 raise self._failed(number, error) from error
@@ -149,7 +149,7 @@ class Execution:
             try:
                 message = self._undo(step, was_coordinated=number + 1 < reached)
                 results.append(self._report(StepResult(step, StepState.UNDONE, message)))
-            except LockLostError:
+            except LeaseLostError:
                 raise
             except ContainerUpdateError as error:
                 results.append(self._report(StepResult(step, StepState.UNDO_FAILED, str(error))))
@@ -222,7 +222,7 @@ class Execution:
                 self._left(step, cause),
                 next_step=NextStep.RESUME,
             )
-        if self._leave_failed or self._stop.leave:
+        if self._leave_failed or self._stop.keep_journal:
             return self._error_type(
                 f"{what}: {cause}. Everything is left as it is",
                 self._left(step, cause),

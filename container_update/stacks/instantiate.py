@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from container_update.model.cancellation import Stop
+from container_update.model.cancellation import CancelToken
 from container_update.model.errors import ClusterError, NextStep, PlanError
 from container_update.model.objects import Json
 from container_update.model.options import Options
@@ -56,7 +56,7 @@ class Builder:
 
     service: StackService
     options: Options
-    stop: Stop = field(default_factory=Stop)
+    stop: CancelToken = field(default_factory=CancelToken)
     """Asked from elsewhere, ends the waiting early; the stacks stay as far as they are."""
     clock: Callable[[], float] = time.monotonic
     pause: Callable[[float], object] = field(default_factory=lambda: threading.Event().wait)

@@ -23,7 +23,7 @@ from typing import Any
 from container_update.cluster.lease import held
 from container_update.model.errors import (
     ClusterError,
-    LockLostError,
+    LeaseLostError,
     UpdateInProgressError,
 )
 from container_update.model.objects import Json
@@ -164,12 +164,12 @@ class Journal:
         try:
             self._write({"tags": self._tags()})
             self._check_held()
-        except LockLostError:
+        except LeaseLostError:
             if self._stack() is not None:  # else the change ended in the meantime
                 raise
 
     def write(self, record: Record) -> Record:
-        """Write down how far it is. LockLostError: another host has taken over."""
+        """Write down how far it is. LeaseLostError: another host has taken over."""
         self._check_held()
         self._write(self._content(record))
         return record
@@ -209,7 +209,7 @@ class Journal:
     def _check_held(self) -> None:
         stack = self._stack()
         if stack is None or _held(stack, self._clock())[0] != self._holder:
-            raise LockLostError(
+            raise LeaseLostError(
                 f"This run stopped where it was: another run holds stack {self._name}, the journal "
                 "of this change"
             )
@@ -217,7 +217,7 @@ class Journal:
     def _write(self, content: Json) -> None:
         stack = self._settle()
         if stack is None:
-            raise LockLostError(
+            raise LeaseLostError(
                 f"This run stopped where it was: stack {self._name}, the journal of this change, "
                 "is gone"
             )

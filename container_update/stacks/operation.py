@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from container_update.model.cancellation import Stop
+from container_update.model.cancellation import CancelToken
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.operation import Status, begun, recover, refuse_incomplete
 from container_update.model.options import Options
@@ -31,7 +31,7 @@ class StackInstance:
     instance_id: str | None
     options: Options
     coordinate: Coordinator = no_coordination
-    stop: Stop | None = None
+    stop: CancelToken | None = None
     progress: Progress = lambda _: None
     leave_failed: bool = False
     """A failure is left for a rollback or a resume, not undone at once."""

@@ -15,7 +15,7 @@ from datetime import timedelta
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from container_update.model.cancellation import Stop
+from container_update.model.cancellation import CancelToken
 from container_update.vnfm import operations, packages
 from container_update.vnfm.http import logs
 from container_update.vnfm.lcm.perform import perform
@@ -38,7 +38,7 @@ class Workers:
         self._service = service
         self._pool = ThreadPoolExecutor(service.settings.workers, thread_name_prefix="worker")
         self._lock = threading.Lock()
-        self._stops: dict[str, Stop] = {}
+        self._stops: dict[str, CancelToken] = {}
         """The operations and packages that are queued or at work."""
         self._idle = threading.Condition(self._lock)
         self._watch = threading.Thread(target=self._look_for_ever, name="members", daemon=True)
@@ -69,15 +69,15 @@ class Workers:
         """Have an uploaded package read in."""
         self._submit(package_id, lambda _: packages.onboard(self._service, package_id))
 
-    def _submit(self, key: str, context: Callable[[Stop], None]) -> None:
+    def _submit(self, key: str, context: Callable[[CancelToken], None]) -> None:
         with self._lock:
             if key in self._stops or self._service.ending.is_set():
                 return
-            stop = self._stops[key] = Stop()
+            stop = self._stops[key] = CancelToken()
             future = self._pool.submit(self._run, key, context, stop)
         future.add_done_callback(lambda done: self._done(key, done))
 
-    def _run(self, key: str, context: Callable[[Stop], None], stop: Stop) -> None:
+    def _run(self, key: str, context: Callable[[CancelToken], None], stop: CancelToken) -> None:
         with logs.about(key):
             context(stop)
 
@@ -120,7 +120,7 @@ class Workers:
             with self._lock:
                 stops = list(self._stops.values())
             for stop in stops:
-                stop.request("because the service ends", leave=True)
+                stop.request("because the service ends", keep_journal=True)
             self._wait(_LEAVE_SECONDS)
         if self._watch.is_alive():
             self._watch.join(timeout=_LEAVE_SECONDS)

@@ -16,12 +16,12 @@ from typing import Any, Generic, TypeVar
 import yaml
 
 from container_update.cluster.client import KubernetesCluster, connect
-from container_update.cluster.execution.operation import Instance
+from container_update.cluster.execution.operation import Operation
 from container_update.cluster.retry import RetryingCluster
 from container_update.emulator.faults import Fault, Faults
 from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster, Registry
 from container_update.emulator.kubernetes.kubelet.behaviour import Exit
-from container_update.model.cancellation import Stop
+from container_update.model.cancellation import CancelToken
 from container_update.model.objects import INSTANCE_LABEL
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome
@@ -189,16 +189,16 @@ class Lab:
         self.embedded.call(lambda registry: registry.delete("namespaces", "", namespace))
 
     def update(
-        self, request: UpdateRequest, stop: Stop | None = None, options: Options = OPTIONS
+        self, request: UpdateRequest, stop: CancelToken | None = None, options: Options = OPTIONS
     ) -> Outcome:
         """Run an update, over connections of its own."""
         with connect(self.kubeconfig, options=options) as cluster:
             return update(request, cluster, options, stop)
 
-    def instance(self, namespace: str) -> Instance:
+    def instance(self, namespace: str) -> Operation:
         """What another host sees of an update."""
         asked = RetryingCluster(self.cluster, OPTIONS.retry_seconds)
-        return Instance(asked, namespace, INSTANCE, OPTIONS)
+        return Operation(asked, namespace, INSTANCE, OPTIONS)
 
     def expire_leases(self, namespace: str) -> None:
         """Let as much time pass, for the locks, as it takes them to expire."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from container_update.cluster.execution.operation import Instance
+from container_update.cluster.execution.operation import Operation
 from container_update.model import cluster
 from container_update.model.errors import ClusterError, UndoIncompleteError, UpdateInProgressError
 from container_update.model.objects import Collection, Json
@@ -170,7 +170,7 @@ def test_a_right_that_is_lost_on_the_way_is_told_and_a_rollback_ends_it_later(cn
     with pytest.raises(UndoIncompleteError, match="403"):
         update(cnf.request(new), cnf.cluster, options, progress=lose)
     grant(cnf, RIGHTS)
-    undone = Instance(cnf.cluster, cnf.namespace, INSTANCE, cnf.options).recover(back=True)
+    undone = Operation(cnf.cluster, cnf.namespace, INSTANCE, cnf.options).recover(back=True)
     assert undone is not None
     assert cnf.plan(old).is_empty
 

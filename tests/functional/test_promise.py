@@ -18,7 +18,7 @@ from container_update.emulator.faults import Fault
 from container_update.emulator.kubernetes import Registry
 from container_update.model.errors import (
     ContainerUpdateError,
-    LockLostError,
+    LeaseLostError,
     UndoIncompleteError,
     UpdateFailedError,
 )
@@ -238,7 +238,7 @@ def check(lab: Lab, namespace: str, world: World) -> None:
         try:
             lab.update(request)
             expected = world.after
-        except (UndoIncompleteError, LockLostError) as error:
+        except (UndoIncompleteError, LeaseLostError) as error:
             note(f"to be put right: {error}")
         except ContainerUpdateError as error:
             note(f"undone: {error}")

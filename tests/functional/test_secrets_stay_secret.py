@@ -16,7 +16,7 @@ import yaml
 from container_update.cli.main import main
 from container_update.cli.output import FORMATS, HTML
 from container_update.cli.reports import html_report, text_report
-from container_update.model.cancellation import Stop
+from container_update.model.cancellation import CancelToken
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Collection
 from container_update.model.outcome import StepResult
@@ -167,7 +167,9 @@ def test_in_a_conflict_with_somebody_else(ear: Ear) -> None:
             ear.cnf.admin.replace(live)
 
     request = ear.cnf.request(files("new"))
-    error = ear.call(lambda: update(request, ear.cnf.cluster, ear.cnf.options, Stop(), meddle))
+    error = ear.call(
+        lambda: update(request, ear.cnf.cluster, ear.cnf.options, CancelToken(), meddle)
+    )
     assert "was changed by somebody else" in str(error)
 
 
@@ -217,11 +219,11 @@ def test_in_yaml_that_is_wrong(ear: Ear, text: str) -> None:
 
 
 def test_in_the_status_and_the_rollback_of_an_update_that_was_cut_short(ear: Ear) -> None:
-    stop = Stop()
+    stop = CancelToken()
 
     def cut_short(event: Plan | StepResult) -> None:
         if isinstance(event, StepResult):
-            stop.request("for a test", leave=True)
+            stop.request("for a test", keep_journal=True)
 
     request = ear.cnf.request(files("new"))
     ear.call(lambda: update(request, ear.cnf.cluster, ear.cnf.options, stop, cut_short))

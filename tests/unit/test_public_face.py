@@ -18,7 +18,7 @@ NAMES = {
     *("resume", "rollback", "status"),
     *("Options", "UpdateRequest", "ChangeRequest", "Plan", "Step", "Outcome", "Cluster"),
     *("ContainerUpdateError", "PackageError", "PlanError", "ClusterError", "UpdateFailedError"),
-    *("UndoIncompleteError", "UpdateInProgressError", "UpdateInterruptedError", "LockLostError"),
+    *("UndoIncompleteError", "UpdateInProgressError", "UpdateInterruptedError", "LeaseLostError"),
     *("NextStep", "__version__"),
 }
 

@@ -18,11 +18,11 @@ from container_update.cluster.execution.writer import ChangedByAnotherError
 from container_update.cluster.informer import Informer
 from container_update.cluster.waiting import AbortedError, Clock, NotReadyError, Waiter
 from container_update.model import context_threads
-from container_update.model.cancellation import Stop
+from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
 from container_update.model.errors import (
     ClusterError,
-    LockLostError,
+    LeaseLostError,
     NextStep,
     UndoIncompleteError,
     UpdateFailedError,
@@ -72,7 +72,7 @@ class Execution:
     informer: Informer
     options: Options = field(default_factory=Options)
     pods_before: Mapping[ObjectKey, frozenset[str]] = field(default_factory=dict)
-    stop: Stop = field(default_factory=Stop)
+    stop: CancelToken = field(default_factory=CancelToken)
     before_undo: Callable[[], object] = _nothing
     progress: Progress = _no_progress
     clock: Clock = time.monotonic
@@ -92,7 +92,7 @@ class Execution:
         :raises UpdateFailedError: a step failed and all was put back; with the outcome.
         :raises UndoIncompleteError: a step failed and something could not be put back.
         :raises UpdateInterruptedError: stopped, and put back or left as asked.
-        :raises LockLostError: another may be going on with it.
+        :raises LeaseLostError: another may be going on with it.
         """
         self.begin(resumed=resumed)
         for stage in Stage:
@@ -161,7 +161,7 @@ class Execution:
         self.before_undo()
         self.informer.watch(followed([step for step in steps if not step.is_config]))
         waiter = Waiter(self.informer, max(self.options.grace_period, _UNDO_GRACE), self.clock)
-        self.stop.on_request(lambda: waiter.abort() if self.stop.lost else None)
+        self.stop.on_request(lambda: waiter.abort() if self.stop.lease_lost else None)
         context = ExecutionContext(self.cluster, waiter, self.plan.instance_id, self.pods_before)
         undo = Undo(context, self.options.workers, self.options.drain_seconds)
         return undo.run(steps, self.clock() + self.options.undo_timeout)
@@ -257,7 +257,7 @@ class Execution:
     def _end(self, what: str, error: type[UpdateFailedError]) -> NoReturn:
         """Undo, or leave it as it is where so asked; raise either way."""
         interrupted = error is UpdateInterruptedError
-        if (self.stop.leave and interrupted) or (self.leave_failed and not interrupted):
+        if (self.stop.keep_journal and interrupted) or (self.leave_failed and not interrupted):
             raise error(
                 f"{what}. Everything is left as it is",
                 self._outcome({}),
@@ -266,9 +266,9 @@ class Execution:
         self._raise_undone(what, error)
 
     def refuse_if_lost(self) -> None:
-        """Another may be going on by now: raises LockLostError."""
-        if self.stop.lost:
-            raise LockLostError(f"This run stopped where it was: {self.stop.reason}")
+        """Another may be going on by now: raises LeaseLostError."""
+        if self.stop.lease_lost:
+            raise LeaseLostError(f"This run stopped where it was: {self.stop.reason}")
 
     def _raise_undone(self, what: str, error: type[UpdateFailedError]) -> NoReturn:
         undone = self.undo(what, self._begun())

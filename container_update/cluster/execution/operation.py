@@ -1,5 +1,6 @@
-"""Updates that can be cut short anywhere: the lock and the journal around a run, and what is made
-of a journal that a run left behind.
+"""Operations that may be interrupted anywhere: the lease and the journal around a run.
+
+What a run left behind in its journal is finished or undone by the next one.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from typing import Any
 from container_update.cluster.execution.execute import Execution, pods_by_workload
 from container_update.cluster.informer import Informer
 from container_update.cluster.journal import Journal, Record, target_of
-from container_update.cluster.lease import Holder, Lock, utc_now
-from container_update.model.cancellation import Stop
+from container_update.cluster.lease import Holder, LeaseLock, utc_now
+from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
 from container_update.model.errors import (
     ClusterError,
@@ -42,7 +43,7 @@ LOG = logging.getLogger(__name__)
 
 
 @dataclass
-class Run:
+class JournalledRun:
     """A run that is locked and journalled."""
 
     journal: Journal
@@ -59,7 +60,7 @@ class Run:
 
 
 @dataclass(frozen=True)
-class Instance:
+class Operation:
     """A VNF instance in a cluster: what can be under way there."""
 
     cluster: Cluster
@@ -75,21 +76,21 @@ class Instance:
         """Where an update that is under way is written down."""
         return Journal(self.cluster, self.namespace, self.instance_id)
 
-    def lock(self, operation: str, stop: Stop) -> Lock:
+    def lock(self, operation: str, stop: CancelToken) -> LeaseLock:
         """Return the lease that keeps a second operation of this instance out."""
-        return Lock(
+        return LeaseLock(
             self.cluster,
             self.namespace,
             self.instance_id,
             operation,
             host_name(),
             self.options.lease_seconds,
-            lambda reason: stop.request(reason, lost=True),
+            lambda reason: stop.request(reason, lease_lost=True),
         )
 
     # --- a new run ------------------------------------------------------------------------------
 
-    def run(self, plan: Plan, informer: Informer, stop: Stop) -> tuple[StepResult, ...]:
+    def run(self, plan: Plan, informer: Informer, stop: CancelToken) -> tuple[StepResult, ...]:
         """Carry out a plan, locked and journalled.
 
         :raises UpdateInProgressError: another update of this instance runs.
@@ -103,11 +104,11 @@ class Instance:
         self,
         plan: Plan,
         informer: Informer,
-        stop: Stop,
+        stop: CancelToken,
         target: str,
         context: Mapping[str, Any] | None = None,
-    ) -> Iterator[Run]:
-        """Hold the lock and the journal while the block carries out the plan.
+    ) -> Iterator[JournalledRun]:
+        """Hold the lease and the journal while the block carries out the plan.
 
         :param target: stands for what was asked for.
         :param context: plain values that a resume needs beside the steps.
@@ -126,7 +127,9 @@ class Instance:
             )
             self.journal.write(record)
             with self._until_ended(record):
-                yield Run(self.journal, record, self._execution(plan, record, informer, stop))
+                yield JournalledRun(
+                    self.journal, record, self._execution(plan, record, informer, stop)
+                )
 
     def _refuse_missing_rights(self, plan: Plan) -> None:
         missing = self.cluster.refused(permissions.needed(plan))
@@ -139,7 +142,9 @@ class Instance:
                 reason="Forbidden",
             )
 
-    def _execution(self, plan: Plan, record: Record, informer: Informer, stop: Stop) -> Execution:
+    def _execution(
+        self, plan: Plan, record: Record, informer: Informer, stop: CancelToken
+    ) -> Execution:
         return Execution(
             plan,
             self.cluster,
@@ -191,7 +196,7 @@ class Instance:
 
     def holder(self) -> Holder | None:
         """Return who holds the lease, also where it has expired."""
-        lease = self.cluster.get(self.lock("", Stop()).key)
+        lease = self.cluster.get(self.lock("", CancelToken()).key)
         return None if lease is None else Holder.of(lease)
 
     def recover(
@@ -199,8 +204,8 @@ class Instance:
         *,
         target: str | None = None,
         back: bool = False,
-        stop: Stop | None = None,
-        go_on: Callable[[Run], tuple[StepResult, ...]] | None = None,
+        stop: CancelToken | None = None,
+        go_on: Callable[[JournalledRun], tuple[StepResult, ...]] | None = None,
     ) -> Outcome | None:
         """Finish or undo the run that left its journal behind.
 
@@ -212,14 +217,14 @@ class Instance:
         :raises UpdateFailedError: it could not be finished and was undone.
         :raises UndoIncompleteError: it could not be undone.
         """
-        stop = Stop() if stop is None else stop
+        stop = CancelToken() if stop is None else stop
 
-        def run(record: Record, informer: Informer) -> Run:
+        def run(record: Record, informer: Informer) -> JournalledRun:
             plan = Plan(self.namespace, self.instance_id, record.steps, def_files=record.def_files)
             keys = [step.key for step in record.steps]
             informer.list(collections(keys) | traffic(keys))
             execution = self._execution(plan, record, informer, stop)
-            return Run(self.journal, record, execution)
+            return JournalledRun(self.journal, record, execution)
 
         return recover(
             self.journal.read,
@@ -231,11 +236,13 @@ class Instance:
         )
 
     @contextmanager
-    def _held(self, stop: Stop) -> Iterator[Informer]:
+    def _held(self, stop: CancelToken) -> Iterator[Informer]:
         with self.lock(str(uuid.uuid4()), stop), self._informer() as informer:
             yield informer
 
-    def _finish(self, run: Run, go_on: Callable[[Run], tuple[StepResult, ...]] | None) -> Outcome:
+    def _finish(
+        self, run: JournalledRun, go_on: Callable[[JournalledRun], tuple[StepResult, ...]] | None
+    ) -> Outcome:
         record = run.record
         if record.context and go_on is None:
             raise ContainerUpdateError(
@@ -250,7 +257,7 @@ class Instance:
     def _informer(self) -> Informer:
         return Informer(self.cluster, watch_seconds=self.options.watch_seconds)
 
-    def _go_back(self, run: Run) -> Outcome:
+    def _go_back(self, run: JournalledRun) -> Outcome:
         record, execution = run.record, run.execution
         results = execution.undo(f"operation {record.operation} was cut short", record.steps)
         outcome = Outcome(execution.plan, results)

@@ -1,7 +1,7 @@
 """What both Kubernetes strategies share: the engine of an update, with another plan.
 
 The plan's stages are the strategy's phases: objects and workloads are prepared, Services switched,
-what is old removed. Lock, journal, waiting and undo are the engine's.
+what is old removed. Lease, journal, waiting and undo are the engine's.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar, NoReturn
 
 from container_update.cluster import journal
-from container_update.cluster.execution.operation import Instance, Run
+from container_update.cluster.execution.operation import JournalledRun, Operation
 from container_update.cluster.informer import Informer
 from container_update.cluster.retry import RetryingCluster
-from container_update.model.cancellation import Stop
+from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.outcome import Outcome, Progress, StepResult
@@ -79,14 +79,14 @@ class KubernetesStrategy(Strategy):
 
     site: KubernetesSite
 
-    def __init__(self, job: ChangeJob, site: Any, stop: Stop, progress: Progress) -> None:
+    def __init__(self, job: ChangeJob, site: Any, stop: CancelToken, progress: Progress) -> None:
         super().__init__(job, site, stop, progress)
         self._began, self._sent_before = time.monotonic(), site.cluster.requests
         self._cluster = RetryingCluster(site.cluster, job.options.retry_seconds)
         self._informer = Informer(self._cluster, watch_seconds=job.options.watch_seconds)
         self._plan: Plan | None = None
         self._packages: Packages | None = None
-        self._run: Run | None = None
+        self._run: JournalledRun | None = None
         self._facts = _Facts()
         self._resumed: tuple[StepResult, ...] = ()
 
@@ -175,9 +175,9 @@ class KubernetesStrategy(Strategy):
     # --- the run --------------------------------------------------------------------------------
 
     @property
-    def _instance(self) -> Instance:
+    def _instance(self) -> Operation:
         job = self.job
-        return Instance(
+        return Operation(
             self._cluster,
             self.site.namespace,
             job.instance_id,
@@ -200,7 +200,7 @@ class KubernetesStrategy(Strategy):
     def recover(self, story: Story, *, whatever: bool = False) -> Outcome | None:
         """See Strategy."""
 
-        def go_on(run: Run) -> tuple[StepResult, ...]:
+        def go_on(run: JournalledRun) -> tuple[StepResult, ...]:
             self._run = run
             self._facts = _Facts.of(run.record.context["facts"])
             run.execution.begin(resumed=True)
@@ -231,7 +231,7 @@ class KubernetesStrategy(Strategy):
         }
 
     @property
-    def _running(self) -> Run:
+    def _running(self) -> JournalledRun:
         assert self._run is not None, "the change was begun"
         return self._run
 

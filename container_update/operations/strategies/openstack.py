@@ -1,6 +1,6 @@
 """Blue-Green and RollingUpdate on OpenStack: the strategies around :mod:`container_update.stacks`.
 
-Source: the specification's "process for OpenStack VIM". Lock, journal, waiting and undo are those
+Source: the specification's "process for OpenStack VIM". Lease, journal, waiting and undo are those
 of stacks. Both run the scripts in their phases: VNFC by VNFC in a rolling update, the new VNF, then
 the old one in Blue-Green.
 """
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
 
-from container_update.model.cancellation import Stop
+from container_update.model.cancellation import CancelToken
 from container_update.model.errors import PackageError, UpdateFailedError
 from container_update.model.objects import Json
 from container_update.model.outcome import Event, Outcome, Progress, StepResult
@@ -56,7 +56,7 @@ class OpenStackStrategy(Strategy):
 
     site: OpenStackSite
 
-    def __init__(self, job: ChangeJob, site: Any, stop: Stop, progress: Progress) -> None:
+    def __init__(self, job: ChangeJob, site: Any, stop: CancelToken, progress: Progress) -> None:
         super().__init__(job, site, stop, progress)
         self._began, self._sent_before = time.monotonic(), site.service.requests
         self._packages: Packages | None = None
@@ -332,6 +332,6 @@ def roll_back(
     :raises UndoIncompleteError: it could not be undone.
     :raises NoWayBackError: the old stack goes already: the change can only be finished.
     """
-    strategy = OpenStackStrategy(job, site, Stop(), progress)
+    strategy = OpenStackStrategy(job, site, CancelToken(), progress)
     strategy.coordinate = scripts.run_for
     return strategy.roll_back()

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from container_update.model.cancellation import Stop
+from container_update.model.cancellation import CancelToken
 from container_update.model.errors import PackageError
 from container_update.model.outcome import Outcome
 from container_update.operations.change_package import coordination_of, resume_change
@@ -21,7 +21,7 @@ from container_update.stacks.operation import StackInstance
 def recover_stack(
     instance: StackInstance,
     site: OpenStackSite,
-    stop: Stop,
+    stop: CancelToken,
     request: Mapping[str, Any] | None = None,
     *,
     back: bool,

@@ -13,9 +13,9 @@ from typing import Any
 
 from sqlalchemy import select
 
-from container_update.cluster.execution.operation import Instance as Journalled
+from container_update.cluster.execution.operation import Operation as Journalled
 from container_update.cluster.retry import RetryingCluster
-from container_update.model.cancellation import Stop
+from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
 from container_update.model.errors import NextStep, PackageError
 from container_update.model.objects import Json
@@ -77,7 +77,7 @@ class OperationContext:
     request: Json = field(repr=False)
     record: Record
     """The record when the operation began."""
-    stop: Stop
+    stop: CancelToken
     steps: Steps
     """Where it is told how far the operation is."""
     kept: Json

@@ -14,7 +14,7 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from container_update.drivers import v2_progress
-from container_update.model.cancellation import Stop
+from container_update.model.cancellation import CancelToken
 from container_update.model.errors import ContainerUpdateError
 from container_update.vnfm import instances, operations
 from container_update.vnfm.lcm import lock, records
@@ -56,7 +56,7 @@ TASKS: Mapping[str, Task] = {
 """LcmOperationType to what it does."""
 
 
-def perform(service: ServiceContext, operation_id: str, stop: Stop) -> None:
+def perform(service: ServiceContext, operation_id: str, stop: CancelToken) -> None:
     """Carry an occurrence out, as far as its state says, and write down what became of it.
 
     :param stop: asked when the service is to end.
@@ -80,7 +80,7 @@ def perform(service: ServiceContext, operation_id: str, stop: Stop) -> None:
 
 
 def _begun(
-    service: ServiceContext, operation_id: str, stop: Stop
+    service: ServiceContext, operation_id: str, stop: CancelToken
 ) -> tuple[OperationContext, str, State] | None:
     """Return what the work needs, which operation it is, and whether it goes on or back; None where
     it is not this service's."""

@@ -91,8 +91,8 @@ def with_live_pods(context: OperationContext, record: Record, cluster: Cluster) 
     keys = [manifest.key for manifest in described]
     with Informer(cluster) as informer:
         informer.list(collections(keys))
-        called = renames.stand_ins(informer.live)
-        manifests = [renames.as_called(manifest, called) for manifest in described]
+        called = renames.live_names(informer.live)
+        manifests = [renames.with_live_name(manifest, called) for manifest in described]
         vdus = vdus_of(context, folder, record.flavour_id)
         vnfcs = ownership.vnfcs(vdus, manifests, informer.live)
     return with_vnfcs(context, record, vnfcs, manifests, record.def_files)

@@ -14,7 +14,7 @@ from typing import Any
 
 import yaml
 
-from container_update.model.cancellation import Stop
+from container_update.model.cancellation import CancelToken
 from container_update.model.errors import ContainerUpdateError, NoWayBackError
 from container_update.model.operation import name_of
 from container_update.model.options import Options
@@ -136,7 +136,7 @@ class OpenStackContractSite(ContractSite):
 
     def resume(self) -> Outcome | None:
         assert self.asked is not None
-        site, stop = self.site(), Stop()
+        site, stop = self.site(), CancelToken()
         scripts = coordination_of(self.asked, site, stop)
         return resume_change(self.asked, site, stop, lambda _: None, scripts)
 

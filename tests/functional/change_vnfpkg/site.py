@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from container_update.model.cancellation import Stop
+from container_update.model.cancellation import CancelToken
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import Plan
@@ -56,7 +56,7 @@ class Ask:
     options: Mapping[str, Any] = field(default_factory=dict)
     leave_failed: bool = False
     progress: Progress = lambda _: None
-    stop: Stop | None = None
+    stop: CancelToken | None = None
     instance: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from container_update.model.cancellation import Stop
+from container_update.model.cancellation import CancelToken
 from container_update.model.errors import (
     ContainerUpdateError,
     PackageError,
@@ -306,7 +306,7 @@ def test_a_change_that_asks_for_another_release_undoes_what_was_left_first(
 
 def test_told_to_stop_it_puts_everything_back(site: ContractSite) -> None:
     site.instantiate(V1)
-    stop = Stop()
+    stop = CancelToken()
     slow = "import time; time.sleep(30)"
 
     def begin(event: object) -> None:

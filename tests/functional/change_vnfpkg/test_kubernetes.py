@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from container_update.model.cancellation import Stop
+from container_update.model.cancellation import CancelToken
 from container_update.model.errors import (
     ClusterError,
     PlanError,
@@ -260,7 +260,7 @@ def test_an_update_goes_on_from_where_a_change_ended(site: Site) -> None:
 
 def test_told_to_stop_when_only_the_scripts_are_left_it_is_not_taken_for_done(site: Site) -> None:
     site.instantiate(V1)
-    stop = Stop()
+    stop = CancelToken()
     left: set[Any] = set()
 
     def look(event: Any) -> None:

@@ -13,9 +13,9 @@ from aiohttp import web
 
 from container_update.emulator.faults import Effect, Fault, FaultedRequest, Faults, answer, outage
 from container_update.emulator.kubernetes import Registry
-from container_update.model.cancellation import Stop
+from container_update.model.cancellation import CancelToken
 from container_update.model.errors import (
-    LockLostError,
+    LeaseLostError,
     NextStep,
     UndoIncompleteError,
     UpdateFailedError,
@@ -267,7 +267,7 @@ def test_a_crash_after_the_pods_were_ready_is_noticed_while_everything_is_to_set
 
 
 def test_a_stop_while_everything_is_to_settle_undoes(lab: Lab, checker: Checker) -> None:
-    stop = Stop()
+    stop = CancelToken()
     request = lab.request(checker.namespace, OLD_FILES, NEW_FILES)
     options = replace(OPTIONS, settle_seconds=3600.0)
     with ThreadPoolExecutor(1) as pool:
@@ -285,7 +285,7 @@ def test_an_api_server_that_stays_away_is_told_and_the_update_can_be_run_again(
     request = lab.request(checker.namespace, OLD_FILES, NEW_FILES)
     with (
         lab.script(checker.namespace, Fault(outage(30), method="PUT", path="*/deployments/d")),
-        pytest.raises((UndoIncompleteError, LockLostError), match="cannot reach") as caught,
+        pytest.raises((UndoIncompleteError, LeaseLostError), match="cannot reach") as caught,
     ):
         lab.update(request, options=replace(OPTIONS, retry_seconds=0.5))
     assert caught.value.next_step in (NextStep.FIX_AND_ROLLBACK, NextStep.CHECK_STATUS)

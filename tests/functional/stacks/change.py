@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from container_update.model.cancellation import Stop
+from container_update.model.cancellation import CancelToken
 from container_update.model.options import Options
 from container_update.operations import change_package, coordination
 from container_update.operations.change_package import Changed
@@ -28,7 +28,7 @@ def change(
     options: Options,
     *,
     coordinate: Coordinator = no_coordination,
-    stop: Stop | None = None,
+    stop: CancelToken | None = None,
 ) -> Changed:
     """Change the package; the callable is run where a request's scripts are."""
     body = {
@@ -40,7 +40,7 @@ def change(
     }
     job = ChangeJob(ChangeRequest.of(body), request.old, request.new, request.instance_id, options)
     site = OpenStackSite(service, request.stack, request.flavour_id)
-    scripts = Scripts(job, {}, stop or Stop(), coordinate=coordinate)
+    scripts = Scripts(job, {}, stop or CancelToken(), coordinate=coordinate)
     return change_package.change_vnfpkg(job, site, stop, scripts=scripts)
 
 

@@ -13,11 +13,11 @@ import pytest
 from container_update.emulator.faults import Fault, Faults, drop_after, raise_error
 from container_update.emulator.heat import EmbeddedOpenStack, ResourceFault
 from container_update.emulator.heat.api_errors import OpenStackApiError, stack_busy
-from container_update.model.cancellation import Stop
+from container_update.model.cancellation import CancelToken
 from container_update.model.errors import (
     ClusterError,
     ContainerUpdateError,
-    LockLostError,
+    LeaseLostError,
     NextStep,
     NoWayBackError,
     PackageError,
@@ -406,7 +406,7 @@ def test_a_run_that_was_taken_over_stops_where_it_is(vnf: Vnf) -> None:
     def script(what: Coordination, /) -> None:
         vnf.instance(clock=in_an_hour).recover(back=True)
 
-    with pytest.raises(LockLostError, match="another run holds stack"):
+    with pytest.raises(LeaseLostError, match="another run holds stack"):
         vnf.change(vnf.package("group", vnf.site.images[1]), coordinate=script)
     assert set(vnf.servers().values()) == {vnf.site.images[0]}
 
@@ -430,12 +430,12 @@ def test_a_journal_of_another_request_is_undone_before_the_new_one_begins(vnf: V
 @pytest.mark.parametrize("leave", [False, True])
 def test_a_run_that_is_told_to_stop_is_undone_or_left_for_a_resume(vnf: Vnf, leave: bool) -> None:
     vnf.instantiate("group")
-    stop = Stop()
+    stop = CancelToken()
     with pytest.raises(ContainerUpdateError, match="stopped by SIGTERM"):
         vnf.change(
             vnf.package("group", vnf.site.images[1]),
             stop=stop,
-            coordinate=lambda _: stop.request("by SIGTERM", leave=leave),
+            coordinate=lambda _: stop.request("by SIGTERM", keep_journal=leave),
         )
     images = set(vnf.servers().values())
     assert images == (set(vnf.site.images) if leave else {vnf.site.images[0]})

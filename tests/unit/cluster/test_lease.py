@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from container_update.cluster.lease import Holder, Lock
+from container_update.cluster.lease import Holder, LeaseLock
 from container_update.model.errors import ClusterError, UpdateInProgressError
 from container_update.model.objects import ObjectKey
 from tests.unit.fakes import FakeCluster
@@ -17,9 +17,9 @@ START = datetime(2026, 1, 1, tzinfo=timezone.utc)
 KEY = ObjectKey("coordination.k8s.io", "Lease", "ns", "container-update-i")
 
 
-def lock(cluster: FakeCluster, operation: str = "op-1", **more: Any) -> Lock:
+def lock(cluster: FakeCluster, operation: str = "op-1", **more: Any) -> LeaseLock:
     more = {"on_loss": lambda reason: None, "seconds": 60, "now": lambda: START, **more}
-    return Lock(cluster, "ns", "i", operation, "host.1", **more)
+    return LeaseLock(cluster, "ns", "i", operation, "host.1", **more)
 
 
 def test_it_is_there_while_held_and_gone_afterwards() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from container_update.model.cancellation import Stop
+from container_update.model.cancellation import CancelToken
 from container_update.model.errors import PackageError
 from container_update.model.options import Options
 from container_update.operations.change_request import ChangeRequest
@@ -70,7 +70,7 @@ def coordination(folder: Path, script: str, **options: Any) -> Coordination:
     }
     request = ChangeRequest.of({"vnfdId": "vnfd", "additionalParams": params})
     job = ChangeJob(request, old="", new=str(folder), options=replace(Options(), **options))
-    return Coordination(job, {"kubeconfig": "config", "token": "sesame-2"}, Stop())
+    return Coordination(job, {"kubeconfig": "config", "token": "sesame-2"}, CancelToken())
 
 
 def run(scripts: Coordination) -> str:

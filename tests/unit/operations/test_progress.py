@@ -11,12 +11,12 @@ from tests.unit.cli.reports.test_text_report import CANARY, PLAN, RECREATE, ROLL
 
 
 def test_a_plan_has_every_step_with_its_reasons_and_no_content() -> None:
-    lines = progress.lines(PLAN)
+    lines = progress.step_events(PLAN)
     assert CANARY not in str(lines)
     assert [line["object"] for line in lines] == [str(step.key) for step in PLAN.steps]
     assert {line["state"] for line in lines} == {"planned"}
     assert lines[3]["reasons"] == ["container c: image app:1 -> app:2", "env E of container c"]
-    assert progress.lines(Plan("ns", None, ())) == []
+    assert progress.step_events(Plan("ns", None, ())) == []
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ def test_a_plan_has_every_step_with_its_reasons_and_no_content() -> None:
 def test_a_step_that_begins_or_ended_is_one_value(
     event: Event, state: str, message: str, seconds: float
 ) -> None:
-    (line,) = progress.lines(event)
+    (line,) = progress.step_events(event)
     assert (line["state"], line["message"], line["seconds"]) == (state, message, seconds)
     assert "reasons" not in line
     assert CANARY not in str(line)
