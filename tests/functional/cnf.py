@@ -89,6 +89,13 @@ class Cnf:
         """Update to a package with these manifests."""
         return update(self.request(files, **more), self.cluster, options or self.options)
 
+    def update_to(self, new: str, **more: Any) -> Outcome:
+        """Update to this package."""
+        request = UpdateRequest(
+            old=self.old, new=new, namespace=self.namespace, instance_id=INSTANCE, **more
+        )
+        return update(request, self.cluster, self.options)
+
     # --- looking --------------------------------------------------------------------------------
 
     def key(self, kind: str, name: str) -> ObjectKey:

@@ -39,8 +39,9 @@ def admin_kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield REAL
         return
     from container_update.emulator.kubernetes import EmbeddedCluster  # noqa: PLC0415
+    from tests.functional.rollouts.controller import Rollouts  # noqa: PLC0415
 
-    with EmbeddedCluster(nodes=2) as embedded:
+    with EmbeddedCluster(nodes=2, controllers=[Rollouts]) as embedded:
         yield str(embedded.write_kubeconfig(tmp_path_factory.mktemp("embedded") / "kubeconfig"))
 
 

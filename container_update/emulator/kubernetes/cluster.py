@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import os
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -13,8 +13,10 @@ import yaml
 
 from container_update.emulator import private_file
 from container_update.emulator.http_server import Middleware, RequestRecord
-from container_update.emulator.kubernetes import certificates, controllers
+from container_update.emulator.kubernetes import certificates
 from container_update.emulator.kubernetes.api.server import Server
+from container_update.emulator.kubernetes.controllers import start
+from container_update.emulator.kubernetes.controllers.base import Controller
 from container_update.emulator.kubernetes.kubelet import Behaviour
 from container_update.emulator.kubernetes.registry import Registry
 from container_update.emulator.kubernetes.watches import Watches
@@ -37,6 +39,7 @@ class EmbeddedCluster(LoopThread):
     :param nodes: how many nodes it has.
     :param behaviour: how containers behave on them; it may be changed while the cluster runs.
     :param history: how many past events of each resource a watch can start from.
+    :param controllers: controllers to start beside the built-in ones, for custom resources.
 
     Example::
 
@@ -49,7 +52,7 @@ class EmbeddedCluster(LoopThread):
             assert [record.path for record in cluster.requests] == ["/api/v1/namespaces"]
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, what a test may choose
         self,
         *,
         port: int = 0,
@@ -57,12 +60,14 @@ class EmbeddedCluster(LoopThread):
         nodes: int = 1,
         behaviour: Behaviour | None = None,
         history: int = 10_000,
+        controllers: Iterable[type[Controller]] = (),
     ) -> None:
         super().__init__("embedded-cluster")
         self.port = port
         self.token = token or secrets.token_urlsafe(24)
         self.behaviour = behaviour or Behaviour()
         self._nodes = nodes
+        self._controllers = tuple(controllers)
         self._certificates = certificates.make()
         self._registry = Registry()
         self._watches = Watches(self._registry, history)
@@ -72,7 +77,9 @@ class EmbeddedCluster(LoopThread):
         self.port = await self._server.start(self.port, self._certificates.context)
         for name in FIRST_NAMESPACES:
             self._registry.create("namespaces", "", {"metadata": {"name": name}})
-        self._running = controllers.start(self._registry, self._loop, self.behaviour, self._nodes)
+        self._running = start(
+            self._registry, self._loop, self.behaviour, self._nodes, self._controllers
+        )
 
     async def _close(self) -> None:
         self._running.stop()

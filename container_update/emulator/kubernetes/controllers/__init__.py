@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
+from collections.abc import Iterable
 
 from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes.controllers.base import Context, Controller, Handler
@@ -41,7 +42,11 @@ class Controllers:
     """The running controllers and nodes of a registry."""
 
     def __init__(
-        self, registry: Registry, loop: asyncio.AbstractEventLoop, behaviour: Behaviour
+        self,
+        registry: Registry,
+        loop: asyncio.AbstractEventLoop,
+        behaviour: Behaviour,
+        more: Iterable[type[Controller]] = (),
     ) -> None:
         self._loop = loop
         self._behaviour = behaviour
@@ -49,7 +54,7 @@ class Controllers:
         self._record = Recorder(registry)
         context = Context(registry, loop, self._index, self._record, behaviour)
         self._cronjobs = CronJobs(context)
-        self._controllers = [*(kind(context) for kind in _KINDS), self._cronjobs]
+        self._controllers = [*(kind(context) for kind in (*_KINDS, *more)), self._cronjobs]
         self._kubelet = Kubelet(registry, loop, behaviour, self._record)
         self._handlers = self._all_handlers()
         self._stopped = False
@@ -94,13 +99,18 @@ class Controllers:
 
 
 def start(
-    registry: Registry, loop: asyncio.AbstractEventLoop, behaviour: Behaviour, nodes: int
+    registry: Registry,
+    loop: asyncio.AbstractEventLoop,
+    behaviour: Behaviour,
+    nodes: int,
+    more: Iterable[type[Controller]] = (),
 ) -> Controllers:
     """Start controllers, scheduler and nodes. Call it on the thread of *loop*, which runs them.
 
     :param nodes: how many nodes there are.
+    :param more: controllers beside the built-in ones.
     """
-    running = Controllers(registry, loop, behaviour)
+    running = Controllers(registry, loop, behaviour, more)
     registry.subscribe(running.handle)
     for resource in list(registry.catalogue):
         for obj in registry.list(resource.key):

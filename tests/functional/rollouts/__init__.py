@@ -1,0 +1,1 @@
+"""Argo Rollouts' Rollout: a kind of workload from elsewhere, and a controller for the emulator."""
