@@ -32,18 +32,14 @@ def advice(error: ContainerUpdateError, parsed: argparse.Namespace) -> str:
 
 def _commands(parsed: argparse.Namespace) -> Mapping[str, str]:
     """Return the commands, with the options that say which VNF is meant."""
-    names: tuple[str, ...] = ("kubeconfig", "context", "namespace", "instance_id")
-    if getattr(parsed, "stack", None):
-        names = ("stack", "os_cloud", "instance_id")
-    options = _options(parsed, names)
-    commands = {
-        name: f"container-update {name}{options}" for name in ("resume", "rollback", "status")
-    }
-    request = _options(parsed, ("request",)) if "stack" in names else ""
+    is_stack = bool(getattr(parsed, "stack", None))
+    cluster = ("kubeconfig", "context", "namespace", "instance_id")
+    options = _options(parsed, ("stack", "os_cloud", "instance_id") if is_stack else cluster)
+    request = _options(parsed, ("request",)) if is_stack else ""
     return {
-        **commands,
-        "resume": commands["resume"] + request,
-        "rollback": commands["rollback"] + request,
+        "resume": f"container-update resume{options}{request}",
+        "rollback": f"container-update rollback{options}{request}",
+        "status": f"container-update status{options}",
     }
 
 
