@@ -184,5 +184,5 @@ def test_without_the_right_to_remove_it_the_lock_stays_until_it_expires(
     cnf.update(new)
     assert "stays until it expires" in caplog.text
     assert "403" in caplog.text
-    with pytest.raises(UpdateInProgressError, match="another update of this VNF instance runs"):
+    with pytest.raises(UpdateInProgressError, match="holds this VNF instance"):
         cnf.update(old)
