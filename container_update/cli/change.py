@@ -17,7 +17,7 @@ from container_update.model.requests import DEF_FILES
 
 if TYPE_CHECKING:
     from container_update.operations.change_package import Changed
-    from container_update.operations.coordination import Coordination, ScriptReport
+    from container_update.operations.scripts.coordination import Coordination, ScriptReport
     from container_update.operations.strategies.kubernetes import KubernetesSite
     from container_update.operations.strategies.openstack import OpenStackSite
     from container_update.operations.strategy import ChangeJob

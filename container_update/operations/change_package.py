@@ -17,9 +17,10 @@ from container_update.model.objects import ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import Note, Plan
-from container_update.operations import coordination, strategy
+from container_update.operations import strategy
 from container_update.operations.change_request import ChangeRequest
-from container_update.operations.coordination import Coordination, CoordinationError
+from container_update.operations.scripts import coordination
+from container_update.operations.scripts.coordination import Coordination, CoordinationError
 from container_update.operations.strategies.kubernetes import KubernetesSite
 from container_update.operations.strategy import ChangeJob, Site, Strategy
 from container_update.operations.vnf_records import Records

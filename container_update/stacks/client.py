@@ -304,3 +304,11 @@ def _refusal(what: str, answer: Any) -> ClusterError:
         retry_after=float(after) if after.isdecimal() else None,
         transient=answer.status_code in _TRANSIENT,
     )
+
+
+def state_sentence(stack: Json) -> str:
+    """Return the state of a stack as a sentence, with Heat's reason."""
+    return (
+        f"stack {stack['stack_name']} is {stack['stack_status']}, Heat says: "
+        f"{stack['stack_status_reason']}"
+    )

@@ -31,7 +31,7 @@ from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, StepResult, StepState
 from container_update.model.plan import Action
 from container_update.package.hot import Body
-from container_update.stacks.client import StackService, reference
+from container_update.stacks.client import StackService, reference, state_sentence
 from container_update.stacks.coordination import Coordination, Coordinator, no_coordination
 from container_update.stacks.journal import Journal, Record
 from container_update.stacks.steps import AnyStep, ScriptStep, StackStep
@@ -395,11 +395,3 @@ def _is_updated(stack: Json) -> bool:
     """Return False also for a stack that was created with rollback and has undone its update."""
     status = str(stack["stack_status"])
     return status.endswith("_COMPLETE") and not status.startswith("ROLLBACK")
-
-
-def state_sentence(stack: Json) -> str:
-    """Return the state of a stack as a sentence, with Heat's reason."""
-    return (
-        f"stack {stack['stack_name']} is {stack['stack_status']}, Heat says: "
-        f"{stack['stack_status_reason']}"
-    )

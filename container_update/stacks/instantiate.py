@@ -19,9 +19,8 @@ from container_update.model.options import Options
 from container_update.package import csar, hot, hot_files
 from container_update.package.hot import Body
 from container_update.stacks import desired
-from container_update.stacks.client import StackService, reference
+from container_update.stacks.client import StackService, reference, state_sentence
 from container_update.stacks.desired import Software
-from container_update.stacks.execute import state_sentence
 from container_update.stacks.planner import flavour_of
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0

@@ -14,16 +14,16 @@ DANGERS: dict[str, tuple[str, dict[str, str]]] = {
         r"pickle\.loads?\(|Unpickler|shelve|marshal\.load",
         {
             "container_update/drivers/v2_process.py": "Tacker's own request, from its own process",
-            "container_update/operations/script_runner.py": "from its parent process",
-            "container_update/vnfm/lcm/v2_scripts.py": "a script's answer, plain values only",
+            "container_update/operations/scripts/runner.py": "from its parent process",
+            "container_update/vnfm/lcm/mgmt_drivers/v2.py": "a script's answer, plain values only",
         },
     ),
     "runs a program": (
         r"subprocess\.|os\.(system|exec|spawn|popen|fork)|\bpty\.",
         {
-            "container_update/operations/script_process.py": "coordination scripts, in a "
+            "container_update/operations/scripts/process.py": "coordination scripts, in a "
             "process of their own, without a shell",
-            "container_update/vnfm/lcm/v2_scripts.py": "Mgmt Drivers of packages, as Tacker does",
+            "container_update/vnfm/lcm/mgmt_drivers/v2.py": "Mgmt Drivers, as Tacker runs them",
         },
     ),
     "runs a shell": (r"shell\s*=\s*True|os\.system|os\.popen|getoutput|/bin/(ba)?sh", {}),
@@ -36,7 +36,7 @@ DANGERS: dict[str, tuple[str, dict[str, str]]] = {
         {
             "container_update/__init__.py": "one of the names of its own table",
             "container_update/drivers/v2_process.py": "one of the names of its own table",
-            "container_update/operations/script_runner.py": "the script that its parent "
+            "container_update/operations/scripts/runner.py": "the script that its parent "
             "was asked to run",
         },
     ),

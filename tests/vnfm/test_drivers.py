@@ -15,7 +15,7 @@ from stevedore import ExtensionManager
 
 from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.model.options import Options
-from container_update.vnfm.lcm import v1_drivers, v2_scripts
+from container_update.vnfm.lcm.mgmt_drivers import v1, v2
 from container_update.vnfm.service import Service
 from container_update.vnfm.settings import Settings
 from tests.vnfm import vnfs
@@ -140,7 +140,7 @@ def recorder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[type]:
     monkeypatch.syspath_prepend(site)
     monkeypatch.setattr(ExtensionManager, "ENTRY_POINT_CACHE", {})
     importlib.invalidate_caches()
-    yield type(v1_drivers.load("mgmt-recorder"))
+    yield type(v1.load("mgmt-recorder"))
     sys.modules.pop("recorder", None)
 
 
@@ -188,9 +188,7 @@ class Anything:
 
 
 def test_the_answer_of_a_script_may_hold_plain_values_only() -> None:
-    assert v2_scripts._unpickled(pickle.dumps({"a": [1, "b", None, True]})) == {
-        "a": [1, "b", None, True]
-    }
-    assert v2_scripts._unpickled(b"") == {}
-    with pytest.raises(v2_scripts.ScriptError, match=r"test_drivers\.Anything"):
-        v2_scripts._unpickled(pickle.dumps({"a": Anything()}))
+    assert v2._unpickled(pickle.dumps({"a": [1, "b", None, True]})) == {"a": [1, "b", None, True]}
+    assert v2._unpickled(b"") == {}
+    with pytest.raises(v2.ScriptError, match=r"test_drivers\.Anything"):
+        v2._unpickled(pickle.dumps({"a": Anything()}))

@@ -19,8 +19,8 @@ from container_update.model.objects import Json
 from container_update.model.outcome import Event, Outcome, Progress, StepResult
 from container_update.model.plan import Action, Plan
 from container_update.operations import stack_records
-from container_update.operations.coordination import Coordination as ScriptRuns
 from container_update.operations.request_schema import COORDINATE_NEW, COORDINATE_OLD
+from container_update.operations.scripts.coordination import Coordination as ScriptRuns
 from container_update.operations.strategy import ChangeJob, Story, Strategy, Target
 from container_update.operations.vnf_records import Records
 from container_update.package import csar

@@ -11,7 +11,7 @@ from container_update.model.errors import PackageError
 from container_update.model.outcome import Outcome
 from container_update.operations.change_package import coordination_of, resume_change
 from container_update.operations.change_request import ChangeRequest
-from container_update.operations.coordination import ScriptReport
+from container_update.operations.scripts.coordination import ScriptReport
 from container_update.operations.strategies.openstack import OpenStackSite, roll_back
 from container_update.operations.strategy import ChangeJob
 from container_update.stacks.journal import Record

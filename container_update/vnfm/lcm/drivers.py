@@ -12,9 +12,9 @@ from typing import Protocol
 
 from container_update.package import csar
 from container_update.package.vnfd import InterfaceScript
+from container_update.vnfm.lcm.mgmt_drivers.v1 import V1Drivers
+from container_update.vnfm.lcm.mgmt_drivers.v2 import V2Scripts
 from container_update.vnfm.lcm.operation_context import OperationContext, Record
-from container_update.vnfm.lcm.v1_drivers import V1Drivers
-from container_update.vnfm.lcm.v2_scripts import V2Scripts
 
 
 class Drivers(Protocol):

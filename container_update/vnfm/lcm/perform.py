@@ -24,10 +24,10 @@ from container_update.vnfm.lcm.instantiation import (
     do_terminate,
     undo_instantiate,
 )
+from container_update.vnfm.lcm.mgmt_drivers.v2 import told_to
 from container_update.vnfm.lcm.modification import do_modify, undo_modify
 from container_update.vnfm.lcm.operation_context import OperationContext, Record
 from container_update.vnfm.lcm.steps import Follower, Steps
-from container_update.vnfm.lcm.v2_scripts import told_to
 from container_update.vnfm.lcm.vim import connected
 from container_update.vnfm.problems import is_told, problem_of, requests_of
 from container_update.vnfm.service_context import ServiceContext

@@ -20,9 +20,9 @@ from container_update.operations.vnf_records import VDU_RESES, Records, workload
 from container_update.package import csar
 from container_update.planning import renames
 from container_update.planning.update import collections
-from container_update.vnfm.lcm import v1_objects
+from container_update.vnfm.lcm.mgmt_drivers import v1_objects
+from container_update.vnfm.lcm.mgmt_drivers.v1 import Host
 from container_update.vnfm.lcm.operation_context import OperationContext, Record
-from container_update.vnfm.lcm.v1_drivers import Host
 from container_update.workloads import ownership
 
 

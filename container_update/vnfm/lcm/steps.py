@@ -19,7 +19,7 @@ from sqlalchemy.orm import Session
 from container_update.drivers import v2_memory, v2_progress
 from container_update.model.objects import Json
 from container_update.model.outcome import Event, StepState
-from container_update.operations.coordination import ScriptReport
+from container_update.operations.scripts.coordination import ScriptReport
 from container_update.vnfm.store.database import Database
 from container_update.vnfm.store.rows import Operation, Step
 

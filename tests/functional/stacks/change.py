@@ -7,9 +7,10 @@ from typing import Any
 
 from container_update.model.cancellation import CancelToken
 from container_update.model.options import Options
-from container_update.operations import change_package, coordination
+from container_update.operations import change_package
 from container_update.operations.change_package import Changed
 from container_update.operations.change_request import ChangeRequest
+from container_update.operations.scripts import coordination
 from container_update.operations.strategies.openstack import OpenStackSite
 from container_update.operations.strategy import ChangeJob, Target
 from container_update.package.csar import Settings

@@ -17,7 +17,7 @@ from container_update.model.cancellation import CancelToken
 from container_update.model.errors import PackageError
 from container_update.model.options import Options
 from container_update.operations.change_request import ChangeRequest
-from container_update.operations.coordination import NEW, Coordination, CoordinationError
+from container_update.operations.scripts.coordination import NEW, Coordination, CoordinationError
 from container_update.operations.strategy import ChangeJob, Target
 from container_update.package import build
 
@@ -47,7 +47,7 @@ if __name__ == "__main__":
 UPDATER = """
 import os, pathlib, time
 from container_update.operations.change_request import ScriptName
-from container_update.operations.script_process import Script
+from container_update.operations.scripts.process import Script
 
 here = pathlib.Path.cwd()
 script = Script(ScriptName("new.py", {class_name!r}), here, {{}})

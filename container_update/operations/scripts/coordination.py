@@ -19,7 +19,7 @@ from urllib.parse import quote
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import ContainerUpdateError
 from container_update.operations.change_request import ScriptName, VduParams, secrets_in
-from container_update.operations.script_process import Script
+from container_update.operations.scripts.process import Script
 from container_update.operations.strategy import ChangeJob, Strategy, Target
 from container_update.package import archive, csar
 

@@ -20,8 +20,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-from container_update.operations import script_runner
 from container_update.operations.change_request import ScriptName
+from container_update.operations.scripts import runner
 
 _ENVIRONMENT = ("LANG", "LC_ALL", "LC_CTYPE", "PATH", "SSL_CERT_DIR", "SSL_CERT_FILE", "TZ")
 """All that a script inherits of our environment."""
@@ -47,7 +47,7 @@ class Script:
                 stdin.write(pickle.dumps(context))
                 stdin.seek(0)
                 self._process = subprocess.Popen(  # noqa: S603, what the operator asked for
-                    [sys.executable, script_runner.__file__, *arguments],
+                    [sys.executable, runner.__file__, *arguments],
                     stdin=stdin,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.STDOUT,

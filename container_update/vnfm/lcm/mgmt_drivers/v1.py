@@ -23,7 +23,7 @@ from container_update.model.outcome import Outcome, Vnfc
 from container_update.model.requests import UpdateRequest
 from container_update.operations.update import update
 from container_update.package.vnfd import InterfaceScript
-from container_update.vnfm.lcm import v1_objects
+from container_update.vnfm.lcm.mgmt_drivers import v1_objects
 from container_update.vnfm.lcm.operation_context import OperationContext, Record
 
 NAMESPACE = "tacker.tacker.mgmt.drivers"

@@ -1,0 +1,1 @@
+"""Coordination scripts of a package: when they run, in which process, and what they read."""
