@@ -42,7 +42,7 @@ def change(
     job = ChangeJob(ChangeRequest.of(body), request.old, request.new, request.instance_id, options)
     site = OpenStackSite(service, request.stack, request.flavour_id)
     scripts = Scripts(job, {}, stop or CancelToken(), coordinate=coordinate)
-    return change_package.change_vnfpkg(job, site, stop, scripts=scripts)
+    return change_package.run_change(job, site, stop, scripts=scripts)
 
 
 def plan_change(request: StackRequest, service: StackService) -> StackPlan:
