@@ -13,7 +13,7 @@ from tests.functional.manifests import ENV, config_map, workload
 
 PROGRAM = """
 import os, sys
-from container_update import cluster
+from container_update.cluster import client
 from container_update.cli.main import main
 
 def modes():
@@ -22,8 +22,8 @@ def modes():
             print(oct(os.stat(os.path.join(folder, name)).st_mode & 0o777), file=sys.stderr)
 
 os.umask(0)
-close = cluster.KubernetesCluster.close
-cluster.KubernetesCluster.close = lambda self: (modes(), close(self))
+close = client.KubernetesCluster.close
+client.KubernetesCluster.close = lambda self: (modes(), close(self))
 raise SystemExit(main(sys.argv[1:]))
 """
 
