@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from container_update.model.objects import ObjectKey
 from container_update.model.plan import Action, Reason, Stage, Step
@@ -17,8 +17,8 @@ class StackStep(Step):
 
     stack: str
     """The stack's reference; for a creation the new stack's name."""
-    before: Body | None = None
-    after: Body | None = None
+    before: Body | None = field(default=None, repr=False)
+    after: Body | None = field(default=None, repr=False)
     member: VnfcServer | None = None
     """The VNFC that it is about; None: the stack as a whole."""
 
