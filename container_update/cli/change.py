@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from container_update.cli import option_arguments, output, signals, target
+from container_update.cli import connection, option_arguments, output, signals
 from container_update.cli.reports import html_report, text_report
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import PackageError
@@ -18,8 +18,8 @@ from container_update.model.requests import DEF_FILES
 if TYPE_CHECKING:
     from container_update.operations.change_package import Changed
     from container_update.operations.scripts.coordination import Coordination, ScriptReport
-    from container_update.operations.strategies.kubernetes import KubernetesSite
-    from container_update.operations.strategies.openstack import OpenStackSite
+    from container_update.operations.strategies.kubernetes import KubernetesTarget
+    from container_update.operations.strategies.openstack import OpenStackTarget
     from container_update.operations.strategy import ChangeJob
 
 DONE, NOTHING_TO_DO, CHANGES_PENDING = 0, 2, 3
@@ -55,26 +55,26 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help="with --stack: undo this change, which was interrupted")  # fmt: skip
     add("--leave-failed", action="store_true",
         help="leave a change that fails for resume or rollback instead of undoing it")  # fmt: skip
-    target.add_stack_arguments(command)
-    target.add_cluster_arguments(command)
+    connection.add_stack_arguments(command)
+    connection.add_cluster_arguments(command)
 
 
 def run(parsed: argparse.Namespace, out: TextIO) -> int:
     """Plan, carry out or undo the change that the arguments describe; return the exit status."""
     options = option_arguments.read(parsed)
-    with signals.stopped_by_signals(leave=parsed.leave_on_signal) as stop:
+    with signals.stopped_by_signals(leave=parsed.leave_on_signal) as cancel:
         if parsed.stack:
-            with target.connected_heat(parsed, options) as heat:
-                return _run(parsed, target.openstack_site(parsed, heat), options, stop, out)
-        with target.connected_cluster(parsed) as cluster:
-            return _run(parsed, target.kubernetes_site(parsed, cluster), options, stop, out)
+            with connection.connected_heat(parsed, options) as heat:
+                return _run(parsed, connection.openstack_target(parsed, heat), options, cancel, out)
+        with connection.connected_cluster(parsed) as cluster:
+            return _run(parsed, connection.kubernetes_target(parsed, cluster), options, cancel, out)
 
 
 def _run(
     parsed: argparse.Namespace,
-    site: KubernetesSite | OpenStackSite,
+    target: KubernetesTarget | OpenStackTarget,
     options: Options,
-    stop: CancelToken,
+    cancel: CancelToken,
     out: TextIO,
 ) -> int:
     from container_update.operations.change_package import (  # noqa: PLC0415
@@ -83,19 +83,19 @@ def _run(
         run_change,
     )
 
-    job = _job(parsed, site.vim_type, options)
+    job = _job(parsed, target.vim_type, options)
     as_text = parsed.output == output.TEXT
     if parsed.plan:
-        plan = preview_change(job, site)
+        plan = preview_change(job, target)
         out.write(output.PLAN[parsed.output](plan) + "\n")
         return NOTHING_TO_DO if plan.is_empty else CHANGES_PENDING
 
     progress = output.progress(out) if as_text else (lambda _: None)
-    scripts = coordination_of(job, site, stop)
+    scripts = coordination_of(job, target, cancel)
     if parsed.rollback:
-        return _roll_back(job, site, scripts, out)
+        return _roll_back(job, target, scripts, out)
     try:
-        changed = run_change(job, site, stop, progress, scripts)
+        changed = run_change(job, target, cancel, progress, scripts)
     finally:
         if as_text:
             show_scripts(scripts.reports, out)
@@ -107,19 +107,19 @@ def _run(
 
 
 def _roll_back(
-    job: ChangeJob, site: KubernetesSite | OpenStackSite, scripts: Coordination, out: TextIO
+    job: ChangeJob, target: KubernetesTarget | OpenStackTarget, scripts: Coordination, out: TextIO
 ) -> int:
     """Undo an interrupted change of a stack; its scripts need the request of this run."""
     from container_update.operations.strategies.openstack import (  # noqa: PLC0415
-        OpenStackSite,
+        OpenStackTarget,
         roll_back,
     )
 
-    if not isinstance(site, OpenStackSite):
+    if not isinstance(target, OpenStackTarget):
         raise PackageError(
             "--rollback works only with --stack: use container-update rollback instead"
         )
-    outcome = roll_back(job, site, scripts)
+    outcome = roll_back(job, target, scripts)
     show_scripts(scripts.reports, out)
     out.write((text_report.outcome_text(outcome) if outcome else output.NOTHING_INTERRUPTED) + "\n")
     return NOTHING_TO_DO if outcome is None else DONE

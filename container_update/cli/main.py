@@ -15,13 +15,13 @@ from typing import NoReturn, TextIO
 from container_update.cli import (
     advice,
     change,
+    connection,
     csar,
     emulate,
     output,
     recover,
     samples,
     serve,
-    target,
     update,
 )
 from container_update.model.errors import ContainerUpdateError, with_advice
@@ -116,13 +116,13 @@ def _add_operations(add: Callable[..., argparse.ArgumentParser]) -> None:
     )  # fmt: skip
     change.add_arguments(command)
     command = add("status", recover.status, "show an operation that is running or was interrupted")
-    target.add_stack_arguments(command)
-    target.add_cluster_arguments(command, (output.TEXT, output.JSON))
+    connection.add_stack_arguments(command)
+    connection.add_cluster_arguments(command, (output.TEXT, output.JSON))
     for name, run, text in (
         ("resume", recover.resume, "finish an operation that was interrupted"),
         ("rollback", recover.rollback, "undo an operation that was interrupted"),
     ):
         command = add(name, run, text)
         recover.add_request_argument(command)
-        target.add_stack_arguments(command)
-        target.add_cluster_arguments(command)
+        connection.add_stack_arguments(command)
+        connection.add_cluster_arguments(command)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
-from container_update.cli import change, option_arguments, output, signals, target
+from container_update.cli import change, connection, option_arguments, output, signals
 from container_update.model.operation import Status
 from container_update.model.outcome import Outcome
 
@@ -22,7 +22,7 @@ def status(parsed: argparse.Namespace, out: TextIO) -> int:
     if parsed.stack:
         current = _stack_status(parsed)
     else:
-        with target.connected_cluster(parsed) as cluster:
+        with connection.connected_cluster(parsed) as cluster:
             current = operation.status(
                 cluster,
                 option_arguments.read(parsed),
@@ -36,7 +36,7 @@ def status(parsed: argparse.Namespace, out: TextIO) -> int:
 
 def _stack_status(parsed: argparse.Namespace) -> Status:
     options = option_arguments.read(parsed)
-    with target.connected_heat(parsed, options) as heat:
+    with connection.connected_heat(parsed, options) as heat:
         from container_update.stacks.operation import StackInstance  # noqa: PLC0415, an extra
 
         return StackInstance(heat, parsed.instance_id, options).status()
@@ -72,13 +72,13 @@ def _recover(
     operation: Callable[..., Outcome | None], parsed: argparse.Namespace, out: TextIO
 ) -> int:
     with (
-        target.connected_cluster(parsed) as cluster,
-        signals.stopped_by_signals(leave=True) as stop,
+        connection.connected_cluster(parsed) as cluster,
+        signals.stopped_by_signals(leave=True) as cancel,
     ):
         outcome = operation(
             cluster,
             option_arguments.read(parsed),
-            stop,
+            cancel,
             namespace=parsed.namespace,
             instance_id=parsed.instance_id,
         )
@@ -89,8 +89,8 @@ def _recover_stack(parsed: argparse.Namespace, out: TextIO, *, back: bool) -> in
     options = option_arguments.read(parsed)
     request = change.json_file(parsed.request) if parsed.request else None
     with (
-        target.connected_heat(parsed, options) as heat,
-        signals.stopped_by_signals(leave=True) as stop,
+        connection.connected_heat(parsed, options) as heat,
+        signals.stopped_by_signals(leave=True) as cancel,
     ):
         from container_update.operations.strategies.openstack_recovery import (  # noqa: PLC0415
             recover_stack,
@@ -98,8 +98,8 @@ def _recover_stack(parsed: argparse.Namespace, out: TextIO, *, back: bool) -> in
         from container_update.stacks.operation import StackInstance  # noqa: PLC0415
 
         instance = StackInstance(heat, parsed.instance_id, options)
-        site = target.openstack_site(parsed, heat)
-        outcome, scripts = recover_stack(instance, site, stop, request, back=back)
+        target = connection.openstack_target(parsed, heat)
+        outcome, scripts = recover_stack(instance, target, cancel, request, back=back)
     if parsed.output == output.TEXT:
         change.show_scripts(scripts, out)
     return _show(outcome, parsed, out)

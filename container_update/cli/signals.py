@@ -18,13 +18,13 @@ def stopped_by_signals(*, leave: bool) -> Iterator[CancelToken]:
 
     :param leave: the journal stays for a resume, nothing is undone.
     """
-    stop = CancelToken()
+    cancel = CancelToken()
 
     def handle(number: int, _: object) -> None:
-        if stop:
+        if cancel:
             os._exit(128 + number)
         name = signal.Signals(number).name
-        stop.request(
+        cancel.request(
             f"by {name}", keep_journal=leave
         )  # first: the reader of the line may signal again
         action = "leaving the operation for resume" if leave else "undoing the operation"
@@ -33,7 +33,7 @@ def stopped_by_signals(*, leave: bool) -> Iterator[CancelToken]:
 
     before = [signal.signal(number, handle) for number in _NUMBERS]
     try:
-        yield stop
+        yield cancel
     finally:
         for number, handler in zip(_NUMBERS, before, strict=True):
             signal.signal(number, handler)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TextIO
 
-from container_update.cli import option_arguments, output, signals, target
+from container_update.cli import connection, option_arguments, output, signals
 from container_update.cli.reports import text_report
 from container_update.model.requests import UpdateRequest
 
@@ -22,14 +22,14 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add("--config-path", action="append", default=[], metavar="PATH",
         help="a file of NEW with ConfigMaps or Secrets to update, as in configmap_secret_paths "
         "(repeatable; default: all that differ)")  # fmt: skip
-    target.add_cluster_arguments(command)
+    connection.add_cluster_arguments(command)
 
 
 def plan(parsed: argparse.Namespace, out: TextIO) -> int:
     """Show what an update would do; return the exit status."""
     from container_update.operations.update import plan_update  # noqa: PLC0415, slow to load
 
-    with target.connected_cluster(parsed) as cluster:
+    with connection.connected_cluster(parsed) as cluster:
         planned = plan_update(_request(parsed), cluster, option_arguments.read(parsed))
     out.write(output.PLAN[parsed.output](planned) + "\n")
     return NOTHING_TO_DO if planned.is_empty else CHANGES_PENDING
@@ -42,10 +42,10 @@ def apply(parsed: argparse.Namespace, out: TextIO) -> int:
     as_text = parsed.output == output.TEXT
     progress = output.progress(out) if as_text else (lambda _: None)
     with (
-        target.connected_cluster(parsed) as cluster,
-        signals.stopped_by_signals(leave=parsed.leave_on_signal) as stop,
+        connection.connected_cluster(parsed) as cluster,
+        signals.stopped_by_signals(leave=parsed.leave_on_signal) as cancel,
     ):
-        outcome = update(_request(parsed), cluster, option_arguments.read(parsed), stop, progress)
+        outcome = update(_request(parsed), cluster, option_arguments.read(parsed), cancel, progress)
     if not as_text:
         out.write(output.OUTCOME[parsed.output](outcome) + "\n")
     elif outcome.results:

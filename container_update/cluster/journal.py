@@ -53,7 +53,7 @@ class Record(OperationRecord):
         return self.steps
 
 
-def target_of(manifests: Iterable[Manifest]) -> str:
+def goal_of(manifests: Iterable[Manifest]) -> str:
     """Return a digest of the manifests that an update leads to: two runs of one request have the
     same."""
     bodies = [[str(m.key), m.body] for m in sorted(manifests, key=lambda m: m.key)]

@@ -58,7 +58,7 @@ def go_back(  # noqa: PLR0913
     options: Options,
     ours: Json,
     *,
-    stop: CancelToken | None = None,
+    cancel: CancelToken | None = None,
     progress: Progress = lambda _: None,
 ) -> Outcome:
     """Update the instance back to the old package, and delete what the update had created.
@@ -74,7 +74,7 @@ def go_back(  # noqa: PLR0913
         if images:
             write_stand_in(Path(folder), request, images, csar.Settings.of(options).yaml)
             request = dataclasses.replace(request, old=folder)
-        outcome = update(request, cluster, options, stop=stop, progress=progress)
+        outcome = update(request, cluster, options, cancel=cancel, progress=progress)
     if ours.get("state") != v2_memory.UNDONE:
         delete_all(cluster, v2_memory.created(ours))
     return outcome

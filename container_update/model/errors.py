@@ -183,7 +183,7 @@ class UpdateInterruptedError(UpdateFailedError):
     """The update was told to stop: it was undone, or left in the journal if so asked.
 
     >>> try:  # doctest: +SKIP
-    ...     update(request, cluster, stop=stop)
+    ...     update(request, cluster, cancel=cancel)
     ... except UpdateInterruptedError as error:
     ...     print(error.next_step)
     NextStep.RETRY

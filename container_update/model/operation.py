@@ -46,7 +46,7 @@ class OperationRecord(ABC):
     host: str
     started: str
     """When, in UTC (RFC 3339)."""
-    target: str
+    goal: str
     """Stands for what was asked for: two runs of one request have the same."""
     instance_id: str | None
     phase: Phase = field(default=Phase.UPDATE, kw_only=True)
@@ -71,13 +71,13 @@ class OperationRecord(ABC):
         return "\n".join([f"{head}:", *self.overview()])
 
 
-def begun(started: datetime, target: str, instance_id: str | None) -> dict[str, Any]:
+def begun(started: datetime, goal: str, instance_id: str | None) -> dict[str, Any]:
     """Return the first five attributes of the record of an operation that begins on this host."""
     return {
         "operation": str(uuid.uuid4()),
         "host": host_name(),
         "started": started.isoformat(timespec="seconds"),
-        "target": target,
+        "goal": goal,
         "instance_id": instance_id,
     }
 
@@ -142,7 +142,7 @@ def recover(  # noqa: PLR0913
     finish: Callable[[RecordT, HeldT], Outcome],
     undo: Callable[[RecordT, HeldT], Outcome],
     *,
-    target: str | None,
+    goal: str | None,
     back: bool,
 ) -> Outcome | None:
     """Finish or undo the operation that left its journal behind.
@@ -151,7 +151,7 @@ def recover(  # noqa: PLR0913
     :param hold: takes the lease.
     :param finish: brings the operation to its end and removes the journal.
     :param undo: puts back what can be put back.
-    :param target: what is asked for now; an operation that leads elsewhere is undone.
+    :param goal: what is asked for now; an operation that leads elsewhere is undone.
     :param back: undo in any case.
     :returns: what became of it; None: there was nothing.
     :raises UpdateInProgressError: it is still running.
@@ -163,7 +163,7 @@ def recover(  # noqa: PLR0913
         record = read()  # as it is now that nobody else changes it
         if record is None:
             return None
-        elsewhere = target is not None and target != record.target
+        elsewhere = goal is not None and goal != record.goal
         if back or elsewhere or record.phase is Phase.UNDO:
             return undo(record, held)
         LOG.warning("going on with %s", record.operation)
@@ -199,7 +199,7 @@ def to_bytes(record: OperationRecord, version: int, more: Mapping[str, Any]) -> 
         "operation": record.operation,
         "host": record.host,
         "started": record.started,
-        "target": record.target,
+        "target": record.goal,
         "instanceId": record.instance_id,
     }
     return gzip.compress(json.dumps(content).encode(), mtime=0)
@@ -217,6 +217,5 @@ def from_bytes(data: bytes, version: int) -> tuple[dict[str, Any], Json]:
             "this program wrote it; finish the operation with that version",
             next_step=NextStep.FIX_AND_RETRY,
         )
-    names = ("operation", "host", "started", "target")
-    common = {name: content[name] for name in names}
-    return {**common, "instance_id": content["instanceId"]}, content
+    common = {name: content[name] for name in ("operation", "host", "started")}
+    return {**common, "goal": content["target"], "instance_id": content["instanceId"]}, content

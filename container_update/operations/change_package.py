@@ -21,8 +21,8 @@ from container_update.operations import strategy
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.scripts import coordination
 from container_update.operations.scripts.coordination import Coordination, CoordinationError
-from container_update.operations.strategies.kubernetes import KubernetesSite
-from container_update.operations.strategy import ChangeJob, Site, Strategy
+from container_update.operations.strategies.kubernetes import KubernetesTarget
+from container_update.operations.strategy import ChangeJob, Strategy, Target
 from container_update.operations.vnf_records import Records
 
 
@@ -30,7 +30,7 @@ def change_package(  # noqa: PLR0913
     request: ChangeRequest | Mapping[str, Any],
     cluster: Cluster,
     options: Options = Options(),  # noqa: B008
-    stop: CancelToken | None = None,
+    cancel: CancelToken | None = None,
     progress: Progress = lambda _: None,
     *,
     old: str,
@@ -51,7 +51,7 @@ def change_package(  # noqa: PLR0913
 
     :param request: a ChangeCurrentVnfPkgRequest (SOL003), as a value or as its JSON.
     :param cluster: where the VNF runs.
-    :param stop: asked from elsewhere, ends the change early.
+    :param cancel: cancels the change from another thread or a signal handler.
     :param progress: called with the plan, with each step that begins, and with each step's result.
     :param old: the package that the VNF runs from: a folder or a CSAR zip.
     :param new: the package to move to.
@@ -66,9 +66,9 @@ def change_package(  # noqa: PLR0913
     :raises UpdateFailedError: it failed; everything was put back.
     :raises UndoIncompleteError: the same, and something could not be put back.
     """
-    site = KubernetesSite(cluster, namespace, tuple(def_files), cluster.access, one_namespace)
-    job = ChangeJob(_read(request, site), old, new, instance_id, options)
-    return run_change(job, site, stop, progress).outcome
+    target = KubernetesTarget(cluster, namespace, tuple(def_files), cluster.access, one_namespace)
+    job = ChangeJob(_read(request, target), old, new, instance_id, options)
+    return run_change(job, target, cancel, progress).outcome
 
 
 def plan_change(  # noqa: PLR0913
@@ -88,14 +88,14 @@ def plan_change(  # noqa: PLR0913
     >>> with connect() as cluster:  # doctest: +SKIP
     ...     plan = plan_change(request, cluster, old="packages/v1", new="packages/v2")
     """
-    site = KubernetesSite(cluster, namespace, tuple(def_files), cluster.access, one_namespace)
-    return preview_change(ChangeJob(_read(request, site), old, new, instance_id, options), site)
+    target = KubernetesTarget(cluster, namespace, tuple(def_files), cluster.access, one_namespace)
+    return preview_change(ChangeJob(_read(request, target), old, new, instance_id, options), target)
 
 
-def _read(request: ChangeRequest | Mapping[str, Any], site: Site) -> ChangeRequest:
+def _read(request: ChangeRequest | Mapping[str, Any], target: Target) -> ChangeRequest:
     if isinstance(request, ChangeRequest):
         return request
-    return ChangeRequest.of(request, site.vim_type)
+    return ChangeRequest.of(request, target.vim_type)
 
 
 # --- wherever the VNF runs ----------------------------------------------------------------------
@@ -113,8 +113,8 @@ class Changed:
 
 def run_change(
     job: ChangeJob,
-    site: Site,
-    stop: CancelToken | None = None,
+    target: Target,
+    cancel: CancelToken | None = None,
     progress: Progress = lambda _: None,
     scripts: Coordination | None = None,
 ) -> Changed:
@@ -123,7 +123,7 @@ def run_change(
     A change of the same instance that was cut short is finished first if it leads to the same
     place, else undone.
 
-    :param stop: asked from elsewhere, ends the change early.
+    :param cancel: cancels the change from another thread or a signal handler.
     :param progress: told the plan when it is made, and each step's result when it ends.
     :param scripts: where the runs of the coordination scripts are told, also of a change that
         fails; by default a new one.
@@ -133,26 +133,26 @@ def run_change(
     :raises UpdateFailedError: it failed; everything was put back, or left where the job says so.
     :raises UndoIncompleteError: the same, and something could not be put back.
     """
-    stop = CancelToken() if stop is None else stop
-    scripts = scripts or coordination_of(job, site, stop)
-    chosen = _strategy(job, site, stop, progress, scripts)
+    cancel = CancelToken() if cancel is None else cancel
+    scripts = scripts or coordination_of(job, target, cancel)
+    chosen = _strategy(job, target, cancel, progress, scripts)
     try:
-        chosen.recover(lambda found: _tell(found, scripts))
+        chosen.recover(lambda found: _carry_out(found, scripts))
         plan = _with_notes(chosen.validate(), chosen)
         progress(plan)
         if not plan.is_empty:
             with chosen.begun():
-                _tell(chosen, scripts)
+                _carry_out(chosen, scripts)
         outcome = replace(chosen.outcome(), plan=plan)
         return Changed(outcome, chosen.records(), tuple(scripts.reports))
     finally:
         chosen.close()
 
 
-def preview_change(job: ChangeJob, site: Site) -> Plan:
+def preview_change(job: ChangeJob, target: Target) -> Plan:
     """Return what :func:`run_change` would do; write nothing, raise the same errors."""
-    stop = CancelToken()
-    chosen = _strategy(job, site, stop, lambda _: None, coordination_of(job, site, stop))
+    cancel = CancelToken()
+    chosen = _strategy(job, target, cancel, lambda _: None, coordination_of(job, target, cancel))
     try:
         return _with_notes(chosen.validate(), chosen)
     finally:
@@ -160,43 +160,43 @@ def preview_change(job: ChangeJob, site: Site) -> Plan:
 
 
 def resume_change(
-    job: ChangeJob, site: Site, stop: CancelToken, progress: Progress, scripts: Coordination
+    job: ChangeJob, target: Target, cancel: CancelToken, progress: Progress, scripts: Coordination
 ) -> Outcome | None:
     """Finish the change that was cut short; *job* is the one that its journal holds.
 
     :returns: what became of it; None where there was nothing.
     :raises UpdateFailedError: see :func:`run_change`.
     """
-    chosen = _strategy(job, site, stop, progress, scripts)
+    chosen = _strategy(job, target, cancel, progress, scripts)
     try:
-        return chosen.recover(lambda found: _tell(found, scripts), whatever=True)
+        return chosen.recover(lambda found: _carry_out(found, scripts), whatever=True)
     finally:
         chosen.close()
 
 
-def coordination_of(job: ChangeJob, site: Site, stop: CancelToken) -> Coordination:
+def coordination_of(job: ChangeJob, target: Target, cancel: CancelToken) -> Coordination:
     """Return the scripts of a job, with what they need to reach the VIM."""
-    access: Mapping[str, Any] = getattr(site, "access", {})
+    access: Mapping[str, Any] = getattr(target, "access", {})
     given = {"vim_connection_info": dict(job.request.vim_connection_info)}
-    return Coordination(job, {**given, **access}, stop)
+    return Coordination(job, {**given, **access}, cancel)
 
 
 def _strategy(
-    job: ChangeJob, site: Site, stop: CancelToken, progress: Progress, scripts: Coordination
+    job: ChangeJob, target: Target, cancel: CancelToken, progress: Progress, scripts: Coordination
 ) -> Strategy:
-    chosen = strategy.find(site.vim_type, job.request.upgrade_type)(job, site, stop, progress)
-    chosen.coordinate = scripts.run_for
+    chosen = strategy.find(target.vim_type, job.request.upgrade_type)(job, target, cancel, progress)
+    chosen.run_script = scripts.run_for
     return chosen
 
 
-def _tell(chosen: Strategy, scripts: Coordination) -> None:
+def _carry_out(chosen: Strategy, scripts: Coordination) -> None:
     """Run the phases from where they were interrupted: each one finds what is done already."""
     try:
         chosen.prepare()
-        if coordination.NEW in chosen.coordinated:
+        if coordination.NEW in chosen.scripts_per_vdu:
             scripts.run(coordination.NEW, chosen)
         chosen.switch_over()
-        if coordination.OLD in chosen.coordinated:
+        if coordination.OLD in chosen.scripts_per_vdu:
             scripts.run(coordination.OLD, chosen)
         chosen.finish()
     except (ClusterError, CoordinationError, PackageError) as error:
@@ -206,6 +206,6 @@ def _tell(chosen: Strategy, scripts: Coordination) -> None:
 def _with_notes(plan: Plan, chosen: Strategy) -> Plan:
     if plan.is_empty:
         return plan
-    told = coordination.notes(chosen.job, chosen.called)
+    told = coordination.notes(chosen.job, chosen.scripts_used)
     script = ObjectKey("", "Coordination", "", "scripts")
     return replace(plan, notes=(*plan.notes, *(Note(script, text) for text in told)))

@@ -15,14 +15,14 @@ from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
 from container_update.operations.change_package import coordination_of, resume_change
 from container_update.operations.change_request import ChangeRequest
-from container_update.operations.strategies.kubernetes import KubernetesSite
+from container_update.operations.strategies.kubernetes import KubernetesTarget
 from container_update.operations.strategy import ChangeJob
 
 
 def resume(  # noqa: PLR0913
     cluster: Cluster,
     options: Options = Options(),  # noqa: B008
-    stop: CancelToken | None = None,
+    cancel: CancelToken | None = None,
     progress: Progress = lambda _: None,
     *,
     namespace: str = "default",
@@ -37,7 +37,7 @@ def resume(  # noqa: PLR0913
     ...     outcome = resume(cluster, namespace="cnf", instance_id="vnf-1")
 
     :param cluster: where the VNF runs.
-    :param stop: asked from elsewhere, ends it early.
+    :param cancel: cancels it from another thread or a signal handler.
     :param progress: called with each step that begins and with each step's result.
     :param namespace: of the VNF.
     :param instance_id: the VNF instance, as it was given to the interrupted operation.
@@ -46,20 +46,20 @@ def resume(  # noqa: PLR0913
     :raises UpdateInProgressError: the operation is still running.
     :raises UpdateFailedError: it could not be finished and was undone.
     """
-    stop = CancelToken() if stop is None else stop
+    cancel = CancelToken() if cancel is None else cancel
     instance = _instance(cluster, options, progress, namespace, instance_id)
     record = instance.journal.read()
     if record is None or not record.context:
-        return instance.recover(stop=stop)
-    site = _site(cluster, namespace, record)
-    job = _job(instance, record, site.vim_type)
-    return resume_change(job, site, stop, progress, coordination_of(job, site, stop))
+        return instance.recover(cancel=cancel)
+    target = _target(cluster, namespace, record)
+    job = _job(instance, record, target.vim_type)
+    return resume_change(job, target, cancel, progress, coordination_of(job, target, cancel))
 
 
 def rollback(  # noqa: PLR0913
     cluster: Cluster,
     options: Options = Options(),  # noqa: B008
-    stop: CancelToken | None = None,
+    cancel: CancelToken | None = None,
     progress: Progress = lambda _: None,
     *,
     namespace: str = "default",
@@ -76,7 +76,7 @@ def rollback(  # noqa: PLR0913
     :raises UndoIncompleteError: something could not be put back.
     """
     instance = _instance(cluster, options, progress, namespace, instance_id)
-    return instance.recover(back=True, stop=stop)
+    return instance.recover(back=True, cancel=cancel)
 
 
 def status(
@@ -110,10 +110,10 @@ def _instance(
     return Operation(retrying, namespace, instance_id, options, progress)
 
 
-def _site(cluster: Cluster, namespace: str, record: Record) -> KubernetesSite:
+def _target(cluster: Cluster, namespace: str, record: Record) -> KubernetesTarget:
     """Return where the interrupted change runs, as its journal has it."""
     def_files, one_namespace = record.context["defFiles"], record.context["oneNamespace"]
-    return KubernetesSite(cluster, namespace, tuple(def_files), cluster.access, one_namespace)
+    return KubernetesTarget(cluster, namespace, tuple(def_files), cluster.access, one_namespace)
 
 
 def _job(instance: Operation, record: Record, vim_type: str) -> ChangeJob:

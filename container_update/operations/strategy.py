@@ -39,7 +39,7 @@ class ChangeJob:
     """The VnfInstance as the VNFM has it, for the scripts; may be empty."""
 
 
-class Site(Protocol):
+class Target(Protocol):
     """Where the VNF runs."""
 
     @property
@@ -48,7 +48,7 @@ class Site(Protocol):
 
 
 @dataclass(frozen=True)
-class Target:
+class VduChange:
     """A VDU that changes, as a coordination script is told of it."""
 
     vdu_id: str
@@ -67,24 +67,27 @@ class Strategy(ABC):
     cut short, and finds by itself what is done already.
     """
 
-    coordinated: ClassVar[frozenset[str]] = frozenset({"new", "old"})
-    """The VNFs whose script is run once for each target: after ``prepare`` and ``switch_over``. A
-    strategy that leaves one out runs it in its phases, by ``coordinate``, or has no use for it."""
+    scripts_per_vdu: ClassVar[frozenset[str]] = frozenset({"new", "old"})
+    """The VNFs whose script is run once for each VDU that changes: the new one's after ``prepare``,
+    the old one's after ``switch_over``. A strategy that leaves one out runs it in its phases, by
+    ``run_script``, or has no use for it."""
 
-    coordinate: Callable[[str, Target], None]
-    """Runs the script of the 'new' or 'old' VNF for one target; set before the first phase.
+    run_script: Callable[[str, VduChange], None]
+    """Runs the script of the 'new' or 'old' VNF for one VDU; set before the first phase.
     Raises CoordinationError, which is to be let through."""
 
-    def __init__(self, job: ChangeJob, site: Any, stop: CancelToken, progress: Progress) -> None:
+    def __init__(
+        self, job: ChangeJob, target: Any, cancel: CancelToken, progress: Progress
+    ) -> None:
         self.job = job
-        self.site = site
-        self.stop = stop
+        self.target = target
+        self.cancel = cancel
         self.progress = progress
 
     @property
-    def called(self) -> frozenset[str]:
+    def scripts_used(self) -> frozenset[str]:
         """The VNFs whose script is run at all."""
-        return self.coordinated
+        return self.scripts_per_vdu
 
     def close(self) -> None:  # noqa: B027, not every strategy has something to close
         """Give back what is open; called once, at the end."""
@@ -102,8 +105,10 @@ class Strategy(ABC):
         """Hold lock and journal of the instance while the block carries out the plan."""
 
     @abstractmethod
-    def recover(self, story: Story, *, whatever: bool = False) -> Outcome | None:
-        """Finish, by *story*, or undo what an earlier run left; None where there is nothing.
+    def recover(
+        self, carry_out: Callable[[Strategy], None], *, whatever: bool = False
+    ) -> Outcome | None:
+        """Finish, by *carry_out*, or undo what an earlier run left; None where there is nothing.
 
         :param whatever: finish it wherever it leads; else only what leads where the job does.
         """
@@ -125,7 +130,7 @@ class Strategy(ABC):
         """Put everything back because of *cause*; raises UpdateFailedError in any case."""
 
     @abstractmethod
-    def targets(self) -> Sequence[Target]:
+    def vdus(self) -> Sequence[VduChange]:
         """Return the VDUs that the scripts are run for, once each."""
 
     @abstractmethod
@@ -143,10 +148,6 @@ class Strategy(ABC):
     @abstractmethod
     def records(self) -> Records:
         """Return what the VNFM has to write down."""
-
-
-Story = Callable[[Strategy], None]
-"""Carries a strategy from its beginning, or from where it was cut short, to its end."""
 
 
 def find(vim_type: str, upgrade_type: str) -> type[Strategy]:

@@ -35,7 +35,7 @@ def update(
     request: UpdateRequest,
     cluster: Cluster,
     options: Options = Options(),  # noqa: B008
-    stop: CancelToken | None = None,
+    cancel: CancelToken | None = None,
     progress: Progress = lambda _: None,
 ) -> Outcome:
     """Move a running CNF from its old package to the new one, restarting no more than needed.
@@ -45,7 +45,7 @@ def update(
     ...     outcome = update(request, cluster)
 
     :param cluster: where the CNF runs.
-    :param stop: asked from elsewhere, ends the update early.
+    :param cancel: cancels the update from another thread or a signal handler.
     :param progress: called with the plan, with each step that begins, and with each step's result.
     :returns: the plan, what became of each step, and the pods of every VDU.
     :raises PackageError: a package or the request is wrong; nothing was written.
@@ -54,17 +54,17 @@ def update(
     :raises UpdateInProgressError: another update of this instance runs; nothing was written.
     :raises UpdateFailedError: a workload did not get ready; everything was put back.
     :raises UndoIncompleteError: the same, and something could not be put back.
-    :raises UpdateInterruptedError: *stop* was asked; everything was put back, or left if so asked.
+    :raises UpdateInterruptedError: it was cancelled; everything was put back, or left if so asked.
     """
     began, sent_before = time.monotonic(), cluster.requests
-    stop = CancelToken() if stop is None else stop
+    cancel = CancelToken() if cancel is None else cancel
     asked = RetryingCluster(cluster, options.retry_seconds)
     packages = _read_packages(request, options)
     instance = Operation(asked, request.namespace, request.instance_id, options, progress)
-    resumed = instance.recover(target=journal.target_of(packages.in_force), stop=stop)
+    resumed = instance.recover(goal=journal.goal_of(packages.in_force), cancel=cancel)
     with _planned(packages, request, asked, options) as (plan, informer):
         progress(plan)
-        results = () if plan.is_empty else instance.run(plan, informer, stop)
+        results = () if plan.is_empty else instance.run(plan, informer, cancel)
         return Outcome(
             plan=plan,
             results=(*(resumed.results if resumed else ()), *results),

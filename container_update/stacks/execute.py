@@ -51,7 +51,7 @@ class Execution:
 
     :param record: how far it is.
     :param progress: told each step when it begins, and its result.
-    :param stop: asked from elsewhere, ends the run early.
+    :param cancel: cancels the run from another thread or a signal handler.
     :param leave_failed: a failure is left for a rollback or a resume, not undone at once.
     """
 
@@ -64,7 +64,7 @@ class Execution:
         options: Options,
         coordinate: Coordinator = no_coordination,
         progress: Progress = lambda _: None,
-        stop: CancelToken | None = None,
+        cancel: CancelToken | None = None,
         leave_failed: bool = False,
         clock: Callable[[], float] = time.monotonic,
         pause: Callable[[float], object] | None = None,
@@ -75,7 +75,7 @@ class Execution:
         self._options = options
         self._coordinate = coordinate
         self._progress = progress
-        self._stop = CancelToken() if stop is None else stop
+        self._cancel = CancelToken() if cancel is None else cancel
         self._leave_failed = leave_failed
         self._clock = clock
         self._pause = pause or threading.Event().wait
@@ -222,7 +222,7 @@ class Execution:
                 self._left(step, cause),
                 next_step=NextStep.RESUME,
             )
-        if self._leave_failed or self._stop.keep_journal:
+        if self._leave_failed or self._cancel.keep_journal:
             return self._error_type(
                 f"{what}: {cause}. Everything is left as it is",
                 self._left(step, cause),
@@ -232,7 +232,7 @@ class Execution:
 
     @property
     def _error_type(self) -> type[UpdateFailedError]:
-        return UpdateInterruptedError if self._stop else UpdateFailedError
+        return UpdateInterruptedError if self._cancel else UpdateFailedError
 
     def _left(self, step: AnyStep, cause: ContainerUpdateError) -> Outcome:
         failed = self._report(StepResult(step, StepState.FAILED, str(cause)))
@@ -266,7 +266,7 @@ class Execution:
         return self._error_type(
             f"{cause}. Everything was put back{but}",
             outcome,
-            next_step=NextStep.RETRY if self._stop else None,
+            next_step=NextStep.RETRY if self._cancel else None,
         )
 
     def _report(self, result: StepResult) -> StepResult:
@@ -377,8 +377,8 @@ class Execution:
         self._pause(seconds)
 
     def _check_stop(self) -> None:
-        if self._stop and not self._going_back:
-            raise StepError(f"stopped {self._stop.reason}")
+        if self._cancel and not self._going_back:
+            raise StepError(f"stopped {self._cancel.reason}")
 
     def _deadline(self) -> float:
         options = self._options

@@ -55,7 +55,7 @@ class Builder:
 
     service: StackService
     options: Options
-    stop: CancelToken = field(default_factory=CancelToken)
+    cancel: CancelToken = field(default_factory=CancelToken)
     """Asked from elsewhere, ends the waiting early; the stacks stay as far as they are."""
     clock: Callable[[], float] = time.monotonic
     pause: Callable[[float], object] = field(default_factory=lambda: threading.Event().wait)
@@ -113,9 +113,9 @@ class Builder:
         return current
 
     def _rest(self, seconds: float, stack: str) -> None:
-        if self.stop:
+        if self.cancel:
             raise PlanError(
-                f"stack {stack}: the wait for it was stopped {self.stop.reason}",
+                f"stack {stack}: the wait for it was stopped {self.cancel.reason}",
                 next_step=NextStep.RETRY,
             )
         self.pause(seconds)

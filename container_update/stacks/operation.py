@@ -31,7 +31,7 @@ class StackInstance:
     instance_id: str | None
     options: Options
     coordinate: Coordinator = no_coordination
-    stop: CancelToken | None = None
+    cancel: CancelToken | None = None
     progress: Progress = lambda _: None
     leave_failed: bool = False
     """A failure is left for a rollback or a resume, not undone at once."""
@@ -43,26 +43,26 @@ class StackInstance:
             self.service, self.instance_id, holder, self.options.lease_seconds, clock=self.clock
         )
 
-    def run(self, plan: StackPlan, target: str) -> Outcome:
+    def run(self, plan: StackPlan, goal: str) -> Outcome:
         """Carry out a plan, with a journal.
 
-        :param target: stands for what was asked for.
+        :param goal: stands for what was asked for.
         :raises UpdateInProgressError: another change of this instance runs.
         :raises UpdateFailedError: see :meth:`Execution.run`.
         """
-        with self.begun(plan, target) as execution:
+        with self.begun(plan, goal) as execution:
             return Outcome(plan, execution.run())
 
     @contextmanager
     def begun(
-        self, plan: StackPlan, target: str, context: Mapping[str, Any] | None = None
+        self, plan: StackPlan, goal: str, context: Mapping[str, Any] | None = None
     ) -> Iterator[Execution]:
         """Keep a plan in the journal while the block carries it out.
 
         :param context: plain values that a resume needs beside the plan; no passwords.
         :raises UpdateInProgressError: another change of this instance runs.
         """
-        common = begun(self.clock(), target, self.instance_id)
+        common = begun(self.clock(), goal, self.instance_id)
         record = Record(**common, plan=plan, context=context or {})
         journal = self.journal(record.operation)
         journal.begin(record)
@@ -83,14 +83,14 @@ class StackInstance:
     def recover(
         self,
         *,
-        target: str | None = None,
+        goal: str | None = None,
         back: bool = False,
         go_on: Callable[[Execution], object] = Execution.run,
         started: Callable[[Execution], object] = lambda _: None,
     ) -> Outcome | None:
         """Finish or undo the change that left its journal behind.
 
-        :param target: what is asked for now; a journal that leads elsewhere is undone.
+        :param goal: what is asked for now; a journal that leads elsewhere is undone.
         :param back: undo in any case.
         :param go_on: brings it to its end.
         :param started: told the execution before it goes either way.
@@ -109,7 +109,7 @@ class StackInstance:
             self._held,
             lambda record, journal: _finish(execution(record, journal), go_on, journal),
             lambda record, journal: _go_back(execution(record, journal), journal),
-            target=target,
+            goal=goal,
             back=back,
         )
 
@@ -128,7 +128,7 @@ class StackInstance:
             options=self.options,
             coordinate=self.coordinate,
             progress=self.progress,
-            stop=self.stop,
+            cancel=self.cancel,
             leave_failed=self.leave_failed,
         )
 

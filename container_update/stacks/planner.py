@@ -62,7 +62,7 @@ class Packages:
         return _places(self.body, self.new_vdus, self.request.new)
 
     @property
-    def target(self) -> str:
+    def goal(self) -> str:
         """Stands for what is asked for."""
         asked = [self.request.upgrade_type, self.request.vdu_ids, self.vnfd_id]
         software = [dict(self.software.images), dict(self.software.flavours)]

@@ -38,7 +38,7 @@ class Workers:
         self._service = service
         self._pool = ThreadPoolExecutor(service.settings.workers, thread_name_prefix="worker")
         self._lock = threading.Lock()
-        self._stops: dict[str, CancelToken] = {}
+        self._cancels: dict[str, CancelToken] = {}
         """The operations and packages that are queued or at work."""
         self._idle = threading.Condition(self._lock)
         self._watch = threading.Thread(target=self._look_for_ever, name="members", daemon=True)
@@ -52,7 +52,7 @@ class Workers:
     def busy(self) -> int:
         """How many operations and packages are queued or at work."""
         with self._lock:
-            return len(self._stops)
+            return len(self._cancels)
 
     @property
     def is_alive(self) -> bool:
@@ -63,7 +63,7 @@ class Workers:
 
     def operation(self, operation_id: str) -> None:
         """Have an occurrence carried out; it is in the database already."""
-        self._submit(operation_id, lambda stop: perform(self._service, operation_id, stop))
+        self._submit(operation_id, lambda cancel: perform(self._service, operation_id, cancel))
 
     def package(self, package_id: str) -> None:
         """Have an uploaded package read in."""
@@ -71,19 +71,19 @@ class Workers:
 
     def _submit(self, key: str, context: Callable[[CancelToken], None]) -> None:
         with self._lock:
-            if key in self._stops or self._service.ending.is_set():
+            if key in self._cancels or self._service.ending.is_set():
                 return
-            stop = self._stops[key] = CancelToken()
-            future = self._pool.submit(self._run, key, context, stop)
+            cancel = self._cancels[key] = CancelToken()
+            future = self._pool.submit(self._run, key, context, cancel)
         future.add_done_callback(lambda done: self._done(key, done))
 
-    def _run(self, key: str, context: Callable[[CancelToken], None], stop: CancelToken) -> None:
+    def _run(self, key: str, context: Callable[[CancelToken], None], cancel: CancelToken) -> None:
         with logs.about(key):
-            context(stop)
+            context(cancel)
 
     def _done(self, key: str, future: Future[None]) -> None:
         with self._lock:
-            self._stops.pop(key, None)
+            self._cancels.pop(key, None)
             self._idle.notify_all()
         if not future.cancelled() and (error := future.exception()) is not None:
             LOG.error("%s came to no recorded end", key, exc_info=error)
@@ -98,7 +98,7 @@ class Workers:
         for package_id in packages.take_over(self._service):
             self.package(package_id)
         with self._lock:
-            at_work = set(self._stops)
+            at_work = set(self._cancels)
         for operation_id in operations.forgotten(self._service, at_work, now() - _FORGOTTEN):
             self.operation(operation_id)
 
@@ -118,9 +118,9 @@ class Workers:
         self._pool.shutdown(wait=False, cancel_futures=True)
         if not self._wait(self._service.settings.drain_seconds):
             with self._lock:
-                stops = list(self._stops.values())
-            for stop in stops:
-                stop.request("because the service ends", keep_journal=True)
+                cancels = list(self._cancels.values())
+            for cancel in cancels:
+                cancel.request("because the service ends", keep_journal=True)
             self._wait(_LEAVE_SECONDS)
         if self._watch.is_alive():
             self._watch.join(timeout=_LEAVE_SECONDS)
@@ -128,6 +128,6 @@ class Workers:
     def _wait(self, seconds: float) -> bool:
         deadline = time.monotonic() + seconds
         with self._idle:
-            while self._stops and (left := deadline - time.monotonic()) > 0:
+            while self._cancels and (left := deadline - time.monotonic()) > 0:
                 self._idle.wait(left)
-            return not self._stops
+            return not self._cancels

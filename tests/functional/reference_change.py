@@ -14,7 +14,7 @@ from container_update.model.outcome import Outcome
 from container_update.operations import change_package
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.resume import resume
-from container_update.operations.strategies.kubernetes import KubernetesSite
+from container_update.operations.strategies.kubernetes import KubernetesTarget
 from container_update.operations.strategy import ChangeJob
 from tests.functional import reference_update
 from tests.functional.cnf import IMAGES, INSTANCE
@@ -94,7 +94,7 @@ class ReferenceChange(Reference[tuple[ChangeJob, str]]):
         self, cluster: KubernetesCluster, request: tuple[ChangeJob, str], options: Options
     ) -> None:
         job, namespace = request
-        site = KubernetesSite(cluster, namespace)
+        site = KubernetesTarget(cluster, namespace)
         change_package.run_change(replace(job, options=options), site)
 
     def resume(self, lab: Lab, namespace: str) -> Outcome | None:

@@ -189,11 +189,11 @@ class Lab:
         self.embedded.call(lambda registry: registry.delete("namespaces", "", namespace))
 
     def update(
-        self, request: UpdateRequest, stop: CancelToken | None = None, options: Options = OPTIONS
+        self, request: UpdateRequest, cancel: CancelToken | None = None, options: Options = OPTIONS
     ) -> Outcome:
         """Run an update, over connections of its own."""
         with connect(self.kubeconfig, options=options) as cluster:
-            return update(request, cluster, options, stop)
+            return update(request, cluster, options, cancel)
 
     def instance(self, namespace: str) -> Operation:
         """What another host sees of an update."""

@@ -219,14 +219,14 @@ def test_in_yaml_that_is_wrong(ear: Ear, text: str) -> None:
 
 
 def test_in_the_status_and_the_rollback_of_an_update_that_was_cut_short(ear: Ear) -> None:
-    stop = CancelToken()
+    cancel = CancelToken()
 
     def cut_short(event: Plan | StepResult) -> None:
         if isinstance(event, StepResult):
-            stop.request("for a test", keep_journal=True)
+            cancel.request("for a test", keep_journal=True)
 
     request = ear.cnf.request(files("new"))
-    ear.call(lambda: update(request, ear.cnf.cluster, ear.cnf.options, stop, cut_short))
+    ear.call(lambda: update(request, ear.cnf.cluster, ear.cnf.options, cancel, cut_short))
     assert ear.type("status") == 0
     assert ear.type("rollback") == 0
 

@@ -18,7 +18,7 @@ from container_update.model.options import Options
 from container_update.operations.change_package import Changed, run_change
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.install import install
-from container_update.operations.strategies.kubernetes import KubernetesSite
+from container_update.operations.strategies.kubernetes import KubernetesTarget
 from container_update.operations.strategy import ChangeJob
 from container_update.package import samples
 from container_update.planning.release_labels import selector_of
@@ -64,8 +64,8 @@ def demo_change(name: str, out: TextIO) -> Changed:
             install(job.old, cluster, instance_id=job.instance_id)
             _show_all(cluster, out)
             title(out, f"The change: {job.request.upgrade_type}")
-            site = KubernetesSite(cluster, access={"kubeconfig": kubeconfig})
-            changed = run_change(job, site)
+            target = KubernetesTarget(cluster, access={"kubeconfig": kubeconfig})
+            changed = run_change(job, target)
             out.write(f"{text_report.plan_text(changed.outcome.plan)}\n\n")
             out.write(f"{text_report.outcome_text(changed.outcome)}\n")
             for script in changed.scripts:

@@ -46,7 +46,7 @@ def demo_stack(name: str, out: TextIO) -> Changed:
     :raises ContainerUpdateError: a step failed, or an extra is not installed.
     """
     with _embedded() as (cloud, balancer), TemporaryDirectory() as place:
-        from container_update.operations.strategies.openstack import OpenStackSite  # noqa: PLC0415
+        from container_update.operations.strategies.openstack import OpenStackTarget  # noqa: PLC0415
         from container_update.stacks.client import connect  # noqa: PLC0415
 
         folder = Path(place, "sample")
@@ -57,7 +57,7 @@ def demo_stack(name: str, out: TextIO) -> Changed:
             instantiate(folder / "before", heat)
             show(heat, out)
             title(out, f"The change: {job.request.upgrade_type}")
-            changed = run_change(job, OpenStackSite(heat, STACK))
+            changed = run_change(job, OpenStackTarget(heat, STACK))
             out.write(f"{text_report.plan_text(changed.outcome.plan)}\n\n")
             out.write(f"{text_report.outcome_text(changed.outcome)}\n")
             for script in changed.scripts:

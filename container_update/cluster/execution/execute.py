@@ -61,7 +61,7 @@ class Execution:
 
     :param informer: has listed the plan's collections; its watches are started here.
     :param pods_before: for each workload the UIDs of the pods it had before the update.
-    :param stop: ends the run early.
+    :param cancel: cancels the run.
     :param before_undo: called once, before anything is put back.
     :param progress: told each step's result when it ends.
     :param leave_failed: what a failure leaves is kept for a rollback or a resume, not undone.
@@ -72,7 +72,7 @@ class Execution:
     informer: Informer
     options: Options = field(default_factory=Options)
     pods_before: Mapping[ObjectKey, frozenset[str]] = field(default_factory=dict)
-    stop: CancelToken = field(default_factory=CancelToken)
+    cancel: CancelToken = field(default_factory=CancelToken)
     before_undo: Callable[[], object] = _nothing
     progress: Progress = _no_progress
     clock: Clock = time.monotonic
@@ -111,7 +111,7 @@ class Execution:
             resumed,
         )
         self.informer.watch(followed([s for s in self.plan.steps if not s.is_config]))
-        self.stop.on_request(self._waiter.abort)
+        self.cancel.on_request(self._waiter.abort)
 
     def advance(self, stage: Stage) -> None:
         """Carry out the steps of one stage; raises as :meth:`run` does."""
@@ -146,7 +146,7 @@ class Execution:
     def give_up(self, cause: str) -> NoReturn:
         """End the run because of something beside its steps; raises as :meth:`run` does."""
         self.refuse_if_lost()
-        if self.stop:
+        if self.cancel:
             self._fail([])
         self._end(cause, UpdateFailedError)
 
@@ -161,7 +161,7 @@ class Execution:
         self.before_undo()
         self.informer.watch(followed([step for step in steps if not step.is_config]))
         waiter = Waiter(self.informer, max(self.options.grace_period, _UNDO_GRACE), self.clock)
-        self.stop.on_request(lambda: waiter.abort() if self.stop.lease_lost else None)
+        self.cancel.on_request(lambda: waiter.abort() if self.cancel.lease_lost else None)
         context = ExecutionContext(self.cluster, waiter, self.plan.instance_id, self.pods_before)
         undo = Undo(context, self.options.workers, self.options.drain_seconds)
         return undo.run(steps, self.clock() + self.options.undo_timeout)
@@ -177,7 +177,7 @@ class Execution:
                 raise
 
     def _run(self, step: ObjectStep) -> None:
-        if self.stop or self._waiter.aborted.is_set():
+        if self.cancel or self._waiter.aborted.is_set():
             return
         began = self.clock()
         state, message = StepState.DONE, ""
@@ -251,13 +251,13 @@ class Execution:
         if causes:
             what = f"{causes[0].step.key} failed: {causes[0].message}"
         else:
-            what = f"The update was stopped {self.stop.reason}"
+            what = f"The update was stopped {self.cancel.reason}"
         self._end(what, UpdateFailedError if causes else UpdateInterruptedError)
 
     def _end(self, what: str, error: type[UpdateFailedError]) -> NoReturn:
         """Undo, or leave it as it is where so asked; raise either way."""
         interrupted = error is UpdateInterruptedError
-        if (self.stop.keep_journal and interrupted) or (self.leave_failed and not interrupted):
+        if (self.cancel.keep_journal and interrupted) or (self.leave_failed and not interrupted):
             raise error(
                 f"{what}. Everything is left as it is",
                 self._outcome({}),
@@ -267,8 +267,8 @@ class Execution:
 
     def refuse_if_lost(self) -> None:
         """Another may be going on by now: raises LeaseLostError."""
-        if self.stop.lease_lost:
-            raise LeaseLostError(f"This run stopped where it was: {self.stop.reason}")
+        if self.cancel.lease_lost:
+            raise LeaseLostError(f"This run stopped where it was: {self.cancel.reason}")
 
     def _raise_undone(self, what: str, error: type[UpdateFailedError]) -> NoReturn:
         undone = self.undo(what, self._begun())

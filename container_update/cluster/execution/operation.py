@@ -14,7 +14,7 @@ from typing import Any
 
 from container_update.cluster.execution.execute import Execution, pods_by_workload
 from container_update.cluster.informer import Informer
-from container_update.cluster.journal import Journal, Record, target_of
+from container_update.cluster.journal import Journal, Record, goal_of
 from container_update.cluster.lease import Holder, LeaseLock, utc_now
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
@@ -76,7 +76,7 @@ class Operation:
         """Where an update that is under way is written down."""
         return Journal(self.cluster, self.namespace, self.instance_id)
 
-    def lock(self, operation: str, stop: CancelToken) -> LeaseLock:
+    def lock(self, operation: str, cancel: CancelToken) -> LeaseLock:
         """Return the lease that keeps a second operation of this instance out."""
         return LeaseLock(
             self.cluster,
@@ -85,18 +85,18 @@ class Operation:
             operation,
             host_name(),
             self.options.lease_seconds,
-            lambda reason: stop.request(reason, lease_lost=True),
+            lambda reason: cancel.request(reason, lease_lost=True),
         )
 
     # --- a new run ------------------------------------------------------------------------------
 
-    def run(self, plan: Plan, informer: Informer, stop: CancelToken) -> tuple[StepResult, ...]:
+    def run(self, plan: Plan, informer: Informer, cancel: CancelToken) -> tuple[StepResult, ...]:
         """Carry out a plan, locked and journalled.
 
         :raises UpdateInProgressError: another update of this instance runs.
         :raises UpdateFailedError: see :meth:`Execution.run`.
         """
-        with self.begun(plan, informer, stop, target_of(plan.manifests)) as run:
+        with self.begun(plan, informer, cancel, goal_of(plan.manifests)) as run:
             return run.execution.run()
 
     @contextmanager
@@ -104,20 +104,20 @@ class Operation:
         self,
         plan: Plan,
         informer: Informer,
-        stop: CancelToken,
-        target: str,
+        cancel: CancelToken,
+        goal: str,
         context: Mapping[str, Any] | None = None,
     ) -> Iterator[JournalledRun]:
         """Hold the lease and the journal while the block carries out the plan.
 
-        :param target: stands for what was asked for.
+        :param goal: stands for what was asked for.
         :param context: plain values that a resume needs beside the steps.
         :raises ClusterError: the account lacks a right; nothing was written.
         :raises UpdateInProgressError: another update of this instance runs.
         """
         self._refuse_missing_rights(plan)
-        common = begun(utc_now(), target, self.instance_id)
-        with self.lock(common["operation"], stop):
+        common = begun(utc_now(), goal, self.instance_id)
+        with self.lock(common["operation"], cancel):
             record = Record(
                 **common,
                 steps=object_steps(plan),
@@ -128,7 +128,7 @@ class Operation:
             self.journal.write(record)
             with self._until_ended(record):
                 yield JournalledRun(
-                    self.journal, record, self._execution(plan, record, informer, stop)
+                    self.journal, record, self._execution(plan, record, informer, cancel)
                 )
 
     def _refuse_missing_rights(self, plan: Plan) -> None:
@@ -143,7 +143,7 @@ class Operation:
             )
 
     def _execution(
-        self, plan: Plan, record: Record, informer: Informer, stop: CancelToken
+        self, plan: Plan, record: Record, informer: Informer, cancel: CancelToken
     ) -> Execution:
         return Execution(
             plan,
@@ -151,7 +151,7 @@ class Operation:
             informer,
             self.options,
             record.pods_before,
-            stop,
+            cancel,
             lambda: self._turn_back(record),
             self.progress,
             leave_failed=self.leave_failed,
@@ -202,14 +202,14 @@ class Operation:
     def recover(
         self,
         *,
-        target: str | None = None,
+        goal: str | None = None,
         back: bool = False,
-        stop: CancelToken | None = None,
+        cancel: CancelToken | None = None,
         go_on: Callable[[JournalledRun], tuple[StepResult, ...]] | None = None,
     ) -> Outcome | None:
         """Finish or undo the run that left its journal behind.
 
-        :param target: what is asked for now; a journal that leads elsewhere is undone.
+        :param goal: what is asked for now; a journal that leads elsewhere is undone.
         :param back: undo in any case.
         :param go_on: finishes a run that has a context, which is more than its steps.
         :returns: what became of it, None where there was nothing.
@@ -217,27 +217,27 @@ class Operation:
         :raises UpdateFailedError: it could not be finished and was undone.
         :raises UndoIncompleteError: it could not be undone.
         """
-        stop = CancelToken() if stop is None else stop
+        cancel = CancelToken() if cancel is None else cancel
 
         def run(record: Record, informer: Informer) -> JournalledRun:
             plan = Plan(self.namespace, self.instance_id, record.steps, def_files=record.def_files)
             keys = [step.key for step in record.steps]
             informer.list(collections(keys) | traffic(keys))
-            execution = self._execution(plan, record, informer, stop)
+            execution = self._execution(plan, record, informer, cancel)
             return JournalledRun(self.journal, record, execution)
 
         return recover(
             self.journal.read,
-            lambda: self._held(stop),
+            lambda: self._held(cancel),
             lambda record, informer: self._finish(run(record, informer), go_on),
             lambda record, informer: self._go_back(run(record, informer)),
-            target=target,
+            goal=goal,
             back=back,
         )
 
     @contextmanager
-    def _held(self, stop: CancelToken) -> Iterator[Informer]:
-        with self.lock(str(uuid.uuid4()), stop), self._informer() as informer:
+    def _held(self, cancel: CancelToken) -> Iterator[Informer]:
+        with self.lock(str(uuid.uuid4()), cancel), self._informer() as informer:
             yield informer
 
     def _finish(

@@ -20,7 +20,7 @@ from container_update.model.cancellation import CancelToken
 from container_update.model.errors import ContainerUpdateError
 from container_update.operations.change_request import ScriptName, VduParams, secrets_in
 from container_update.operations.scripts.process import Script
-from container_update.operations.strategy import ChangeJob, Strategy, Target
+from container_update.operations.strategy import ChangeJob, Strategy, VduChange
 from container_update.package import archive, csar
 
 NEW, OLD = "new", "old"
@@ -76,7 +76,7 @@ class Coordination:
 
     job: ChangeJob
     access: Mapping[str, Any]
-    stop: CancelToken
+    cancel: CancelToken
     reports: list[ScriptReport] = field(default_factory=list)
 
     def run(self, which: str, strategy: Strategy) -> None:
@@ -87,18 +87,18 @@ class Coordination:
         script = self._script(which)
         if script is None:
             return
-        for target in strategy.targets():
-            milestone = quote(f"{which}:{target.vdu_id}", safe=":")
+        for vdu in strategy.vdus():
+            milestone = quote(f"{which}:{vdu.vdu_id}", safe=":")
             if strategy.has_passed(milestone):
                 continue
-            if not self.stop:
-                self.run_for(which, target)
-            if self.stop:
-                what = f"coordination script {script.path} for the {which} VNF, {target.vdu_id}"
-                raise CoordinationError(f"{what}: stopped {self.stop.reason}")
+            if not self.cancel:
+                self.run_for(which, vdu)
+            if self.cancel:
+                what = f"coordination script {script.path} for the {which} VNF, {vdu.vdu_id}"
+                raise CoordinationError(f"{what}: stopped {self.cancel.reason}")
             strategy.pass_milestone(milestone)
 
-    def run_for(self, which: str, target: Target) -> None:
+    def run_for(self, which: str, vdu: VduChange) -> None:
         """Run a script for one VDU, or one VNFC of it.
 
         :raises CoordinationError: it failed, or ran for too long.
@@ -107,12 +107,12 @@ class Coordination:
         if script is None:
             return
         try:
-            report = self._in_a_folder_of_its_own(script, which, target)
+            report = self._in_a_folder_of_its_own(script, which, vdu)
         except OSError as error:
             what = f"coordination script {script.path} cannot be run: {error}"
             raise CoordinationError(what) from error
         self.reports.append(report)
-        if report.status == 0 or self.stop:
+        if report.status == 0 or self.cancel:
             return
         limit = self.job.options.coordination_seconds
         how = (
@@ -122,18 +122,18 @@ class Coordination:
         )
         last = report.output.strip().rpartition("\n")[2]
         raise CoordinationError(
-            f"coordination script {script.path} for the {which} VNF, {target.vdu_id}: {how}"
+            f"coordination script {script.path} for the {which} VNF, {vdu.vdu_id}: {how}"
             + (f": {last}" if last else "")
         )
 
     def _in_a_folder_of_its_own(
-        self, script: ScriptName, which: str, target: Target
+        self, script: ScriptName, which: str, vdu: VduChange
     ) -> ScriptReport:
         with tempfile.TemporaryDirectory(prefix="container-update-script-") as name:
             package = Path(name) / "package"
             self._check_hash(script)
             _copy_package(self.job.new, package)
-            return self._process(script, which, target, package)
+            return self._process(script, which, vdu, package)
 
     def _check_hash(self, script: ScriptName) -> None:
         """PackageError where the script is not what the package's metadata lists."""
@@ -145,11 +145,11 @@ class Coordination:
         request = self.job.request
         return request.coordinate_new if which == NEW else request.coordinate_old
 
-    def _context(self, which: str, target: Target, package: Path) -> dict[str, Any]:
+    def _context(self, which: str, vdu: VduChange, package: Path) -> dict[str, Any]:
         """Return the dict: its first five entries are Tacker's, the last one is ours."""
         request = self.job.request
-        chosen = [vdu for vdu in request.vdu_params if vdu.vdu_id == target.vdu_id]
-        vdu = chosen[0] if chosen else VduParams(target.vdu_id)
+        chosen = [params for params in request.vdu_params if params.vdu_id == vdu.vdu_id]
+        params = chosen[0] if chosen else VduParams(vdu.vdu_id)
         return {
             "request": dict(request.body),
             "vnf_instance": dict(self.job.instance),
@@ -159,25 +159,25 @@ class Coordination:
             "coordination": {
                 "vnf": which,
                 "instance_id": self.job.instance_id,
-                "vdu_id": target.vdu_id,
-                "vnfc_param": dict(vdu.new_vnfc if which == NEW else vdu.old_vnfc),
-                "old_resource": target.old_resource,
-                "new_resource": target.new_resource,
-                **target.details,
+                "vdu_id": vdu.vdu_id,
+                "vnfc_param": dict(params.new_vnfc if which == NEW else params.old_vnfc),
+                "old_resource": vdu.old_resource,
+                "new_resource": vdu.new_resource,
+                **vdu.details,
                 "access": dict(self.access),
             },
         }
 
     def _process(
-        self, script: ScriptName, which: str, target: Target, package: Path
+        self, script: ScriptName, which: str, vdu: VduChange, package: Path
     ) -> ScriptReport:
-        context = self._context(which, target, package)
+        context = self._context(which, vdu, package)
         began = time.monotonic()
         with Script(script, package, context) as process:
             status = self._wait(process, began + self.job.options.coordination_seconds)
         return ScriptReport(
             which=which,
-            vdu_id=target.vdu_id,
+            vdu_id=vdu.vdu_id,
             script=script.path,
             status=status,
             seconds=time.monotonic() - began,
@@ -185,7 +185,7 @@ class Coordination:
         )
 
     def _wait(self, process: Script, deadline: float) -> int | None:
-        while time.monotonic() < deadline and not self.stop:
+        while time.monotonic() < deadline and not self.cancel:
             if (status := process.wait(_POLL)) is not None:
                 return status
         return None
@@ -214,13 +214,13 @@ def _copy_package(source: str, target: Path) -> None:
         files.close()
 
 
-def notes(job: ChangeJob, called: frozenset[str]) -> Iterator[str]:
+def notes(job: ChangeJob, used: frozenset[str]) -> Iterator[str]:
     """Yield what the operator should know about the scripts before they run."""
     for which, script in ((NEW, job.request.coordinate_new), (OLD, job.request.coordinate_old)):
         if script is None:
             continue
         name = " ".join(filter(None, (script.path, script.class_name)))
-        if which in called:
+        if which in used:
             yield f"{name} is run to coordinate the {which} VNF"
         else:
             kind = job.request.upgrade_type

@@ -7,7 +7,7 @@ what is old removed. Lease, journal, waiting and undo are the engine's.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar, NoReturn
@@ -22,7 +22,7 @@ from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.outcome import Outcome, Progress, StepResult
 from container_update.model.plan import Action, Plan, Stage
 from container_update.operations.read_packages import read_packages
-from container_update.operations.strategy import ChangeJob, Story, Strategy, Target
+from container_update.operations.strategy import ChangeJob, Strategy, VduChange
 from container_update.operations.vnf_records import Records, workloads_of
 from container_update.planning.change import ChangePlanner
 from container_update.planning.package_pair import Packages, Placing
@@ -37,7 +37,7 @@ _OBJECTS_DONE = "objects"
 
 
 @dataclass(frozen=True)
-class KubernetesSite:
+class KubernetesTarget:
     """A VNF in a namespace of a cluster."""
 
     cluster: Cluster
@@ -55,7 +55,7 @@ class KubernetesSite:
 class _Facts:
     """What the scripts and the records need to know of a plan, also after a resume."""
 
-    targets: tuple[Target, ...] = ()
+    targets: tuple[VduChange, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
     """What runs a VDU: its old name to its new one, where that changed."""
     network: Mapping[str, str] = field(default_factory=dict)
@@ -66,7 +66,7 @@ class _Facts:
 
     @classmethod
     def of(cls, body: Json) -> _Facts:
-        targets = tuple(Target(**target) for target in body["targets"])
+        targets = tuple(VduChange(**vdu) for vdu in body["targets"])
         return cls(targets, body["names"], body["network"], body["storage"])
 
 
@@ -77,12 +77,14 @@ class KubernetesStrategy(Strategy):
     new_vnfc_ids: ClassVar[bool]
     """See :class:`~container_update.operations.vnf_records.Records`."""
 
-    site: KubernetesSite
+    target: KubernetesTarget
 
-    def __init__(self, job: ChangeJob, site: Any, stop: CancelToken, progress: Progress) -> None:
-        super().__init__(job, site, stop, progress)
-        self._began, self._sent_before = time.monotonic(), site.cluster.requests
-        self._cluster = RetryingCluster(site.cluster, job.options.retry_seconds)
+    def __init__(
+        self, job: ChangeJob, target: Any, cancel: CancelToken, progress: Progress
+    ) -> None:
+        super().__init__(job, target, cancel, progress)
+        self._began, self._sent_before = time.monotonic(), target.cluster.requests
+        self._cluster = RetryingCluster(target.cluster, job.options.retry_seconds)
         self._informer = Informer(self._cluster, watch_seconds=job.options.watch_seconds)
         self._plan: Plan | None = None
         self._packages: Packages | None = None
@@ -100,15 +102,15 @@ class KubernetesStrategy(Strategy):
     def packages(self) -> Packages:
         """Both packages, read when they are first needed."""
         if self._packages is None:
-            site = self.site
-            placing = Placing(site.def_files, site.namespace, site.one_namespace)
+            target = self.target
+            placing = Placing(target.def_files, target.namespace, target.one_namespace)
             self._packages = read_packages(self.job, placing)
         return self._packages
 
     def validate(self) -> Plan:
         """Compare both packages with what is live."""
         live = self._read()
-        planning = self.planning(self.packages, live, self.site.namespace, self.job.instance_id)
+        planning = self.planning(self.packages, live, self.target.namespace, self.job.instance_id)
         self._plan = plan = planning.plan()
         if not plan.is_empty:
             self._facts = self._facts_of(plan, planning)
@@ -116,7 +118,7 @@ class KubernetesStrategy(Strategy):
 
     def _read(self) -> dict[ObjectKey, Json]:
         keys = self.packages.keys
-        deployments = Collection("apps", "Deployment", self.site.namespace)
+        deployments = Collection("apps", "Deployment", self.target.namespace)
         needed = collections(keys) | traffic(keys) | {deployments}
         self._informer.list(needed)
         live = dict(self._informer.live)
@@ -130,7 +132,7 @@ class KubernetesStrategy(Strategy):
     def _facts_of(self, plan: Plan, planning: ChangePlanner) -> _Facts:
         names = self.successors(planning)
         return _Facts(
-            targets=tuple(self._targets(plan, planning, names)),
+            targets=tuple(self._vdus(plan, planning, names)),
             names=names,
             network=self.connection_points(planning),
             storage=_claims(plan, names),
@@ -144,9 +146,9 @@ class KubernetesStrategy(Strategy):
         """Old to new name of the Services of the VNF, where another takes its place."""
         return {}
 
-    def _targets(
+    def _vdus(
         self, plan: Plan, planning: ChangePlanner, names: Mapping[str, str]
-    ) -> Iterator[Target]:
+    ) -> Iterator[VduChange]:
         old_names = {new: old for old, new in names.items()}
         in_manifest = {there: named for named, there in planning.renamed.items()}
         services = [
@@ -161,7 +163,7 @@ class KubernetesStrategy(Strategy):
             if step.stage is not Stage.WORKLOADS:
                 continue
             key = replace(step.key, name=in_manifest.get(step.key.name, step.key.name))
-            yield Target(
+            yield VduChange(
                 vdu_id=self.packages.vdu_of(key),
                 old_resource=old_names.get(step.key.name, step.key.name if step.before else ""),
                 new_resource=step.key.name,
@@ -179,7 +181,7 @@ class KubernetesStrategy(Strategy):
         job = self.job
         return Operation(
             self._cluster,
-            self.site.namespace,
+            self.target.namespace,
             job.instance_id,
             job.options,
             self.progress,
@@ -191,41 +193,43 @@ class KubernetesStrategy(Strategy):
         """See Strategy."""
         assert self._plan is not None, "a plan is validated before it is begun"
         with self._instance.begun(
-            self._plan, self._informer, self.stop, self._target, self._context()
+            self._plan, self._informer, self.cancel, self._goal, self._context()
         ) as run:
             self._run = run
             run.execution.begin()
             yield
 
-    def recover(self, story: Story, *, whatever: bool = False) -> Outcome | None:
+    def recover(
+        self, carry_out: Callable[[Strategy], None], *, whatever: bool = False
+    ) -> Outcome | None:
         """See Strategy."""
 
         def go_on(run: JournalledRun) -> tuple[StepResult, ...]:
             self._run = run
             self._facts = _Facts.of(run.record.context["facts"])
             run.execution.begin(resumed=True)
-            story(self)
+            carry_out(self)
             return run.execution.results
 
-        target = None if whatever else self._target
-        outcome = self._instance.recover(target=target, stop=self.stop, go_on=go_on)
+        goal = None if whatever else self._goal
+        outcome = self._instance.recover(goal=goal, cancel=self.cancel, go_on=go_on)
         self._resumed = outcome.results if outcome else ()
         return outcome
 
     @property
-    def _target(self) -> str:
+    def _goal(self) -> str:
         """Stands for what is asked for; never what a modify operation leads to."""
         kind = self.job.request.upgrade_type
-        return f"{kind} {journal.target_of(self.packages.new.values())}"
+        return f"{kind} {journal.goal_of(self.packages.new.values())}"
 
     def _context(self) -> Json:
-        job, site = self.job, self.site
+        job, target = self.job, self.target
         return {
             "request": dict(job.request.body),
             "old": job.old,
             "new": job.new,
-            "defFiles": list(site.def_files),
-            "oneNamespace": site.one_namespace,
+            "defFiles": list(target.def_files),
+            "oneNamespace": target.one_namespace,
             "instance": dict(job.instance),
             "facts": self._facts.as_dict(),
         }
@@ -260,21 +264,21 @@ class KubernetesStrategy(Strategy):
 
     # --- around it ------------------------------------------------------------------------------
 
-    def targets(self) -> Sequence[Target]:
+    def vdus(self) -> Sequence[VduChange]:
         """Return the workloads that changed, with the names of the pods they have now."""
-        return [replace(target, details=self._details(target)) for target in self._facts.targets]
+        return [replace(vdu, details=self._details(vdu)) for vdu in self._facts.targets]
 
-    def _details(self, target: Target) -> Json:
+    def _details(self, vdu: VduChange) -> Json:
         def pods(name: str) -> list[str]:
-            key = ObjectKey("apps", target.details["kind"], target.details["namespace"], name)
+            key = ObjectKey("apps", vdu.details["kind"], vdu.details["namespace"], name)
             live = self._live_informer.get(key)
             found = self._live_informer.pods_of(live) if live is not None else ()
             return [pod["metadata"]["name"] for pod in found]
 
         return {
-            **target.details,
-            "new_pods": pods(target.new_resource),
-            "old_pods": pods(target.old_resource) if target.old_resource else [],
+            **vdu.details,
+            "new_pods": pods(vdu.new_resource),
+            "old_pods": pods(vdu.old_resource) if vdu.old_resource else [],
         }
 
     @property
@@ -300,7 +304,7 @@ class KubernetesStrategy(Strategy):
             results=results,
             vnfcs=ownership.vnfcs(self.packages.new_vdus, self._plan.manifests, live),
             restarted=dict(self._pods_now(results)),
-            requests=self.site.cluster.requests - self._sent_before,
+            requests=self.target.cluster.requests - self._sent_before,
             seconds=time.monotonic() - self._began,
         )
 

@@ -15,4 +15,4 @@ class KubernetesRollingUpdate(KubernetesStrategy):
 
     planning = RollingPlanner
     new_vnfc_ids = True
-    coordinated = frozenset({"new"})  # one call, when the update is done: no old VNF is left
+    scripts_per_vdu = frozenset({"new"})  # one call, when the update is done: no old VNF is left

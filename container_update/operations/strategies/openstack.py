@@ -8,7 +8,7 @@ the old one in Blue-Green.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, NoReturn
@@ -21,7 +21,7 @@ from container_update.model.plan import Action, Plan
 from container_update.operations import stack_records
 from container_update.operations.request_schema import COORDINATE_NEW, COORDINATE_OLD
 from container_update.operations.scripts.coordination import Coordination as ScriptRuns
-from container_update.operations.strategy import ChangeJob, Story, Strategy, Target
+from container_update.operations.strategy import ChangeJob, Strategy, VduChange
 from container_update.operations.vnf_records import Records
 from container_update.package import csar
 from container_update.stacks import live
@@ -36,7 +36,7 @@ from container_update.stacks.vnfcs import VnfcServer
 
 
 @dataclass(frozen=True)
-class OpenStackSite:
+class OpenStackTarget:
     """A VNF in a stack of an OpenStack project."""
 
     service: StackService
@@ -52,13 +52,15 @@ class OpenStackSite:
 class OpenStackStrategy(Strategy):
     """Either of the two: which steps there are is the plan's matter."""
 
-    coordinated = frozenset()
+    scripts_per_vdu = frozenset()
 
-    site: OpenStackSite
+    target: OpenStackTarget
 
-    def __init__(self, job: ChangeJob, site: Any, stop: CancelToken, progress: Progress) -> None:
-        super().__init__(job, site, stop, progress)
-        self._began, self._sent_before = time.monotonic(), site.service.requests
+    def __init__(
+        self, job: ChangeJob, target: Any, cancel: CancelToken, progress: Progress
+    ) -> None:
+        super().__init__(job, target, cancel, progress)
+        self._began, self._sent_before = time.monotonic(), target.service.requests
         self._packages: Packages | None = None
         self._plan: StackPlan | None = None
         self._execution: Execution | None = None
@@ -68,11 +70,11 @@ class OpenStackStrategy(Strategy):
     @property
     def _instance(self) -> StackInstance:
         return StackInstance(
-            self.site.service,
+            self.target.service,
             self.job.instance_id,
             self.job.options,
             self._run_scripts,
-            self.stop,
+            self.cancel,
             self._tell,
             leave_failed=self.job.leave_failed,
         )
@@ -88,11 +90,11 @@ class OpenStackStrategy(Strategy):
                 StackRequest(
                     job.old,
                     job.new,
-                    self.site.stack,
+                    self.target.stack,
                     request.upgrade_type,
                     tuple(vdu.vdu_id for vdu in request.vdu_params),
                     job.instance_id,
-                    self.site.flavour_id,
+                    self.target.flavour_id,
                 ),
                 settings,
             )
@@ -118,7 +120,7 @@ class OpenStackStrategy(Strategy):
         if self._live is not None:
             self._plan = replace(self._running.record.plan, steps=())
         else:
-            self._plan = make_plan(self.packages, self.site.service)
+            self._plan = make_plan(self.packages, self.target.service)
         return self._plan.without_scripts()
 
     @contextmanager
@@ -127,21 +129,23 @@ class OpenStackStrategy(Strategy):
         assert self._plan is not None, "a plan is validated before it is begun"
         with (
             self._reported(),
-            self._instance.begun(self._plan, self.packages.target, self._context()) as execution,
+            self._instance.begun(self._plan, self.packages.goal, self._context()) as execution,
         ):
             self._execution = execution
             yield
-            self._live = live.after(self.site.service, self._plan)
+            self._live = live.after(self.target.service, self._plan)
 
-    def recover(self, story: Story, *, whatever: bool = False) -> Outcome | None:
+    def recover(
+        self, carry_out: Callable[[Strategy], None], *, whatever: bool = False
+    ) -> Outcome | None:
         """See Strategy."""
 
         def go_on(execution: Execution) -> None:
-            story(self)
-            self._live = live.after(self.site.service, execution.record.plan)
+            carry_out(self)
+            self._live = live.after(self.target.service, execution.record.plan)
 
-        target = self.packages.target  # a package that is missing is noticed before all else
-        return self._recover(target=None if whatever else target, go_on=go_on)
+        goal = self.packages.goal  # a package that is missing is noticed before all else
+        return self._recover(goal=None if whatever else goal, go_on=go_on)
 
     def _context(self) -> Json:
         order, body = self.job, self.job.request.body
@@ -149,7 +153,7 @@ class OpenStackStrategy(Strategy):
         return {
             "old": order.old,
             "new": order.new,
-            "flavourId": self.site.flavour_id,
+            "flavourId": self.target.flavour_id,
             "request": request,
             "isComplete": request == body,
         }
@@ -189,10 +193,10 @@ class OpenStackStrategy(Strategy):
     # --- scripts --------------------------------------------------------------------------------
 
     def _run_scripts(self, what: Coordination) -> None:
-        for target in self._targets(what):
-            self.coordinate(what.role, target)
+        for vdu in self._vdus(what):
+            self.run_script(what.role, vdu)
 
-    def _targets(self, what: Coordination) -> Iterator[Target]:
+    def _vdus(self, what: Coordination) -> Iterator[VduChange]:
         plan = self._running.record.plan
         members = [what.member] if what.member else self._members(what, plan)
         for vdu_id in dict.fromkeys(member.vdu_id for member in members):
@@ -201,17 +205,17 @@ class OpenStackStrategy(Strategy):
                 "back": what.back,
                 "vnfcs": [self._vnfc_details(member) for member in of_vdu],
             }
-            yield Target(vdu_id, plan.stack, plan.new_stack, details)
+            yield VduChange(vdu_id, plan.stack, plan.new_stack, details)
 
     def _members(self, what: Coordination, plan: StackPlan) -> Sequence[VnfcServer]:
         """Return the VNFCs of a script's stack; none where the stack was never created."""
-        stack = self.site.service.stack(what.stack)
+        stack = self.target.service.stack(what.stack)
         if stack is None:
             return ()
         if reference(stack) == plan.stack:
             return plan.members
-        body = live.body_of(self.site.service, reference(stack))
-        return live.read(self.site.service, stack, body, plan.places).members
+        body = live.body_of(self.target.service, reference(stack))
+        return live.read(self.target.service, stack, body, plan.places).members
 
     def _vnfc_details(self, member: VnfcServer) -> Json:
         return {
@@ -221,11 +225,11 @@ class OpenStackStrategy(Strategy):
         }
 
     def _addresses(self, member: VnfcServer, port: str) -> list[str]:
-        resource = self.site.service.resource(member.stack, port) or {}
+        resource = self.target.service.resource(member.stack, port) or {}
         fixed = (resource.get("attributes") or {}).get("fixed_ips") or ()
         return [str(address["ip_address"]) for address in fixed]
 
-    def targets(self) -> Sequence[Target]:
+    def vdus(self) -> Sequence[VduChange]:
         """None: the scripts run in the phases."""
         return ()
 
@@ -256,12 +260,12 @@ class OpenStackStrategy(Strategy):
 
     def _live_members(self) -> Sequence[VnfcServer]:
         """Return the live VNFCs of every VDU, target or not."""
-        stack = live.find(self.site.service, self._stack_now)
-        return live.members_of(self.site.service, stack, self.packages.all_vdus)
+        stack = live.find(self.target.service, self._stack_now)
+        return live.members_of(self.target.service, stack, self.packages.all_vdus)
 
     @property
     def _stack_now(self) -> str:
-        return self._live.reference if self._live else self.site.stack
+        return self._live.reference if self._live else self.target.stack
 
     # --- for reports: the runs of scripts are reported by themselves, as for every strategy -------
 
@@ -275,7 +279,7 @@ class OpenStackStrategy(Strategy):
             plan=plan.without_scripts(),
             results=tuple(r for r in results if not isinstance(r.step, ScriptStep)),
             vnfcs=stack_records.vnfcs(self._live_members()) if self._live else (),
-            requests=self.site.service.requests - self._sent_before,
+            requests=self.target.service.requests - self._sent_before,
             seconds=time.monotonic() - self._began,
         )
 
@@ -293,7 +297,7 @@ class OpenStackBlueGreen(OpenStackStrategy):
     """The new stack beside the old one."""
 
     @property
-    def called(self) -> frozenset[str]:
+    def scripts_used(self) -> frozenset[str]:
         """Both: the new VNF's, which knows the load balancer too, then the old one's."""
         return frozenset({"new", "old"})
 
@@ -302,7 +306,7 @@ class OpenStackRollingUpdate(OpenStackStrategy):
     """Every VNFC in its place."""
 
     @property
-    def called(self) -> frozenset[str]:
+    def scripts_used(self) -> frozenset[str]:
         """Both: the new one's after a VNFC's update, the old one's where it is put back."""
         return frozenset({"new", "old"})
 
@@ -322,7 +326,7 @@ def _without_inputs(body: Mapping[str, Any]) -> Json:
 
 def roll_back(
     job: ChangeJob,
-    site: OpenStackSite,
+    target: OpenStackTarget,
     scripts: ScriptRuns,
     progress: Progress = lambda _: None,
 ) -> Outcome | None:
@@ -332,6 +336,6 @@ def roll_back(
     :raises UndoIncompleteError: it could not be undone.
     :raises NoWayBackError: the old stack goes already: the change can only be finished.
     """
-    strategy = OpenStackStrategy(job, site, CancelToken(), progress)
-    strategy.coordinate = scripts.run_for
+    strategy = OpenStackStrategy(job, target, CancelToken(), progress)
+    strategy.run_script = scripts.run_for
     return strategy.roll_back()

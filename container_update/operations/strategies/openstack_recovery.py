@@ -12,7 +12,7 @@ from container_update.model.outcome import Outcome
 from container_update.operations.change_package import coordination_of, resume_change
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.scripts.coordination import ScriptReport
-from container_update.operations.strategies.openstack import OpenStackSite, roll_back
+from container_update.operations.strategies.openstack import OpenStackTarget, roll_back
 from container_update.operations.strategy import ChangeJob
 from container_update.stacks.journal import Record
 from container_update.stacks.operation import StackInstance
@@ -20,8 +20,8 @@ from container_update.stacks.operation import StackInstance
 
 def recover_stack(
     instance: StackInstance,
-    site: OpenStackSite,
-    stop: CancelToken,
+    target: OpenStackTarget,
+    cancel: CancelToken,
     request: Mapping[str, Any] | None = None,
     *,
     back: bool,
@@ -40,24 +40,24 @@ def recover_stack(
     record = instance.journal("").read()
     if record is None:
         return None, ()
-    job, site = _order(instance, record, site, request)
-    scripts = coordination_of(job, site, stop)
+    job, target = _order(instance, record, target, request)
+    scripts = coordination_of(job, target, cancel)
     if back:
-        outcome = roll_back(job, site, scripts, instance.progress)
+        outcome = roll_back(job, target, scripts, instance.progress)
     else:
-        outcome = resume_change(job, site, stop, instance.progress, scripts)
+        outcome = resume_change(job, target, cancel, instance.progress, scripts)
     return outcome, scripts.reports
 
 
 def _order(
     instance: StackInstance,
     record: Record,
-    site: OpenStackSite,
+    target: OpenStackTarget,
     given: Mapping[str, Any] | None,
-) -> tuple[ChangeJob, OpenStackSite]:
+) -> tuple[ChangeJob, OpenStackTarget]:
     context = record.context
     job = ChangeJob(
-        request=ChangeRequest.of(_merged(context["request"], given or {}), site.vim_type),
+        request=ChangeRequest.of(_merged(context["request"], given or {}), target.vim_type),
         old=context["old"],
         new=context["new"],
         instance_id=instance.instance_id,
@@ -70,7 +70,7 @@ def _order(
             f"operation {record.operation}: expected the request of this change again: its "
             "coordination scripts read more of it than the journal holds (passwords)"
         )
-    return job, replace(site, flavour_id=context["flavourId"])
+    return job, replace(target, flavour_id=context["flavourId"])
 
 
 def _merged(kept: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -25,11 +25,11 @@ def do_change(context: OperationContext) -> Record:
     chosen = drivers.of_package(context, before.vnfd_id, before.flavour_id)
     context = replace(context, record=chosen.call("change_current_package_start", before))
     with connected(context) as vim:
-        site = vim.site()
-        job = _job(context, site.vim_type)
-        scripts = coordination_of(job, site, context.stop)
+        target = vim.target()
+        job = _job(context, target.vim_type)
+        scripts = coordination_of(job, target, context.cancel)
         try:
-            changed = run_change(job, site, context.stop, context.steps, scripts)
+            changed = run_change(job, target, context.cancel, context.steps, scripts)
         finally:
             context.steps.tell_scripts(scripts.reports)
         body = changed.records.applied({**context.record.body, "vnfdId": before.vnfd_id})
@@ -55,10 +55,10 @@ def undo_change(context: OperationContext) -> Record:
     chosen = drivers.of_package(context, record.vnfd_id, record.flavour_id)
     record = chosen.call("change_current_package_rollback_start", record)
     with connected(context) as vim:
-        job = _job(context, vim.site().vim_type)
+        job = _job(context, vim.target().vim_type)
         undone = vim.undo_change(job)
         was_planned = v2_memory.OURS in context.kept  # else nothing was written
-        if undone is None and was_planned and preview_change(job, vim.site()).is_empty:
+        if undone is None and was_planned and preview_change(job, vim.target()).is_empty:
             raise NoWayBackError(
                 "the change was complete when the service ended, only its record is missing: it "
                 "cannot be undone any more"

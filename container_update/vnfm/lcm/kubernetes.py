@@ -13,7 +13,7 @@ from container_update.model.outcome import Outcome
 from container_update.model.requests import DEF_FILES
 from container_update.operations.change_package import Changed
 from container_update.operations.install import install
-from container_update.operations.strategies.kubernetes import KubernetesSite
+from container_update.operations.strategies.kubernetes import KubernetesTarget
 from container_update.operations.strategy import ChangeJob
 from container_update.operations.terminate import terminate
 from container_update.vnfm.lcm import records
@@ -89,7 +89,7 @@ class KubernetesVim:
 
     # --- changing -------------------------------------------------------------------------------
 
-    def site(self) -> KubernetesSite:
+    def target(self) -> KubernetesTarget:
         """Return the instance's namespace and def-files."""
         context = self.context
         interface = dict(context.connection.get("interfaceInfo") or {})
@@ -98,7 +98,7 @@ class KubernetesVim:
         access = {
             "vim_connection_info": {"vim": {**context.connection, "interfaceInfo": interface}}
         }
-        return KubernetesSite(
+        return KubernetesTarget(
             self.cluster,
             context.record.namespace,
             context.record.def_files,
@@ -114,7 +114,7 @@ class KubernetesVim:
     def undo_change(self, job: ChangeJob) -> Outcome | None:  # noqa: ARG002
         """By the journal, which is in the cluster and knows what the job is."""
         journalled = self.context.journalled(self.cluster, self.context.record.namespace)
-        return journalled.recover(back=True, stop=self.context.stop)
+        return journalled.recover(back=True, cancel=self.context.cancel)
 
     def as_it_is(self, record: Record) -> Record:
         """Return the record with the pods that run now."""

@@ -123,7 +123,7 @@ def _put_back(context: OperationContext) -> Record:
             cluster,
             context.service.options,
             ours,
-            stop=context.stop,
+            cancel=context.cancel,
             progress=context.steps,
         )
     return records.with_vnfcs(

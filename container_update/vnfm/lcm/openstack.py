@@ -22,7 +22,7 @@ from container_update.model.outcome import Outcome
 from container_update.operations import stack_records
 from container_update.operations.change_package import Changed, coordination_of
 from container_update.operations.strategies import openstack as strategies
-from container_update.operations.strategies.openstack import OpenStackSite
+from container_update.operations.strategies.openstack import OpenStackTarget
 from container_update.operations.strategy import ChangeJob
 from container_update.package import csar
 from container_update.stacks import live
@@ -118,7 +118,7 @@ class OpenStackVim:
 
     @property
     def _builder(self) -> Builder:
-        return Builder(self.heat, self.context.service.options, self.context.stop)
+        return Builder(self.heat, self.context.service.options, self.context.cancel)
 
     @contextmanager
     def _told(self, stack: str, action: str) -> Iterator[None]:
@@ -157,10 +157,10 @@ class OpenStackVim:
 
     # --- changing -------------------------------------------------------------------------------
 
-    def site(self) -> OpenStackSite:
+    def target(self) -> OpenStackTarget:
         """Return the instance's stack."""
         context = self.context
-        return OpenStackSite(
+        return OpenStackTarget(
             self.heat,
             self._stack(),
             context.record.flavour_id,
@@ -178,10 +178,10 @@ class OpenStackVim:
 
     def undo_change(self, job: ChangeJob) -> Outcome | None:
         """By the journal, which is in the cloud; the scripts need the job."""
-        site = self.site()
-        scripts = coordination_of(job, site, self.context.stop)
+        target = self.target()
+        scripts = coordination_of(job, target, self.context.cancel)
         try:
-            return strategies.roll_back(job, site, scripts, self.context.steps)
+            return strategies.roll_back(job, target, scripts, self.context.steps)
         finally:
             self.context.steps.tell_scripts(scripts.reports)
 

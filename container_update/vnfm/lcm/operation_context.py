@@ -77,7 +77,7 @@ class OperationContext:
     request: Json = field(repr=False)
     record: Record
     """The record when the operation began."""
-    stop: CancelToken
+    cancel: CancelToken
     steps: Steps
     """Where it is told how far the operation is."""
     kept: Json

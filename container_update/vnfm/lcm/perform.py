@@ -56,12 +56,12 @@ TASKS: Mapping[str, Task] = {
 """LcmOperationType to what it does."""
 
 
-def perform(service: ServiceContext, operation_id: str, stop: CancelToken) -> None:
+def perform(service: ServiceContext, operation_id: str, cancel: CancelToken) -> None:
     """Carry an occurrence out, as far as its state says, and write down what became of it.
 
-    :param stop: asked when the service is to end.
+    :param cancel: asked when the service is to end.
     """
-    begun = _begun(service, operation_id, stop)
+    begun = _begun(service, operation_id, cancel)
     if begun is None:
         return
     context, operation, state = begun
@@ -80,7 +80,7 @@ def perform(service: ServiceContext, operation_id: str, stop: CancelToken) -> No
 
 
 def _begun(
-    service: ServiceContext, operation_id: str, stop: CancelToken
+    service: ServiceContext, operation_id: str, cancel: CancelToken
 ) -> tuple[OperationContext, str, State] | None:
     """Return what the work needs, which operation it is, and whether it goes on or back; None where
     it is not this service's."""
@@ -108,7 +108,7 @@ def _begun(
             api=operation.api,
             request=service.vault.open(operation.sealed),
             record=record,
-            stop=stop,
+            cancel=cancel,
             steps=Steps(service.database, operation_id, remember=remember),
             kept=dict(operation.kept or {}),
             again=again,

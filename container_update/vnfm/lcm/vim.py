@@ -11,7 +11,7 @@ from typing import Protocol
 
 from container_update.model.outcome import Outcome
 from container_update.operations.change_package import Changed
-from container_update.operations.strategy import ChangeJob, Site
+from container_update.operations.strategy import ChangeJob, Target
 from container_update.vnfm import vims
 from container_update.vnfm.lcm import kubernetes
 from container_update.vnfm.lcm.operation_context import OperationContext, Record
@@ -32,7 +32,7 @@ class Vim(Protocol):
     def terminate(self) -> None:
         """Delete the VNF and wait until it is gone."""
 
-    def site(self) -> Site:
+    def target(self) -> Target:
         """Where a change of its package is made."""
 
     def changed(self, record: Record, changed: Changed) -> Record:

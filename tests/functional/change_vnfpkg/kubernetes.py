@@ -23,7 +23,7 @@ from container_update.operations.change_package import Changed, preview_change, 
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.install import install
 from container_update.operations.resume import resume, rollback
-from container_update.operations.strategies.kubernetes import KubernetesSite
+from container_update.operations.strategies.kubernetes import KubernetesTarget
 from container_update.operations.strategy import ChangeJob
 from container_update.package import build
 from container_update.workloads import ownership
@@ -138,7 +138,7 @@ class KubernetesContractSite(ContractSite):
 
     def change(self, release: Release, ask: Ask = PLAIN) -> Changed:
         job, site = self.job(release, ask)
-        return run_change(job, site, ask.stop, ask.progress)
+        return run_change(job, site, ask.cancel, ask.progress)
 
     def plan(self, release: Release, ask: Ask = PLAIN) -> Plan:
         return preview_change(*self.job(release, ask))
@@ -191,7 +191,7 @@ class KubernetesContractSite(ContractSite):
         job, site = self.job(release, ask)
         dying: Any = Dying(self.cluster, number, ("create", "replace", "delete"))
         with contextlib.suppress(ContainerUpdateError, Died):
-            run_change(job, replace(site, cluster=dying), ask.stop, ask.progress)
+            run_change(job, replace(site, cluster=dying), ask.cancel, ask.progress)
         for lease in self.objects("coordination.k8s.io", "Lease"):
             lease["spec"]["renewTime"] = "2020-01-01T00:00:00.000000Z"
             self.admin.replace(lease)
@@ -232,7 +232,7 @@ class KubernetesContractSite(ContractSite):
         build.write_metadata(root)
         return str(root)
 
-    def job(self, release: Release, ask: Ask = PLAIN) -> tuple[ChangeJob, KubernetesSite]:
+    def job(self, release: Release, ask: Ask = PLAIN) -> tuple[ChangeJob, KubernetesTarget]:
         """The job of a change, and where it is carried out."""
         params = {"upgrade_type": self.upgrade_type, **ask.params}
         body = {"vnfdId": release.vnfd_id, "additionalParams": params, **ask.body}
@@ -247,10 +247,10 @@ class KubernetesContractSite(ContractSite):
         )
         return job, self.site()
 
-    def site(self) -> KubernetesSite:
+    def site(self) -> KubernetesTarget:
         """Where the VNF runs."""
         access = {"kubeconfig": self.kubeconfig}
-        return KubernetesSite(self.cluster, self.namespace, access=access)
+        return KubernetesTarget(self.cluster, self.namespace, access=access)
 
     def where(self) -> dict[str, str]:
         """Which VNF it is, for resume and rollback."""

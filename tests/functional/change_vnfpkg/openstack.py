@@ -28,7 +28,7 @@ from container_update.operations.change_package import (
     run_change,
 )
 from container_update.operations.change_request import ChangeRequest
-from container_update.operations.strategies.openstack import OpenStackSite
+from container_update.operations.strategies.openstack import OpenStackTarget
 from container_update.operations.strategy import ChangeJob
 from container_update.package import build, hot
 from container_update.stacks import live
@@ -126,7 +126,7 @@ class OpenStackContractSite(ContractSite):
 
     def change(self, release: Release, ask: Ask = PLAIN) -> Changed:
         job, site = self.job(release, ask)
-        return run_change(job, site, ask.stop, ask.progress)
+        return run_change(job, site, ask.cancel, ask.progress)
 
     def plan(self, release: Release, ask: Ask = PLAIN) -> Plan:
         return preview_change(*self.job(release, ask))
@@ -136,9 +136,9 @@ class OpenStackContractSite(ContractSite):
 
     def resume(self) -> Outcome | None:
         assert self.asked is not None
-        site, stop = self.site(), CancelToken()
-        scripts = coordination_of(self.asked, site, stop)
-        return resume_change(self.asked, site, stop, lambda _: None, scripts)
+        site, cancel = self.site(), CancelToken()
+        scripts = coordination_of(self.asked, site, cancel)
+        return resume_change(self.asked, site, cancel, lambda _: None, scripts)
 
     def running(self) -> dict[str, set[str]]:
         found: dict[str, set[str]] = {}
@@ -168,7 +168,7 @@ class OpenStackContractSite(ContractSite):
         job, site = self.job(release, ask)
         dying: Any = Dying(self.heat, number, ("create", "update", "delete"))
         with contextlib.suppress(ContainerUpdateError, Died):
-            run_change(job, replace(site, service=dying), ask.stop, ask.progress)
+            run_change(job, replace(site, service=dying), ask.cancel, ask.progress)
         journal = name_of(INSTANCE)
         until(lambda: all(not status.endswith("IN_PROGRESS") for status in self.statuses()))
         page = self.heat.stack(journal)
@@ -204,7 +204,7 @@ class OpenStackContractSite(ContractSite):
         build.write_metadata(root)
         return str(root)
 
-    def job(self, release: Release, ask: Ask = PLAIN) -> tuple[ChangeJob, OpenStackSite]:
+    def job(self, release: Release, ask: Ask = PLAIN) -> tuple[ChangeJob, OpenStackTarget]:
         """The job of a change, and where it is carried out."""
         params = {"upgrade_type": self.upgrade_type, **ask.params}
         params["vdu_params"] = self.vdu_params(release, params.get("vdu_params"))
@@ -229,9 +229,9 @@ class OpenStackContractSite(ContractSite):
         first = listed[0] if listed else {}
         return [*listed, *({**first, "vdu_id": vdu} for vdu in release.vdus if vdu not in named)]
 
-    def site(self) -> OpenStackSite:
+    def site(self) -> OpenStackTarget:
         """Where the VNF runs."""
-        return OpenStackSite(self.heat, self.page()["stack_name"])
+        return OpenStackTarget(self.heat, self.page()["stack_name"])
 
     # --- looking --------------------------------------------------------------------------------
 

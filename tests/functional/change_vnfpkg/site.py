@@ -56,7 +56,7 @@ class Ask:
     options: Mapping[str, Any] = field(default_factory=dict)
     leave_failed: bool = False
     progress: Progress = lambda _: None
-    stop: CancelToken | None = None
+    cancel: CancelToken | None = None
     instance: Mapping[str, Any] = field(default_factory=dict)
 
 

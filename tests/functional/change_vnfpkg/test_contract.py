@@ -306,16 +306,16 @@ def test_a_change_that_asks_for_another_release_undoes_what_was_left_first(
 
 def test_told_to_stop_it_puts_everything_back(site: ContractSite) -> None:
     site.instantiate(V1)
-    stop = CancelToken()
+    cancel = CancelToken()
     slow = "import time; time.sleep(30)"
 
     def begin(event: object) -> None:
         if isinstance(event, StepResult):
-            stop.request("by a test")
+            cancel.request("by a test")
 
     with pytest.raises(UpdateInterruptedError):
         site.change(
-            replace(V2, scripts=scripts(slow, slow)), Ask(CALLED, progress=begin, stop=stop)
+            replace(V2, scripts=scripts(slow, slow)), Ask(CALLED, progress=begin, cancel=cancel)
         )
     assert site.is_at("v1")
 

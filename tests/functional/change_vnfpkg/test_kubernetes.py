@@ -260,7 +260,7 @@ def test_an_update_goes_on_from_where_a_change_ended(site: Site) -> None:
 
 def test_told_to_stop_when_only_the_scripts_are_left_it_is_not_taken_for_done(site: Site) -> None:
     site.instantiate(V1)
-    stop = CancelToken()
+    cancel = CancelToken()
     left: set[Any] = set()
 
     def look(event: Any) -> None:
@@ -269,10 +269,12 @@ def test_told_to_stop_when_only_the_scripts_are_left_it_is_not_taken_for_done(si
         elif isinstance(event, StepResult) and event.step.place in left:
             left.remove(event.step.place)
             if not left:
-                stop.request("by a test")
+                cancel.request("by a test")
 
     release = replace(V2, scripts={"Scripts/new.py": "print('coordinated')"})
-    asked = Ask({"lcm-operation-coordinate-new-vnf": "Scripts/new.py"}, progress=look, stop=stop)
+    asked = Ask(
+        {"lcm-operation-coordinate-new-vnf": "Scripts/new.py"}, progress=look, cancel=cancel
+    )
     with pytest.raises(UpdateInterruptedError, match="by a test"):
         site.change(release, asked)
     assert site.is_at("v1")

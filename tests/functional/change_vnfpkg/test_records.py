@@ -286,7 +286,7 @@ class OpenStackPlay(Play):
         return {"kept": "yes"}
 
     def change(self) -> Records:
-        from container_update.operations.strategies.openstack import OpenStackSite  # noqa: PLC0415
+        from container_update.operations.strategies.openstack import OpenStackTarget  # noqa: PLC0415
 
         vnf = self.vnf
         params = {"upgrade_type": self.kind, "vdu_params": [{"vdu_id": "VDU1"}]}
@@ -297,7 +297,7 @@ class OpenStackPlay(Play):
             vnf.instance_id,
             vnf.options,
         )
-        site = OpenStackSite(vnf.heat, vnf.page()["stack_name"])
+        site = OpenStackTarget(vnf.heat, vnf.page()["stack_name"])
         return run_change(job, site).records
 
 

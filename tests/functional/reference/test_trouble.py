@@ -267,13 +267,13 @@ def test_a_crash_after_the_pods_were_ready_is_noticed_while_everything_is_to_set
 
 
 def test_a_stop_while_everything_is_to_settle_undoes(lab: Lab, checker: Checker) -> None:
-    stop = CancelToken()
+    cancel = CancelToken()
     request = lab.request(checker.namespace, OLD_FILES, NEW_FILES)
     options = replace(OPTIONS, settle_seconds=3600.0)
     with ThreadPoolExecutor(1) as pool:
-        running = pool.submit(lab.update, request, stop, options)
+        running = pool.submit(lab.update, request, cancel, options)
         until(lambda: not checker.differences(NEW, as_before=False))
-        stop.request("by a test")
+        cancel.request("by a test")
         with pytest.raises(UpdateInterruptedError, match="stopped by a test"):
             running.result(timeout=60)
     assert_is(checker, OLD)

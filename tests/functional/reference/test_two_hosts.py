@@ -136,15 +136,15 @@ def test_a_lock_that_is_taken_over_is_ours_although_the_answer_is_lost(
 def test_an_update_that_loses_its_lock_stops_where_it_is(
     lab: Lab, namespace: str, checker: Checker
 ) -> None:
-    stop, gate = CancelToken(), Gate()
+    cancel, gate = CancelToken(), Gate()
     request = lab.request(namespace, OLD_FILES, NEW_FILES)
     with (
         lab.script(namespace, Fault(gate, method="PUT", path="*/configmaps/cm")),
-        running(lambda: lab.update(request, stop)) as losing,
+        running(lambda: lab.update(request, cancel)) as losing,
     ):
         with gate.held():
             write_lease(lab, namespace, renewTime="2999-01-01T00:00:00.000000Z")
-            until(lambda: stop.lease_lost)
+            until(lambda: cancel.lease_lost)
         with pytest.raises(LeaseLostError, match=r"^This run stopped where it was: .* is lost: "):
             losing.result()
     assert_no_workload_changed(checker)
@@ -154,15 +154,15 @@ def test_an_update_that_loses_its_lock_stops_where_it_is(
 
 
 def test_an_undo_that_loses_its_lock_stops_too(lab: Lab, namespace: str, checker: Checker) -> None:
-    stop, gate = CancelToken(), Gate()
+    cancel, gate = CancelToken(), Gate()
     request = lab.request(namespace, OLD_FILES, BAD_FILES)
     with (
         lab.script(namespace, Fault(gate, method="PUT", path="*/configmaps/cm", nth=2)),
-        running(lambda: lab.update(request, stop)) as losing,
+        running(lambda: lab.update(request, cancel)) as losing,
     ):
         with gate.held():
             write_lease(lab, namespace, renewTime="2999-01-01T00:00:00.000000Z")
-            until(lambda: stop.lease_lost)
+            until(lambda: cancel.lease_lost)
             lab.embedded.clear_requests()
         with pytest.raises(LeaseLostError):
             losing.result()
@@ -186,14 +186,14 @@ def assert_no_workload_changed(checker: Checker) -> None:
 
 def stopped_after(lab: Lab, namespace: str, files: Files, **where: Any) -> None:
     """An update that is told to stop, and to leave everything, while a request is under way."""
-    stop, gate = CancelToken(), Gate()
+    cancel, gate = CancelToken(), Gate()
     request = lab.request(namespace, OLD_FILES, files)
     with (
         lab.script(namespace, Fault(gate, **where)),
-        running(lambda: lab.update(request, stop)) as stopped,
+        running(lambda: lab.update(request, cancel)) as stopped,
     ):
         with gate.held():
-            stop.request("by the test", keep_journal=True)
+            cancel.request("by the test", keep_journal=True)
         said = r"^The update was stopped by the test\. Everything is left as it is$"
         with pytest.raises(UpdateInterruptedError, match=said) as caught:
             stopped.result()
@@ -247,13 +247,13 @@ def test_a_rollback_that_was_cut_short_is_finished_by_another(
     lab: Lab, namespace: str, checker: Checker
 ) -> None:
     stopped_after(lab, namespace, NEW_FILES, **LATE)
-    stop, gate = CancelToken(), Gate()
+    cancel, gate = CancelToken(), Gate()
     with (
         lab.script(namespace, Fault(gate, method="PUT", path="*/deployments/d")),
-        running(lambda: lab.instance(namespace).recover(back=True, stop=stop)) as losing,
+        running(lambda: lab.instance(namespace).recover(back=True, cancel=cancel)) as losing,
     ):
         with gate.held():
-            stop.request("the lock is lost", lease_lost=True)
+            cancel.request("the lock is lost", lease_lost=True)
         with pytest.raises(LeaseLostError):
             losing.result()
     lab.instance(namespace).recover(back=True)
@@ -281,14 +281,14 @@ def test_a_journal_larger_than_one_object_may_be_is_split(lab: Lab, back: bool) 
     }
     namespace = lab.deploy(old)
     checker = Checker(lab.embedded, namespace)
-    stop, gate = CancelToken(), Gate()
+    cancel, gate = CancelToken(), Gate()
     request = lab.request(namespace, old, new)
     with (
         lab.script(namespace, Fault(gate, method="PUT", path="*/configmaps/big")),
-        running(lambda: lab.update(request, stop)) as stopped,
+        running(lambda: lab.update(request, cancel)) as stopped,
     ):
         with gate.held():
-            stop.request("by the test", keep_journal=True)
+            cancel.request("by the test", keep_journal=True)
         with pytest.raises(UpdateInterruptedError):
             stopped.result()
     assert len(checker.left_over()) > 1

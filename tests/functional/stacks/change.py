@@ -11,8 +11,8 @@ from container_update.operations import change_package
 from container_update.operations.change_package import Changed
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.scripts import coordination
-from container_update.operations.strategies.openstack import OpenStackSite
-from container_update.operations.strategy import ChangeJob, Target
+from container_update.operations.strategies.openstack import OpenStackTarget
+from container_update.operations.strategy import ChangeJob, VduChange
 from container_update.package.csar import Settings
 from container_update.stacks.client import StackService
 from container_update.stacks.coordination import Coordination, Coordinator, no_coordination
@@ -29,7 +29,7 @@ def change(
     options: Options,
     *,
     coordinate: Coordinator = no_coordination,
-    stop: CancelToken | None = None,
+    cancel: CancelToken | None = None,
 ) -> Changed:
     """Change the package; the callable is run where a request's scripts are."""
     body = {
@@ -40,9 +40,9 @@ def change(
         },
     }
     job = ChangeJob(ChangeRequest.of(body), request.old, request.new, request.instance_id, options)
-    site = OpenStackSite(service, request.stack, request.flavour_id)
-    scripts = Scripts(job, {}, stop or CancelToken(), coordinate=coordinate)
-    return change_package.run_change(job, site, stop, scripts=scripts)
+    site = OpenStackTarget(service, request.stack, request.flavour_id)
+    scripts = Scripts(job, {}, cancel or CancelToken(), coordinate=coordinate)
+    return change_package.run_change(job, site, cancel, scripts=scripts)
 
 
 def plan_change(request: StackRequest, service: StackService) -> StackPlan:
@@ -56,7 +56,7 @@ class Scripts(coordination.Coordination):
 
     coordinate: Coordinator = no_coordination
 
-    def run_for(self, which: str, target: Target) -> None:
+    def run_for(self, which: str, target: VduChange) -> None:
         """Tell what the script would be told; for a whole stack that is no VNFC in particular."""
         details: Any = target.details
         stack = target.new_resource if which == "new" else target.old_resource

@@ -119,7 +119,7 @@ def test_a_failure_that_was_left_is_mended_by_the_same_request(
     packages = read_packages(request, Settings())
     plan = make_plan(packages, vnf.heat)
     with pytest.raises(UpdateFailedError, match=r"Everything is left as it is$") as caught:
-        vnf.instance(leave_failed=True).run(plan, packages.target)
+        vnf.instance(leave_failed=True).run(plan, packages.goal)
     assert caught.value.next_step is NextStep.RESUME_OR_ROLLBACK
     change(request, vnf.heat, vnf.options)
     assert list(vnf.servers().values()) == ["image-2"] * 2
@@ -419,7 +419,7 @@ def test_a_journal_of_another_request_is_undone_before_the_new_one_begins(vnf: V
     record = vnf.instance().journal("").read()
     assert record is not None
     assert (record.phase, record.done) == (Phase.UPDATE, 2)
-    undone = vnf.instance(clock=in_an_hour).recover(target="another")
+    undone = vnf.instance(clock=in_an_hour).recover(goal="another")
     assert undone is not None
     states = [result.state for result in undone.results]
     assert states == [StepState.UNDONE] * 3 + [StepState.NOT_STARTED] * 2
@@ -430,12 +430,12 @@ def test_a_journal_of_another_request_is_undone_before_the_new_one_begins(vnf: V
 @pytest.mark.parametrize("leave", [False, True])
 def test_a_run_that_is_told_to_stop_is_undone_or_left_for_a_resume(vnf: Vnf, leave: bool) -> None:
     vnf.instantiate("group")
-    stop = CancelToken()
+    cancel = CancelToken()
     with pytest.raises(ContainerUpdateError, match="stopped by SIGTERM"):
         vnf.change(
             vnf.package("group", vnf.site.images[1]),
-            stop=stop,
-            coordinate=lambda _: stop.request("by SIGTERM", keep_journal=leave),
+            cancel=cancel,
+            coordinate=lambda _: cancel.request("by SIGTERM", keep_journal=leave),
         )
     images = set(vnf.servers().values())
     assert images == (set(vnf.site.images) if leave else {vnf.site.images[0]})

@@ -37,7 +37,7 @@ def record(size: int = 0) -> Record:
         operation="op-1",
         host="host.1",
         started="2026-01-01T00:00:00+00:00",
-        target="t",
+        goal="t",
         steps=steps,
         pods_before={POD: frozenset({"u1", "u2"})},
         instance_id="i",
@@ -137,5 +137,5 @@ def test_a_target_does_not_depend_on_the_order_of_files() -> None:
         Manifest(ObjectKey.of(body), body, Source("f", 1))
         for body in (config_map("a", {"k": "v"}), config_map("b", {"k": "v"}))
     )
-    assert journal_module.target_of([one, two]) == journal_module.target_of([two, one])
-    assert journal_module.target_of([one]) != journal_module.target_of([two])
+    assert journal_module.goal_of([one, two]) == journal_module.goal_of([two, one])
+    assert journal_module.goal_of([one]) != journal_module.goal_of([two])

@@ -34,7 +34,7 @@ RECORD = Record("op-1", "host.1", "2026-01-01T00:00:00+00:00", "here", "i")
 UNDOING = replace(RECORD, phase=Phase.UNDO)
 
 
-def way(*reads: Record | None, target: str | None = None, back: bool = False) -> list[str]:
+def way(*reads: Record | None, goal: str | None = None, back: bool = False) -> list[str]:
     """Return what was done, in order, where the journal is read as listed."""
     done: list[str] = []
     journal = iter(reads)
@@ -57,7 +57,7 @@ def way(*reads: Record | None, target: str | None = None, back: bool = False) ->
         done.append(f"undo {record.operation} with {held}")
         return Outcome(Plan("", None, ()))
 
-    outcome = recover(read, hold, finish, undo, target=target, back=back)
+    outcome = recover(read, hold, finish, undo, goal=goal, back=back)
     assert (outcome is None) is (None in reads)
     return done
 
@@ -66,7 +66,7 @@ FINISH, UNDO = "finish op-1 with lease", "undo op-1 with lease"
 
 
 @pytest.mark.parametrize(
-    ("record", "target", "back", "expected"),
+    ("record", "goal", "back", "expected"),
     [
         (RECORD, None, False, FINISH),
         (RECORD, "here", False, FINISH),
@@ -76,9 +76,9 @@ FINISH, UNDO = "finish op-1 with lease", "undo op-1 with lease"
     ],
 )
 def test_it_is_finished_unless_it_is_undone_already_or_leads_elsewhere(
-    record: Record, target: str | None, back: bool, expected: str
+    record: Record, goal: str | None, back: bool, expected: str
 ) -> None:
-    done = way(record, record, target=target, back=back)
+    done = way(record, record, goal=goal, back=back)
     assert done == ["read", "hold", "read", expected, "release"]
 
 

@@ -18,7 +18,7 @@ from container_update.model.errors import PackageError
 from container_update.model.options import Options
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.scripts.coordination import NEW, Coordination, CoordinationError
-from container_update.operations.strategy import ChangeJob, Target
+from container_update.operations.strategy import ChangeJob, VduChange
 from container_update.package import build
 
 CHILD = """
@@ -75,7 +75,7 @@ def coordination(folder: Path, script: str, **options: Any) -> Coordination:
 
 def run(scripts: Coordination) -> str:
     """Run it for one VDU; what it printed."""
-    scripts.run_for(NEW, Target("VDU1", "old", "new"))
+    scripts.run_for(NEW, VduChange("VDU1", "old", "new"))
     return scripts.reports[-1].output
 
 
@@ -121,7 +121,7 @@ def test_a_script_ends_with_a_process_that_is_killed(
 
 def test_a_stop_ends_a_script_and_is_no_failure_of_it(tmp_path: Path) -> None:
     scripts = coordination(tmp_path, "import time; time.sleep(120)")
-    scripts.stop.request("by a test")
+    scripts.cancel.request("by a test")
     assert run(scripts) == ""
 
 

@@ -148,7 +148,7 @@ class Host:
         del vnf_instance  # the context knows its VIM
         context = self.context
         with context.cluster() as cluster:
-            return update(request, cluster, context.service.options, context.stop, context.steps)
+            return update(request, cluster, context.service.options, context.cancel, context.steps)
 
     def vnfc_record(self, vnfc_id: str, vnfc: Vnfc, metadata: Mapping[str, str]) -> Any:
         """See v1_host.Host."""

@@ -139,7 +139,7 @@ def _communicate(
         except subprocess.TimeoutExpired:
             pending = None
             follower.catch_up()
-            if context.stop:
+            if context.cancel:
                 process.terminate()
 
 

@@ -13,8 +13,8 @@ from container_update.model.options import Options
 
 if TYPE_CHECKING:
     from container_update.cluster.client import KubernetesCluster
-    from container_update.operations.strategies.kubernetes import KubernetesSite
-    from container_update.operations.strategies.openstack import OpenStackSite
+    from container_update.operations.strategies.kubernetes import KubernetesTarget
+    from container_update.operations.strategies.openstack import OpenStackTarget
     from container_update.stacks.client import Heat
 
 
@@ -63,12 +63,12 @@ def connected_cluster(parsed: argparse.Namespace) -> Iterator[KubernetesCluster]
         yield cluster
 
 
-def kubernetes_site(parsed: argparse.Namespace, cluster: KubernetesCluster) -> KubernetesSite:
+def kubernetes_target(parsed: argparse.Namespace, cluster: KubernetesCluster) -> KubernetesTarget:
     """Return the namespace of the cluster that the arguments name."""
-    from container_update.operations.strategies.kubernetes import KubernetesSite  # noqa: PLC0415
+    from container_update.operations.strategies.kubernetes import KubernetesTarget  # noqa: PLC0415
 
     def_files = tuple(getattr(parsed, "def_file", ()))
-    return KubernetesSite(cluster, parsed.namespace, def_files, cluster.access)
+    return KubernetesTarget(cluster, parsed.namespace, def_files, cluster.access)
 
 
 @contextmanager
@@ -85,8 +85,8 @@ def connected_heat(parsed: argparse.Namespace, options: Options) -> Iterator[Hea
         yield heat
 
 
-def openstack_site(parsed: argparse.Namespace, heat: Heat) -> OpenStackSite:
+def openstack_target(parsed: argparse.Namespace, heat: Heat) -> OpenStackTarget:
     """Return the stack that the arguments name."""
-    from container_update.operations.strategies.openstack import OpenStackSite  # noqa: PLC0415
+    from container_update.operations.strategies.openstack import OpenStackTarget  # noqa: PLC0415
 
-    return OpenStackSite(heat, parsed.stack, getattr(parsed, "flavour_id", None))
+    return OpenStackTarget(heat, parsed.stack, getattr(parsed, "flavour_id", None))
