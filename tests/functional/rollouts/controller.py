@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from container_update.emulator.kubernetes.controllers.base import Handler
 from container_update.emulator.kubernetes.controllers.claim import ClaimingController
 from container_update.emulator.kubernetes.controllers.workloads.templates import template_hash
-from container_update.emulator.kubernetes.objects import Key, is_deleting, key_of, reference_to
+from container_update.emulator.kubernetes.objects import is_deleting, key_of, reference_to
 
 Json = dict[str, Any]
 
@@ -44,24 +42,20 @@ class Rollouts(ClaimingController):
 
     resource, kind, owned = "rollouts.argoproj.io", "Rollout", "replicasets"
 
-    def handlers(self) -> Mapping[str, Handler]:
-        """Its own objects, and ReplicaSets."""
-        return {self.resource: self.enqueue, self.owned: self.owned_changed}
-
-    def reconcile(self, key: Key) -> None:
+    def reconcile(self, rollout: Json) -> None:
         """One move, then the status; the ReplicaSets' changes bring the next look."""
-        rollout = self.registry.get(self.resource, *key)
-        if rollout is None or is_deleting(rollout):
+        if is_deleting(rollout):
             return
+        namespace, name = key_of(rollout)
         sets = {entry["metadata"]["name"]: entry for entry in self.claim(rollout)}
         digest = template_hash(rollout["spec"]["template"])
-        new = sets.pop(f"{key[1]}-{digest}", None)
+        new = sets.pop(f"{name}-{digest}", None)
         if new is None:
             size = 0 if sets else wanted(rollout)
-            new = self.registry.create(self.owned, key[0], replica_set(rollout, digest, size))
+            new = self.registry.create(self.owned, namespace, replica_set(rollout, digest, size))
         else:
             self._move(rollout, new, list(sets.values()))
-        current = self.registry.list(self.owned, key[0], lambda entry: is_of(rollout, entry))
+        current = self.registry.list(self.owned, namespace, lambda entry: is_of(rollout, entry))
         name = new["metadata"]["name"]
         newest = next(entry for entry in current if entry["metadata"]["name"] == name)
         self.write_status(rollout, status(rollout, newest, current, digest))

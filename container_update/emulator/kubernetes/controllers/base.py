@@ -127,14 +127,20 @@ class Controller(ABC):
         self.index = context.index
         self.record = context.record
         self.loop = context.loop
-        self.queue = WorkQueue(context.loop, self.reconcile)
+        self.queue = WorkQueue(context.loop, self.process)
 
-    @abstractmethod
     def handlers(self) -> Mapping[str, Handler]:
         """Return the handlers of events by resource."""
+        return {self.resource: self.enqueue}
+
+    def process(self, key: Key) -> None:
+        """Reconcile the object of this key, if it still exists."""
+        obj = self.registry.get(self.resource, *key)
+        if obj is not None:
+            self.reconcile(obj)
 
     @abstractmethod
-    def reconcile(self, key: Key) -> None:
+    def reconcile(self, obj: Json) -> None:
         """Bring the object closer to its desired state; may raise ApiError."""
 
     def enqueue(self, _event: str, obj: Json, _previous: Json | None) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes import pod_state
-from container_update.emulator.kubernetes.controllers.base import Controller
+from container_update.emulator.kubernetes.controllers.base import Controller, Handler
 from container_update.emulator.kubernetes.objects import (
-    Key,
     adopted,
     controller_of,
     is_deleting,
@@ -28,6 +29,10 @@ class ClaimingController(Controller):
     """The reporter of its Events."""
     created, deleted = "Created pod: {pod}", "Deleted pod: {pod}"
     """The messages of its Events about pods; ``{owner}`` is the owner's name."""
+
+    def handlers(self) -> Mapping[str, Handler]:
+        """Handle its own objects and the owned ones."""
+        return {self.resource: self.enqueue, self.owned: self.owned_changed}
 
     def claim(self, owner: Json) -> list[Json]:
         """Adopt and release objects, and return those that *owner* controls, oldest first.
@@ -60,12 +65,12 @@ class ClaimingController(Controller):
                 if matches(candidate["spec"]["selector"], labels_of(obj)):
                     self.queue.add(key_of(candidate))
 
-    def requeue_when_available(self, key: Key, owner: Json, pods: list[Json]) -> None:
-        """Process *key* again when the next of the ready *pods* becomes available."""
+    def requeue_when_available(self, owner: Json, pods: list[Json]) -> None:
+        """Process *owner* again when the next of the ready *pods* becomes available."""
         needed = owner["spec"].get("minReadySeconds", 0)
         waits = [wait for pod in pods if (wait := pod_state.seconds_to_availability(pod, needed))]
         if waits:
-            self.queue.add_after(key, min(waits))
+            self.queue.add_after(key_of(owner), min(waits))
 
     def create_pod(self, owner: Json, body: Json) -> None:
         """Create a pod and report it."""

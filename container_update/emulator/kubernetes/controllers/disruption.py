@@ -13,7 +13,6 @@ from container_update.emulator.kubernetes.controllers.workloads.rollout import (
     scaled_value,
 )
 from container_update.emulator.kubernetes.objects import (
-    Key,
     condition_of,
     controller_of,
     is_deleting,
@@ -39,13 +38,12 @@ class DisruptionBudgets(Controller):
             **dict.fromkeys(_SCALED, self._scale_changed),
         }
 
-    def reconcile(self, key: Key) -> None:
+    def reconcile(self, budget: Json) -> None:
         """Count the budget's pods."""
-        budget = self.registry.get(self.resource, *key)
-        if budget is None:
-            return
         selector = budget["spec"].get("selector")
-        pods = self.registry.list("pods", key[0], lambda pod: matches(selector, labels_of(pod)))
+        pods = self.registry.list(
+            "pods", budget["metadata"]["namespace"], lambda pod: matches(selector, labels_of(pod))
+        )
         self.write_status(budget, budget_status(budget, pods, self._scale_of(pods), stamp()))
 
     def _pod_changed(self, _event: str, pod: Json, _previous: Json | None) -> None:

@@ -30,18 +30,21 @@ class EndpointSlices(Controller):
         """Handle services and pods."""
         return {"services": self.enqueue, "pods": self._pod_changed}
 
-    def reconcile(self, key: Key) -> None:
+    def process(self, key: Key) -> None:
+        """Reconcile the Service; delete the Endpoints of one that was deleted."""
+        super().process(key)
+        endpoints = self.registry.get("endpoints", *key)
+        if endpoints is not None and self.registry.get("services", *key) is None:
+            self.registry.delete("endpoints", *key, uid=endpoints["metadata"]["uid"])
+
+    def reconcile(self, service: Json) -> None:
         """Write both objects if they differ."""
-        service = self.registry.get("services", *key)
-        if service is None:
-            stored = self.registry.get("endpoints", *key)
-            if stored is not None:
-                self.registry.delete("endpoints", *key, uid=stored["metadata"]["uid"])
-            return
         selector: Json = service["spec"].get("selector") or {}
         if not selector or is_deleting(service):
             return
-        pods = self.registry.list("pods", key[0], lambda pod: _is_endpoint(pod, selector))
+        pods = self.registry.list(
+            "pods", service["metadata"]["namespace"], lambda pod: _is_endpoint(pod, selector)
+        )
         self._write_slice(service, pods)
         self._write_endpoints(service, pods)
 

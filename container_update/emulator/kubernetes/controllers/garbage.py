@@ -41,21 +41,26 @@ class GarbageCollector(Controller):
         """Handle every object."""
         return {"*": self._changed}
 
-    def reconcile(self, key: Key) -> None:
-        """Delete the object of this UID if it has no owner left."""
-        ref = self.index.ref_of(key[1])
-        obj = self.registry.get(*ref) if ref is not None else None
-        if ref is None or obj is None or is_deleting(obj):
+    def process(self, key: Key) -> None:
+        """Reconcile the object of this UID, if it still exists."""
+        obj = self.stored(key[1])
+        if obj is not None:
+            self.reconcile(obj)
+
+    def reconcile(self, obj: Json) -> None:
+        """Delete the object if it has no owner left."""
+        uid = obj["metadata"]["uid"]
+        ref = self.index.ref_of(uid)
+        if ref is None or is_deleting(obj):
             return
         removed, waiting = self._lost_owners(obj)
         if not removed and not waiting:
             return
         if len(removed) + len(waiting) < len(owner_references(obj)):
-            for uid in (*removed, *waiting):
-                obj = released(obj, uid)
+            for owner in (*removed, *waiting):
+                obj = released(obj, owner)
             self.registry.update(*ref, obj)
             return
-        uid = obj["metadata"]["uid"]
         foreground = bool(waiting) and bool(self.index.dependents(uid))
         propagation = "Foreground" if foreground else "Background"
         self.registry.delete(*ref, uid=uid, propagation=propagation)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from container_update.emulator.clock import stamp
 from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes.controllers.base import Controller, Handler
-from container_update.emulator.kubernetes.objects import Key, is_deleting, new_condition
+from container_update.emulator.kubernetes.objects import is_deleting, new_condition
 
 ROOT_CA = "kube-root-ca.crt"
 _INITIAL_OBJECTS = {
@@ -40,19 +40,17 @@ class Namespaces(Controller):
 
     def handlers(self) -> Mapping[str, Handler]:
         """Handle namespaces, and every object that is removed from one."""
-        return {"namespaces": self.enqueue, "*": self._object_changed}
+        return {**super().handlers(), "*": self._object_changed}
 
-    def reconcile(self, key: Key) -> None:
+    def reconcile(self, namespace: Json) -> None:
         """Create what is missing; empty a deleted namespace, then finalize it."""
-        namespace = self.registry.get(self.resource, *key)
-        if namespace is None:
-            return
         if is_deleting(namespace):
             self._empty(namespace)
             return
+        name = namespace["metadata"]["name"]
         for resource, body in _INITIAL_OBJECTS.items():
-            if self.registry.get(resource, key[1], body["metadata"]["name"]) is None:
-                self.registry.create(resource, key[1], body)
+            if self.registry.get(resource, name, body["metadata"]["name"]) is None:
+                self.registry.create(resource, name, body)
 
     def _object_changed(self, event: str, obj: Json, _previous: Json | None) -> None:
         namespace = obj["metadata"].get("namespace")

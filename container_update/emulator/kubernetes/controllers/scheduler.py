@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes.controllers.base import Context, Controller, Handler
-from container_update.emulator.kubernetes.objects import Key, is_deleting, key_of
+from container_update.emulator.kubernetes.objects import is_deleting, key_of
 from container_update.emulator.kubernetes.pod_state import is_finished
 
 COMPONENT = "default-scheduler"
@@ -30,10 +30,9 @@ class Scheduler(Controller):
         """Handle pods, and nodes for the pods without one."""
         return {"pods": self._pod_changed, "nodes": self._node_changed}
 
-    def reconcile(self, key: Key) -> None:
+    def reconcile(self, pod: Json) -> None:
         """Bind the pod to a node."""
-        pod = self.registry.get("pods", *key)
-        if pod is None or not _needs_node(pod):
+        if not _needs_node(pod):
             return
         node = self._node_for(pod)
         if node is None:
@@ -41,7 +40,7 @@ class Scheduler(Controller):
             self.record.warning(COMPONENT, pod, "FailedScheduling", text)
             return
         self._bind(pod, node)
-        text = f"Successfully assigned {key[0]}/{key[1]} to {node}"
+        text = f"Successfully assigned {'/'.join(key_of(pod))} to {node}"
         self.record.normal(COMPONENT, pod, "Scheduled", text)
 
     def _pod_changed(self, event: str, pod: Json, _previous: Json | None) -> None:

@@ -8,7 +8,7 @@ from container_update.emulator.clock import stamp
 from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes.controllers.base import Controller, Handler
 from container_update.emulator.kubernetes.controllers.workloads.job import is_finished
-from container_update.emulator.kubernetes.objects import Key, controller_of, key_of, reference_to
+from container_update.emulator.kubernetes.objects import controller_of, key_of, reference_to
 
 COMPONENT = "cronjob-controller"
 SCHEDULED = "batch.kubernetes.io/cronjob-scheduled-timestamp"
@@ -23,11 +23,8 @@ class CronJobs(Controller):
         """Handle Jobs."""
         return {"jobs": self._job_changed}
 
-    def reconcile(self, key: Key) -> None:
+    def reconcile(self, cronjob: Json) -> None:
         """List the running Jobs in the status."""
-        cronjob = self.registry.get(self.resource, *key)
-        if cronjob is None:
-            return
         jobs = self.index.controlled("jobs", cronjob["metadata"]["uid"])
         status = {name: value for name, value in cronjob["status"].items() if name != "active"}
         active = [_reference(job) for job in jobs if not is_finished(job)]

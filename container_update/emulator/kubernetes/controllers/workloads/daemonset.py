@@ -17,7 +17,6 @@ from container_update.emulator.kubernetes.controllers.workloads.revisions import
 from container_update.emulator.kubernetes.controllers.workloads.rollout import scaled_value
 from container_update.emulator.kubernetes.controllers.workloads.templates import pod_of
 from container_update.emulator.kubernetes.objects import (
-    Key,
     annotations_of,
     is_deleting,
     key_of,
@@ -65,16 +64,11 @@ class DaemonSets(ClaimingController):
 
     def handlers(self) -> Mapping[str, Handler]:
         """Handle DaemonSets, pods and nodes."""
-        return {
-            "daemonsets": self.enqueue,
-            "pods": self.owned_changed,
-            "nodes": self._node_changed,
-        }
+        return {**super().handlers(), "nodes": self._node_changed}
 
-    def reconcile(self, key: Key) -> None:
+    def reconcile(self, owner: Json) -> None:
         """Create and delete pods node by node, continue the rollout, write the status."""
-        owner = self.registry.get(self.resource, *key)
-        if owner is None or is_deleting(owner):
+        if is_deleting(owner):
             return
         revision = self._revisions.latest(owner)
         digest = self._revisions.hash_of(revision)
@@ -84,10 +78,12 @@ class DaemonSets(ClaimingController):
             self._manage(owner, node, digest)
         if owner["spec"].get("updateStrategy", {}).get("type", "RollingUpdate") != "OnDelete":
             self._roll(owner, nodes, digest)
-        in_use = {f"{key[1]}-{labels_of(pod).get(REVISION_LABEL)}" for pod in pods}
+        in_use = {
+            f"{owner['metadata']['name']}-{labels_of(pod).get(REVISION_LABEL)}" for pod in pods
+        }
         self._revisions.clean_up(owner, in_use | {revision["metadata"]["name"]})
         self.write_status(owner, daemon_status(owner, nodes))
-        self.requeue_when_available(key, owner, pods)
+        self.requeue_when_available(owner, pods)
 
     def _node_changed(self, event: str, _node: Json, _previous: Json | None) -> None:
         if event != "MODIFIED":

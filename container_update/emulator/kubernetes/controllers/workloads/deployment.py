@@ -12,7 +12,7 @@ from container_update.emulator.clock import stamp
 from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes import pod_state
 from container_update.emulator.kubernetes.api_errors import ApiError
-from container_update.emulator.kubernetes.controllers.base import Context, Handler
+from container_update.emulator.kubernetes.controllers.base import Context
 from container_update.emulator.kubernetes.controllers.claim import ClaimingController
 from container_update.emulator.kubernetes.controllers.workloads import deployment_sets as sets
 from container_update.emulator.kubernetes.controllers.workloads import (
@@ -20,7 +20,6 @@ from container_update.emulator.kubernetes.controllers.workloads import (
 )
 from container_update.emulator.kubernetes.controllers.workloads import rollout
 from container_update.emulator.kubernetes.objects import (
-    Key,
     annotations_of,
     condition_of,
     is_deleting,
@@ -38,15 +37,9 @@ class Deployments(ClaimingController):
         super().__init__(context)
         self._progress: dict[str, float] = {}
 
-    def handlers(self) -> Mapping[str, Handler]:
-        """Handle Deployments and ReplicaSets."""
-        return {"deployments": self.enqueue, "replicasets": self.owned_changed}
-
-    def reconcile(self, key: Key) -> None:
+    def reconcile(self, deployment: Json) -> None:
         """Scale at most once in one direction, and write the status."""
-        deployment = self.registry.get(self.resource, *key)
-        if deployment is not None:
-            _Sync(self, deployment).act()
+        _Sync(self, deployment).act()
 
     def enqueue(self, event: str, obj: Json, previous: Json | None) -> None:
         """Handle an event of a Deployment; forget a deleted one."""

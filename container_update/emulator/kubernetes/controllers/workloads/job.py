@@ -45,11 +45,8 @@ class Jobs(ClaimingController):
         """Handle Jobs and pods."""
         return {"jobs": self.enqueue, "pods": self._pod_changed}
 
-    def reconcile(self, key: Key) -> None:
+    def reconcile(self, job: Json) -> None:
         """Count finished pods, start missing ones, write the status."""
-        job = self.registry.get(self.resource, *key)
-        if job is None:
-            return
         pods = self.claim(job)
         if not is_finished(job):
             job = self.write_status(job, self._advance(job, pods))
@@ -58,7 +55,7 @@ class Jobs(ClaimingController):
                 self._untrack(pod)
         ttl = job["spec"].get("ttlSecondsAfterFinished")
         if ttl is not None and is_finished(job) and not is_deleting(job):
-            self._expire(key, job, ttl)
+            self._expire(key_of(job), job, ttl)
 
     def stop(self) -> None:
         """Stop both queues."""

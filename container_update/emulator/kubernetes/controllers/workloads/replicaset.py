@@ -6,17 +6,13 @@ only has the new generation, and the next one counts the new pods.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from container_update.emulator.clock import stamp
 from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes import pod_state
 from container_update.emulator.kubernetes.api_errors import ApiError
-from container_update.emulator.kubernetes.controllers.base import Handler
 from container_update.emulator.kubernetes.controllers.claim import ClaimingController
 from container_update.emulator.kubernetes.controllers.workloads.templates import pod_of
 from container_update.emulator.kubernetes.objects import (
-    Key,
     annotations_of,
     is_deleting,
     key_of,
@@ -34,20 +30,13 @@ class ReplicaSets(ClaimingController):
     resource, kind, owned = "replicasets", "ReplicaSet", "pods"
     component = "replicaset-controller"
 
-    def handlers(self) -> Mapping[str, Handler]:
-        """Handle ReplicaSets and pods."""
-        return {"replicasets": self.enqueue, "pods": self.owned_changed}
-
-    def reconcile(self, key: Key) -> None:
+    def reconcile(self, owner: Json) -> None:
         """Create or delete pods, then write the status."""
-        owner = self.registry.get(self.resource, *key)
-        if owner is None:
-            return
         pods = self.claim(owner)
         active = [pod for pod in pods if pod_state.is_active(pod)]
         failure = None if is_deleting(owner) else self._manage(owner, active)
         self.write_status(owner, replica_status(owner, pods, active, failure))
-        self.requeue_when_available(key, owner, active)
+        self.requeue_when_available(owner, active)
 
     def _manage(self, owner: Json, active: list[Json]) -> str | None:
         """Create missing or delete surplus pods; return the message of a failure, or None."""

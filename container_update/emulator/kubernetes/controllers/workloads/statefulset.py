@@ -6,12 +6,11 @@ template is corrected: the pod has to be deleted (documented as "forced rollback
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes import pod_state
-from container_update.emulator.kubernetes.controllers.base import Context, Handler
+from container_update.emulator.kubernetes.controllers.base import Context
 from container_update.emulator.kubernetes.controllers.claim import ClaimingController
 from container_update.emulator.kubernetes.controllers.workloads.revisions import (
     REVISION_LABEL,
@@ -19,7 +18,7 @@ from container_update.emulator.kubernetes.controllers.workloads.revisions import
     template_of,
 )
 from container_update.emulator.kubernetes.controllers.workloads.templates import pod_of
-from container_update.emulator.kubernetes.objects import Key, is_deleting, labels_of
+from container_update.emulator.kubernetes.objects import is_deleting, labels_of
 
 HASH_LABEL = "controller.kubernetes.io/hash"
 
@@ -36,15 +35,8 @@ class StatefulSets(ClaimingController):
         super().__init__(context)
         self._revisions = Revisions(context.registry, context.index, HASH_LABEL)
 
-    def handlers(self) -> Mapping[str, Handler]:
-        """Handle StatefulSets and pods."""
-        return {"statefulsets": self.enqueue, "pods": self.owned_changed}
-
-    def reconcile(self, key: Key) -> None:
+    def reconcile(self, owner: Json) -> None:
         """Create or delete pods, in an ordered StatefulSet at most one; then write the status."""
-        owner = self.registry.get(self.resource, *key)
-        if owner is None:
-            return
         pods = self.claim(owner)
         update = self._revisions.latest(owner)
         name = owner.get("status", {}).get("currentRevision")
@@ -57,7 +49,7 @@ class StatefulSets(ClaimingController):
             in_use = {labels_of(pod).get(REVISION_LABEL, "") for pod in pods}
             names = {revision["metadata"]["name"] for revision in (sync.current, sync.update)}
             self._revisions.clean_up(owner, in_use | names)
-        self.requeue_when_available(key, owner, pods)
+        self.requeue_when_available(owner, pods)
 
 
 @dataclass
