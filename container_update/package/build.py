@@ -48,7 +48,7 @@ DRIVERS = {
 """Version of Tacker's API to the module that a package has a copy of, and the path of the copy."""
 
 _BUNDLE_MAIN = "from container_update.drivers.v2_process import main\n\nmain()\n"
-_NOT_BUNDLED = ("emulator/", "cli/", "samples/", "__main__.py", "drivers/tacker_v1.py")
+_NOT_BUNDLED = ("emulator/", "cli/", "samples/", "vnfm/", "__main__.py", "drivers/tacker_v1.py")
 """What a script never uses, relative to this package."""
 
 

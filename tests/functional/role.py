@@ -9,8 +9,9 @@ import yaml
 from kubernetes import client, config
 
 from container_update.model.objects import Json, ObjectKey
+from container_update.package import samples
 
-ROLE = Path(__file__).parents[2] / "samples/rbac/role.yaml"
+ROLE = samples.root() / "rbac/role.yaml"
 NAME = "container-update"
 
 

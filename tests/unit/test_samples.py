@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import base64
 import json
-from pathlib import Path
 
 import pytest
 
-from container_update.package import build, csar, csar_metadata, manifests
+from container_update.package import build, csar, csar_metadata, manifests, samples
 from container_update.package.lint import check
 from container_update.workloads.config_references import uses
 from container_update.workloads.pod_template import pod_spec
 
-GUIDE = Path(__file__).parents[2] / "samples" / "01-user-guide"
+GUIDE = samples.root() / "01-user-guide"
 PACKAGES = ["v1/before", "v1/after", "v2/before", "v2/after"]
 
 OLD_TEXT, NEW_TEXT = "configmap data\nfoo\nbar", "configmap2 data2\nfoo2\nbar2"

@@ -12,6 +12,7 @@ from fastapi.testclient import TestClient
 from hypothesis import HealthCheck, given, settings
 
 from container_update.model.options import Options
+from container_update.package import samples
 from container_update.vnfm.http.tokens import read_tokens
 from container_update.vnfm.service import Service
 from container_update.vnfm.settings import Settings
@@ -24,7 +25,7 @@ checks = pytest.importorskip("schemathesis.checks")
 FailureGroup = pytest.importorskip("schemathesis.core.failures").FailureGroup
 checks.load_all_checks()
 
-SAMPLES = Path(__file__).resolve().parents[2] / "samples"
+SAMPLES = samples.root()
 VNFD = "b1bb0ce7-ebca-4fa7-95ed-4840d70a7774"
 NOWHERE = "https://127.0.0.1:9"
 

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from container_update.cluster.client import connect
+from container_update.package import samples
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite
 from tests.functional.change_vnfpkg.site import ContractSite
 from tests.functional.conftest import OPTIONS
@@ -19,7 +20,7 @@ from tests.functional.upgrade_types import UPGRADE_TYPES
 CHANGE_OPTIONS = replace(OPTIONS, drain_seconds=0.1, coordination_seconds=20)
 
 
-RIGHTS = Path(__file__).parents[3] / "samples/rbac/change-vnfpkg.yaml"
+RIGHTS = samples.root() / "rbac/change-vnfpkg.yaml"
 
 STRATEGIES = [(vim, kind) for vim in ("kubernetes", "openstack") for kind in UPGRADE_TYPES]
 

@@ -15,9 +15,10 @@ from container_update.cli.main import main
 from container_update.cluster.client import KubernetesCluster
 from container_update.model.objects import Collection
 from container_update.operations.install import install
+from container_update.package import samples
 from tests.functional.conftest import OPTIONS, REAL
 
-SAMPLES = Path(__file__).parents[3] / "samples"
+SAMPLES = samples.root()
 COMMAND = re.compile(r"^ {6}((?:kubectl|container-update change-vnfpkg) .*)$", re.MULTILINE)
 KUBECTL = shutil.which("kubectl")
 STATUSES = {

@@ -14,7 +14,7 @@ import pytest
 
 from container_update.cli.main import main
 from container_update.emulator.heat import EmbeddedOpenStack, ResourceFault
-from container_update.package import hot
+from container_update.package import hot, samples
 from container_update.stacks import live
 from container_update.stacks.client import Heat, reference
 from tests.functional.stacks.vnf import until
@@ -23,7 +23,7 @@ paramiko = pytest.importorskip("paramiko")  # before what imports it
 
 from container_update.emulator.heat.balancer import Balancer  # noqa: E402
 
-SAMPLES = Path(__file__).parents[3] / "samples"
+SAMPLES = samples.root()
 SCRIPTS = SAMPLES / "coordination"
 STACK = "vnf-sample"
 DONE, NOTHING_TO_DO, CHANGES_PENDING, FAILED, UNDO_INCOMPLETE, NO_WAY_BACK = 0, 2, 3, 7, 8, 12

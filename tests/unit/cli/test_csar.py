@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from container_update.cli import main
+from container_update.package import samples
 
-SAMPLE = Path(__file__).parents[3] / "samples" / "01-user-guide" / "v1" / "before"
+SAMPLE = samples.root() / "01-user-guide" / "v1" / "before"
 
 
 @pytest.fixture

@@ -9,12 +9,13 @@ import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-SCRIPT = Path(__file__).parents[3] / "samples/coordination/ask_manager.py"
+from container_update.package import samples
+
+SCRIPT = samples.root() / "coordination/ask_manager.py"
 PLACE = "/lcmcoord/v1/coordinations"
 
 

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from container_update.model.errors import PackageError
+from container_update.package import samples
 from container_update.package.build import build, driver_file, write_metadata
 from container_update.package.lint.check import Finding, Severity, check
 
-SAMPLE = Path(__file__).parents[3] / "samples" / "01-user-guide" / "v1" / "before"
+SAMPLE = samples.root() / "01-user-guide" / "v1" / "before"
 FLAVOUR = "Definitions/df_simple.yaml"
 DEPLOYMENT = "Files/kubernetes/deployment.yaml"
 DRIVER = "Scripts/container_update_mgmt.py"
