@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from container_update.cluster.client import connect
+    from container_update.model.cancellation import CancelToken
     from container_update.model.cluster import Cluster
     from container_update.model.errors import (
         ClusterError,
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
         UpdateInProgressError,
         UpdateInterruptedError,
     )
+    from container_update.model.operation import Status
     from container_update.model.options import Options
-    from container_update.model.outcome import Outcome
+    from container_update.model.outcome import Outcome, StepResult
     from container_update.model.plan import Plan, Step
     from container_update.model.requests import UpdateRequest
     from container_update.operations.change_package import change_package, plan_change
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "CancelToken",
     "ChangeRequest",
     "Cluster",
     "ClusterError",
@@ -49,7 +52,9 @@ __all__ = [
     "PackageError",
     "Plan",
     "PlanError",
+    "Status",
     "Step",
+    "StepResult",
     "UndoIncompleteError",
     "UpdateFailedError",
     "UpdateInProgressError",
@@ -69,12 +74,15 @@ __all__ = [
 ]
 
 _MODULES = {
+    "CancelToken": "model.cancellation",
     "ChangeRequest": "operations.change_request",
     "Cluster": "model.cluster",
     "Options": "model.options",
     "Outcome": "model.outcome",
     "Plan": "model.plan",
+    "Status": "model.operation",
     "Step": "model.plan",
+    "StepResult": "model.outcome",
     "UpdateRequest": "model.requests",
     "change_package": "operations.change_package",
     "connect": "cluster.client",

@@ -9,6 +9,10 @@ from collections.abc import Callable
 class CancelToken:
     """A request to end an operation early; thread-safe, and safe in a signal handler.
 
+    >>> cancel = CancelToken()
+    >>> signal.signal(signal.SIGTERM, lambda *_: cancel.request("by SIGTERM"))  # doctest: +SKIP
+    >>> outcome = update(request, cluster, cancel=cancel)  # doctest: +SKIP
+
     ``keep_journal``: what was written stays for a resume, instead of being undone.
     ``lease_lost``: another host may go on by now, so nothing must be written any more.
     """

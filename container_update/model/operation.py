@@ -99,7 +99,11 @@ def name_of(instance_id: str | None) -> str:
 
 @dataclass(frozen=True)
 class Status:
-    """What is under way for an instance; as text it never shows content."""
+    """What is under way for an instance; as text it never shows content.
+
+    >>> print(Status(record=None))
+    No update is under way.
+    """
 
     record: OperationRecord | None
     """The journal of a run that has not ended."""

@@ -22,7 +22,11 @@ class StepState(enum.Enum):
 
 @dataclass(frozen=True)
 class StepResult:
-    """What became of a step, in a sentence where there is something to say."""
+    """What became of a step, in a sentence where there is something to say.
+
+    >>> [result.step.key.name for result in outcome.results]  # doctest: +SKIP
+    ['settings', 'web']
+    """
 
     step: Step
     state: StepState
