@@ -135,7 +135,7 @@ def _job(parsed: argparse.Namespace, vim_type: str, options: Options) -> ChangeJ
 
     body = _body(parsed)
     if "vnfdId" not in body:
-        with csar.open_package(parsed.new, settings=csar.Settings.of(options)) as package:
+        with csar.open_package(parsed.new, options=options) as package:
             body["vnfdId"] = package.vnfd_id or "unknown"
     return ChangeJob(
         request=ChangeRequest.of(body, vim_type),

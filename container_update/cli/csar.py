@@ -55,11 +55,10 @@ def add_commands(commands: Any, parents: Sequence[argparse.ArgumentParser]) -> N
 
 
 def _check(parsed: argparse.Namespace, out: TextIO) -> int:
-    from container_update.package.csar import Settings  # noqa: PLC0415
     from container_update.package.lint.check import Severity, check  # noqa: PLC0415
 
-    settings = Settings.of(option_arguments.read(parsed, PACKAGE_OPTIONS))
-    findings = check(parsed.package, settings=settings)
+    options = option_arguments.read(parsed, PACKAGE_OPTIONS)
+    findings = check(parsed.package, options=options)
     out.write({output.TEXT: _text, output.JSON: _json}[parsed.output](findings))
     failed = any(finding.severity is Severity.ERROR for finding in findings)
     return PackageError.exit_status if failed else DONE

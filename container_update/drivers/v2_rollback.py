@@ -25,14 +25,13 @@ from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json, Manifest, ObjectKey
-from container_update.model.options import Options
+from container_update.model.options import DEFAULTS, Options
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.requests import UpdateRequest
 from container_update.operations.update import placed
 from container_update.operations.vnf_records import set_images
-from container_update.package import csar, manifests
+from container_update.package import manifests
 from container_update.package.build import write_metadata
-from container_update.package.yaml11 import Limits
 
 
 def put_back(script: Json, output: Json) -> None:
@@ -72,7 +71,7 @@ def go_back(  # noqa: PLR0913
     with tempfile.TemporaryDirectory() as folder:
         images = v2_memory.images(ours)
         if images:
-            write_stand_in(Path(folder), request, images, csar.Settings.of(options).yaml)
+            write_stand_in(Path(folder), request, images, options)
             request = dataclasses.replace(request, old=folder)
         outcome = update(request, cluster, options, cancel=cancel, progress=progress)
     if ours.get("state") != v2_memory.UNDONE:
@@ -84,11 +83,10 @@ def write_stand_in(
     folder: Path,
     request: UpdateRequest,
     images: Mapping[ObjectKey, Mapping[str, str]],
-    limits: Limits | None = None,
+    options: Options = DEFAULTS,
 ) -> None:
     """Write the def-files of the old package with other images, as a package of its own.
 
-    :param limits: what a def-file may ask for.
     PackageError where no def-file in the package has one of the workloads: an image in a file that
     a URL names cannot be put back this way.
     """
@@ -97,7 +95,7 @@ def write_stand_in(
         if urlsplit(path).scheme:
             continue
         text = Path(request.old, path).read_bytes()
-        parsed = manifests.parse(text, path, request.namespace, limits=limits)
+        parsed = manifests.parse(text, path, request.namespace, options=options)
         objects = tuple(placed(manifest, request) for manifest in parsed)
         missing -= {manifest.key for manifest in objects}
         target = folder / path

@@ -126,6 +126,9 @@ class Options:
         return cls(**{**values, **lists})
 
 
+DEFAULTS = Options()
+
+
 def _oslo_options() -> list[Any]:
     from oslo_config import cfg  # noqa: PLC0415
 

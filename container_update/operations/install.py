@@ -74,12 +74,12 @@ def described_by(
 
     :raises PackageError: the package is wrong.
     """
-    with csar.open_package(package, settings=csar.Settings.of(options)) as opened:
+    with csar.open_package(package, options=options) as opened:
         found = [
             manifest
             for path in def_files or opened.manifest_files()
             for manifest in manifests.parse(
-                opened.read(path), path, namespace, limits=opened.settings.yaml
+                opened.read(path), path, namespace, options=opened.options
             )
         ]
     if not one_namespace:

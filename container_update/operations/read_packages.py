@@ -21,10 +21,10 @@ def read_packages(job: ChangeJob, placing: Placing) -> Packages:
 
     :raises PackageError: a package or the request is wrong.
     """
-    request, settings = job.request, csar.Settings.of(job.options)
+    request, options = job.request, job.options
     with (
-        csar.open_package(job.old, settings=settings) as before,
-        csar.open_package(job.new, settings=settings) as after,
+        csar.open_package(job.old, options=options) as before,
+        csar.open_package(job.new, options=options) as after,
     ):
         old_files = placing.def_files or tuple(before.manifest_files())
         new_files = request.def_files or _same_files(placing.def_files, after)
@@ -58,13 +58,12 @@ def _same_files(def_files: Sequence[str], after: csar.Csar) -> tuple[str, ...]:
 
 
 def _objects(package: csar.Csar, paths: Sequence[str], placing: Placing) -> Objects:
-    limits = package.settings.yaml
     return match.index(
         {
             path: tuple(
                 _placed(manifest, placing)
                 for manifest in manifests.parse(
-                    package.read(path), path, placing.namespace, limits=limits
+                    package.read(path), path, placing.namespace, options=package.options
                 )
             )
             for path in dict.fromkeys(paths)

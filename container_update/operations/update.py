@@ -106,10 +106,9 @@ class _Packages:
 
 
 def _read_packages(request: UpdateRequest, options: Options) -> _Packages:
-    settings = csar.Settings.of(options)
     with (
-        csar.open_package(request.old, settings=settings) as old,
-        csar.open_package(request.new, settings=settings) as new,
+        csar.open_package(request.old, options=options) as old,
+        csar.open_package(request.new, options=options) as new,
     ):
         matched = _match(request, old, new)
         return _Packages(matched, dict(new.vdus()), in_force(matched))
@@ -193,12 +192,11 @@ def _match(request: UpdateRequest, old: csar.Csar, new: csar.Csar) -> match.Matc
 def _read(
     package: csar.Csar, paths: Sequence[str], request: UpdateRequest
 ) -> dict[str, tuple[Manifest, ...]]:
-    limits = package.settings.yaml
     return {
         path: tuple(
             placed(manifest, request)
             for manifest in manifests.parse(
-                package.read(path), path, request.namespace, limits=limits
+                package.read(path), path, request.namespace, options=package.options
             )
         )
         for path in dict.fromkeys(paths)

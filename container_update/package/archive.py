@@ -11,61 +11,57 @@ import posixpath
 import stat
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Protocol
+from typing import IO
 
 from container_update.model.errors import PackageError
+from container_update.model.options import Options
 
-_KIB = 1024
-_GIB = _KIB**3
+_MIB = 1024**2
 _LONGEST_PATH = 1024
+_LARGEST_FILE = 16 * 1024 * _MIB
+"""In bytes: container images may be part of a package."""
+_LARGEST_RATIO = 1000
+"""Uncompressed size to compressed size, of files of at least 1 MiB in a zip."""
 
 
-@dataclass(frozen=True)
-class Limits:
-    """How big a package may be: container images may be part of it. Sizes are in bytes."""
-
-    files: int = 20_000
-    file_size: int = 16 * _GIB
-    total_size: int = 64 * _GIB
-    read_size: int = 64 * _KIB * _KIB
-    """The size of a file that is read into memory: a def-file, a definitions file."""
-    ratio: int = 1000
-    """Uncompressed size to compressed size, of files of at least 1 MiB in a zip."""
-
-
-class Archive(Protocol):
+class Archive(ABC):
     """The files of a package."""
 
+    @abstractmethod
     def names(self) -> Sequence[str]:
-        """Return the paths of all files, sorted."""
+        """Return the paths of all files, sorted; links to folders are not followed."""
 
+    @abstractmethod
     def has(self, path: str) -> bool:
         """Return whether the file exists.
 
         :raises PackageError: the path leads out of the package.
         """
 
+    @abstractmethod
     def size(self, path: str) -> int:
         """Return the size of a file in bytes.
 
         :raises PackageError: the file does not exist.
         """
 
+    @abstractmethod
     def open(self, path: str) -> AbstractContextManager[IO[bytes]]:
         """Open a file, for a ``with`` block.
 
         :raises PackageError: the file does not exist or cannot be read.
         """
 
+    @abstractmethod
     def close(self) -> None:
         """Close the package."""
 
 
-def open_archive(source: str, limits: Limits) -> Archive:
+def open_archive(source: str, options: Options) -> Archive:
     """Open a folder or a zip.
 
     :param source: its path.
@@ -78,10 +74,10 @@ def open_archive(source: str, limits: Limits) -> Archive:
         problem = getattr(error, "strerror", None) or error
         raise PackageError(f"the package {source} cannot be opened: {problem}") from error
     if stat.S_ISDIR(mode):
-        return FolderArchive(source, limits)
+        return _Folder(source, options)
     if not stat.S_ISREG(mode):
         raise PackageError(f"the package {source} is neither a folder nor a zip file")
-    return ZipArchive(source, limits)
+    return _Zip(source, options)
 
 
 def inside(path: str) -> str:
@@ -103,16 +99,13 @@ def inside(path: str) -> str:
     return shortest
 
 
-class FolderArchive:
-    """An unpacked package."""
-
-    def __init__(self, source: str, limits: Limits) -> None:
+class _Folder(Archive):
+    def __init__(self, source: str, options: Options) -> None:
         self.source = source
-        self.limits = limits
+        self.options = options
         self.root = Path(source).resolve()
 
     def names(self) -> Sequence[str]:
-        """Return the paths of all files, sorted; links to folders are not followed."""
         paths: list[str] = []
         total = 0
         for folder, folders, files in os.walk(self.root):
@@ -121,20 +114,17 @@ class FolderArchive:
                 path = Path(folder, name)
                 paths.append(path.relative_to(self.root).as_posix())
                 total += path.lstat().st_size
-            _check_totals(self.source, len(paths), total, self.limits)
+            _check_totals(self.source, len(paths), total, self.options)
         return sorted(paths)
 
     def has(self, path: str) -> bool:
-        """Return whether the file exists."""
         return self._locate(path).is_file()
 
     def size(self, path: str) -> int:
-        """Return the size of a file in bytes."""
         return self._regular(path).stat().st_size
 
     @contextmanager
     def open(self, path: str) -> Iterator[IO[bytes]]:
-        """Open a file."""
         located = self._regular(path)
         with _readable(self.source, path), located.open("rb") as file:
             yield file
@@ -159,18 +149,12 @@ class FolderArchive:
         file = self._locate(path)
         with _readable(self.source, path):
             status = file.stat()
-        if not stat.S_ISREG(status.st_mode):
-            raise PackageError(
-                f"{path} in {self.source} is not a regular file: replace it with one"
-            )
-        _check_size(self.source, path, status.st_size, self.limits)
+        _check_file(self.source, path, stat.S_ISREG(status.st_mode), status.st_size)
         return file
 
 
-class ZipArchive:
-    """A packed package, read in place."""
-
-    def __init__(self, source: str, limits: Limits) -> None:
+class _Zip(Archive):
+    def __init__(self, source: str, options: Options) -> None:
         self.source = source
         try:
             self.zip = zipfile.ZipFile(source)
@@ -179,32 +163,27 @@ class ZipArchive:
                 f"the package {source} is neither a folder nor a zip file: {error}"
             ) from error
         try:
-            self.entries: Mapping[str, zipfile.ZipInfo] = self._checked(limits)
+            self.entries = self._checked(options)
         except PackageError:
             self.zip.close()
             raise
 
     def names(self) -> Sequence[str]:
-        """Return the paths of all files, sorted."""
         return sorted(self.entries)
 
     def has(self, path: str) -> bool:
-        """Return whether the file exists."""
         return inside(path) in self.entries
 
     def size(self, path: str) -> int:
-        """Return the size of a file in bytes."""
         return self._entry(path).file_size
 
     @contextmanager
     def open(self, path: str) -> Iterator[IO[bytes]]:
-        """Open a file."""
         entry = self._entry(path)
         with _readable(self.source, path), self.zip.open(entry) as file:
             yield file
 
     def close(self) -> None:
-        """Close the zip."""
         self.zip.close()
 
     def _entry(self, path: str) -> zipfile.ZipInfo:
@@ -213,21 +192,17 @@ class ZipArchive:
             raise PackageError(f"{path} in {self.source} cannot be read: no such file")
         return entry
 
-    def _checked(self, limits: Limits) -> dict[str, zipfile.ZipInfo]:
+    def _checked(self, options: Options) -> dict[str, zipfile.ZipInfo]:
         infos = [info for info in self.zip.infolist() if not info.is_dir()]
-        _check_totals(self.source, len(infos), sum(info.file_size for info in infos), limits)
+        _check_totals(self.source, len(infos), sum(info.file_size for info in infos), options)
         entries: dict[str, zipfile.ZipInfo] = {}
         for info in infos:
             path = inside(info.filename)
-            mode = info.external_attr >> 16
-            if stat.S_IFMT(mode) not in (0, stat.S_IFREG):
-                raise PackageError(
-                    f"{path} in {self.source} is not a regular file: replace it with one"
-                )
+            is_regular = stat.S_IFMT(info.external_attr >> 16) in (0, stat.S_IFREG)
+            _check_file(self.source, path, is_regular, info.file_size)
             if path in entries:
                 raise PackageError(f"{path} is in {self.source} twice: keep one of them")
-            _check_size(self.source, path, info.file_size, limits)
-            _check_ratio(self.source, info, limits)
+            _check_ratio(self.source, info)
             entries[path] = info
         return entries
 
@@ -240,14 +215,14 @@ def _readable(source: str, path: str) -> Iterator[None]:
     except RuntimeError as error:  # zipfile raises it if a password is needed
         raise PackageError(f"{path} in {source} cannot be read: {error}") from error
     except (OSError, EOFError, zipfile.BadZipFile, zlib.error) as error:
-        problem = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        problem = getattr(error, "strerror", None) or error
         raise PackageError(f"{path} in {source} cannot be read: {problem}") from error
 
 
-def _check_totals(source: str, files: int, size: int, limits: Limits) -> None:
+def _check_totals(source: str, files: int, size: int, options: Options) -> None:
     for count, limit, unit, option in (
-        (files, limits.files, "files", "package_files"),
-        (size, limits.total_size, "bytes in all files", "package_bytes"),
+        (files, options.package_files, "files", "package_files"),
+        (size, options.package_bytes, "bytes in all files", "package_bytes"),
     ):
         if count > limit:
             raise PackageError(
@@ -255,17 +230,19 @@ def _check_totals(source: str, files: int, size: int, limits: Limits) -> None:
             )
 
 
-def _check_size(source: str, path: str, size: int, limits: Limits) -> None:
-    if size > limits.file_size:
+def _check_file(source: str, path: str, is_regular: bool, size: int) -> None:
+    if not is_regular:
+        raise PackageError(f"{path} in {source} is not a regular file: replace it with one")
+    if size > _LARGEST_FILE:
         raise PackageError(
-            f"{path} in {source}: expected at most {limits.file_size} bytes, found {size}"
+            f"{path} in {source}: expected at most {_LARGEST_FILE} bytes, found {size}"
         )
 
 
-def _check_ratio(source: str, info: zipfile.ZipInfo, limits: Limits) -> None:
-    if info.file_size >= _KIB * _KIB and info.file_size > info.compress_size * limits.ratio:
+def _check_ratio(source: str, info: zipfile.ZipInfo) -> None:
+    if info.file_size >= _MIB and info.file_size > info.compress_size * _LARGEST_RATIO:
         raise PackageError(
             f"{info.filename} in {source} expands from {info.compress_size} to "
-            f"{info.file_size} bytes, more than {limits.ratio} times its size: "
+            f"{info.file_size} bytes, more than {_LARGEST_RATIO} times its size: "
             "it looks like a zip bomb"
         )

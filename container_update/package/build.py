@@ -24,6 +24,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from container_update.model.errors import PackageError
+from container_update.model.options import DEFAULTS
 from container_update.package import archive, csar_metadata
 
 _HEADER = """\
@@ -73,7 +74,7 @@ def build(folder: str | Path, target: str | Path, *, api: str | None = None) -> 
         copy.parent.mkdir(exist_ok=True)
         shutil.copyfile(driver_file(api), copy)
     write_metadata(folder)
-    files = archive.FolderArchive(str(folder), archive.Limits())
+    files = archive.open_archive(str(folder), DEFAULTS)
     names = [name for name in files.names() if _is_packed(name) or name == csar_metadata.TOSCA_META]
     with _new_zip(target) as package:
         for name in names:
@@ -137,9 +138,10 @@ def write_metadata(folder: str | Path) -> Path:
 
     :raises PackageError: no such folder, several VNFDs, or a file that a package must not have.
     """
-    files = archive.FolderArchive(str(folder), archive.Limits())
-    if not files.root.is_dir():
+    folder = Path(folder)
+    if not folder.is_dir():
         raise PackageError(f"the package {folder} cannot be built: no such folder")
+    files = archive.open_archive(str(folder), DEFAULTS)
     names = [name for name in files.names() if _is_packed(name)]
     entries = [name for name in names if _is_vnfd(name)]
     if len(entries) > 1:
@@ -147,7 +149,7 @@ def write_metadata(folder: str | Path) -> Path:
     header = _HEADER + "".join(f"Entry-Definitions: {entry}\n" for entry in entries)
     blocks = [header, *(_block(files, name) for name in names)]
     files.has(csar_metadata.TOSCA_META)  # refuses a link that leads elsewhere
-    path = files.root / csar_metadata.TOSCA_META
+    path = folder.resolve() / csar_metadata.TOSCA_META
     path.parent.mkdir(exist_ok=True)
     path.write_text("\n".join(blocks), encoding="utf-8", newline="\n")
     return path

@@ -7,74 +7,39 @@ may be beside the few kilobytes that an update reads. :meth:`Csar.verify` checks
 
 from __future__ import annotations
 
+import hashlib
 import posixpath
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from functools import cached_property, partial
 from pathlib import Path
 
 from container_update.model.errors import PackageError
-from container_update.model.options import Options
-from container_update.package import archive, csar_metadata, fetch, vnfd, yaml11
+from container_update.model.options import DEFAULTS, Options
+from container_update.package import archive, csar_metadata, fetch, vnfd
 from container_update.package.csar_metadata import Artifact
 from container_update.package.vnfd import Flavour, InterfaceScript
-
-__all__ = ["Artifact", "Csar", "Flavour", "InterfaceScript", "Settings", "open_package"]
 
 _MANIFEST_ENDINGS = (".yaml", ".yml", ".json")
 _NO_MANIFESTS = ("Definitions/", "TOSCA-Metadata/", "BaseHOT/", "UserData/", "Scripts/")
 _CHUNK = 1024 * 1024
 
 
-@dataclass(frozen=True)
-class Settings:
-    """The limits for reading a package."""
-
-    limits: archive.Limits = field(default_factory=archive.Limits)
-    urls: fetch.Rules = field(default_factory=fetch.Rules)
-    yaml: yaml11.Limits = field(default_factory=yaml11.Limits)
-
-    @classmethod
-    def of(cls, options: Options) -> Settings:
-        """Return the limits that the options set."""
-        return cls(
-            archive.Limits(
-                files=options.package_files,
-                total_size=options.package_bytes,
-                read_size=options.def_file_bytes,
-            ),
-            fetch.Rules(
-                schemes=frozenset(options.url_schemes),
-                hosts=frozenset(options.url_hosts),
-                seconds=options.url_seconds,
-                size=options.url_bytes,
-            ),
-            yaml11.Limits(
-                size=options.def_file_bytes, nodes=options.yaml_values, depth=options.yaml_depth
-            ),
-        )
-
-
 @contextmanager
-def open_package(source: str, *, settings: Settings | None = None) -> Iterator[Csar]:
+def open_package(source: str, *, options: Options = DEFAULTS) -> Iterator[Csar]:
     """Open a package for a ``with`` block.
 
     :param source: the path of a folder or of a zip file.
-    :param settings: the limits; None: the defaults.
     :raises PackageError: it does not exist, is unsafe, exceeds the limits, or its metadata is
         invalid.
     """
-    settings = settings or Settings()
-    files = archive.open_archive(source, settings.limits)
-    try:
-        yield Csar(source, files, settings)
-    finally:
-        files.close()
+    with closing(archive.open_archive(source, options)) as files:
+        yield Csar(source, files, options)
 
 
 class Csar:
-    """An opened package; implements :class:`container_update.model.package.Package`."""
+    """An opened package."""
 
     source: str
     """The path it was opened from."""
@@ -83,11 +48,10 @@ class Csar:
     artifacts: tuple[Artifact, ...]
     """The files that the metadata lists, in order."""
 
-    def __init__(self, source: str, files: archive.Archive, settings: Settings) -> None:
+    def __init__(self, source: str, files: archive.Archive, options: Options) -> None:
         self.source = source
-        self.settings = settings
+        self.options = options
         self._files = files
-        self._listed: Mapping[str, Artifact] = {}
         metadata = self._metadata()
         self.entry_definitions = metadata.entry_definitions
         self.artifacts = metadata.artifacts
@@ -112,15 +76,11 @@ class Csar:
 
         :raises PackageError: it is missing, too big, leads out of the package, or has another hash.
         """
+        is_url = fetch.is_url(path)
+        content = fetch.fetch(path, self.options) if is_url else self._read_file(path)
         artifact = self._listed.get(_shortest(path))
-        if fetch.is_url(path):
-            content = fetch.fetch(path, self.settings.urls)
-        else:
-            content = self._read_file(path)
         if artifact and artifact.hash:
-            digest = artifact.digest()
-            digest.update(content)
-            self._check_hash(artifact, digest.hexdigest())
+            self._check_hash(artifact, [content])
         return content
 
     def verify(self) -> None:
@@ -132,11 +92,8 @@ class Csar:
             if fetch.is_url(artifact.path) or not artifact.hash:
                 self.read(artifact.path)
                 continue
-            digest = artifact.digest()
             with self._files.open(artifact.path) as file:
-                while chunk := file.read(_CHUNK):
-                    digest.update(chunk)
-            self._check_hash(artifact, digest.hexdigest())
+                self._check_hash(artifact, iter(partial(file.read, _CHUNK), b""))
 
     def manifest_files(self) -> Sequence[str]:
         """Return the listed files that may hold Kubernetes manifests, in listed order.
@@ -146,9 +103,8 @@ class Csar:
         if not self.artifacts:
             names = (name for name in self._files.names() if name.startswith("Files/"))
             return tuple(name for name in names if name.endswith((".yaml", ".yml")))
-        return tuple(
-            artifact.path for artifact in self.artifacts if self._may_hold_manifests(artifact.path)
-        )
+        listed = (artifact.path for artifact in self.artifacts)
+        return tuple(path for path in listed if self._may_hold_manifests(path))
 
     def vdus(self, flavour_id: str | None = None) -> Mapping[str, str]:
         """Return the name of each VDU's workload (the node's ``properties.name``), by VDU id.
@@ -172,7 +128,7 @@ class Csar:
         """The deployment flavours; empty if the package has no VNFD."""
         if not self.entry_definitions:
             return ()
-        return vnfd.flavours(self.entry_definitions, self.read, self.settings.yaml)
+        return vnfd.flavours(self.entry_definitions, self.read, self.options)
 
     @property
     def vnfd_id(self) -> str:
@@ -208,7 +164,7 @@ class Csar:
         return normal.endswith(_MANIFEST_ENDINGS) and not normal.startswith(_NO_MANIFESTS)
 
     def _read_file(self, path: str) -> bytes:
-        size, limit = self._files.size(path), self.settings.limits.read_size
+        size, limit = self._files.size(path), self.options.def_file_bytes
         if size > limit:
             raise PackageError(
                 f"{path} in {self.source}: expected at most {limit} bytes (option def_file_bytes), "
@@ -217,21 +173,22 @@ class Csar:
         with self._files.open(path) as file:
             return file.read(limit)
 
-    def _check_hash(self, artifact: Artifact, digest: str) -> None:
-        if digest != artifact.hash:
+    def _check_hash(self, artifact: Artifact, content: Iterable[bytes]) -> None:
+        digest = hashlib.new(artifact.algorithm)
+        for chunk in content:
+            digest.update(chunk)
+        if digest.hexdigest() != artifact.hash:
             raise PackageError(
                 f"{artifact.path} in {self.source}: expected the {artifact.algorithm} hash "
-                f"{artifact.hash} that the package lists, found {digest}: the file was changed "
-                "after the package was built; build the package again"
+                f"{artifact.hash} that the package lists, found {digest.hexdigest()}: the file was "
+                "changed after the package was built; build the package again"
             )
 
     def _metadata(self) -> csar_metadata.Metadata:
         """Read TOSCA.meta and the manifest it names, or else the manifest at the root."""
         if not self._files.has(csar_metadata.TOSCA_META):
             return self._root_manifest()
-        metadata = csar_metadata.parse(
-            self._read_file(csar_metadata.TOSCA_META), csar_metadata.TOSCA_META
-        )
+        metadata = self._parsed(csar_metadata.TOSCA_META)
         if not metadata.entry_manifest:
             return metadata
         path = metadata.entry_manifest
@@ -239,8 +196,8 @@ class Csar:
             raise PackageError(
                 f"{csar_metadata.TOSCA_META} in {self.source} names {path}: no such file"
             )
-        listed = csar_metadata.parse(self._read_file(path), path).artifacts
-        return replace(metadata, artifacts=csar_metadata.merged(listed + metadata.artifacts))
+        artifacts = self._parsed(path).artifacts + metadata.artifacts
+        return replace(metadata, artifacts=csar_metadata.merged(artifacts))
 
     def _root_manifest(self) -> csar_metadata.Metadata:
         """Read a package without TOSCA-Metadata: a VNFD and its manifest at the root (SOL004)."""
@@ -257,8 +214,10 @@ class Csar:
         entry = next((name for name in names if name in at_root), None)
         if entry is None:
             raise PackageError(f"{self.source}: expected the VNFD {names[0]} beside {path}")
-        metadata = csar_metadata.parse(self._read_file(path), path)
-        return replace(metadata, entry_definitions=entry)
+        return replace(self._parsed(path), entry_definitions=entry)
+
+    def _parsed(self, path: str) -> csar_metadata.Metadata:
+        return csar_metadata.parse(self._read_file(path), path)
 
 
 def _shortest(path: str) -> str:

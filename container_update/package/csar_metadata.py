@@ -7,16 +7,11 @@ usual but not required. A line that begins with a space and has no key continues
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from container_update.model.errors import PackageError
-
-if TYPE_CHECKING:
-    from hashlib import _Hash
 
 TOSCA_META = "TOSCA-Metadata/TOSCA.meta"
 
@@ -40,10 +35,6 @@ class Artifact:
     hash: str = ""
     """In lower-case hexadecimal digits."""
 
-    def digest(self) -> _Hash:
-        """Return an empty digest of the artifact's algorithm."""
-        return hashlib.new(self.algorithm)
-
 
 @dataclass(frozen=True)
 class Metadata:
@@ -62,18 +53,18 @@ def parse(text: bytes, path: str) -> Metadata:
     :raises PackageError: not text, a misspelt key, an incomplete hash or an unknown algorithm.
     """
     headers: dict[str, str] = {}
-    blocks: list[_Block] = []
+    blocks: list[tuple[str, dict[str, str]]] = []
     for key, value, line in _fields(text, path):
         if key in ("Name", "Source"):
-            blocks.append(_Block(f"{path}:{line}", {"path": value}))
+            blocks.append((f"{path}:{line}", {"path": value}))
         elif key in _KEYS and blocks:
-            blocks[-1].fields[key] = value
+            blocks[-1][1][key] = value
         elif key in _HEADERS and not blocks:
             headers[key] = value
     return Metadata(
         headers.get("Entry-Definitions", ""),
         headers.get("ETSI-Entry-Manifest") or headers.get("Entry-Manifest", ""),
-        merged(tuple(block.artifact() for block in blocks)),
+        merged(tuple(_artifact(location, block) for location, block in blocks)),
     )
 
 
@@ -94,53 +85,38 @@ def merged(artifacts: tuple[Artifact, ...]) -> tuple[Artifact, ...]:
     return tuple(by_path.values())
 
 
-@dataclass(frozen=True)
-class _Block:
-    location: str
-    """File and line."""
-    fields: dict[str, str]
-
-    def artifact(self) -> Artifact:
-        path = self.fields["path"]
-        algorithm, digest = self.fields.get("Algorithm", ""), self.fields.get("Hash", "")
-        if not path:
-            raise PackageError(f"{self.location}: expected the path of a file, found nothing")
-        if bool(algorithm) != bool(digest):
-            given, missing = ("Algorithm", "Hash") if algorithm else ("Hash", "Algorithm")
-            raise PackageError(f"{self.location}: {path} has {given} without {missing}: add it")
-        if algorithm:
-            algorithm = self._algorithm(algorithm)
-            self._check_length(algorithm, digest)
-        return Artifact(path, self.fields.get("Content-Type", ""), algorithm, digest.lower())
-
-    def _algorithm(self, name: str) -> str:
-        match = _ALGORITHM.fullmatch(name)
+def _artifact(location: str, block: Mapping[str, str]) -> Artifact:
+    path = block["path"]
+    algorithm, digest = block.get("Algorithm", ""), block.get("Hash", "")
+    if not path:
+        raise PackageError(f"{location}: expected the path of a file, found nothing")
+    if bool(algorithm) != bool(digest):
+        given, missing = ("Algorithm", "Hash") if algorithm else ("Hash", "Algorithm")
+        raise PackageError(f"{location}: {path} has {given} without {missing}: add it")
+    if algorithm:
+        match = _ALGORITHM.fullmatch(algorithm)
         if not match:
             raise PackageError(
-                f"{self.location}: expected SHA-256 or SHA-512 as Algorithm of "
-                f'{self.fields["path"]}, found "{name}"'
+                f"{location}: expected SHA-256 or SHA-512 as Algorithm of {path}, found "
+                f'"{algorithm}"'
             )
-        return f"sha{match[1]}"
-
-    def _check_length(self, algorithm: str, digest: str) -> None:
-        expected = hashlib.new(algorithm).digest_size * 2
+        algorithm = f"sha{match[1]}"
+        expected = int(match[1]) // 4
         if not re.fullmatch(rf"[0-9a-fA-F]{{{expected}}}", digest):
             raise PackageError(
-                f"{self.location}: expected {expected} hexadecimal digits as Hash of "
-                f"{self.fields['path']}, found {len(digest)} characters"
+                f"{location}: expected {expected} hexadecimal digits as Hash of {path}, found "
+                f"{len(digest)} characters"
             )
+    return Artifact(path, block.get("Content-Type", ""), algorithm, digest.lower())
 
 
-def _fields(text: bytes, path: str) -> Iterator[tuple[str, str, int]]:
-    """Yield key, value and line of each field.
-
-    Continuation lines are joined; the signature is left out.
-    """
+def _fields(text: bytes, path: str) -> list[tuple[str, str, int]]:
+    """Return key, value and line of each field before the signature."""
     try:
         lines = text.decode("utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
         raise PackageError(f"{path}: expected text in UTF-8") from error
-    key, value, first_line = "", "", 0
+    fields: list[tuple[str, str, int]] = []
     for number, line in enumerate(lines, 1):
         if line.startswith("-----BEGIN"):  # the signature, in CMS, ends the manifest
             break
@@ -149,17 +125,13 @@ def _fields(text: bytes, path: str) -> Iterator[tuple[str, str, int]]:
                 f"{path}:{number}: expected at most {_LONGEST_LINE} printable characters, found "
                 f"{len(line)} characters"
             )
-        match = _LINE.match(line)
-        if match:
-            yield from [(key, _unquoted(value), first_line)] if key else []
-            key, value, first_line = (
-                _checked_key(match[1], f"{path}:{number}"),
-                (match[2] or "").strip(),
-                number,
-            )
-        elif line[:1].isspace() and key and line.strip():
-            value += line.strip()
-    yield from [(key, _unquoted(value), first_line)] if key else []
+        if match := _LINE.match(line):
+            key = _checked_key(match[1], f"{path}:{number}")
+            fields.append((key, (match[2] or "").strip(), number))
+        elif line[:1].isspace() and fields:
+            key, value, first_line = fields[-1]
+            fields[-1] = key, value + line.strip(), first_line
+    return [(key, _unquoted(value), line) for key, value, line in fields]
 
 
 def _checked_key(key: str, location: str) -> str:

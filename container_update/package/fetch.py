@@ -15,30 +15,16 @@ import ssl
 import threading
 import urllib.parse
 import urllib.request
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from contextlib import closing
 from pathlib import Path
 
 from container_update.model.errors import PackageError
+from container_update.model.options import Options
 from container_update.package.address_policy import is_public, split_url
 
 _CHUNK = 64 * 1024
 _REDIRECTS = 5
 _PORTS = {"http": 80, "https": 443}
-
-
-@dataclass(frozen=True)
-class Rules:
-    """What may be fetched."""
-
-    schemes: frozenset[str] = frozenset({"http", "https"})
-    hosts: frozenset[str] = frozenset()
-    """Only these hosts, with any address; empty: any host that has only public addresses."""
-    seconds: float = 30.0
-    """The time limit for a complete file."""
-    size: int = 8 * 1024 * 1024
-    """The maximum size of a file in bytes."""
 
 
 def is_url(path: str) -> bool:
@@ -49,39 +35,39 @@ def is_url(path: str) -> bool:
         return True
 
 
-def fetch(url: str, rules: Rules) -> bytes:
+def fetch(url: str, options: Options) -> bytes:
     """Fetch a file.
 
     A redirect must stay on the same host and must not go from https to http.
 
-    :raises PackageError: a rule forbids it, or it cannot be fetched.
+    :raises PackageError: the options forbid it, or it cannot be fetched.
     """
-    with _deadline(rules.seconds) as deadline:
+    with _Deadline(options.url_seconds) as deadline:
         try:
-            return _follow(url, rules, deadline)
+            return _follow(url, options, deadline)
         except (OSError, http.client.HTTPException, ValueError) as error:
             if deadline.passed or isinstance(error, TimeoutError):
                 raise PackageError(
-                    f"{url} cannot be fetched: not complete after {rules.seconds:g} seconds "
+                    f"{url} cannot be fetched: not complete after {options.url_seconds:g} seconds "
                     "(option url_seconds)"
                 ) from error
             problem = getattr(error, "strerror", None) or str(error) or type(error).__name__
             raise PackageError(f"{url} cannot be fetched: {problem}") from error
 
 
-def _follow(url: str, rules: Rules, deadline: _Deadline) -> bytes:
+def _follow(url: str, options: Options, deadline: _Deadline) -> bytes:
     current = url
     for _ in range(_REDIRECTS):
-        parts = _checked(current, rules)
+        parts = _checked(current, options)
         if parts.scheme == "file":
             with _local(current, parts).open("rb") as file:
-                return _read(file, current, rules)
-        with closing(_connection(current, parts, rules, deadline)) as connection:
+                return _read(file, current, options.url_bytes)
+        with closing(_connection(current, parts, options, deadline)) as connection:
             target = urllib.parse.urlunsplit(("", "", parts.path or "/", parts.query, ""))
             connection.request("GET", target, headers={"User-Agent": "container-update"})
             with connection.getresponse() as response:
                 if response.status == 200:
-                    content = _read(response, current, rules)
+                    content = _read(response, current, options.url_bytes)
                     if deadline.passed:  # a closed connection looks like the end of the file
                         raise TimeoutError
                     return content
@@ -96,7 +82,7 @@ def _follow(url: str, rules: Rules, deadline: _Deadline) -> bytes:
 # --- rules --------------------------------------------------------------------------------------
 
 
-def _checked(url: str, rules: Rules) -> urllib.parse.SplitResult:
+def _checked(url: str, options: Options) -> urllib.parse.SplitResult:
     try:
         parts = split_url(url)
     except ValueError as error:
@@ -107,16 +93,16 @@ def _checked(url: str, rules: Rules) -> urllib.parse.SplitResult:
             f"the URL of a def-file on {host} has a user name, which is not supported: "
             "serve the file without a login, or put it into the package"
         )
-    if parts.scheme not in rules.schemes:
-        allowed = ", ".join(sorted(rules.schemes)) or "none"
+    if parts.scheme not in options.url_schemes:
+        allowed = ", ".join(sorted(options.url_schemes)) or "none"
         raise PackageError(
             f"{url}: expected a URL with one of the schemes {allowed}: put the file into the "
             "package, or allow the scheme with the option url_schemes"
         )
-    if parts.scheme != "file" and rules.hosts and host not in rules.hosts:
+    if parts.scheme != "file" and options.url_hosts and host not in options.url_hosts:
         raise PackageError(
-            f"{url}: expected one of the hosts {', '.join(sorted(rules.hosts))}: put the file into "
-            "the package, or allow the host with the option url_hosts"
+            f"{url}: expected one of the hosts {', '.join(sorted(options.url_hosts))}: put the "
+            "file into the package, or allow the host with the option url_hosts"
         )
     if parts.scheme not in ("file", *_PORTS) or (parts.scheme != "file" and not host):
         raise PackageError(
@@ -137,7 +123,7 @@ def _redirected(url: str, location: str) -> str:
     return target
 
 
-def _addresses(url: str, host: str, port: int, rules: Rules) -> list[str]:
+def _addresses(url: str, host: str, port: int, options: Options) -> list[str]:
     """Return all addresses of the host.
 
     :raises PackageError: one of them is forbidden.
@@ -145,7 +131,7 @@ def _addresses(url: str, host: str, port: int, rules: Rules) -> list[str]:
     entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     addresses = [str(entry[4][0]) for entry in entries]
     for address in addresses:
-        if host not in rules.hosts and not is_public(address):
+        if host not in options.url_hosts and not is_public(address):
             raise PackageError(
                 f"{url} cannot be fetched: {host} is at {address}, which is not a public address: "
                 "put the file into the package, or allow the host with the option url_hosts"
@@ -157,14 +143,14 @@ def _addresses(url: str, host: str, port: int, rules: Rules) -> list[str]:
 
 
 def _connection(
-    url: str, parts: urllib.parse.SplitResult, rules: Rules, deadline: _Deadline
+    url: str, parts: urllib.parse.SplitResult, options: Options, deadline: _Deadline
 ) -> http.client.HTTPConnection:
     """Connect to a checked address of the host; TLS verifies the host's name."""
     host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
     connection = http.client.HTTPConnection(host, port)
-    plain = _connect(_addresses(url, host, port, rules), port, rules.seconds / 2)
-    plain.settimeout(rules.seconds)
-    deadline.watch(plain)
+    plain = _connect(_addresses(url, host, port, options), port, options.url_seconds / 2)
+    plain.settimeout(options.url_seconds)
+    deadline.connection = plain
     connection.sock = plain
     if parts.scheme == "https":
         try:
@@ -173,7 +159,7 @@ def _connection(
         except BaseException:
             plain.close()
             raise
-        deadline.watch(connection.sock)
+        deadline.connection = connection.sock
     return connection
 
 
@@ -187,34 +173,26 @@ def _connect(addresses: list[str], port: int, seconds: float) -> socket.socket:
 
 
 class _Deadline:
-    """Closes the current connection when the time is over, whatever it is waiting for."""
+    """Shuts down the current connection when the time is over, whatever it is waiting for."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float) -> None:
         self.passed = False
-        self._socket: socket.socket | None = None
+        self.connection: socket.socket | None = None
+        self._timer = threading.Timer(seconds, self._expire)
+        self._timer.daemon = True
 
-    def watch(self, connection: socket.socket) -> None:
-        """Close this connection when the time is over."""
-        self._socket = connection
+    def __enter__(self) -> _Deadline:
+        self._timer.start()
+        return self
 
-    def expire(self) -> None:
-        """Close the connection: the time is over."""
+    def __exit__(self, *_: object) -> None:
+        self._timer.cancel()
+
+    def _expire(self) -> None:
         self.passed = True
-        if self._socket is not None:
+        if self.connection is not None:
             with contextlib.suppress(OSError):  # already closed
-                self._socket.shutdown(socket.SHUT_RDWR)
-
-
-@contextmanager
-def _deadline(seconds: float) -> Iterator[_Deadline]:
-    deadline = _Deadline()
-    timer = threading.Timer(seconds, deadline.expire)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield deadline
-    finally:
-        timer.cancel()
+                self.connection.shutdown(socket.SHUT_RDWR)
 
 
 # --- content ------------------------------------------------------------------------------------
@@ -229,14 +207,14 @@ def _local(url: str, parts: urllib.parse.SplitResult) -> Path:
     return path
 
 
-def _read(source: io.BufferedReader | http.client.HTTPResponse, url: str, rules: Rules) -> bytes:
+def _read(source: io.BufferedReader | http.client.HTTPResponse, url: str, limit: int) -> bytes:
     """Read in chunks, so that no more than the allowed size is read."""
     content = bytearray()
     while chunk := source.read1(_CHUNK):
         content += chunk
-        if len(content) > rules.size:
+        if len(content) > limit:
             raise PackageError(
-                f"{url} cannot be fetched: it has more than {rules.size} bytes (option url_bytes)"
+                f"{url} cannot be fetched: it has more than {limit} bytes (option url_bytes)"
             )
     expected = getattr(source, "length", None)
     if expected:

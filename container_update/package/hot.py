@@ -14,7 +14,8 @@ from typing import Any
 
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json
-from container_update.package.yaml11 import Limits, documents
+from container_update.model.options import DEFAULTS, Options
+from container_update.package.yaml11 import documents
 
 SERVER, GROUP = "OS::Nova::Server", "OS::Heat::AutoScalingGroup"
 _NESTED_ENDINGS = (".yaml", ".yml", ".template")
@@ -80,15 +81,14 @@ class Body:
         return parse(self.files[name], name)
 
 
-def parse(text: str | bytes, source: str, limits: Limits | None = None) -> Json:
+def parse(text: str | bytes, source: str, options: Options = DEFAULTS) -> Json:
     """Parse a template; dates stay text.
 
     :param source: its path, for messages.
-    :param limits: the size, depth and number of values that are accepted; None: the defaults.
     :raises PackageError: it is not a template.
     """
     raw = text.encode() if isinstance(text, str) else text
-    values = [document.value for document in documents(raw, source, limits or Limits())]
+    values = [document.value for document in documents(raw, source, options)]
     if len(values) != 1 or not isinstance(values[0], dict):
         raise PackageError(f"{source}: expected one YAML document with a HEAT template")
     template: Json = values[0]

@@ -7,33 +7,20 @@ root or in another folder: one top template, and its nested templates beside it 
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Mapping
-from typing import Protocol
+from collections.abc import Mapping
 
 from container_update.model.errors import PackageError
+from container_update.model.options import DEFAULTS, Options
 from container_update.package import hot
+from container_update.package.csar import Csar
 from container_update.package.hot import Body
-from container_update.package.yaml11 import Limits
 
 _ENDINGS = (".yaml", ".yml")
 
 
-class Files(Protocol):
-    """An opened package: what is needed to read templates."""
-
-    source: str
-
-    def names(self) -> Iterable[str]:
-        """Return the paths of all files."""
-
-    def read(self, path: str) -> bytes:
-        """Return the content of a file."""
-
-
-def base_hot(package: Files, flavour_id: str, limits: Limits | None = None) -> Body:
+def base_hot(package: Csar, flavour_id: str, options: Options = DEFAULTS) -> Body:
     """Read the top template of a flavour and the files that it uses; without parameters.
 
-    :param limits: the size, depth and number of values that are accepted; None: the defaults.
     :raises PackageError: there is no top template, there are several, or one is not a template.
     """
     folder = _folder(package, flavour_id)
@@ -43,7 +30,7 @@ def base_hot(package: Files, flavour_id: str, limits: Limits | None = None) -> B
         if name.startswith(folder)
     }
     templates = {
-        name: hot.parse(text, name, limits)
+        name: hot.parse(text, name, options)
         for name, text in texts.items()
         if name.endswith(_ENDINGS) and "/" not in name[len(folder) :]
     }
@@ -58,7 +45,7 @@ def base_hot(package: Files, flavour_id: str, limits: Limits | None = None) -> B
     return Body(templates[tops[0]], files=files)
 
 
-def _folder(package: Files, flavour_id: str) -> str:
+def _folder(package: Csar, flavour_id: str) -> str:
     ending = f"BaseHOT/{flavour_id}/"
     folders = {
         name[: name.index(ending) + len(ending)]

@@ -13,26 +13,24 @@ from typing import Any
 
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json, Manifest, ObjectKey, Source
+from container_update.model.options import DEFAULTS, Options
 from container_update.package import schema
-from container_update.package.yaml11 import Document, Limits, describe, documents
-
-__all__ = ["Limits", "parse"]
+from container_update.package.yaml11 import Document, describe, documents
 
 
 def parse(
-    text: bytes, path: str, default_namespace: str, *, limits: Limits | None = None
+    text: bytes, path: str, default_namespace: str, *, options: Options = DEFAULTS
 ) -> tuple[Manifest, ...]:
     """Return the objects of a def-file, in order.
 
     :param text: the content of the file: YAML or JSON.
     :param path: the def-file as the package names it, for messages and sources.
     :param default_namespace: the namespace of objects that name none.
-    :param limits: the size, depth and number of values that are accepted; None: the defaults.
     :raises PackageError: invalid YAML, a limit exceeded, an object without the fields that identify
         it, or a field of a wrong type; with file and line.
     """
     manifests = []
-    for document in documents(text, path, limits or Limits()):
+    for document in documents(text, path, options):
         if document.value is None:
             continue
         for item in _objects(_Item(document.value, path, document.line), document.line_of):

@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from container_update.model.errors import PackageError
-from container_update.package.yaml11 import Limits, documents
+from container_update.model.options import DEFAULTS, Options
+from container_update.package.yaml11 import documents
 
 _TYPE_SECTIONS = (
     "artifact_types", "capability_types", "data_types", "group_types", "interface_types",
@@ -70,17 +71,16 @@ class Flavour:
 
 
 def flavours(
-    entry: str, read: Callable[[str], bytes], limits: Limits | None = None
+    entry: str, read: Callable[[str], bytes], options: Options = DEFAULTS
 ) -> tuple[Flavour, ...]:
     """Return the flavours of a VNFD, in the order in which its files are imported.
 
     :param entry: the path of ``Entry-Definitions``.
     :param read: returns the content of a file of the package, or raises PackageError.
-    :param limits: the size, depth and number of values of each file; None: the defaults.
     :raises PackageError: an import is missing or leads out of the package, or toscaparser does not
         accept the definitions.
     """
-    files = _load(entry, read, limits or Limits())
+    files = _load(entry, read, options)
     if "tosca_definitions_version" not in files[entry]:
         raise PackageError(f"{entry}: expected TOSCA definitions with tosca_definitions_version")
     types = _joined_types(files)
@@ -104,7 +104,7 @@ def _mappings(path: str, topology: Mapping[str, Any]) -> Mapping[str, Any]:
     return mappings
 
 
-def _load(entry: str, read: Callable[[str], bytes], limits: Limits) -> dict[str, dict[str, Any]]:
+def _load(entry: str, read: Callable[[str], bytes], options: Options) -> dict[str, dict[str, Any]]:
     """Read the entry file and everything that it imports, each file once; by path."""
     files: dict[str, dict[str, Any]] = {}
     queue = [(entry, "Entry-Definitions")]
@@ -112,19 +112,19 @@ def _load(entry: str, read: Callable[[str], bytes], limits: Limits) -> dict[str,
         path, importer = queue.pop(0)
         if path in files:
             continue
-        files[path] = _definitions(path, importer, read, limits)
+        files[path] = _definitions(path, importer, read, options)
         queue += [(imported, path) for imported in _imports(path, files[path])]
     return files
 
 
 def _definitions(
-    path: str, importer: str, read: Callable[[str], bytes], limits: Limits
+    path: str, importer: str, read: Callable[[str], bytes], options: Options
 ) -> dict[str, Any]:
     try:
         text = read(path)
     except PackageError as error:
         raise PackageError(f"the VNFD cannot be read: {importer} names {path}: {error}") from error
-    content = [document.value for document in documents(text, path, limits)]
+    content = [document.value for document in documents(text, path, options)]
     if len(content) != 1 or not isinstance(content[0], dict):
         raise PackageError(f"{path}: expected one YAML document with TOSCA definitions")
     return content[0]

@@ -24,6 +24,7 @@ from typing import Any
 import yaml
 
 from container_update.model.errors import PackageError
+from container_update.model.options import Options
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG = "tag:yaml.org,2002:"
@@ -59,18 +60,6 @@ _NAMES = {dict: "a mapping", list: "a list", str: "text", bool: "a boolean", typ
 
 
 @dataclass(frozen=True)
-class Limits:
-    """How big a YAML text may be."""
-
-    size: int = 8 * 1024 * 1024
-    """Bytes."""
-    depth: int = 100
-    """Nesting levels of mappings and lists, with aliases expanded."""
-    nodes: int = 500_000
-    """Number of scalars, lists and mappings, with aliases expanded."""
-
-
-@dataclass(frozen=True)
 class Document:
     """One YAML document."""
 
@@ -86,20 +75,20 @@ class Document:
         return self.lines.get(id(value), self.line)
 
 
-def documents(text: bytes, path: str, limits: Limits) -> Iterator[Document]:
+def documents(text: bytes, path: str, options: Options) -> Iterator[Document]:
     """Yield each document of a YAML text, empty ones too.
 
     :param path: the file, for messages.
     :raises PackageError: invalid YAML, a value that JSON does not have, or a limit exceeded; with
         path and line.
     """
-    if len(text) > limits.size:
+    if len(text) > options.def_file_bytes:
         raise PackageError(
-            f"{path}: expected a YAML file of at most {limits.size} bytes (option "
+            f"{path}: expected a YAML file of at most {options.def_file_bytes} bytes (option "
             f"def_file_bytes), found {len(text)}: split the file"
         )
     try:
-        yield from _Builder(path, limits).run(text)
+        yield from _Builder(path, options).run(text)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"{path}:{_line(mark)}" if mark else path
@@ -170,9 +159,9 @@ class _Frame:
 class _Builder:
     """Builds values out of parser events, without recursion."""
 
-    def __init__(self, path: str, limits: Limits) -> None:
+    def __init__(self, path: str, options: Options) -> None:
         self.path = path
-        self.limits = limits
+        self.options = options
         self.nodes = 0
         self._reset(1)
 
@@ -204,17 +193,17 @@ class _Builder:
 
     def _count(self, nodes: int, height: int, line: int) -> None:
         self.nodes += nodes
-        if self.nodes > self.limits.nodes:
+        if self.nodes > self.options.yaml_values:
             raise self._fail(
                 line,
-                f"more than {self.limits.nodes} values, with aliases expanded (option "
+                f"more than {self.options.yaml_values} values, with aliases expanded (option "
                 "yaml_values): split the file",
             )
-        if len(self.stack) + height > self.limits.depth:
+        if len(self.stack) + height > self.options.yaml_depth:
             raise self._fail(
                 line,
-                f"mappings and lists nested more than {self.limits.depth} levels deep (option "
-                "yaml_depth)",
+                f"mappings and lists nested more than {self.options.yaml_depth} levels deep "
+                "(option yaml_depth)",
             )
 
     def _open(self, event: Any, line: int) -> None:

@@ -26,17 +26,15 @@ from container_update.stacks.planner import flavour_of
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 
 
-def described_by(
-    package: str, flavour_id: str, given: Mapping[str, Any], settings: csar.Settings
-) -> Body:
+def described_by(package: str, flavour_id: str, given: Mapping[str, Any], options: Options) -> Body:
     """Return the stack as a package describes it.
 
     :param given: values for parameters of the top template.
     :raises PackageError: the package is wrong, or does not fit what is given.
     """
-    with csar.open_package(package, settings=settings) as opened:
+    with csar.open_package(package, options=options) as opened:
         flavour = flavour_of(opened, flavour_id)
-        body = hot_files.base_hot(opened, flavour.id, settings.yaml)
+        body = hot_files.base_hot(opened, flavour.id, options)
         places = {
             vdu_id: hot.place_of(body, vdu_id, name, opened.source)
             for vdu_id, name in flavour.vdus.items()

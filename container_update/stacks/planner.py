@@ -10,8 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from container_update.model.errors import PackageError, PlanError
+from container_update.model.options import Options
 from container_update.package import csar, hot, hot_files
 from container_update.package.hot import Body, Place
+from container_update.package.vnfd import Flavour
 from container_update.stacks import live
 from container_update.stacks.client import StackService, reference
 from container_update.stacks.desired import Software, desired_stack, is_same
@@ -70,7 +72,7 @@ class Packages:
         return hashlib.sha256(text.encode()).hexdigest()
 
 
-def read_packages(request: StackRequest, settings: csar.Settings) -> Packages:
+def read_packages(request: StackRequest, options: Options) -> Packages:
     """Read both packages.
 
     :raises PackageError: one of them, or the request, is wrong.
@@ -80,8 +82,8 @@ def read_packages(request: StackRequest, settings: csar.Settings) -> Packages:
             f"upgrade_type: expected {BLUE_GREEN} or {ROLLING}, found {request.upgrade_type}"
         )
     with (
-        csar.open_package(request.old, settings=settings) as old,
-        csar.open_package(request.new, settings=settings) as new,
+        csar.open_package(request.old, options=options) as old,
+        csar.open_package(request.new, options=options) as new,
     ):
         flavour = flavour_of(new, request.flavour_id)
         old_vdus, new_vdus = dict(old.vdus(request.flavour_id)), dict(new.vdus(flavour.id))
@@ -91,13 +93,13 @@ def read_packages(request: StackRequest, settings: csar.Settings) -> Packages:
             {vdu_id: name for vdu_id, name in old_vdus.items() if vdu_id in targets},
             {vdu_id: name for vdu_id, name in new_vdus.items() if vdu_id in targets},
             {**old_vdus, **new_vdus},
-            hot_files.base_hot(new, flavour.id, settings.yaml),
+            hot_files.base_hot(new, flavour.id, options),
             Software(flavour.images, flavour.compute_flavours),
             new.vnfd_id,
         )
 
 
-def flavour_of(package: csar.Csar, flavour_id: str | None) -> csar.Flavour:
+def flavour_of(package: csar.Csar, flavour_id: str | None) -> Flavour:
     """Return a package's flavour.
 
     :raises PackageError: it has none of that id, or several where the id is None.

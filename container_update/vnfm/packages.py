@@ -81,10 +81,10 @@ def hidden_parameters(
 ) -> frozenset[str]:
     """Return the hidden parameters of a VNF's Heat templates; none where it has no templates."""
     package = session.scalars(select(Package).where(Package.vnfd_id == vnfd_id)).one()
-    folder, settings = str(unpacked(service, package.id)), csar.Settings.of(service.options)
+    folder, options = str(unpacked(service, package.id)), service.options
     try:
-        with csar.open_package(folder, settings=settings) as opened:
-            return hot_files.base_hot(opened, flavour_id, settings.yaml).hidden
+        with csar.open_package(folder, options=options) as opened:
+            return hot_files.base_hot(opened, flavour_id, options).hidden
     except PackageError:
         return frozenset()
 
@@ -225,7 +225,7 @@ def _fail(service: ServiceContext, package_id: str, status: int, detail: str) ->
 def _read(service: ServiceContext, package_id: str) -> tuple[str, Json]:
     """Return the VNFD's id, and the attributes of VnfPkgInfo that come from the package."""
     path = content(service, package_id)
-    with csar.open_package(str(path), settings=csar.Settings.of(service.options)) as package:
+    with csar.open_package(str(path), options=service.options) as package:
         package.verify()
         if not package.vnfd_id:
             raise PackageError("expected a VNFD with a descriptor_id, found none")
@@ -261,8 +261,7 @@ def _unpack(service: ServiceContext, package_id: str) -> None:
     """Write out every file: only the archive's own, checked paths, private to the service."""
     part = folder(service, package_id) / "csar.part"
     shutil.rmtree(part, ignore_errors=True)
-    limits = csar.Settings.of(service.options).limits
-    files = archive.open_archive(str(content(service, package_id)), limits)
+    files = archive.open_archive(str(content(service, package_id)), service.options)
     try:
         for name in files.names():
             target = part / name

@@ -14,7 +14,7 @@ from container_update.emulator.heat import ResourceFault
 from container_update.emulator.heat.faults import NO_HOST
 from container_update.model.errors import ClusterError
 from container_update.model.options import Options
-from container_update.package import build, csar
+from container_update.package import build
 from container_update.stacks.instantiate import Builder, described_by
 from container_update.vnfm import vims
 from container_update.vnfm.lcm import perform
@@ -268,7 +268,7 @@ def test_a_stack_that_is_still_being_made_is_deleted_before_it_is_made_anew(
 ) -> None:
     package = tmp_path / ROLLING / "before"
     Sample(ROLLING, cloud, tmp_path).zipped("before")
-    body = described_by(str(package), "simple", {"network": "private"}, csar.Settings())
+    body = described_by(str(package), "simple", {"network": "private"}, Options())
     stuck = ResourceFault(stuck=True, times=1)
     cloud.stack.faults.resources = [stuck]
     killed = cloud.heat.create({"stack_name": "vnf-1", **body.as_request()})

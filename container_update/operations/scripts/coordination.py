@@ -18,6 +18,7 @@ from urllib.parse import quote
 
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import ContainerUpdateError
+from container_update.model.options import DEFAULTS
 from container_update.operations.change_request import ScriptName, VduParams, secrets_in
 from container_update.operations.scripts.process import Script
 from container_update.operations.strategy import ChangeJob, Strategy, VduChange
@@ -137,8 +138,7 @@ class Coordination:
 
     def _check_hash(self, script: ScriptName) -> None:
         """PackageError where the script is not what the package's metadata lists."""
-        settings = csar.Settings.of(self.job.options)
-        with csar.open_package(self.job.new, settings=settings) as package:
+        with csar.open_package(self.job.new, options=self.job.options) as package:
             package.read(script.path)
 
     def _script(self, which: str) -> ScriptName | None:
@@ -202,7 +202,7 @@ class Coordination:
 
 
 def _copy_package(source: str, target: Path) -> None:
-    files = archive.open_archive(source, archive.Limits())
+    files = archive.open_archive(source, DEFAULTS)
     try:
         for name in files.names():
             if files.size(name) <= _BIGGEST_COPY:

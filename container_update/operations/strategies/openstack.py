@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import PackageError, UpdateFailedError
 from container_update.model.objects import Json
+from container_update.model.options import Options
 from container_update.model.outcome import Event, Outcome, Progress, StepResult
 from container_update.model.plan import Action, Plan
 from container_update.operations import stack_records
@@ -84,8 +85,7 @@ class OpenStackStrategy(Strategy):
         """Both packages, read when they are first needed."""
         if self._packages is None:
             job, request = self.job, self.job.request
-            settings = csar.Settings.of(job.options)
-            self._check_request(settings)
+            self._check_request(job.options)
             self._packages = read_packages(
                 StackRequest(
                     job.old,
@@ -96,14 +96,14 @@ class OpenStackStrategy(Strategy):
                     job.instance_id,
                     self.target.flavour_id,
                 ),
-                settings,
+                job.options,
             )
         return self._packages
 
-    def _check_request(self, settings: csar.Settings) -> None:
+    def _check_request(self, options: Options) -> None:
         """Raise PackageError where the new package is not what the request says."""
         request = self.job.request
-        with csar.open_package(self.job.new, settings=settings) as new:
+        with csar.open_package(self.job.new, options=options) as new:
             if new.vnfd_id and new.vnfd_id != request.vnfd_id:
                 raise PackageError(
                     f"vnfdId: expected {new.vnfd_id}, which the VNFD in {new.source} has, found "

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from container_update.package import archive, csar
+from container_update.model.options import DEFAULTS, Options
+from container_update.package import csar
 from container_update.package.lint import files, objects, templates, vnfd
 from container_update.package.lint.finding import Finding, Severity
 from container_update.package.lint.subject import Subject
@@ -31,14 +32,13 @@ RULES: tuple[Callable[[Subject], Iterable[Finding]], ...] = (
 )
 
 
-def check(package_path: str, *, settings: csar.Settings | None = None) -> tuple[Finding, ...]:
+def check(package_path: str, *, options: Options = DEFAULTS) -> tuple[Finding, ...]:
     """Return everything that is wrong or unusual in a package, errors first.
 
     :param package_path: a folder or a zip.
-    :param settings: the limits for reading it; None: the defaults.
     :raises PackageError: the package cannot be opened.
     """
-    with csar.open_package(package_path, settings=settings) as package:
-        subject = Subject(package, archive.open_archive(package_path, package.settings.limits))
+    with csar.open_package(package_path, options=options) as package:
+        subject = Subject(package)
         findings = {finding: None for rule in RULES for finding in rule(subject)}
     return tuple(sorted(findings, key=lambda finding: finding.severity.value))

@@ -6,9 +6,9 @@ import posixpath
 from collections.abc import Iterator
 
 from container_update.model.errors import PackageError
-from container_update.package import csar_metadata, manifests
+from container_update.package import csar_metadata
 from container_update.package.lint.finding import Finding
-from container_update.package.lint.subject import NAMESPACE, Subject, located
+from container_update.package.lint.subject import Subject, located
 
 
 def metadata(subject: Subject) -> Iterator[Finding]:
@@ -38,14 +38,14 @@ def unreadable_files(subject: Subject) -> Iterator[Finding]:
     package = subject.package
     manifest_files = set(package.manifest_files())
     listed = [artifact.path for artifact in package.artifacts]
-    paths = dict.fromkeys(listed + sorted(manifest_files))
-    for path in paths:
+    for path in dict.fromkeys(listed + sorted(manifest_files)):
         if path.startswith("Files/images/"):
             continue  # gigabytes that an update does not use
         try:
-            content = package.read(path)
             if path in manifest_files:
-                manifests.parse(content, path, NAMESPACE, limits=subject.package.settings.yaml)
+                subject.parse(path)
+            else:
+                package.read(path)
         except PackageError as error:
             yield located(error, path)
 

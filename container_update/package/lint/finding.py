@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from container_update.model.objects import Manifest
@@ -40,13 +40,7 @@ class Finding:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the finding as JSON values."""
-        return {
-            "severity": self.severity.name.lower(),
-            "file": self.file,
-            "line": self.line,
-            "message": self.message,
-            "advice": self.advice,
-        }
+        return {**asdict(self), "severity": self.severity.name.lower()}
 
     @classmethod
     def error(cls, file: str, message: str, advice: str, line: int = 0) -> Finding:
@@ -54,14 +48,14 @@ class Finding:
         return cls(Severity.ERROR, file, line, message, advice)
 
     @classmethod
-    def warning(cls, file: str, message: str, advice: str, line: int = 0) -> Finding:
+    def warning(cls, file: str, message: str, advice: str) -> Finding:
         """Return a warning about a file."""
-        return cls(Severity.WARNING, file, line, message, advice)
+        return cls(Severity.WARNING, file, 0, message, advice)
 
     @classmethod
-    def note(cls, file: str, message: str, advice: str, line: int = 0) -> Finding:
+    def note(cls, file: str, message: str, advice: str) -> Finding:
         """Return a note about a file."""
-        return cls(Severity.NOTE, file, line, message, advice)
+        return cls(Severity.NOTE, file, 0, message, advice)
 
     @classmethod
     def of(cls, severity: Severity, manifest: Manifest, message: str, advice: str) -> Finding:

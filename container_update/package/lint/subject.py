@@ -8,12 +8,13 @@ from functools import cached_property
 
 from container_update.model.errors import PackageError
 from container_update.model.objects import Manifest
-from container_update.package import archive, manifests
-from container_update.package.csar import Csar, Flavour, InterfaceScript
+from container_update.package import manifests
+from container_update.package.csar import Csar
 from container_update.package.lint.finding import Finding
+from container_update.package.vnfd import Flavour, InterfaceScript
 from container_update.workloads.registry import is_workload
 
-NAMESPACE = "default"
+_NAMESPACE = "default"
 """A placeholder for the namespace that an operator chooses at instantiation."""
 
 _LOCATION = re.compile(r"(?P<file>[^\s:]+):(?P<line>\d+): (?P<text>.*)", re.DOTALL)
@@ -22,10 +23,9 @@ _LOCATION = re.compile(r"(?P<file>[^\s:]+):(?P<line>\d+): (?P<text>.*)", re.DOTA
 class Subject:
     """A package, and the parts of it that several rules need, each read once."""
 
-    def __init__(self, package: Csar, files: archive.Archive) -> None:
+    def __init__(self, package: Csar) -> None:
         self.package = package
-        self.names = frozenset(files.names())
-        files.close()
+        self.names = frozenset(package.names())
 
     @cached_property
     def flavours(self) -> tuple[Flavour, ...]:
@@ -48,11 +48,18 @@ class Subject:
         objects: list[Manifest] = []
         for path in self.package.manifest_files():
             try:
-                text, limits = self.package.read(path), self.package.settings.yaml
-                objects += manifests.parse(text, path, NAMESPACE, limits=limits)
+                objects += self.parse(path)
             except PackageError:
                 continue  # reported by unreadable_files
         return tuple(objects)
+
+    def parse(self, path: str) -> tuple[Manifest, ...]:
+        """Return the objects of a manifest file.
+
+        :raises PackageError: it cannot be read, or is invalid.
+        """
+        text = self.package.read(path)
+        return manifests.parse(text, path, _NAMESPACE, options=self.package.options)
 
     @cached_property
     def workloads(self) -> tuple[Manifest, ...]:

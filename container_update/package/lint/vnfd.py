@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from hashlib import sha256
 
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json, Manifest
@@ -105,7 +104,7 @@ def driver_files(subject: Subject) -> Iterator[Finding]:
             continue
         api, path = api_and_path
         try:
-            same = _digest(subject.package.read(path)) == _installed(api)
+            same = subject.package.read(path) == build.driver_file(api).read_bytes()
         except PackageError:
             continue  # reported by unreadable_files
         if api == "v1" and script.implementation != DRIVER:
@@ -136,8 +135,8 @@ def keys_that_v1_expects(subject: Subject) -> Iterator[Finding]:
     if not any(api_and_path and api_and_path[0] == "v1" for api_and_path in paths):
         return
     for flavour in subject.flavours:
-        text, limits = subject.package.read(flavour.path), subject.package.settings.yaml
-        (document,) = documents(text, flavour.path, limits)
+        text = subject.package.read(flavour.path)
+        (document,) = documents(text, flavour.path, subject.package.options)
         topology = document.value["topology_template"]
         if "requirements" not in topology.get("substitution_mappings", {"requirements": {}}):
             yield Finding.error(
@@ -162,11 +161,3 @@ def _levels(topology: Json) -> Iterator[str]:
             if policy.get("type") == "tosca.policies.nfv.InstantiationLevels":
                 levels = (policy.get("properties") or {}).get("levels") or {}
                 yield from (name for name, level in levels.items() if "scale_info" not in level)
-
-
-def _digest(content: bytes) -> str:
-    return sha256(content).hexdigest()
-
-
-def _installed(api: str) -> str:
-    return _digest(build.driver_file(api).read_bytes())

@@ -41,8 +41,7 @@ def of_package(context: OperationContext, vnfd_id: str, flavour_id: str | None) 
 def _scripts(
     context: OperationContext, folder: Path, flavour_id: str | None
 ) -> Mapping[str, InterfaceScript]:
-    settings = csar.Settings.of(context.service.options)
-    with csar.open_package(str(folder), settings=settings) as package:
+    with csar.open_package(str(folder), options=context.service.options) as package:
         known = {flavour.id for flavour in package.flavours}
         chosen = flavour_id if flavour_id in known else None
         return package.interface_scripts(chosen)

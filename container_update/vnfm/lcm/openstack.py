@@ -24,7 +24,6 @@ from container_update.operations.change_package import Changed, coordination_of
 from container_update.operations.strategies import openstack as strategies
 from container_update.operations.strategies.openstack import OpenStackTarget
 from container_update.operations.strategy import ChangeJob
-from container_update.package import csar
 from container_update.stacks import live
 from container_update.stacks.client import Heat, connect, reference
 from container_update.stacks.instantiate import Builder, described_by
@@ -91,7 +90,7 @@ class OpenStackVim:
             str(context.package(context.record.vnfd_id)),
             str(context.request.get("flavourId")),
             context.request.get("additionalParams") or {},
-            csar.Settings.of(context.service.options),
+            context.service.options,
         )
         with self._told(self._name, "create"):
             self._builder.make(self._name, body)

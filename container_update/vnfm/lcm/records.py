@@ -100,15 +100,13 @@ def with_live_pods(context: OperationContext, record: Record, cluster: Cluster) 
 
 def vdus_of(context: OperationContext, folder: str, flavour_id: str | None) -> Mapping[str, str]:
     """VDU id to the name of its workload, of a flavour where the VNFD has it, else of all."""
-    settings = csar.Settings.of(context.service.options)
-    with csar.open_package(folder, settings=settings) as package:
+    with csar.open_package(folder, options=context.service.options) as package:
         known = {flavour.id for flavour in package.flavours}
         return package.vdus(flavour_id if flavour_id in known else None)
 
 
 def _listed(context: OperationContext, folder: str) -> Sequence[str]:
-    settings = csar.Settings.of(context.service.options)
-    with csar.open_package(folder, settings=settings) as package:
+    with csar.open_package(folder, options=context.service.options) as package:
         return package.manifest_files()
 
 

@@ -13,7 +13,6 @@ from container_update.operations.change_request import ChangeRequest
 from container_update.operations.scripts import coordination
 from container_update.operations.strategies.openstack import OpenStackTarget
 from container_update.operations.strategy import ChangeJob, VduChange
-from container_update.package.csar import Settings
 from container_update.stacks.client import StackService
 from container_update.stacks.coordination import Coordination, Coordinator, no_coordination
 from container_update.stacks.plan import StackPlan
@@ -47,7 +46,7 @@ def change(
 
 def plan_change(request: StackRequest, service: StackService) -> StackPlan:
     """Return the plan with everything that only the stack's side knows of it."""
-    return make_plan(read_packages(request, Settings()), service)
+    return make_plan(read_packages(request, Options()), service)
 
 
 @dataclass

@@ -27,8 +27,8 @@ from container_update.model.errors import (
     UpdateInProgressError,
 )
 from container_update.model.operation import Phase, name_of
+from container_update.model.options import Options
 from container_update.model.outcome import StepState
-from container_update.package.csar import Settings
 from container_update.stacks.client import Heat
 from container_update.stacks.coordination import Coordination
 from container_update.stacks.journal import now
@@ -116,7 +116,7 @@ def test_a_failure_that_was_left_is_mended_by_the_same_request(
     vnf.instantiate("group")
     request = vnf.request(vnf.package("group", "image-2"), upgrade_type)
     cloud.faults.resources.append(ResourceFault(where=is_new, nth=2, times=1))
-    packages = read_packages(request, Settings())
+    packages = read_packages(request, Options())
     plan = make_plan(packages, vnf.heat)
     with pytest.raises(UpdateFailedError, match=r"Everything is left as it is$") as caught:
         vnf.instance(leave_failed=True).run(plan, packages.goal)

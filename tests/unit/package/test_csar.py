@@ -10,8 +10,10 @@ import zipfile
 import pytest
 
 from container_update.model.errors import PackageError
+from container_update.model.options import Options
 from container_update.package import archive, csar, csar_metadata
 from container_update.package.build import write_metadata
+from container_update.package.vnfd import InterfaceScript
 from tests.packages import (
     CONFIG_MAP,
     META,
@@ -36,10 +38,10 @@ def pack(request, tmp_path):
     return lambda files: write_zip(tmp_path / "package.zip", files)
 
 
-def refusal(source: str, use=lambda package: None, **settings) -> str:
+def refusal(source: str, use=lambda package: None, **options) -> str:
     with (
         pytest.raises(PackageError) as caught,
-        csar.open_package(source, settings=csar.Settings(**settings)) as package,
+        csar.open_package(source, options=Options(**options)) as package,
     ):
         use(package)
     return str(caught.value)
@@ -379,22 +381,26 @@ def test_an_encrypted_file_in_a_zip_is_refused(tmp_path):
 
 LIMITS = {
     "too many files": (
-        archive.Limits(files=2),
+        {"package_files": 2},
         "expected at most 2 files (option package_files), found 3",
     ),
     "too much in all": (
-        archive.Limits(total_size=60),
+        {"package_bytes": 60},
         "expected at most 60 bytes in all files (option package_bytes)",
     ),
-    "too big a file": (archive.Limits(file_size=50), f"{A} in "),
-    "too big a file to read": (archive.Limits(read_size=50), f"{A} in "),
+    "too big a file to read": ({"def_file_bytes": 50}, f"{A} in "),
 }
 
 
-@pytest.mark.parametrize(("limits", "message"), LIMITS.values(), ids=LIMITS)
-def test_what_goes_over_a_limit_is_refused(pack, limits, message):
+@pytest.mark.parametrize(("options", "message"), LIMITS.values(), ids=LIMITS)
+def test_what_goes_over_a_limit_is_refused(pack, options, message):
     files = {A: CONFIG_MAP, B: "b" * 20, "c": ""}
-    assert message in refusal(pack(files), lambda package: package.read(A), limits=limits)
+    assert message in refusal(pack(files), lambda package: package.read(A), **options)
+
+
+def test_a_file_that_is_too_big_for_any_package_is_refused(pack, monkeypatch):
+    monkeypatch.setattr(archive, "_LARGEST_FILE", 50)
+    assert f"{A} in " in refusal(pack({A: CONFIG_MAP}), lambda package: package.read(A))
 
 
 def test_a_zip_bomb_is_refused(tmp_path):
@@ -424,10 +430,10 @@ def test_the_vnfd_names_vdus_flavours_and_scripts(pack):
         assert package.vdus() == {"VDU1": "web", "VDU2": "db"}
         assert [found.id for found in package.flavours] == ["simple"]
         assert package.interface_scripts() == {
-            "modify_information_start": csar.InterfaceScript(
+            "modify_information_start": InterfaceScript(
                 "modify_information_start", "driver", "Scripts/driver.py"
             ),
-            "modify_information_end": csar.InterfaceScript("modify_information_end", "other", None),
+            "modify_information_end": InterfaceScript("modify_information_end", "other", None),
         }
 
 

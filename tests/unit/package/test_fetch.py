@@ -17,7 +17,7 @@ from container_update.package import csar, fetch
 from tests.packages import CONFIG_MAP, META, block, write_folder
 
 HERE = "127.0.0.1"
-ALLOWED = fetch.Rules(hosts=frozenset({HERE, "localhost", "example.com"}))
+ALLOWED = Options(url_hosts=(HERE, "localhost", "example.com"))
 
 
 class Server(http.server.ThreadingHTTPServer):
@@ -59,9 +59,9 @@ def server():
         thread.join()
 
 
-def refusal(url: str, rules: fetch.Rules = ALLOWED) -> str:
+def refusal(url: str, options: Options = ALLOWED) -> str:
     with pytest.raises(PackageError) as caught:
-        fetch.fetch(url, rules)
+        fetch.fetch(url, options)
     return str(caught.value)
 
 
@@ -72,7 +72,7 @@ def test_a_def_file_is_fetched_from_a_url_and_its_hash_holds(server, tmp_path):
     url = server.url("/a.yaml")
     server.answers["/a.yaml"] = (200, {}, CONFIG_MAP.encode())
     source = write_folder(tmp_path, {META: block(url, CONFIG_MAP)})
-    with csar.open_package(source, settings=csar.Settings(urls=ALLOWED)) as package:
+    with csar.open_package(source, options=ALLOWED) as package:
         assert package.read(url) == CONFIG_MAP.encode()
         package.verify()
         server.answers["/a.yaml"] = (200, {}, b"changed")
@@ -108,10 +108,10 @@ def test_a_server_with_tls_has_to_prove_its_name(server, monkeypatch):
 def test_a_file_url_is_read_where_it_is_allowed(tmp_path):
     (tmp_path / "a b.yaml").write_text("text")
     url = (tmp_path / "a b.yaml").as_uri()
-    files = frozenset({"file"})
-    assert fetch.fetch(url, fetch.Rules(files)) == b"text"
-    assert "it has more than 3 bytes (option url_bytes)" in refusal(url, fetch.Rules(files, size=3))
-    assert "one of the schemes http, https" in refusal(url, fetch.Rules())
+    assert fetch.fetch(url, Options(url_schemes=("file",))) == b"text"
+    too_small = Options(url_schemes=("file",), url_bytes=3)
+    assert "it has more than 3 bytes (option url_bytes)" in refusal(url, too_small)
+    assert "one of the schemes http, https" in refusal(url, Options())
 
 
 # --- redirects ----------------------------------------------------------------------------------
@@ -146,9 +146,9 @@ def test_an_answer_that_is_no_success_is_refused(server):
 
 def test_an_answer_over_the_size_limit_is_refused(server):
     server.answers["/big"] = (200, {}, bytes(1000))
-    exact = fetch.Rules(hosts=ALLOWED.hosts, size=1000)
+    exact = Options(url_hosts=ALLOWED.url_hosts, url_bytes=1000)
     assert len(fetch.fetch(server.url("/big"), exact)) == 1000
-    message = refusal(server.url("/big"), fetch.Rules(hosts=ALLOWED.hosts, size=999))
+    message = refusal(server.url("/big"), Options(url_hosts=ALLOWED.url_hosts, url_bytes=999))
     assert "it has more than 999 bytes (option url_bytes)" in message
 
 
@@ -170,7 +170,7 @@ def test_a_server_that_stops_in_the_middle_is_given_up(sent):
 
         answering = threading.Thread(target=answer)
         answering.start()
-        message = refusal(url, fetch.Rules(hosts=ALLOWED.hosts, seconds=0.3))
+        message = refusal(url, Options(url_hosts=ALLOWED.url_hosts, url_seconds=0.3))
         done.set()
         answering.join()
     assert message.endswith(
@@ -195,7 +195,7 @@ def test_a_server_that_answers_ever_so_slowly_is_given_up():
 
         answering = threading.Thread(target=answer)
         answering.start()
-        message = refusal(url, fetch.Rules(hosts=ALLOWED.hosts, seconds=0.3))
+        message = refusal(url, Options(url_hosts=ALLOWED.url_hosts, url_seconds=0.3))
         done.set()
         answering.join()
     assert message.endswith(
@@ -226,7 +226,7 @@ URLS = {
 
 @pytest.mark.parametrize(("url", "message"), URLS.values(), ids=URLS)
 def test_a_url_that_breaks_a_rule_is_refused(url, message):
-    found = refusal(url, fetch.Rules())
+    found = refusal(url, Options())
     assert message in found
     assert "hunter2" not in found
 
@@ -240,17 +240,17 @@ FILES = {
 
 @pytest.mark.parametrize(("url", "message"), FILES.values(), ids=FILES)
 def test_a_file_url_is_refused_that_names_a_file(url, message):
-    assert message in refusal(url, fetch.Rules(schemes=frozenset({"file"})))
+    assert message in refusal(url, Options(url_schemes=("file",)))
 
 
 def test_a_host_that_is_not_on_the_list_is_refused():
-    rules = fetch.Rules(hosts=frozenset({"example.com"}))
-    assert "expected one of the hosts example.com" in refusal("http://example.org/a", rules)
+    options = Options(url_hosts=("example.com",))
+    assert "expected one of the hosts example.com" in refusal("http://example.org/a", options)
 
 
 @pytest.mark.parametrize("host", [HERE, "localhost", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]"])
 def test_a_host_that_only_we_can_reach_is_refused_unless_it_is_on_the_list(server, host):
-    message = refusal(server.url("/a", host=host), fetch.Rules())
+    message = refusal(server.url("/a", host=host), Options())
     assert "which is not a public address" in message
     assert server.connections == 0
 
@@ -264,12 +264,15 @@ def test_every_address_of_a_host_is_judged_and_none_is_resolved_again(server, mo
         return [(*kind, (address, port)) for address in next(answers)]
 
     monkeypatch.setattr(socket, "getaddrinfo", resolve)
-    message = refusal(server.url("/a", host="rebinds.example"), fetch.Rules())
+    message = refusal(server.url("/a", host="rebinds.example"), Options())
     assert "rebinds.example is at 127.0.0.1, which is not a public address" in message
     assert server.connections == 0
 
 
-def test_the_operators_options_become_the_rules():
-    options = Options(url_schemes=("file",), url_hosts=("h",), url_seconds=2, url_bytes=3)
-    expected = fetch.Rules(frozenset({"file"}), frozenset({"h"}), 2, 3)
-    assert csar.Settings.of(options).urls == expected
+def test_the_operators_options_hold_for_the_urls_of_a_package(tmp_path):
+    source = write_folder(tmp_path, {META: block("http://127.0.0.1/a.yaml", CONFIG_MAP)})
+    with (
+        csar.open_package(source, options=Options(url_schemes=("file",))) as package,
+        pytest.raises(PackageError, match="one of the schemes file"),
+    ):
+        package.verify()

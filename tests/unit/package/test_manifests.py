@@ -10,13 +10,13 @@ import yaml
 
 from container_update.model.errors import PackageError
 from container_update.model.objects import ObjectKey
+from container_update.model.options import Options
 from container_update.package import yaml11
 from container_update.package.manifests import parse
-from container_update.package.yaml11 import Limits
 
 
-def read(text: str, **limits: int):
-    return parse(textwrap.dedent(text).encode(), "f.yaml", "vnf", limits=Limits(**limits))
+def read(text: str, **options: int):
+    return parse(textwrap.dedent(text).encode(), "f.yaml", "vnf", options=Options(**options))
 
 
 def config_map(data: str) -> str:
@@ -378,31 +378,32 @@ OVER_THE_LIMITS = {
     "deep lists": (config_map("a: " + "[" * 100_000), {}, "nested more than 100 levels deep"),
     "aliases that make it deep": (
         config_map("a: &a [[[[[[1]]]]]]\nb: [[[[[*a]]]]]\n"),
-        {"depth": 12},
+        {"yaml_depth": 12},
         "f.yaml:6: mappings and lists nested more than 12 levels deep",
     ),
-    "many values": (config_map("a: [1, 2, 3, 4]\n"), {"nodes": 12}, "more than 12 values"),
+    "many values": (config_map("a: [1, 2, 3, 4]\n"), {"yaml_values": 12}, "more than 12 values"),
     "many values over all documents": (
         CONFIG_MAP + "---\n" + CONFIG_MAP,
-        {"nodes": 17},
+        {"yaml_values": 17},
         "f.yaml:7: more than 17",
     ),
     "a big file": (
         CONFIG_MAP,
-        {"size": 20},
+        {"def_file_bytes": 20},
         "expected a YAML file of at most 20 bytes (option def_file_bytes), found 51",
     ),
 }
 
 
 @pytest.mark.parametrize(
-    ("text", "limits", "message"), OVER_THE_LIMITS.values(), ids=OVER_THE_LIMITS
+    ("text", "options", "message"), OVER_THE_LIMITS.values(), ids=OVER_THE_LIMITS
 )
-def test_what_goes_over_a_limit_is_refused(text, limits, message):
+def test_what_goes_over_a_limit_is_refused(text, options, message):
     with pytest.raises(PackageError) as caught:
-        read(text, **limits)
+        read(text, **options)
     assert message in str(caught.value)
 
 
 def test_what_stays_within_the_limits_is_read():
-    assert len(read(CONFIG_MAP + "---\n" + CONFIG_MAP, nodes=18, depth=2, size=106)) == 2
+    text = CONFIG_MAP + "---\n" + CONFIG_MAP
+    assert len(read(text, yaml_values=18, yaml_depth=2, def_file_bytes=106)) == 2
