@@ -31,8 +31,8 @@ from container_update.workloads import ownership
 from container_update.workloads.kind import POD
 from container_update.workloads.kinds.deployment import HASH_LABEL
 from container_update.workloads.pod_status import is_deleting, is_finished
-from container_update.workloads.readiness import selects
 from container_update.workloads.registry import is_workload
+from container_update.workloads.traffic import selects
 
 _NAME_LENGTH, _RELEASE_LENGTH = 63, 5
 

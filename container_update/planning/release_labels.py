@@ -8,7 +8,7 @@ from typing import Any
 
 from container_update.model.objects import Json
 from container_update.workloads import pod_template
-from container_update.workloads.readiness import selects
+from container_update.workloads.traffic import selects
 
 RELEASE_LABEL = "container-update/release"
 """On pods of a Blue-Green change, in their Deployment's selector and in that of their Service,
@@ -16,7 +16,7 @@ where the package's own labels do not tell the new pods from the old ones."""
 
 
 def pod_labels(deployment: Mapping[str, Any]) -> Json:
-    """Return what ``readiness.selects`` takes for the pods of a Deployment."""
+    """Return what ``traffic.selects`` takes for the pods of a Deployment."""
     return {"metadata": pod_template.pod_template(deployment).get("metadata") or {}}
 
 

@@ -8,7 +8,7 @@ from container_update.model.objects import Manifest, ObjectKey
 from container_update.model.plan import Step
 from container_update.planning import release_labels
 from container_update.planning.change import ChangePlanner
-from container_update.workloads.readiness import selects
+from container_update.workloads.traffic import selects
 
 
 class RollingPlanner(ChangePlanner):

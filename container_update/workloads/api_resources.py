@@ -10,25 +10,15 @@ from collections.abc import Callable, Mapping
 from container_update.model.errors import ClusterError
 from container_update.model.objects import CLUSTER_SCOPED, Collection, Json, ObjectKey
 
-_PLURALS: Mapping[tuple[str, str], str] = {
-    ("", "ConfigMap"): "configmaps",
-    ("", "Event"): "events",
-    ("", "Namespace"): "namespaces",
-    ("", "Pod"): "pods",
-    ("", "Secret"): "secrets",
-    ("", "Service"): "services",
-    ("", "ServiceAccount"): "serviceaccounts",
-    ("apps", "DaemonSet"): "daemonsets",
-    ("apps", "Deployment"): "deployments",
-    ("apps", "ReplicaSet"): "replicasets",
-    ("apps", "StatefulSet"): "statefulsets",
-    ("batch", "CronJob"): "cronjobs",
-    ("batch", "Job"): "jobs",
-    ("coordination.k8s.io", "Lease"): "leases",
-    ("discovery.k8s.io", "EndpointSlice"): "endpointslices",
-    ("policy", "PodDisruptionBudget"): "poddisruptionbudgets",
+_KNOWN: Mapping[str, tuple[str, ...]] = {
+    "": ("ConfigMap", "Event", "Namespace", "Pod", "Secret", "Service", "ServiceAccount"),
+    "apps": ("DaemonSet", "Deployment", "ReplicaSet", "StatefulSet"),
+    "batch": ("CronJob", "Job"),
+    "coordination.k8s.io": ("Lease",),
+    "discovery.k8s.io": ("EndpointSlice",),
+    "policy": ("PodDisruptionBudget",),
 }
-"""Kinds whose URL is known without asking; all of version v1."""
+"""By group, kinds whose URL is known without discovery: of version v1, with a regular plural."""
 
 
 class Resources:
@@ -55,12 +45,12 @@ class Resources:
         return f"{prefix}/{plural}"
 
     def names(self, group: str, kind: str) -> tuple[str, str]:
-        """(apiVersion, plural) of a kind.
+        """Return (apiVersion, plural) of a kind.
 
         :raises ClusterError: with status 404: the cluster does not serve it.
         """
-        if (group, kind) in _PLURALS:
-            return (f"{group}/v1" if group else "v1"), _PLURALS[group, kind]
+        if kind in _KNOWN.get(group, ()):
+            return (f"{group}/v1" if group else "v1"), f"{kind.lower()}s"
         if (group, kind) not in self._discovered:
             self._discovered[group, kind] = self._discover(group, kind)
         return self._discovered[group, kind]

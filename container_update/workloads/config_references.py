@@ -1,14 +1,13 @@
 """Every path by which a pod spec names a ConfigMap or a Secret, with the keys it uses.
 
-Source: Kubernetes API reference, PodSpec (1.36). A table of readers, one for each place; all they
-do is turn a piece of the spec into :class:`Use` values. Pure.
+Source: Kubernetes API reference, PodSpec (1.36). Pure.
 """
 
 from __future__ import annotations
 
 import enum
 import posixpath
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,12 +49,8 @@ class Use:
 
 
 def uses(pod_spec: Mapping[str, Any]) -> tuple[Use, ...]:
-    """Every use of a ConfigMap or Secret in *pod_spec* (a live one or a manifest's), in order."""
-    return (
-        *_environment(pod_spec),
-        *_volumes(pod_spec),
-        *_image_pull_secrets(pod_spec),
-    )
+    """Return every use of a ConfigMap or Secret in *pod_spec*, a live one or a manifest's."""
+    return (*_environment(pod_spec), *_volumes(pod_spec), *_image_pull_secrets(pod_spec))
 
 
 # --- containers ---------------------------------------------------------------------------------
@@ -74,8 +69,8 @@ def _all_containers(pod_spec: Mapping[str, Any]) -> Iterator[tuple[str, int, Jso
 
 
 def _reach_of_start(group: str, container: Mapping[str, Any]) -> Reach:
-    """Return an init container runs again only in a new pod; an ephemeral one is never started
-    again."""
+    """Tell what starts the container again: only a new pod runs an init container again, and
+    nothing an ephemeral one."""
     restarts = group == "containers" or container.get("restartPolicy") == "Always"
     return Reach.CONTAINER if restarts else Reach.POD
 
@@ -83,104 +78,88 @@ def _reach_of_start(group: str, container: Mapping[str, Any]) -> Reach:
 def _environment(pod_spec: Mapping[str, Any]) -> Iterator[Use]:
     for group, index, container in _all_containers(pod_spec):
         name = str(container.get("name"))
-        owner = f"{_GROUPS[group]} {name}"
-        path = f"{group}[{index}]"
-        reach = _reach_of_start(group, container)
-        for number, env in enumerate(container.get("env") or ()):
-            source = env.get("valueFrom") or {}
-            for field, kind in (("configMapKeyRef", "ConfigMap"), ("secretKeyRef", "Secret")):
-                reference = source.get(field)
-                if reference and reference.get("name"):
-                    yield Use(
-                        kind,
-                        str(reference["name"]),
-                        frozenset({str(reference.get("key"))}),
-                        f"env {env.get('name')} of {owner}",
-                        f"{path}.env[{number}].valueFrom.{field}",
-                        frozenset({name}),
-                        reach,
-                        bool(reference.get("optional")),
-                    )
-        for number, env_from in enumerate(container.get("envFrom") or ()):
-            for field, kind in (("configMapRef", "ConfigMap"), ("secretRef", "Secret")):
-                reference = env_from.get(field)
-                if reference and reference.get("name"):
-                    yield Use(
-                        kind,
-                        str(reference["name"]),
-                        KEYS_ALL,
-                        f"envFrom of {owner}",
-                        f"{path}.envFrom[{number}].{field}",
-                        frozenset({name}),
-                        reach,
-                        bool(reference.get("optional")),
-                    )
+        for kind, reference, keys, what, path in _environment_references(container):
+            if reference.get("name"):
+                yield Use(
+                    kind,
+                    str(reference["name"]),
+                    keys,
+                    f"{what} of {_GROUPS[group]} {name}",
+                    f"{group}[{index}].{path}",
+                    frozenset({name}),
+                    _reach_of_start(group, container),
+                    bool(reference.get("optional")),
+                )
+
+
+def _environment_references(
+    container: Json,
+) -> Iterator[tuple[str, Json, frozenset[str] | None, str, str]]:
+    """Yield kind, reference, keys, words and field path of each reference in an environment."""
+    for number, env in enumerate(container.get("env") or ()):
+        for field, kind in (("configMapKeyRef", "ConfigMap"), ("secretKeyRef", "Secret")):
+            reference = (env.get("valueFrom") or {}).get(field) or {}
+            keys, what = frozenset({str(reference.get("key"))}), f"env {env.get('name')}"
+            yield kind, reference, keys, what, f"env[{number}].valueFrom.{field}"
+    for number, env_from in enumerate(container.get("envFrom") or ()):
+        for field, kind in (("configMapRef", "ConfigMap"), ("secretRef", "Secret")):
+            reference = env_from.get(field) or {}
+            yield kind, reference, KEYS_ALL, "envFrom", f"envFrom[{number}].{field}"
 
 
 # --- volumes ------------------------------------------------------------------------------------
 
-_VOLUME_SECRETS: Mapping[str, tuple[str, ...]] = {
-    "azureFile": ("secretName",),
-    "cephfs": ("secretRef", "name"),
-    "cinder": ("secretRef", "name"),
-    "csi": ("nodePublishSecretRef", "name"),
-    "flexVolume": ("secretRef", "name"),
-    "iscsi": ("secretRef", "name"),
-    "rbd": ("secretRef", "name"),
-    "scaleIO": ("secretRef", "name"),
-    "storageos": ("secretRef", "name"),
-}
-"""Volume plug-in to where it names the Secret that it mounts with."""
-
-
-@dataclass(frozen=True)
-class _Mounts:
-    """Who mounts a volume, and what of it."""
-
-    containers: frozenset[str]
-    reach: Reach
-    sub_paths: frozenset[str] | None
-    """What of the volume is mounted, None where all of it is or may be."""
-
-    def keys(self, source: Mapping[str, Any]) -> frozenset[str] | None:
-        """Return the keys of a ConfigMap or Secret in the volume that a container can see."""
-        items = source.get("items")
-        if not items:
-            return self.sub_paths
-        shown = frozenset(str(i.get("key")) for i in items if self._show(str(i.get("path"))))
-        return shown or KEYS_ALL
-
-    def _show(self, path: str) -> bool:
-        paths = self.sub_paths
-        return paths is None or any(f"{path}/".startswith(f"{below}/") for below in paths)
-
-
-@dataclass(frozen=True)
-class _Place:
-    """A place that puts a ConfigMap or Secret into a volume."""
-
-    what: str
-    path: str
-    mounts: _Mounts
-
-    def use(self, kind: str, name: object, source: Json) -> Iterator[Use]:
-        if name:
-            yield Use(
-                kind,
-                str(name),
-                self.mounts.keys(source),
-                self.what,
-                self.path,
-                self.mounts.containers,
-                self.mounts.reach,
-                bool(source.get("optional")),
-            )
-
-
+_MOUNTING_SECRETS = (
+    "azureFile.secretName",
+    "cephfs.secretRef.name",
+    "cinder.secretRef.name",
+    "csi.nodePublishSecretRef.name",
+    "flexVolume.secretRef.name",
+    "iscsi.secretRef.name",
+    "rbd.secretRef.name",
+    "scaleIO.secretRef.name",
+    "storageos.secretRef.name",
+)
+"""The fields of a volume, by plug-in, that name the Secret that it is mounted with."""
 _WHOLE = "."
 
 
-def _mounts(pod_spec: Mapping[str, Any], volume: str) -> _Mounts:
+def _volumes(pod_spec: Mapping[str, Any]) -> Iterator[Use]:
+    for index, volume in enumerate(pod_spec.get("volumes") or ()):
+        volume_name, path = str(volume.get("name")), f"volumes[{index}]"
+        containers, reach, sub_paths = _mounts(pod_spec, volume_name)
+        for kind, name, source, what, field in _volume_sources(volume):
+            if name:
+                yield Use(
+                    kind,
+                    str(name),
+                    _visible_keys(source, sub_paths),
+                    f"{what} {volume_name}",
+                    f"{path}.{field}",
+                    containers,
+                    reach,
+                    bool(source.get("optional")),
+                )
+        yield from _mounting_secret(volume, f"volume {volume_name}", path)
+
+
+def _volume_sources(volume: Json) -> Iterator[tuple[str, object, Json, str, str]]:
+    """Yield kind, name, source, words and field of each ConfigMap or Secret in a volume."""
+    config_map, secret = volume.get("configMap") or {}, volume.get("secret") or {}
+    yield "ConfigMap", config_map.get("name"), config_map, "volume", "configMap"
+    yield "Secret", secret.get("secretName"), secret, "volume", "secret"
+    for index, projection in enumerate((volume.get("projected") or {}).get("sources") or ()):
+        for field, kind in (("configMap", "ConfigMap"), ("secret", "Secret")):
+            source = projection.get(field) or {}
+            path = f"projected.sources[{index}].{field}"
+            yield kind, source.get("name"), source, "projected volume", path
+
+
+def _mounts(
+    pod_spec: Mapping[str, Any], volume: str
+) -> tuple[frozenset[str], Reach, frozenset[str] | None]:
+    """Return the containers that mount a volume, how far its content reaches, and what of it is
+    mounted: None where all of it is or may be."""
     names: set[str] = set()
     sub_paths: set[str] = set()
     reach = Reach.VOLUME
@@ -197,47 +176,35 @@ def _mounts(pod_spec: Mapping[str, Any], volume: str) -> _Mounts:
             elif (mount.get("subPath") or mount.get("subPathExpr")) and reach is Reach.VOLUME:
                 reach = Reach.CONTAINER
     whole = not sub_paths or _WHOLE in sub_paths
-    return _Mounts(frozenset(names), reach, None if whole else frozenset(sub_paths))
+    return frozenset(names), reach, None if whole else frozenset(sub_paths)
 
 
-def _volumes(pod_spec: Mapping[str, Any]) -> Iterator[Use]:
-    for index, volume in enumerate(pod_spec.get("volumes") or ()):
-        name, path = str(volume.get("name")), f"volumes[{index}]"
-        mounts = _mounts(pod_spec, name)
-        yield from _content_volume(volume, f"volume {name}", path, mounts)
-        yield from _projected(volume, f"projected volume {name}", path, mounts)
-        yield from _mounting_secret(volume, f"volume {name}", path)
-
-
-def _content_volume(volume: Json, what: str, path: str, mounts: _Mounts) -> Iterator[Use]:
-    config_map, secret = volume.get("configMap") or {}, volume.get("secret") or {}
-    place = _Place(what, f"{path}.configMap", mounts)
-    yield from place.use("ConfigMap", config_map.get("name"), config_map)
-    place = _Place(what, f"{path}.secret", mounts)
-    yield from place.use("Secret", secret.get("secretName"), secret)
-
-
-def _projected(volume: Json, what: str, path: str, mounts: _Mounts) -> Iterator[Use]:
-    sources: Iterable[Json] = (volume.get("projected") or {}).get("sources") or ()
-    for index, projection in enumerate(sources):
-        for field, kind in (("configMap", "ConfigMap"), ("secret", "Secret")):
-            source = projection.get(field) or {}
-            place = _Place(what, f"{path}.projected.sources[{index}].{field}", mounts)
-            yield from place.use(kind, source.get("name"), source)
+def _visible_keys(source: Json, sub_paths: frozenset[str] | None) -> frozenset[str] | None:
+    """Return the keys of a ConfigMap or Secret in a volume that a container can see."""
+    if not source.get("items"):
+        return sub_paths
+    keys = frozenset(
+        str(item.get("key"))
+        for item in source["items"]
+        if sub_paths is None
+        or any(f"{item.get('path')}/".startswith(f"{below}/") for below in sub_paths)
+    )
+    return keys or KEYS_ALL
 
 
 def _mounting_secret(volume: Json, what: str, path: str) -> Iterator[Use]:
-    for plugin, field_path in _VOLUME_SECRETS.items():
-        name: Any = volume.get(plugin)
-        for field in field_path:
-            name = (name or {}).get(field)
-        if name:
+    for field in _MOUNTING_SECRETS:
+        plugin, *names = field.split(".")
+        value: Any = volume.get(plugin)
+        for name in names:
+            value = (value or {}).get(name)
+        if value:
             yield Use(
                 "Secret",
-                str(name),
+                str(value),
                 KEYS_ALL,
                 f"{what}, mounted with it by {plugin},",
-                ".".join((path, plugin, *field_path)),
+                f"{path}.{field}",
                 frozenset(),
                 Reach.POD,
             )

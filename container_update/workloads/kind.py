@@ -46,6 +46,8 @@ class WorkloadKind:
     """The server accepts another pod template."""
     is_scaled: ClassVar[bool] = True
     """An operator or an autoscaler owns ``spec.replicas``: it is never written."""
+    restart_action: ClassVar[Action] = Action.ROLL
+    """How it restarts, unless its ``spec.updateStrategy`` waits for deletions (OnDelete)."""
     keeps_broken_pods: ClassVar[bool] = False
     """Its controller waits for a pod that does not get Ready, even if the template is put right:
     an undo has to delete that pod."""
@@ -83,8 +85,9 @@ class WorkloadKind:
         :param images: the images that change.
         :param uses: the uses of configuration that it restarts for.
         """
-        del live, images, uses
-        return Action.ROLL
+        del images, uses
+        strategy = (live.get("spec") or {}).get("updateStrategy") or {}
+        return Action.EVICT if strategy.get("type") == "OnDelete" else self.restart_action
 
     def refusal(self, live: Json) -> str | None:
         """Return why a change of *live* would not be carried out and what to do; None: it would."""
@@ -99,9 +102,9 @@ class WorkloadKind:
     # --- readiness ------------------------------------------------------------------------------
 
     def counts(self, live: Json) -> Counts:
-        """Return how many pods it is to have and has, by its own status."""
+        """Return how many pods it should have and has, by its own status."""
         return Counts(
-            wanted=readiness.replicas(live),
+            desired=readiness.replicas(live),
             updated=readiness.status_count(live, "updatedReplicas"),
             ready=readiness.status_count(live, "readyReplicas"),
             available=readiness.status_count(live, "availableReplicas"),
@@ -122,10 +125,4 @@ class WorkloadKind:
 
         From then on a pod that goes is replaced by one of the present template.
         """
-        return readiness.all_there(live, self.counts(live).wanted, pods)
-
-
-def action_by_update_strategy(live: Json) -> Action:
-    """Return how a kind with ``spec.updateStrategy`` restarts: OnDelete waits for deletions."""
-    strategy = (live["spec"].get("updateStrategy") or {}).get("type")
-    return Action.EVICT if strategy == "OnDelete" else Action.ROLL
+        return readiness.all_there(live, self.counts(live).desired, pods)

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.outcome import Vnfc
+from container_update.workloads import pod_status
 from container_update.workloads.kind import POD, REPLICA_SET
-from container_update.workloads.pod_status import is_deleting, is_finished
 from container_update.workloads.registry import kind_of, known_kind
 
 Objects = Iterable[Json]
 
 
-def controller_uid(body: Mapping[str, object]) -> str | None:
+def controller_uid(body: Mapping[str, Any]) -> str | None:
     """Return the UID of the object's managing controller, None where it has none."""
-    metadata = body.get("metadata")
-    owners = metadata.get("ownerReferences") if isinstance(metadata, Mapping) else None
-    return next((str(owner["uid"]) for owner in owners or () if owner.get("controller")), None)
+    owners = (body.get("metadata") or {}).get("ownerReferences") or ()
+    return next((str(owner["uid"]) for owner in owners if owner.get("controller")), None)
 
 
 def owned_pods(workload: Json, pods: Objects, replica_sets: Objects) -> tuple[Json, ...]:
@@ -35,7 +35,7 @@ def left_behind(workload: ObjectKey, pods: Objects) -> tuple[Json, ...]:
     """Return the pods of a workload that is gone: its controllers may be gone as well, which are
     therefore known only by what the pods' own references call them. Those being deleted do not
     count."""
-    return tuple(pod for pod in pods if _counts(pod) and _was_of(workload, pod))
+    return tuple(pod for pod in pods if pod_status.is_active(pod) and _was_of(workload, pod))
 
 
 def _was_of(workload: ObjectKey, pod: Json) -> bool:
@@ -68,7 +68,7 @@ def vnfcs(
         for key in _workloads_named(name, manifests):
             if key in live:
                 owned = owned_pods(live[key], pods, replica_sets)
-                records += [_vnfc(vdu_id, key, pod) for pod in owned if _counts(pod)]
+                records += [_vnfc(vdu_id, key, pod) for pod in owned if pod_status.is_active(pod)]
     return tuple(sorted(records, key=lambda vnfc: (vnfc.vdu_id, vnfc.pod_name)))
 
 
@@ -80,10 +80,6 @@ def _workloads_named(name: str, manifests: Sequence[Manifest]) -> list[ObjectKey
         and (kind := kind_of(manifest.key)) is not None
         and not kind.runs_to_completion
     ]
-
-
-def _counts(pod: Json) -> bool:
-    return not is_deleting(pod) and not is_finished(pod)
 
 
 def _vnfc(vdu_id: str, workload: ObjectKey, pod: Json) -> Vnfc:

@@ -23,20 +23,18 @@ _PROBLEMS = frozenset(
         "RunContainerError",
     }
 )
-"""Reasons a container waits for that waiting alone seldom mends."""
+"""Reasons for which a container waits, and which seldom end by waiting alone."""
 
 
 def container_statuses(pod: Mapping[str, Any]) -> list[Json]:
     """Return the statuses of init containers, then of containers."""
     status = pod.get("status") or {}
-    return [
-        *(status.get("initContainerStatuses") or ()),
-        *(status.get("containerStatuses") or ()),
-    ]
+    groups = ("initContainerStatuses", "containerStatuses")
+    return [container for group in groups for container in status.get(group) or ()]
 
 
 def was_started(status: Mapping[str, Any]) -> bool:
-    """Whether a container ever ran."""
+    """Return whether a container ever ran."""
     states = (status.get("state") or {}, status.get("lastState") or {})
     ran = any("running" in state or "terminated" in state for state in states)
     return ran or bool(status.get("containerID"))
@@ -56,7 +54,17 @@ def is_deleting(pod: Mapping[str, Any]) -> bool:
 
 def is_finished(pod: Mapping[str, Any]) -> bool:
     """Return whether the pod has ended or was evicted: its controller ignores it then."""
-    return (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed")
+    return phase(pod) in ("Succeeded", "Failed")
+
+
+def is_active(pod: Mapping[str, Any]) -> bool:
+    """Return whether the pod is neither being deleted nor finished."""
+    return not is_deleting(pod) and not is_finished(pod)
+
+
+def phase(pod: Mapping[str, Any]) -> str:
+    """Return the pod's phase; 'Pending' where the status has none."""
+    return str((pod.get("status") or {}).get("phase", "Pending"))
 
 
 def problem(pod: Mapping[str, Any], restarts: Mapping[str, int] | None = None) -> str | None:
@@ -90,12 +98,10 @@ def waiting_for(pods: Sequence[Json], restarts: Mapping[str, int] | None = None)
         name = pod["metadata"]["name"]
         if is_deleting(pod):
             return f"pod {name} is still being deleted"
-        found = problem(pod, restarts)
-        if found:
-            return found
+        if trouble := problem(pod, restarts):
+            return trouble
         for condition in (pod.get("status") or {}).get("conditions") or ():
             if condition.get("status") == "False" and condition.get("message"):
                 return f"pod {name} is not Ready: {condition['message']}"
-        phase = (pod.get("status") or {}).get("phase", "Pending")
-        return f"pod {name} is not Ready (phase {phase})"
+        return f"pod {name} is not Ready (phase {phase(pod)})"
     return ""

@@ -22,7 +22,7 @@ from container_update.operations.strategies.kubernetes import KubernetesTarget
 from container_update.operations.strategy import ChangeJob
 from container_update.package import samples
 from container_update.planning.release_labels import selector_of
-from container_update.workloads import readiness
+from container_update.workloads import traffic
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ def _served(service: str, slices: Sequence[Json]) -> list[str]:
     return sorted(
         endpoint["targetRef"]["name"]
         for body in slices
-        if body["metadata"]["labels"].get(readiness.SERVICE_LABEL) == service
+        if body["metadata"]["labels"].get(traffic.SERVICE_LABEL) == service
         for endpoint in body.get("endpoints") or ()
         if endpoint["conditions"].get("ready")
     )

@@ -78,7 +78,7 @@ def workloads(objects: Sequence[Json], now: datetime) -> str:
 
 def _workload_row(body: Json, now: datetime) -> Row:
     counts = known_kind(ObjectKey.of(body)).counts(body)
-    ready = f"{counts.ready}/{counts.wanted}"
+    ready = f"{counts.ready}/{counts.desired}"
     return body["kind"], body["metadata"]["name"], ready, _age(body, now), _images(body)
 
 

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from container_update.cluster.waiting import Waiter
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.planning.update import traffic
-from container_update.workloads import ownership, readiness
+from container_update.workloads import ownership
 from container_update.workloads.kind import pods_in
 from container_update.workloads.kinds import pod
 from container_update.workloads.readiness import DONE, Baseline, Readiness, State
 from container_update.workloads.registry import kind_of, known_kind
+from container_update.workloads.traffic import service_readiness
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class RolloutWaiter:
         pods = pods_in(key.namespace)
         self.until(
             key,
-            lambda live: readiness.service(live, informer.all(slices), informer.all(pods), old),
+            lambda live: service_readiness(live, informer.all(slices), informer.all(pods), old),
             deadline,
         )
 

@@ -13,7 +13,7 @@ from container_update.planning.blue_green import BlueGreenPlanner
 from container_update.planning.change import ChangePlanner
 from container_update.planning.package_pair import Objects
 from container_update.planning.release_labels import pod_labels, selector_of
-from container_update.workloads.readiness import selects
+from container_update.workloads.traffic import selects
 
 
 class KubernetesBlueGreen(KubernetesStrategy):

@@ -5,11 +5,7 @@ Source: Kubernetes API reference, CronJob, JobTemplateSpec.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from container_update.model.objects import Json
-from container_update.model.plan import Action, ImageChange
-from container_update.workloads.config_references import Use
+from container_update.model.plan import Action
 from container_update.workloads.kind import WorkloadKind
 
 
@@ -20,8 +16,4 @@ class CronJob(WorkloadKind):
     template_path = ("spec", "jobTemplate", "spec", "template")
     runs_to_completion = True
     is_scaled = False
-
-    def action(self, live: Json, images: Sequence[ImageChange], uses: Sequence[Use]) -> Action:
-        """Replace the template."""
-        del live, images, uses
-        return Action.TEMPLATE
+    restart_action = Action.TEMPLATE

@@ -10,16 +10,9 @@ from collections.abc import Sequence
 
 from container_update.model.objects import Json
 from container_update.model.plan import Action, ImageChange
+from container_update.workloads import pod_status
 from container_update.workloads.config_references import Reach, Use
 from container_update.workloads.kind import WorkloadKind
-from container_update.workloads.pod_status import (
-    container_statuses,
-    is_deleting,
-    is_finished,
-    is_ready,
-    problem,
-    waiting_for,
-)
 from container_update.workloads.readiness import DONE, Baseline, Readiness, State
 
 
@@ -43,7 +36,7 @@ class Pod(WorkloadKind):
 
 def _is_enough(live: Json, images: Sequence[ImageChange], uses: Sequence[Use]) -> bool:
     """Return whether the kubelet's restart of the containers with new images is enough."""
-    if not images or any(change.init for change in images) or is_finished(live):
+    if not images or any(change.init for change in images) or pod_status.is_finished(live):
         return False
     changed = {change.container for change in images}
     return all(use.reach is not Reach.POD and use.containers <= changed for use in uses)
@@ -52,21 +45,19 @@ def _is_enough(live: Json, images: Sequence[ImageChange], uses: Sequence[Use]) -
 def restarted(live: Json, baseline: Baseline) -> Readiness:
     """Judge whether every container of the baseline was started once more, and the Pod is Ready or
     has ended."""
-    phase = (live.get("status") or {}).get("phase")
-    if is_deleting(live) or phase == "Failed":
+    phase = pod_status.phase(live)
+    if pod_status.is_deleting(live) or phase == "Failed":
         return Readiness(State.FAILED, f"pod {live['metadata']['name']} is gone or has failed")
-    counts = {
-        status["name"]: int(status.get("restartCount", 0)) for status in container_statuses(live)
-    }
+    statuses = pod_status.container_statuses(live)
+    counts = {status["name"]: int(status.get("restartCount", 0)) for status in statuses}
     waiting = [name for name, old in baseline.restarts.items() if counts.get(name, 0) <= old]
-    trouble = problem(live, baseline.restarts)
-    if trouble:
+    if trouble := pod_status.problem(live, baseline.restarts):
         return Readiness(State.FAILING, trouble)
     if waiting:
         return Readiness(State.PROGRESSING, f"container {waiting[0]} has not restarted yet")
-    if phase == "Succeeded" or is_ready(live):
+    if phase == "Succeeded" or pod_status.is_ready(live):
         return DONE
-    return Readiness(State.PROGRESSING, waiting_for([live], baseline.restarts))
+    return Readiness(State.PROGRESSING, pod_status.waiting_for([live], baseline.restarts))
 
 
 def recreated(live: Json | None, baseline: Baseline) -> Readiness:
@@ -75,13 +66,13 @@ def recreated(live: Json | None, baseline: Baseline) -> Readiness:
         return Readiness(State.PROGRESSING, "the new pod is not there yet")
     if live["metadata"]["uid"] in baseline.uids:
         return Readiness(State.PROGRESSING, "the old pod is still there")
-    phase = (live.get("status") or {}).get("phase")
+    phase = pod_status.phase(live)
     if phase == "Failed":
-        why = (live.get("status") or {}).get("reason") or problem(live) or "it ended with an error"
+        reason = live["status"].get("reason") or pod_status.problem(live)
+        why = reason or "it ended with an error"
         return Readiness(State.FAILED, f"pod {live['metadata']['name']} failed: {why}")
-    if phase == "Succeeded" or is_ready(live):
+    if phase == "Succeeded" or pod_status.is_ready(live):
         return DONE
-    trouble = problem(live)
-    if trouble:
+    if trouble := pod_status.problem(live):
         return Readiness(State.FAILING, trouble)
-    return Readiness(State.PROGRESSING, waiting_for([live]))
+    return Readiness(State.PROGRESSING, pod_status.waiting_for([live]))

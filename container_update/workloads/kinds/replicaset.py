@@ -5,12 +5,10 @@ Source: Kubernetes API reference, ReplicaSet.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 
 from container_update.model.objects import Json
-from container_update.model.plan import Action, ImageChange
-from container_update.workloads.config_references import Use
+from container_update.model.plan import Action
 from container_update.workloads.kind import WorkloadKind
 from container_update.workloads.readiness import Counts, replicas
 
@@ -19,11 +17,7 @@ class ReplicaSet(WorkloadKind):
     """A ReplicaSet does not know of updated pods: the pods alone tell."""
 
     group, kind = "apps", "ReplicaSet"
-
-    def action(self, live: Json, images: Sequence[ImageChange], uses: Sequence[Use]) -> Action:
-        """Replace the pods one by one."""
-        del live, images, uses
-        return Action.EVICT
+    restart_action = Action.EVICT
 
     def counts(self, live: Json) -> Counts:
         """Count every pod as updated."""

@@ -10,9 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from container_update.model.objects import Json
-from container_update.model.plan import Action, ImageChange
-from container_update.workloads.config_references import Use
-from container_update.workloads.kind import WorkloadKind, action_by_update_strategy
+from container_update.workloads.kind import WorkloadKind
 from container_update.workloads.readiness import Baseline, Readiness
 
 
@@ -21,11 +19,6 @@ class StatefulSet(WorkloadKind):
 
     group, kind = "apps", "StatefulSet"
     keeps_broken_pods = True
-
-    def action(self, live: Json, images: Sequence[ImageChange], uses: Sequence[Use]) -> Action:
-        """Leave it to the controller, unless that waits for deletions."""
-        del images, uses
-        return action_by_update_strategy(live)
 
     def notes(self, live: Json) -> Iterator[str]:
         """Tell of the pods that a partition keeps."""

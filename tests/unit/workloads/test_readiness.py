@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from container_update.model.objects import Json, ObjectKey
-from container_update.workloads import readiness, registry
+from container_update.workloads import registry
 from container_update.workloads.kind import WorkloadKind
 from container_update.workloads.kinds import pod as pod_kind
 from container_update.workloads.kinds.statefulset import left_by_partition
@@ -831,48 +831,3 @@ def test_a_baseline_is_of_pods_and_of_the_containers_to_restart() -> None:
     assert Baseline.of([first, O1]) == Baseline(frozenset({"p", "o1"}), {})
     assert Baseline.of([first], ("b",)) == Baseline(frozenset({"p"}), {"b": 3})
     assert Baseline.of([]) == Baseline()
-
-
-# --- Services -----------------------------------------------------------------------------------
-
-
-def _served(*uids: str, ready: bool = True) -> dict[str, Any]:
-    return {
-        "metadata": {"labels": {"kubernetes.io/service-name": "s"}},
-        "endpoints": [{"conditions": {"ready": ready}, "targetRef": {"uid": u}} for u in uids],
-    }
-
-
-def _behind(uid: str, ready: bool = True, **labels: str) -> dict[str, Any]:
-    status = {"conditions": [{"type": "Ready", "status": str(ready)}]}
-    return {"metadata": {"uid": uid, "labels": labels or {"app": "w"}}, "status": status}
-
-
-_TWO = [_behind("a"), _behind("b")]
-
-
-@pytest.mark.parametrize(
-    ("slices", "pods", "old", "says"),
-    [
-        pytest.param([_served("a", "b")], _TWO, (), "", id="all there"),
-        pytest.param([_served("a"), _served("b")], _TWO, (), "", id="in two slices"),
-        pytest.param([_served("a")], _TWO, (), "1 ready pods get no traffic", id="one missing"),
-        pytest.param([_served("a", "b", "c")], _TWO, (), "1 other pods still", id="one too many"),
-        pytest.param([_served("a", "b", "c")], _TWO, ("c",), "1 old pods still", id="an old one"),
-        pytest.param([_served("a", "b", ready=False)], _TWO, (), "2 ready pods", id="not ready"),
-        pytest.param([], [_behind("a", app="other")], (), "", id="selects nobody"),
-        pytest.param([], [_behind("a", ready=False)], (), "", id="nobody is ready"),
-    ],
-)
-def test_a_service_is_done_when_its_endpoints_are_the_ready_pods_it_selects(
-    slices: list[Any], pods: list[Any], old: tuple[str, ...], says: str
-) -> None:
-    live = {"metadata": {"name": "s"}, "spec": {"selector": {"app": "w"}}}
-    found = readiness.service(live, slices, pods, frozenset(old))
-    assert found.message.startswith(says)
-    assert (found.state is State.DONE) is not bool(says)
-
-
-def test_a_service_without_a_selector_is_not_waited_for() -> None:
-    live = {"metadata": {"name": "s"}, "spec": {}}
-    assert readiness.service(live, [_served("x")], [], frozenset({"x"})).state is State.DONE

@@ -1,0 +1,58 @@
+"""Which pods get the traffic of a Service. Pure.
+
+Source: Kubernetes API reference, Service, EndpointSlice: an endpoint whose condition ``ready`` is
+not false gets traffic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from container_update.model.objects import Json
+from container_update.workloads.pod_status import is_ready
+from container_update.workloads.readiness import DONE, Readiness, State
+
+SERVICE_LABEL = "kubernetes.io/service-name"
+"""On an EndpointSlice: the Service it belongs to."""
+
+
+def service_readiness(
+    service: Json, slices: Sequence[Json], pods: Sequence[Json], old: frozenset[str]
+) -> Readiness:
+    """Judge whether a Service's endpoints are the ready pods that it selects, and none is old.
+
+    :param slices: all EndpointSlices of the namespace.
+    :param pods: all of the namespace.
+    :param old: UIDs of the pods that must get no traffic any more.
+    """
+    spec = service["spec"]
+    selector = spec.get("selector") or {}
+    if not selector or spec.get("type") == "ExternalName":
+        return DONE
+    desired = {pod["metadata"]["uid"] for pod in pods if selects(selector, pod) and is_ready(pod)}
+    served = _served(service["metadata"]["name"], slices)
+    message = ""
+    if served & old:
+        message = f"{len(served & old)} old pods still get its traffic"
+    elif desired - served:
+        message = f"{len(desired - served)} ready pods get no traffic of it yet"
+    elif served - desired and not spec.get("publishNotReadyAddresses"):
+        message = f"{len(served - desired)} other pods still get its traffic"
+    return Readiness(State.PROGRESSING, message) if message else DONE
+
+
+def selects(selector: Mapping[str, Any], body: Mapping[str, Any]) -> bool:
+    """Return whether a Service's selector selects a pod, or the pods of a template."""
+    labels = (body.get("metadata") or {}).get("labels") or {}
+    return bool(selector) and all(labels.get(name) == value for name, value in selector.items())
+
+
+def _served(name: str, slices: Sequence[Json]) -> set[str]:
+    return {
+        str((endpoint.get("targetRef") or {}).get("uid"))
+        for body in slices
+        if (body["metadata"].get("labels") or {}).get(SERVICE_LABEL) == name
+        for endpoint in body.get("endpoints") or ()
+        if (endpoint.get("conditions") or {}).get("ready") is not False
+    }
