@@ -1,7 +1,7 @@
 """What is needed to undo an update or to go on with it, kept in the cluster as Secrets.
 
-Written before the first change and removed after the last: where there is a journal, an update is
-under way or was cut short, and any host can finish or undo it. A Secret, because it holds what the
+Written before the first change and removed after the last: where there is one, an update is under
+way or was interrupted, and any host can finish or undo it. A Secret, because it holds what the
 CNF's own Secrets held. Nothing of that is ever in :meth:`OperationRecord.summary`.
 """
 

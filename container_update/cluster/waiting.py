@@ -75,8 +75,17 @@ class Waiter:
                     wake = min(deadline, failing_since + self.grace_period)
                 self.pause(wake - now)
 
+    def sleep(self, seconds: float) -> None:
+        """Wait *seconds*, whatever changes.
+
+        :raises AbortedError: another step failed.
+        """
+        deadline = self.clock() + seconds
+        while (left := deadline - self.clock()) > 0:
+            self.pause(left)
+
     def pause(self, seconds: float) -> None:
-        """Until something changes, at most *seconds*.
+        """Wait until something changes, at most *seconds*.
 
         :raises AbortedError: another step failed.
         """

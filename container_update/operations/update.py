@@ -111,7 +111,7 @@ def _read_packages(request: UpdateRequest, options: Options) -> _Packages:
         csar.open_package(request.new, options=options) as new,
     ):
         matched = _match(request, old, new)
-        return _Packages(matched, dict(new.vdus()), in_force(matched))
+        return _Packages(matched, dict(new.vdus()), tuple(in_force(matched)))
 
 
 @contextmanager

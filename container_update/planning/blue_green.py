@@ -16,8 +16,16 @@ from functools import cached_property
 from container_update.model.errors import PlanError
 from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.plan import Action, Reason, Step
-from container_update.planning import release_labels, renames
+from container_update.planning import renames
 from container_update.planning.change import ChangePlanner, what_differs
+from container_update.planning.release_labels import (
+    RELEASE_LABEL,
+    overlap,
+    pod_labels,
+    selector_of,
+    with_release,
+    with_targets,
+)
 from container_update.planning.steps import ManifestStep
 from container_update.planning.steps.manifest import (
     manifest_digest,
@@ -26,11 +34,12 @@ from container_update.planning.steps.manifest import (
 )
 from container_update.planning.steps.metadata import dropped as dropped_metadata
 from container_update.planning.steps.new_objects import new_object
-from container_update.planning.update import ConfigUse
+from container_update.planning.update import ConfigUse, reasons_of
 from container_update.workloads import ownership
 from container_update.workloads.kind import POD
 from container_update.workloads.kinds.deployment import HASH_LABEL
 from container_update.workloads.pod_status import is_deleting, is_finished
+from container_update.workloads.readiness import replicas
 from container_update.workloads.registry import is_workload
 from container_update.workloads.traffic import selects
 
@@ -42,7 +51,7 @@ class Pair:
     """A Deployment that another one takes the place of."""
 
     blue: ObjectKey
-    """The old one as it is called in the cluster."""
+    """The old one, by its name in the cluster."""
     live: Json
     """The old one."""
     new: Manifest
@@ -51,10 +60,14 @@ class Pair:
     """Configuration that changes and that the old one uses."""
 
     @property
-    def replicas(self) -> int:
-        """As many as the old one has now."""
-        replicas = self.live["spec"].get("replicas")
-        return 1 if replicas is None else int(replicas)
+    def old_pods(self) -> Json:
+        """The labels of the pods that run now."""
+        return pod_labels(self.live)
+
+    @property
+    def new_pods(self) -> Json:
+        """The labels of the new pods, without a release label."""
+        return pod_labels(self.new.body)
 
 
 class BlueGreenPlanner(ChangePlanner):
@@ -65,27 +78,26 @@ class BlueGreenPlanner(ChangePlanner):
     @cached_property
     def pairs(self) -> dict[ObjectKey, Pair]:
         """The new manifest's identity to its pair, for every Deployment that changes."""
-        found = {}
-        for key, new in self.packages.new.items():
-            old_key = self._old_key(key)
-            live = self.live.get(self.live_key(old_key))
-            if key.kind == "Deployment" and self.packages.concerns(key) and live is not None:
-                pair = self._pair(key, new, old_key, live)
-                if pair is not None:
-                    found[key] = pair
-        return found
+        return {
+            key: pair
+            for key, new in self.packages.new.items()
+            if key.kind == "Deployment" and self.packages.concerns(key)
+            if (pair := self._pair(key, new)) is not None
+        }
 
     def _old_key(self, key: ObjectKey) -> ObjectKey:
-        """Return the old package's Deployment of the same VDU; the one of that name where there is
-        one."""
+        """Return the old package's Deployment of that name; without one, that of the same VDU."""
         if key in self.packages.old:
             return key
         vdu = self.packages.vdu_of(key)
         return replace(key, name=self.packages.old_vdus.get(vdu, key.name))
 
-    def _pair(self, key: ObjectKey, new: Manifest, old_key: ObjectKey, live: Json) -> Pair | None:
-        blue = self.live_key(old_key)
-        old = self.packages.old.get(old_key)
+    def _pair(self, key: ObjectKey, new: Manifest) -> Pair | None:
+        old_key = self._old_key(key)
+        old, blue = self.packages.old.get(old_key), self.live_key(old_key)
+        live = self.live.get(blue)
+        if live is None:
+            return None
         uses = tuple(self.config.config_uses(blue, live))
         same = old is not None and old_key == key and old.body == new.body
         if (same or recorded_digest(live) == manifest_digest(new.body)) and not uses:
@@ -98,11 +110,7 @@ class BlueGreenPlanner(ChangePlanner):
     def release(self) -> str:
         """Tells the pods of this change from all others."""
         parts = [
-            (
-                str(pair.blue),
-                pair.live["metadata"].get("uid", ""),
-                manifest_digest(pair.new.body),
-            )
+            (str(pair.blue), pair.live["metadata"].get("uid", ""), manifest_digest(pair.new.body))
             for pair in self.pairs.values()
         ]
         return hashlib.sha256(repr(sorted(parts)).encode()).hexdigest()[:_RELEASE_LENGTH]
@@ -111,21 +119,17 @@ class BlueGreenPlanner(ChangePlanner):
     def needs_release(self) -> bool:
         """The package's own labels do not tell old from new pods."""
         return any(
-            release_labels.overlap(pair.live, pair.new.body)
-            or any(self._mixes(service, pair) for service in self._services())
+            overlap(pair.live, pair.new.body)
+            or any(self._mixes(service, pair) for service in self.packages.new.values())
             for pair in self.pairs.values()
         )
 
     def _mixes(self, service: Manifest, pair: Pair) -> bool:
-        live = self.live.get(service.key)
-        old, new = release_labels.pod_labels(pair.live), release_labels.pod_labels(pair.new.body)
-        takes_new = live is not None and selects(release_labels.selector_of(live), new)
-        return takes_new or selects(release_labels.selector_of(service.body), old)
-
-    def _services(self) -> Iterator[Manifest]:
-        for key, manifest in self.packages.new.items():
-            if key.kind == "Service" and not key.group:
-                yield manifest
+        """Tell whether a Service selects the new pods now, or the old ones afterwards."""
+        now = selector_of(self.live.get(service.key, {}))
+        return _is_service(service.key) and (
+            selects(now, pair.new_pods) or selects(selector_of(service.body), pair.old_pods)
+        )
 
     # --- Deployments ----------------------------------------------------------------------------
 
@@ -138,19 +142,17 @@ class BlueGreenPlanner(ChangePlanner):
     def workload_step(self, key: ObjectKey) -> Iterator[Step]:
         """Yield a new Deployment beside the old one; anything else in place."""
         pair = self.pairs.get(key)
-        if pair is None:
-            if key.kind == "Deployment" and self._is_as_wanted(key):
-                return
-            for step in super().workload_step(key):
-                if step.action is not Action.CREATE:
-                    self.note(key, "is no Deployment: changed in place, not Blue-Green")
-                yield step
+        if pair is not None:
+            yield self._green(key, pair)
+            yield self.deletion(pair.blue, pair.live, f"{self.renamed[key.name]} takes its place")
             return
-        yield self._green(key, pair)
-        yield self.deletion(pair.blue, pair.live, f"{self.renamed[key.name]} takes its place")
-
-    def _is_as_wanted(self, key: ObjectKey) -> bool:
-        return self.packages.concerns(key) and self.live_key(key) in self.live
+        is_there = self.packages.concerns(key) and self.live_key(key) in self.live
+        if key.kind == "Deployment" and is_there:
+            return  # as the new package has it, or it would be in a pair
+        for step in super().workload_step(key):
+            if step.action is not Action.CREATE:
+                self.note(key, "is no Deployment: changed in place, not Blue-Green")
+            yield step
 
     def _green_name(self, key: ObjectKey, pair: Pair) -> str:
         if key not in self.live:
@@ -168,13 +170,10 @@ class BlueGreenPlanner(ChangePlanner):
         """Return the new Deployment as it is created."""
         body = pair.new.body
         if self.needs_release:
-            body = release_labels.with_release(body, self.release)
+            body = with_release(body, self.release)
         body = with_recorded_digest(body, manifest_digest(pair.new.body))
-        body["spec"]["replicas"] = pair.replicas
-        name = self.renamed[pair.new.key.name]
-        if name != pair.new.key.name:
-            body["metadata"]["name"] = name
-            body["metadata"]["annotations"][renames.NAME_ANNOTATION] = pair.new.key.name
+        body["spec"]["replicas"] = replicas(pair.live)
+        renames.rename(body, self.renamed[pair.new.key.name])
         return body
 
     def _green(self, key: ObjectKey, pair: Pair) -> ManifestStep:
@@ -185,12 +184,12 @@ class BlueGreenPlanner(ChangePlanner):
                 "traffic is switched starts with the new content",
             )
         reasons = [
-            Reason(f"takes the place of {pair.blue}, with {pair.replicas} replicas"),
+            Reason(f"takes the place of {pair.blue}, with {replicas(pair.live)} replicas"),
             *what_differs(pair.old, pair.new),
-            *dict.fromkeys(use.reason for use in pair.uses),
+            *reasons_of(pair.uses),
         ]
         if self.needs_release:
-            label = f"{release_labels.RELEASE_LABEL}={self.release}"
+            label = f"{RELEASE_LABEL}={self.release}"
             reasons.append(Reason(f"its pods bear the label {label}, to tell them from the old"))
         there = replace(key, name=self.renamed[key.name])
         body = self.green_body(pair)
@@ -205,9 +204,8 @@ class BlueGreenPlanner(ChangePlanner):
     def other_step(self, key: ObjectKey, new: Manifest) -> Iterator[Step]:
         """Yield the steps that hold a Service to the old pods and switch it to the new ones."""
         live = self.live.get(key)
-        is_service = key.kind == "Service" and not key.group
-        pairs = [pair for pair in self.pairs.values() if self._serves(new, live, pair)]
-        if not is_service or not pairs:
+        pairs = [pair for pair in self.pairs.values() if self._serves(new, live or {}, pair)]
+        if not pairs:
             yield from super().other_step(key, new)
         elif live is None:
             yield replace(self.creation(new), content=self._switched(new, None, pairs))
@@ -215,31 +213,26 @@ class BlueGreenPlanner(ChangePlanner):
             self.config.refuse_unfit(key, live)
             yield from self._switch(new, live, pairs)
 
-    def _serves(self, new: Manifest, live: Json | None, pair: Pair) -> bool:
-        """Return whether the Service sends traffic to the pair's old pods, or would to its new
-        ones."""
-        if new.key.namespace != pair.blue.namespace:
-            return False
-        now = release_labels.selector_of(live) if live is not None else {}
-        then = release_labels.selector_of(new.body)
-        served = selects(now, release_labels.pod_labels(pair.live))
-        return served or selects(then, release_labels.pod_labels(pair.new.body))
+    def _serves(self, new: Manifest, live: Json, pair: Pair) -> bool:
+        """Tell whether a Service sends traffic to the pair's old pods, or would to its new ones."""
+        return (
+            _is_service(new.key)
+            and new.key.namespace == pair.blue.namespace
+            and (
+                selects(selector_of(live), pair.old_pods)
+                or selects(selector_of(new.body), pair.new_pods)
+            )
+        )
 
     def _switch(self, new: Manifest, live: Json, pairs: list[Pair]) -> Iterator[Step]:
         old = self.packages.old.get(new.key)
         content = self._switched(new, live, pairs)
-        dropped = dropped_metadata(old.body if old else None, new.body)
-        wanted = ", ".join(f"{k}={v}" for k, v in release_labels.selector_of(content).items())
-        reasons = (Reason(f"its selector becomes {wanted}"), *what_differs(old, new))
+        dropped = dropped_metadata(old, new)
+        labels = ", ".join(f"{k}={v}" for k, v in selector_of(content).items())
+        reasons = (Reason(f"its selector becomes {labels}"), *what_differs(old, new))
         step = ManifestStep(new.key, Action.SWITCH, live, content, reasons=reasons, dropped=dropped)
-        takes_new = [
-            pair
-            for pair in pairs
-            if selects(
-                release_labels.selector_of(live), release_labels.pod_labels(self.green_body(pair))
-            )
-        ]
-        if takes_new:
+        now = selector_of(live)
+        if any(selects(now, pod_labels(self.green_body(pair))) for pair in pairs):
             held = self._hold(new.key, live, pairs)
             yield held
             assert held.content is not None, "a hold has its selector"
@@ -248,31 +241,34 @@ class BlueGreenPlanner(ChangePlanner):
 
     def _switched(self, new: Manifest, live: Json | None, pairs: list[Pair]) -> Json:
         """Return the Service as it is after the switch: it does not select the old pods."""
-        selector = release_labels.selector_of(new.body)
+        selector = selector_of(new.body)
         for pair in pairs:
-            if not selects(selector, release_labels.pod_labels(pair.new.body)):
+            if not selects(selector, pair.new_pods):
                 raise PlanError(
                     f"{new.key}: expected its selector to select the new pods of {pair.new.key}, "
                     f"found {selector} in {new.source}: all traffic would be lost, correct one of "
                     "them"
                 )
-        body = release_labels.with_targets(new.body, self.renamed)
-        if any(selects(selector, release_labels.pod_labels(pair.live)) for pair in pairs):
-            body = release_labels.with_release(body, self.release)
-            self._refuse_losers(new, live, release_labels.selector_of(body), pairs)
+        body = with_targets(new.body, self.renamed)
+        if any(selects(selector, pair.old_pods) for pair in pairs):
+            body = with_release(body, self.release)
+            self._refuse_losers(new, selector_of(live or {}), selector_of(body), pairs)
         return with_recorded_digest(body, manifest_digest(new.body))
 
     def _refuse_losers(
-        self, new: Manifest, live: Json | None, wanted: dict[str, str], pairs: list[Pair]
+        self, new: Manifest, now: dict[str, str], then: dict[str, str], pairs: list[Pair]
     ) -> None:
-        """Workloads that share the Service and do not change would get no traffic any more."""
-        now = release_labels.selector_of(live) if live is not None else {}
+        """Raise PlanError where a workload that does not change would lose the Service's traffic.
+
+        :param now: the Service's selector.
+        :param then: the one after the switch.
+        """
         changing = {pair.blue for pair in pairs}
         for key, body in self.live.items():
             if key in changing or not is_workload(key) or key.namespace != new.key.namespace:
                 continue
-            pods = release_labels.pod_labels(body)
-            if ownership.controller_uid(body) or not selects(now, pods) or selects(wanted, pods):
+            pods = pod_labels(body)
+            if ownership.controller_uid(body) or not selects(now, pods) or selects(then, pods):
                 continue
             names = ", ".join(str(pair.new.key) for pair in pairs)
             raise PlanError(
@@ -283,9 +279,8 @@ class BlueGreenPlanner(ChangePlanner):
             )
 
     def _hold(self, key: ObjectKey, live: Json, pairs: list[Pair]) -> ManifestStep:
-        """Return the step that keeps a Service at the pods it has now, by the hash of their
-        template."""
-        selector = release_labels.selector_of(live)
+        """Return the step that keeps a Service at its present pods, by their template's hash."""
+        selector = selector_of(live)
         hashes = {
             str((pod["metadata"].get("labels") or {}).get(HASH_LABEL, ""))
             for other, pod in self.live.items()
@@ -308,3 +303,7 @@ class BlueGreenPlanner(ChangePlanner):
         names = ", ".join(str(pair.blue) for pair in pairs)
         why = f"its selector would take in the new pods before they are to serve; stays at {names}"
         return ManifestStep(key, Action.HOLD, live, content, reasons=(Reason(why),))
+
+
+def _is_service(key: ObjectKey) -> bool:
+    return key.kind == "Service" and not key.group

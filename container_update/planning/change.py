@@ -11,25 +11,18 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from container_update.model.errors import PlanError
-from container_update.model.objects import INSTANCE_LABEL, Json, Manifest, ObjectKey
+from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.plan import Action, Note, Plan, Reason, Step
 from container_update.planning import diff, release_labels, renames
-from container_update.planning.match import Matching
 from container_update.planning.package_pair import Packages
-from container_update.planning.steps import ConfigStep, ManifestStep, RestartStep
+from container_update.planning.steps import ConfigStep, ManifestStep
 from container_update.planning.steps.manifest import (
     manifest_digest,
     recorded_digest,
     with_recorded_digest,
 )
 from container_update.planning.steps.metadata import dropped as dropped_metadata
-from container_update.planning.update import (
-    ConfigUse,
-    Live,
-    UpdatePlanner,
-    action_of,
-    new_config_digest,
-)
+from container_update.planning.update import Live, UpdatePlanner, instance_of, reasons_of
 from container_update.workloads import pod_template
 from container_update.workloads.registry import is_workload, kind_of, known_kind
 
@@ -55,7 +48,7 @@ class ChangePlanner:
             named.name: there.name for named, there in self.live_names.items()
         }
         """A Deployment's name in its manifest to its name in the cluster after the change."""
-        self.config = UpdatePlanner(Matching((), (), (), ()), live, instance_id)
+        self.config = UpdatePlanner(live, instance_id)
 
     def plan(self) -> Plan:
         """Decide everything.
@@ -65,14 +58,13 @@ class ChangePlanner:
         """
         steps = [*self._config_steps(), *self.workload_steps(), *self._other_steps()]
         steps += self._removals()
-        steps.sort(key=lambda step: step.stage)
-        touched = {step.key for step in steps}
-        there = [self.live_key(key) for key in self.packages.new]
+        untouched = self.live.keys() - {step.key for step in steps}
+        live_keys = map(self.live_key, self.packages.new)
         return Plan(
             namespace=self.namespace,
             instance_id=self.instance_id,
-            steps=tuple(steps),
-            unchanged=tuple(key for key in there if key in self.live and key not in touched),
+            steps=tuple(sorted(steps, key=lambda step: step.stage)),
+            unchanged=tuple(key for key in live_keys if key in untouched),
             notes=(*self.notes, *self.config.notes),
             def_files=self.packages.def_files,
             manifests=tuple(self._in_force()),
@@ -88,7 +80,7 @@ class ChangePlanner:
         return self.live_names.get(key, key)
 
     def note(self, key: ObjectKey, text: str) -> None:
-        """Tell the operator."""
+        """Note something for the operator."""
         self.notes.append(Note(key, text))
 
     # --- configuration --------------------------------------------------------------------------
@@ -98,22 +90,17 @@ class ChangePlanner:
             if not key.is_config:
                 continue
             old = self.packages.old.get(key)
-            dropped = dropped_metadata(old.body if old else None, new.body)
-            steps = self.config.config_step(new)
-            live = self.live.get(key)
-            if steps and live is not None and self.instance_id:
+            step, live = self.config.config_step(new), self.live.get(key)
+            if step is not None and live is not None and self.instance_id:
                 self.refuse_foreign(key, old, live)
-            if steps:
-                yield replace(steps[0], with_metadata=True, dropped=dropped)
-            elif live is not None:
-                step = ConfigStep(
-                    key, Action.REPLACE, live, new.body, with_metadata=True, dropped=dropped
-                )
-                yield from self._relabelled(step)
-
-    def _relabelled(self, step: ConfigStep) -> Iterator[Step]:
-        if step.before is not None and not step.is_applied(step.before):
-            yield replace(step, reasons=(Reason("other labels or annotations"),))
+            if step is None and live is not None:
+                why = Reason("other labels or annotations")
+                step = ConfigStep(key, Action.REPLACE, live, new.body, reasons=(why,))
+            if step is not None:
+                dropped = dropped_metadata(old, new)
+                step = replace(step, with_metadata=True, dropped=dropped)
+                if live is None or not step.is_applied(live):
+                    yield step
 
     # --- workloads ------------------------------------------------------------------------------
 
@@ -149,7 +136,7 @@ class ChangePlanner:
 
     def creation(self, new: Manifest) -> ManifestStep:
         """Return the step that creates an object."""
-        content = with_recorded_digest(self.content_of(new, None), manifest_digest(new.body))
+        content = self._content_of(new, None)
         return ManifestStep(new.key, Action.CREATE, None, content, reasons=(Reason("is new"),))
 
     def _pod_images(self, key: ObjectKey, live: Json) -> Iterator[Step]:
@@ -161,48 +148,45 @@ class ChangePlanner:
         if not images and not uses:
             return
         self.config.refuse_unfit(key, live)
-        yield RestartStep(
-            key,
-            action_of(live, images, uses),
-            live,
-            images={change.container: change.new for change in images},
-            digest=new_config_digest(live, uses, self.live) if uses else None,
-            reasons=(*(Reason(str(change)) for change in images), *_reasons(uses)),
-        )
+        yield self.config.restart_step(key, live, images, uses)
 
     def _in_place(
         self, there: ObjectKey, new: Manifest, old: Manifest | None, live: Json
     ) -> Iterator[Step]:
         uses = self.config.config_uses(there, live)
         step = self._replacement(there, new, old, live)
-        step = replace(step, digest=new_config_digest(live, uses, self.live) if uses else None)
         if not self.is_changed(step, old, new) and not uses:
             return
         kind = known_kind(new.key)
         if not kind.can_change:
-            text = f"a {kind.kind} cannot change: delete it to have the new one started"
-            self.note(new.key, text)
+            self.note(
+                new.key, f"a {kind.kind} cannot change: delete it to have the new one started"
+            )
             return
         self.config.refuse_unfit(there, live)
         self.refuse_foreign(there, old, live)
         self._refuse_other_selector(there, step, live)
-        action = Action.RECREATE_POD if kind.is_pod else action_of(live, (), uses)
-        reasons = (*what_differs(old, new), *_reasons(uses))
-        images = {
-            name: image
-            for name, image in diff.images(new.body).items()
-            if diff.images(live).get(name) not in (None, image)
-        }
-        yield replace(step, action=action, reasons=reasons, images=images)
+        references = [use.use for use in uses]
+        live_images = diff.images(live)
+        yield replace(
+            step,
+            action=Action.RECREATE_POD if kind.is_pod else kind.action(live, (), references),
+            reasons=(*what_differs(old, new), *reasons_of(uses)),
+            digest=self.config.config_digest(live, uses),
+            images={
+                name: image
+                for name, image in diff.images(new.body).items()
+                if live_images.get(name) not in (None, image)
+            },
+        )
 
     def is_changed(self, step: ManifestStep, old: Manifest | None, new: Manifest) -> bool:
         """Return whether the manifest says something that the live object was not made from."""
-        assert step.before is not None, "only what is there can be changed"
-        if replace(step, digest=None).is_applied(step.before):
+        if step.is_applied(step.old):
             return False
         if old is None or old.body != new.body:
             return True
-        stamp, digest = recorded_digest(step.before), manifest_digest(new.body)
+        stamp, digest = recorded_digest(step.old), manifest_digest(new.body)
         kind = kind_of(new.key)
         if kind is not None:
             return stamp not in ("", digest) and not kind.is_pod
@@ -211,11 +195,9 @@ class ChangePlanner:
     def _replacement(
         self, there: ObjectKey, new: Manifest, old: Manifest | None, live: Json
     ) -> ManifestStep:
-        content = with_recorded_digest(self.content_of(new, live), manifest_digest(new.body))
-        if there != new.key:
-            content["metadata"]["name"] = there.name
-            content["metadata"]["annotations"][renames.NAME_ANNOTATION] = new.key.name
-        dropped = dropped_metadata(old.body if old else None, new.body)
+        content = self._content_of(new, live)
+        renames.rename(content, there.name)
+        dropped = dropped_metadata(old, new)
         return ManifestStep(there, Action.REPLACE, live, content, dropped=dropped)
 
     def _refuse_other_selector(self, key: ObjectKey, step: ManifestStep, live: Json) -> None:
@@ -229,8 +211,9 @@ class ChangePlanner:
                 + (" or use Blue-Green" if key.kind == "Deployment" else "")
             )
 
-    def content_of(self, new: Manifest, live: Json | None) -> Json:
-        """Return a manifest with what earlier changes added: release labels, other names."""
+    def _content_of(self, new: Manifest, live: Json | None) -> Json:
+        """Return a manifest with its digest and what earlier changes added: a release label, names,
+        limits."""
         body = new.body
         old = self.packages.old.get(new.key)
         release = release_labels.release_of(live) if live is not None else ""
@@ -238,7 +221,8 @@ class ChangePlanner:
             body = release_labels.with_release(body, release)
         if old is not None and live is not None:
             body = release_labels.with_live_limits(body, old.body, live)
-        return release_labels.with_targets(body, self.renamed)
+        body = release_labels.with_targets(body, self.renamed)
+        return with_recorded_digest(body, manifest_digest(new.body))
 
     # --- everything else ------------------------------------------------------------------------
 
@@ -262,14 +246,15 @@ class ChangePlanner:
         yield replace(step, action=_action_for(key), reasons=tuple(what_differs(old, new)))
 
     def refuse_foreign(self, key: ObjectKey, old: Manifest | None, live: Json) -> None:
-        """PlanError where a new object's name is taken by what is not this VNF's."""
-        labels = live["metadata"].get("labels") or {}
-        ours = self.instance_id is not None and labels.get(INSTANCE_LABEL) == self.instance_id
-        if old is None and not ours and not recorded_digest(live):
+        """Raise PlanError where a new object's name is taken by what is not this VNF's."""
+        if old is None and not self._is_ours(live) and not recorded_digest(live):
             raise PlanError(
                 f"{key}: is new in the new package, but the cluster already has one that is not "
                 "this VNF's: give the new one another name, or delete the one in the cluster"
             )
+
+    def _is_ours(self, live: Json) -> bool:
+        return self.instance_id is not None and instance_of(live) == self.instance_id
 
     # --- what goes ------------------------------------------------------------------------------
 
@@ -279,19 +264,18 @@ class ChangePlanner:
                 yield from self._removal(self.live_key(key))
 
     def is_succeeded(self, key: ObjectKey) -> bool:  # noqa: ARG002
-        """Another object takes the place of this old one, which is removed for it."""
+        """Tell whether another object takes the place of this old one, which is removed for it."""
         return False
 
     def _removal(self, key: ObjectKey) -> Iterator[Step]:
         live = self.live.get(key)
         if live is None:
             return
-        labels = live["metadata"].get("labels") or {}
         if not self.packages.concerns(key):
             self.note(key, "is not in the new package, but of no VDU in vdu_params: stays")
         elif key.kind in _HOLDS_DATA:
             self.note(key, "is not in the new package: stays, no undo could bring back its data")
-        elif self.instance_id is None or labels.get(INSTANCE_LABEL) != self.instance_id:
+        elif not self._is_ours(live):
             self.note(key, "is not in the new package, but does not bear this VNF's label: stays")
         else:
             yield self.deletion(key, live, "is not in the new package")
@@ -325,7 +309,3 @@ def _only_images_differ(old: Json, new: Json) -> bool:
     return set(diff.images(old)) <= set(diff.images(new)) and (
         pod_template.with_images(old, diff.images(new)) == new
     )
-
-
-def _reasons(uses: list[ConfigUse]) -> tuple[Reason, ...]:
-    return tuple(dict.fromkeys(use.reason for use in uses))

@@ -20,19 +20,27 @@ def live_names(live: Mapping[ObjectKey, Json]) -> dict[ObjectKey, ObjectKey]:
 
     An object that has its own name in the cluster needs no stand-in.
     """
-    found: dict[ObjectKey, ObjectKey] = {}
+    names: dict[ObjectKey, ObjectKey] = {}
     for key, body in live.items():
         name = (body["metadata"].get("annotations") or {}).get(NAME_ANNOTATION)
         if name and key.kind == "Deployment":
             named = replace(key, name=str(name))
             if named not in live:
-                found[named] = key
-    return found
+                names[named] = key
+    return names
 
 
-def with_live_name(manifest: Manifest, called: Mapping[ObjectKey, ObjectKey]) -> Manifest:
+def with_live_name(manifest: Manifest, names: Mapping[ObjectKey, ObjectKey]) -> Manifest:
     """Return the manifest under the identity that its object has in the cluster; its body stays.
 
-    :param called: what :func:`live_names` found.
+    :param names: as :func:`live_names` returns them.
     """
-    return replace(manifest, key=called.get(manifest.key, manifest.key))
+    return replace(manifest, key=names.get(manifest.key, manifest.key))
+
+
+def rename(body: Json, name: str) -> None:
+    """Give a manifest with annotations the name of its live object, and note its own there."""
+    metadata = body["metadata"]
+    if metadata["name"] != name:
+        metadata["annotations"][NAME_ANNOTATION] = metadata["name"]
+        metadata["name"] = name

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from container_update.model.objects import Manifest, ObjectKey
 from container_update.model.plan import Step
-from container_update.planning import release_labels
 from container_update.planning.change import ChangePlanner
+from container_update.planning.release_labels import pod_labels, selector_of
 from container_update.workloads.traffic import selects
 
 
@@ -15,7 +15,7 @@ class RollingPlanner(ChangePlanner):
     """Decides a rolling update; what is special about it is what it cannot do."""
 
     def other_step(self, key: ObjectKey, new: Manifest) -> Iterator[Step]:
-        """Services are switched when the new pods are there; a gap is told."""
+        """Yield the step that switches a Service once the new pods are there; note a gap."""
         self._warn_of_gap(key, new)
         yield from super().other_step(key, new)
 
@@ -23,13 +23,12 @@ class RollingPlanner(ChangePlanner):
         live = self.live.get(key)
         if key.kind != "Service" or key.group or live is None:
             return
-        now, then = release_labels.selector_of(live), release_labels.selector_of(new.body)
+        now, then = selector_of(live), selector_of(new.body)
         for workload_key, manifest in self.packages.new.items():
             before = self.live.get(self.live_key(workload_key))
-            if before is None or workload_key.kind != "Deployment":
+            if before is None or workload_key.kind != "Deployment" or now == then:
                 continue
-            served = selects(now, release_labels.pod_labels(before))
-            if served and selects(then, release_labels.pod_labels(manifest.body)) and now != then:
+            if selects(now, pod_labels(before)) and selects(then, pod_labels(manifest.body)):
                 self.note(
                     key,
                     f"its selector changes along with the labels of {workload_key}: between the "

@@ -37,8 +37,7 @@ Live = Mapping[ObjectKey, Json]
 
 
 def collections(keys: Iterable[ObjectKey]) -> frozenset[Collection]:
-    """Return what has to be read of the cluster to plan for these objects, and to follow their
-    pods."""
+    """Return what is read of the cluster to plan for these objects and to follow their pods."""
     needed: set[Collection] = set()
     for key in keys:
         kind = kind_of(key)
@@ -50,7 +49,7 @@ def collections(keys: Iterable[ObjectKey]) -> frozenset[Collection]:
 
 
 def unknown_workloads(manifests: Iterable[Manifest]) -> tuple[Manifest, ...]:
-    """Return those of an unknown kind with a pod template: they may use configuration."""
+    """Return the manifests of unknown kinds with a pod template: they may use configuration."""
     return tuple(
         manifest
         for manifest in manifests
@@ -59,8 +58,7 @@ def unknown_workloads(manifests: Iterable[Manifest]) -> tuple[Manifest, ...]:
 
 
 def traffic(keys: Iterable[ObjectKey]) -> frozenset[Collection]:
-    """Return what has to be read to know which pods the Services among these objects send traffic
-    to."""
+    """Return what is read to know which pods the Services among these objects send traffic to."""
     return frozenset(
         collection
         for key in keys
@@ -83,21 +81,19 @@ def make_plan(
     :raises PackageError: a manifest is wrong (a container vanished, a value is no string).
     :raises PlanError: an object is in no state to be changed; the message names it.
     """
-    planner = UpdatePlanner(matching, live, instance_id)
-    config = planner.config_steps()
-    workloads = planner.workload_steps()
-    steps = (*config, *workloads)
+    planner = UpdatePlanner(live, instance_id)
+    config = tuple(planner.config_steps(matching))
+    steps = (*config, *planner.workload_steps(matching))
     touched = {step.key for step in steps}
-    known = [old.key for old, _ in matching.pairs]
     return Plan(
         namespace=namespace,
         instance_id=instance_id,
         steps=steps,
-        unchanged=tuple(key for key in known if key not in touched),
+        unchanged=tuple(old.key for old, _ in matching.pairs if old.key not in touched),
         ignored=tuple(_ignored(matching, {step.key for step in config})),
         notes=tuple(planner.notes),
         def_files=matching.def_files,
-        manifests=in_force(matching),
+        manifests=tuple(in_force(matching)),
     )
 
 
@@ -116,12 +112,8 @@ def _ignored(matching: Matching, written: Container[ObjectKey]) -> Iterator[Note
         yield Note(new.key, f"is new in {new.source} and is not created by a modify operation")
 
 
-def in_force(matching: Matching) -> tuple[Manifest, ...]:
-    """Return the manifests of the CNF after the update: old ones with what takes effect."""
-    return tuple(_in_force(matching))
-
-
-def _in_force(matching: Matching) -> Iterator[Manifest]:
+def in_force(matching: Matching) -> Iterator[Manifest]:
+    """Yield the manifests of the CNF after the update: old ones with what takes effect."""
     for old, new in matching.pairs:
         if new is None:
             yield old
@@ -166,8 +158,7 @@ class ConfigUse:
 class UpdatePlanner:
     """The decisions for one update; collects the notes on the way."""
 
-    def __init__(self, matching: Matching, live: Live, instance_id: str | None) -> None:
-        self.matching = matching
+    def __init__(self, live: Live, instance_id: str | None) -> None:
         self.live = live
         self.instance_id = instance_id
         self.notes: list[Note] = []
@@ -176,42 +167,35 @@ class UpdatePlanner:
 
     # --- configuration --------------------------------------------------------------------------
 
-    def config_steps(self) -> list[ConfigStep]:
-        """Return a step for each ConfigMap and Secret whose content is not what the new package
-        says."""
-        steps = []
-        for old, new in self.matching.pairs:
+    def config_steps(self, matching: Matching) -> Iterator[ConfigStep]:
+        """Yield a step for each ConfigMap and Secret that has other content in the new package."""
+        for old, new in matching.pairs:
             if new is None:
-                where = "the new package does not have it: left alone"
-                self.notes.append(Note(old.key, where))
-            elif old.key.is_config:
-                steps += self.config_step(new)
-        for new in self.matching.added:
-            step = self.config_step(new)
-            if step:
+                self.note(old.key, "the new package does not have it: left alone")
+            elif old.key.is_config and (step := self.config_step(new)):
+                yield step
+        for new in matching.added:
+            if step := self.config_step(new):
                 self._refuse_foreign(new)
-            steps += step
-        return steps
+                yield step
 
-    def config_step(self, new: Manifest) -> list[ConfigStep]:
-        """Return the step that brings one object to its new content; none where it has it."""
+    def config_step(self, new: Manifest) -> ConfigStep | None:
+        """Return the step that brings one object to its new content; None where it has it."""
         live = self.live.get(new.key)
         change = diff.config_change(new, live)
         if change is None:
-            return []
+            return None
         if live is not None:
             self.refuse_unfit(new.key, live)
         self.changes[new.key] = change
         self.opt_outs[new.key] = _opt_out(new.body) or _opt_out(live or {})
-        action = Action[change.how.name]
         reasons = tuple(Reason(detail) for detail in change.details)
-        return [ConfigStep(new.key, action, live, new.body, reasons=reasons)]
+        return ConfigStep(new.key, Action[change.how.name], live, new.body, reasons=reasons)
 
     def _refuse_foreign(self, new: Manifest) -> None:
         """Raise PlanError where a new object's name is taken by an object that is not the CNF's."""
         live = self.live.get(new.key)
-        labels = (live or {}).get("metadata", {}).get("labels") or {}
-        if live is not None and self.instance_id and labels.get(INSTANCE_LABEL) is None:
+        if live is not None and self.instance_id and instance_of(live) is None:
             raise PlanError(
                 f"{new.key} ({new.source}) is new in the package, and the cluster has one that "
                 f"does not have the label {INSTANCE_LABEL}: give it another name, or label it if "
@@ -220,10 +204,9 @@ class UpdatePlanner:
 
     # --- workloads ------------------------------------------------------------------------------
 
-    def workload_steps(self) -> list[RestartStep]:
-        """Return a step for each workload that has to restart."""
-        steps = []
-        for old, new in self.matching.pairs:
+    def workload_steps(self, matching: Matching) -> Iterator[RestartStep]:
+        """Yield a step for each workload that has to restart."""
+        for old, new in matching.pairs:
             if not is_workload(old.key):
                 self.note_unknown(old.key)
                 continue
@@ -232,8 +215,7 @@ class UpdatePlanner:
             if live is None:
                 self._missing(old, changes)
             else:
-                steps += self._workload_step(old, changes, live)
-        return steps
+                yield from self._workload_step(old, changes, live)
 
     def _missing(self, old: Manifest, changes: Sequence[ImageChange]) -> None:
         if changes:
@@ -241,81 +223,97 @@ class UpdatePlanner:
                 f"{old.key}: expected it in the cluster to change its image, found no such object: "
                 "heal the VNF first"
             )
-        self.notes.append(Note(old.key, "is not in the cluster: left alone"))
+        self.note(old.key, "is not in the cluster: left alone")
 
     def _workload_step(
         self, old: Manifest, changes: Sequence[ImageChange], live: Json
-    ) -> list[RestartStep]:
+    ) -> Iterator[RestartStep]:
         effective = self._effective_images(old, changes, live)
-        config = self.config_uses(old.key, live)
-        if not effective and not config:
-            return []
-        reasons = (
-            *(Reason(str(change)) for change in effective),
-            *dict.fromkeys(use.reason for use in config),
-        )
-        kind = known_kind(old.key)
+        uses = self.config_uses(old.key, live)
+        if not effective and not uses:
+            return
+        step, kind = self.restart_step(old.key, live, effective, uses), known_kind(old.key)
         if not kind.can_change:
-            text = f"a {kind.kind} cannot change, it would restart because {reasons[0]}"
-            self.notes.append(Note(old.key, text))
-            return []
+            text = f"a {kind.kind} cannot change, it would restart because {step.reasons[0]}"
+            self.note(old.key, text)
+            return
         self.refuse_unfit(old.key, live)
         self.notes += (Note(old.key, text) for text in kind.notes(live))
-        return [
-            RestartStep(
-                old.key,
-                action_of(live, effective, config),
-                live,
-                images={change.container: change.new for change in effective},
-                digest=new_config_digest(live, config, self.live) if config else None,
-                reasons=reasons,
-            )
-        ]
+        yield step
+
+    def restart_step(
+        self, key: ObjectKey, live: Json, images: Sequence[ImageChange], uses: Sequence[ConfigUse]
+    ) -> RestartStep:
+        """Return the step that restarts a workload for these images and this configuration."""
+        return RestartStep(
+            key,
+            known_kind(key).action(live, images, [use.use for use in uses]),
+            live,
+            images={change.container: change.new for change in images},
+            digest=self.config_digest(live, uses),
+            reasons=(*(Reason(str(change)) for change in images), *reasons_of(uses)),
+        )
 
     def _effective_images(
         self, old: Manifest, changes: Sequence[ImageChange], live: Json
     ) -> list[ImageChange]:
-        """Return the image changes that are not live yet; drift from the old manifest becomes a
-        note."""
+        """Return the image changes that are not live yet; note drift from the old manifest."""
         live_images = diff.images(live)
         packaged = {change.container: change for change in changes}
         effective = []
         for name, image in diff.images(old.body).items():
-            found, change = live_images.get(name), packaged.get(name)
-            if found is None:
+            now, change = live_images.get(name), packaged.get(name)
+            if now is None:
                 self._container_gone(old, name, change)
-            elif change is None and found != image:
-                text = f"container {name} has image {found}, both packages say {image}: left alone"
-                self.notes.append(Note(old.key, f"drift: {text}"))
-            elif change is not None and found != change.new:
-                if found != image:
-                    text = f"container {name} had image {found}, the old package says {image}"
-                    self.notes.append(Note(old.key, f"drift: {text}"))
-                effective.append(replace(change, old=found))
+            elif change is None and now != image:
+                text = f"container {name} has image {now}, both packages say {image}: left alone"
+                self.note(old.key, f"drift: {text}")
+            elif change is not None and now != change.new:
+                if now != image:
+                    text = f"container {name} had image {now}, the old package says {image}"
+                    self.note(old.key, f"drift: {text}")
+                effective.append(replace(change, old=now))
         return effective
 
     def _container_gone(self, old: Manifest, name: str, change: ImageChange | None) -> None:
         text = f"container {name} of {old.source} is not in the live object"
         if change is not None:
             raise PlanError(f"{old.key}: {text}, so its image cannot change: heal the VNF first")
-        self.notes.append(Note(old.key, f"drift: {text}"))
+        self.note(old.key, f"drift: {text}")
 
     def config_uses(self, key: ObjectKey, live: Json) -> list[ConfigUse]:
-        """Return the uses of changed keys that make the workload restart; opt-outs become notes."""
-        found = []
+        """Return the uses of changed keys that make the workload restart; note opt-outs."""
+        uses = []
         for use in config_references.uses(pod_template.pod_spec(live)):
             change = self.changes.get(ObjectKey("", use.kind, key.namespace, use.name))
             if change is None or not _touches(use, change):
                 continue
             opt_out = self._opt_out_of(use, change, live)
             if opt_out is None:
-                found.append(ConfigUse(use, change))
+                uses.append(ConfigUse(use, change))
             else:
-                self.notes.append(Note(key, opt_out))
-        return found
+                self.note(key, opt_out)
+        return uses
+
+    def config_digest(self, live: Json, uses: Sequence[ConfigUse]) -> str | None:
+        """Return what stands for the configuration that the pods will be started with.
+
+        It is made from what identifies the changed objects, never from their content: the digest
+        of a short password would give it away. Another change of the same objects gives another
+        digest.
+
+        :returns: None where no configuration changes.
+        """
+        if not uses:
+            return None
+        parts = {live["metadata"].get("uid", ""), live["metadata"].get("resourceVersion", "")}
+        for use in uses:
+            metadata = self.live.get(use.change.key, {}).get("metadata", {})
+            parts.add(f"{use.change.key}@{metadata.get('resourceVersion', '')}")
+        return hashlib.sha256("\n".join(sorted(parts)).encode()).hexdigest()[:32]
 
     def note_unknown(self, key: ObjectKey) -> None:
-        """Tell of an object that is no known workload, but whose pods use what changes."""
+        """Note where an object that is no known workload has pods that use what changes."""
         live = self.live.get(key)
         if live is None:
             return
@@ -323,13 +321,11 @@ class UpdatePlanner:
             config_references.uses(pod_template.pod_spec(live))
         except (AttributeError, TypeError):
             return  # an unknown kind may mean something else by the fields of a pod template
-        for reason in dict.fromkeys(use.reason for use in self.config_uses(key, live)):
-            self.notes.append(
-                Note(
-                    key,
-                    f"{reason}; the kind {key.kind} is not known: restart it yourself, or install "
-                    f"a plugin for {ENTRY_POINTS}",
-                )
+        for reason in reasons_of(self.config_uses(key, live)):
+            self.note(
+                key,
+                f"{reason}; the kind {key.kind} is not known: restart it yourself, or install a "
+                f"plugin for {ENTRY_POINTS}",
             )
 
     def _opt_out_of(self, use: config_references.Use, change: Change, live: Json) -> str | None:
@@ -344,19 +340,22 @@ class UpdatePlanner:
                 return f"{owner} annotation says reload, so the kubelet refreshes {use.what}"
             if choice not in _OPT_OUTS:
                 text = f"{owner} annotation {OPT_OUT_ANNOTATION} is neither ignore nor reload"
-                self.notes.append(Note(key, f"{text}: it has no effect"))
+                self.note(key, f"{text}: it has no effect")
         return None
 
+    def note(self, key: ObjectKey, text: str) -> None:
+        """Note something for the operator."""
+        self.notes.append(Note(key, text))
+
     def refuse_unfit(self, key: ObjectKey, live: Json) -> None:
-        """PlanError where the live object is another instance's, goes away, or is paused."""
-        metadata = live["metadata"]
-        owner = (metadata.get("labels") or {}).get(INSTANCE_LABEL)
+        """Raise PlanError where the live object is another instance's, goes away, or is paused."""
+        owner = instance_of(live)
         if self.instance_id and owner and owner != self.instance_id:
             raise PlanError(
                 f"{key}: expected an object of VNF instance {self.instance_id}, found the label "
                 f"{INSTANCE_LABEL}={owner}: it belongs to another instance, check the namespace"
             )
-        if metadata.get("deletionTimestamp"):
+        if live["metadata"].get("deletionTimestamp"):
             raise PlanError(f"{key}: is being deleted: wait until it is gone, heal, then update")
         kind = kind_of(key)
         refusal = kind.refusal(live) if kind is not None else None
@@ -369,25 +368,17 @@ def _touches(use: config_references.Use, change: Change) -> bool:
     return change.whole or bool(used)
 
 
+def reasons_of(uses: Iterable[ConfigUse]) -> tuple[Reason, ...]:
+    """Return why a workload restarts for these uses, each reason once."""
+    return tuple(dict.fromkeys(use.reason for use in uses))
+
+
+def instance_of(live: Json) -> str | None:
+    """Return the id of the VNF instance in the object's label, None where it has none."""
+    owner: str | None = (live["metadata"].get("labels") or {}).get(INSTANCE_LABEL)
+    return owner
+
+
 def _opt_out(body: Json) -> str:
     annotations = (body.get("metadata") or {}).get("annotations") or {}
     return str(annotations.get(OPT_OUT_ANNOTATION, ""))
-
-
-def new_config_digest(live: Json, config: Sequence[ConfigUse], objects: Live) -> str:
-    """Stands for the configuration that the pods will be started with.
-
-    From what identifies the changed objects, never from their content: the digest of a short
-    password would give it away. Another change of the same objects gives another digest.
-    """
-    parts = {live["metadata"].get("uid", ""), live["metadata"].get("resourceVersion", "")}
-    for use in config:
-        metadata = objects.get(use.change.key, {}).get("metadata", {})
-        parts.add(f"{use.change.key}@{metadata.get('resourceVersion', '')}")
-    return hashlib.sha256("\n".join(sorted(parts)).encode()).hexdigest()[:32]
-
-
-def action_of(live: Json, images: Sequence[ImageChange], config: Sequence[ConfigUse]) -> Action:
-    """Return how a workload restarts for these images and this configuration."""
-    uses = [used.use for used in config]
-    return known_kind(ObjectKey.of(live)).action(live, images, uses)

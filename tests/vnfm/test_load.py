@@ -89,7 +89,7 @@ def test_what_was_acknowledged_survives_kills_of_the_service(
             assert set(states) <= {"COMPLETED", "ROLLED_BACK"}
             assert states, "kills met a load"
             fleet.check(client, fleets[api], kubernetes)
-        assert "was cut short" in service.log() or "going on with" in service.log()
+        assert "was interrupted" in service.log() or "going on with" in service.log()
 
 
 def _begin_where_possible(client: Client, instances: fleet.Fleet) -> list[str]:

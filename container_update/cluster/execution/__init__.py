@@ -1,1 +1,1 @@
-"""Carry out a plan on a cluster, undo it, or go on with one that was cut short."""
+"""Carry out a plan on a cluster, undo it, or go on with one that was interrupted."""

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import enum
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from container_update.cluster.execution.rollout import RolloutWaiter
 from container_update.cluster.execution.writer import ObjectWriter
 from container_update.cluster.waiting import Waiter
 from container_update.model.cluster import Cluster
-from container_update.model.objects import Json, ObjectKey
+from container_update.model.objects import ObjectKey
 from container_update.planning.steps import ObjectStep
 
-S_contra = TypeVar("S_contra", bound=ObjectStep, contravariant=True)
+S = TypeVar("S", bound=ObjectStep)
 
 
 class Reverted(enum.Enum):
@@ -30,33 +31,35 @@ class Reverted(enum.Enum):
 class ExecutionContext:
     """A run's access to the cluster, and what it knows of the time before the plan."""
 
-    cluster: Cluster
-    waiter: Waiter
-    instance_id: str | None = None
+    writer: ObjectWriter
+    rollout: RolloutWaiter
     pods_before: Mapping[ObjectKey, frozenset[str]] = field(default_factory=dict)
     """For each workload the UIDs of the pods it had before the plan."""
     leaving: frozenset[str] = frozenset()
     """UIDs of the pods of workloads that the plan deletes: they are to get no traffic."""
-    resumed: bool = False
 
-    def __post_init__(self) -> None:
-        writer = ObjectWriter(self.cluster, self.instance_id, self.resumed)
-        object.__setattr__(self, "writer", writer)
-        object.__setattr__(self, "rollout", RolloutWaiter(self.waiter))
+    @property
+    def cluster(self) -> Cluster:
+        """The cluster that is written to."""
+        return self.writer.cluster
 
-    writer: ObjectWriter = field(init=False)
-    rollout: RolloutWaiter = field(init=False)
-
-    def pods_since(self, step: ObjectStep, live: Json) -> list[Json]:
-        """Return the workload's pods that were created since the plan was made."""
-        before = self.pods_before.get(step.key, frozenset())
-        return [pod for pod in self.rollout.pods(live) if pod["metadata"]["uid"] not in before]
+    @property
+    def waiter(self) -> Waiter:
+        """What every wait of the run goes through."""
+        return self.rollout.waiter
 
 
-class StepExecutor(Protocol[S_contra]):
+class StepExecutor(ABC, Generic[S]):
     """Carries out one kind of step, and reverts it. Both may be called again at any point."""
 
-    def apply(self, step: S_contra, deadline: float) -> None:
+    def __init__(self, context: ExecutionContext) -> None:
+        self.context = context
+        self.cluster = context.cluster
+        self.writer = context.writer
+        self.rollout = context.rollout
+
+    @abstractmethod
+    def apply(self, step: S, deadline: float) -> None:
         """Write what the step wants and wait until it is in effect.
 
         :param deadline: by the waiter's clock.
@@ -65,5 +68,6 @@ class StepExecutor(Protocol[S_contra]):
         :raises NotReadyError: it did not get there.
         """
 
-    def revert(self, step: S_contra, deadline: float) -> Reverted:
+    @abstractmethod
+    def revert(self, step: S, deadline: float) -> Reverted:
         """Put back what the step wrote, as far as it is there; raises as :meth:`apply`."""

@@ -13,28 +13,19 @@ from typing import NoReturn
 
 from container_update.cluster.execution.context import ExecutionContext, Reverted
 from container_update.cluster.execution.executors import executor_of
+from container_update.cluster.execution.rollout import RolloutWaiter, followed
 from container_update.cluster.execution.undo import Undo
-from container_update.cluster.execution.writer import ChangedByAnotherError
+from container_update.cluster.execution.writer import ChangedByAnotherError, ObjectWriter
 from container_update.cluster.informer import Informer
 from container_update.cluster.waiting import AbortedError, Clock, NotReadyError, Waiter
-from container_update.model import context_threads
+from container_update.model import context_threads, errors
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
-from container_update.model.errors import (
-    ClusterError,
-    LeaseLostError,
-    NextStep,
-    UndoIncompleteError,
-    UpdateFailedError,
-    UpdateInterruptedError,
-)
-from container_update.model.objects import Collection, ObjectKey
+from container_update.model.objects import ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, StepResult, StepState
 from container_update.model.plan import Action, Plan, Stage, Step
 from container_update.planning.steps import ObjectStep, object_steps
-from container_update.planning.update import traffic
-from container_update.workloads.registry import kind_of
 
 LOG = logging.getLogger(__name__)
 
@@ -44,15 +35,7 @@ _UNDO_GRACE = 30.0
 Place = tuple[ObjectKey, Action]
 """What tells the steps of a plan apart."""
 
-_STEP_ERRORS = (ClusterError, ChangedByAnotherError, NotReadyError, AbortedError)
-
-
-def _nothing() -> None:
-    """Do nothing: the default of a hook."""
-
-
-def _no_progress(_: object) -> None:
-    """Nobody looks on."""
+_STEP_ERRORS = (errors.ClusterError, ChangedByAnotherError, NotReadyError, AbortedError)
 
 
 @dataclass
@@ -62,9 +45,9 @@ class Execution:
     :param informer: has listed the plan's collections; its watches are started here.
     :param pods_before: for each workload the UIDs of the pods it had before the update.
     :param cancel: cancels the run.
-    :param before_undo: called once, before anything is put back.
-    :param progress: told each step's result when it ends.
-    :param leave_failed: what a failure leaves is kept for a rollback or a resume, not undone.
+    :param before_undo: called once, before anything is undone.
+    :param progress: called with each step when it begins and with its result when it ends.
+    :param leave_failed: keep what a failure leaves for a rollback or a resume, do not undo it.
     """
 
     plan: Plan
@@ -73,8 +56,8 @@ class Execution:
     options: Options = field(default_factory=Options)
     pods_before: Mapping[ObjectKey, frozenset[str]] = field(default_factory=dict)
     cancel: CancelToken = field(default_factory=CancelToken)
-    before_undo: Callable[[], object] = _nothing
-    progress: Progress = _no_progress
+    before_undo: Callable[[], object] = lambda: None
+    progress: Progress = lambda _: None
     clock: Clock = time.monotonic
     leave_failed: bool = False
 
@@ -87,12 +70,12 @@ class Execution:
     def run(self, *, resumed: bool = False) -> tuple[StepResult, ...]:
         """Carry out every step of the plan, or none.
 
-        :param resumed: a run before this one was cut short.
+        :param resumed: a run before this one was interrupted.
         :returns: what became of each step, in the order of the plan.
         :raises UpdateFailedError: a step failed and all was put back; with the outcome.
         :raises UndoIncompleteError: a step failed and something could not be put back.
-        :raises UpdateInterruptedError: stopped, and put back or left as asked.
-        :raises LeaseLostError: another may be going on with it.
+        :raises UpdateInterruptedError: cancelled, and undone or left as asked.
+        :raises LeaseLostError: another run may have taken over.
         """
         self.begin(resumed=resumed)
         for stage in Stage:
@@ -100,18 +83,20 @@ class Execution:
         return self.results
 
     def begin(self, *, resumed: bool = False) -> None:
-        """Be ready to :meth:`advance`; *resumed* as for :meth:`run`."""
+        """Get ready to :meth:`advance`; *resumed* as for :meth:`run`."""
         self._resumed = resumed
-        self._context = ExecutionContext(
-            self.cluster,
-            self._waiter,
-            self.plan.instance_id,
-            self.pods_before,
-            self._leaving(),
-            resumed,
-        )
-        self.informer.watch(followed([s for s in self.plan.steps if not s.is_config]))
+        self._context = self._context_of(self._waiter, resumed=resumed)
+        self.informer.watch(followed(step.key for step in self.plan.steps))
         self.cancel.on_request(self._waiter.abort)
+
+    def _context_of(self, waiter: Waiter, *, resumed: bool = False) -> ExecutionContext:
+        removed = [step.key for step in self.plan.steps if step.stage is Stage.REMOVE]
+        return ExecutionContext(
+            ObjectWriter(self.cluster, self.plan.instance_id, resumed),
+            RolloutWaiter(waiter),
+            self.pods_before,
+            frozenset(uid for key in removed for uid in self.pods_before.get(key, ())),
+        )
 
     def advance(self, stage: Stage) -> None:
         """Carry out the steps of one stage; raises as :meth:`run` does."""
@@ -129,26 +114,24 @@ class Execution:
         self._advanced.add(stage)
 
     def skip(self, stage: Stage) -> None:
-        """Count the steps of a stage as done: by a run before this one, which was cut short."""
+        """Count the steps of a stage as done: by a run before this one, which was interrupted."""
         for step in self.plan.steps:
             if step.stage is stage:
                 self._results[step.place] = StepResult(step, StepState.DONE, "done before")
 
     def linger(self, seconds: float) -> None:
-        """Wait, unless the run is stopped; raises as :meth:`run` does."""
-        deadline = self.clock() + seconds
+        """Wait, unless the run is cancelled; raises as :meth:`run` does."""
         try:
-            while (left := deadline - self.clock()) > 0:
-                self._waiter.pause(left)
+            self._waiter.sleep(seconds)
         except AbortedError:
             self._fail([])
 
     def give_up(self, cause: str) -> NoReturn:
-        """End the run because of something beside its steps; raises as :meth:`run` does."""
+        """End the run because of something other than its steps; raises as :meth:`run` does."""
         self.refuse_if_lost()
         if self.cancel:
             self._fail([])
-        self._end(cause, UpdateFailedError)
+        self._end(cause, errors.UpdateFailedError)
 
     @property
     def results(self) -> tuple[StepResult, ...]:
@@ -156,14 +139,13 @@ class Execution:
         return self._outcome({}).results
 
     def undo(self, cause: str, steps: Sequence[ObjectStep]) -> tuple[StepResult, ...]:
-        """Put these steps of the plan back, as far as they were done."""
+        """Revert these steps of the plan, as far as they were done."""
         LOG.warning("undoing %d steps: %s", len(steps), cause)
         self.before_undo()
-        self.informer.watch(followed([step for step in steps if not step.is_config]))
+        self.informer.watch(followed(step.key for step in steps))
         waiter = Waiter(self.informer, max(self.options.grace_period, _UNDO_GRACE), self.clock)
         self.cancel.on_request(lambda: waiter.abort() if self.cancel.lease_lost else None)
-        context = ExecutionContext(self.cluster, waiter, self.plan.instance_id, self.pods_before)
-        undo = Undo(context, self.options.workers, self.options.drain_seconds)
+        undo = Undo(self._context_of(waiter), self.options.workers, self.options.drain_seconds)
         return undo.run(steps, self.clock() + self.options.undo_timeout)
 
     # --- the steps ------------------------------------------------------------------------------
@@ -195,13 +177,8 @@ class Execution:
         self.progress(result)
         LOG.info("%s: %s: %s (%.1f s)", step.key, step.action.value, state.value, result.seconds)
 
-    def _leaving(self) -> frozenset[str]:
-        """Return the pods of the workloads that the plan deletes."""
-        removed = [step.key for step in self.plan.steps if step.stage is Stage.REMOVE]
-        return frozenset(uid for key in removed for uid in self.pods_before.get(key, ()))
-
     def _stay_ready(self, steps: Sequence[ObjectStep]) -> None:
-        """Everything that restarted is ready at the same time, and for ``settle_seconds``.
+        """Wait until everything that restarted is ready together, and for ``settle_seconds``.
 
         Without a readiness probe a pod is Ready before it does anything: it may have crashed while
         others were waited for.
@@ -221,7 +198,7 @@ class Execution:
                 self._waiter.pause(left)
         except AbortedError:
             self._fail([])
-        except (NotReadyError, ClusterError) as error:
+        except (NotReadyError, errors.ClusterError) as error:
             failed = replace(self._results[step.place], state=StepState.FAILED, message=str(error))
             self._results[step.place] = failed
             self.progress(failed)
@@ -230,15 +207,14 @@ class Execution:
     # --- failure --------------------------------------------------------------------------------
 
     def _begun(self) -> list[ObjectStep]:
-        """Return the steps that may have been applied, in this run or in an earlier one."""
+        """Return the steps that may have been applied: by this run, by an earlier one, or by a
+        coordination script, which may switch over by itself."""
+        by_script = {Stage.SWITCH} if Stage.WORKLOADS in self._advanced else set()
         return [
-            step for step in object_steps(self.plan) if self._resumed or self._may_be_done(step)
+            step
+            for step in object_steps(self.plan)
+            if self._resumed or step.stage in by_script or step.place in self._results
         ]
-
-    def _may_be_done(self, step: ObjectStep) -> bool:
-        """By this run, or by a coordination script, which may switch over by itself."""
-        by_script = step.stage is Stage.SWITCH and Stage.WORKLOADS in self._advanced
-        return by_script or step.place in self._results
 
     def _failed(self) -> list[StepResult]:
         """Return the failed steps, the cause before those that were only aborted."""
@@ -252,32 +228,24 @@ class Execution:
             what = f"{causes[0].step.key} failed: {causes[0].message}"
         else:
             what = f"The update was stopped {self.cancel.reason}"
-        self._end(what, UpdateFailedError if causes else UpdateInterruptedError)
+        self._end(what, errors.UpdateFailedError if causes else errors.UpdateInterruptedError)
 
-    def _end(self, what: str, error: type[UpdateFailedError]) -> NoReturn:
+    def _end(self, what: str, error: type[errors.UpdateFailedError]) -> NoReturn:
         """Undo, or leave it as it is where so asked; raise either way."""
-        interrupted = error is UpdateInterruptedError
+        interrupted = error is errors.UpdateInterruptedError
         if (self.cancel.keep_journal and interrupted) or (self.leave_failed and not interrupted):
             raise error(
                 f"{what}. Everything is left as it is",
                 self._outcome({}),
-                next_step=NextStep.RESUME_OR_ROLLBACK,
+                next_step=errors.NextStep.RESUME_OR_ROLLBACK,
             )
-        self._raise_undone(what, error)
-
-    def refuse_if_lost(self) -> None:
-        """Another may be going on by now: raises LeaseLostError."""
-        if self.cancel.lease_lost:
-            raise LeaseLostError(f"This run stopped where it was: {self.cancel.reason}")
-
-    def _raise_undone(self, what: str, error: type[UpdateFailedError]) -> NoReturn:
         undone = self.undo(what, self._begun())
         outcome = self._outcome({result.step.place: result for result in undone})
-        could_not = [result for result in undone if result.state is StepState.UNDO_FAILED]
         self.refuse_if_lost()
+        could_not = [result for result in undone if result.state is StepState.UNDO_FAILED]
         if could_not:
             objects = "; ".join(f"{result.step.key}: {result.message}" for result in could_not)
-            raise UndoIncompleteError(
+            raise errors.UndoIncompleteError(
                 f"{what}. Not everything could be put back: {objects}", outcome
             )
         theirs = [str(r.step.key) for r in undone if r.message == Reverted.OF_OTHERS.value]
@@ -285,6 +253,11 @@ class Execution:
         raise error(
             f"{what}. Everything is as before ({len(undone)} objects looked at{kept})", outcome
         )
+
+    def refuse_if_lost(self) -> None:
+        """Raise LeaseLostError where another run may have taken over."""
+        if self.cancel.lease_lost:
+            raise errors.LeaseLostError(f"This run stopped where it was: {self.cancel.reason}")
 
     def _outcome(self, undone: Mapping[Place, StepResult]) -> Outcome:
         def result(step: Step) -> StepResult:
@@ -294,15 +267,8 @@ class Execution:
         return Outcome(self.plan, tuple(result(step) for step in self.plan.steps))
 
 
-def followed(workloads: Sequence[Step]) -> frozenset[Collection]:
-    """Return what to watch for these: workloads, their pods, and the traffic of Services."""
-    keys = [step.key for step in workloads]
-    kinds = [(kind, key.namespace) for key in keys if (kind := kind_of(key)) is not None]
-    return traffic(keys).union(*(kind.followed(namespace) for kind, namespace in kinds))
-
-
 def pods_by_workload(plan: Plan, informer: Informer) -> dict[ObjectKey, frozenset[str]]:
-    """For each workload of the plan the UIDs of the pods it has now."""
+    """Return for each workload of the plan the UIDs of the pods it has now."""
     return {
         step.key: frozenset(pod["metadata"]["uid"] for pod in informer.pods_of(step.before))
         for step in object_steps(plan)

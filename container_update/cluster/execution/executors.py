@@ -11,7 +11,7 @@ from container_update.cluster.execution.manifest import ManifestExecutor
 from container_update.cluster.execution.workload import WorkloadExecutor
 from container_update.planning.steps import ConfigStep, ManifestStep, ObjectStep, RestartStep
 
-_EXECUTORS: Mapping[type[ObjectStep], type[Any]] = {
+_EXECUTORS: Mapping[type[ObjectStep], type[StepExecutor[Any]]] = {
     ConfigStep: ConfigExecutor,
     RestartStep: WorkloadExecutor,
     ManifestStep: ManifestExecutor,
@@ -20,5 +20,4 @@ _EXECUTORS: Mapping[type[ObjectStep], type[Any]] = {
 
 def executor_of(step: ObjectStep, context: ExecutionContext) -> StepExecutor[Any]:
     """Return what applies and reverts this kind of step."""
-    executor: StepExecutor[Any] = _EXECUTORS[type(step)](context)
-    return executor
+    return _EXECUTORS[type(step)](context)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from container_update.cluster.execution.context import ExecutionContext, Reverted
+from container_update.cluster.execution.context import Reverted, StepExecutor
 from container_update.cluster.execution.workload import WorkloadExecutor
 from container_update.cluster.execution.writer import ChangedByAnotherError
 from container_update.model.plan import Action, Stage
@@ -14,11 +12,8 @@ from container_update.workloads.pod_status import is_deleting
 from container_update.workloads.registry import is_workload, kind_of
 
 
-@dataclass(frozen=True)
-class ManifestExecutor:
+class ManifestExecutor(StepExecutor[ManifestStep]):
     """See :class:`~container_update.cluster.execution.context.StepExecutor`."""
-
-    context: ExecutionContext
 
     def apply(self, step: ManifestStep, deadline: float) -> None:
         """Create, change or delete the object, and wait for its pods or its traffic."""
@@ -45,42 +40,40 @@ class ManifestExecutor:
 
     def _create(self, step: ManifestStep, deadline: float) -> None:
         assert step.content is not None, "what is created has its manifest"
-        body = new_object(step.content, step.key.namespace, self.context.writer.labels)
-        created = self.context.writer.create(body, step.is_own)
+        body = new_object(step.content, step.key.namespace, self.writer.labels)
+        created = self.writer.create(body, step.is_own)
         if step.stage is Stage.WORKLOADS:
-            self.context.rollout.observe(created)
-            self.context.rollout.until_ready(step.key, deadline)
+            self.rollout.observe(created)
+            self.rollout.until_ready(step.key, deadline)
 
     def _replace(self, step: ManifestStep, deadline: float) -> None:
         """Replace the object; see a switched Service's traffic arrive at the new pods."""
-        live = self.context.cluster.get(step.key)
-        self.context.rollout.observe(self.context.writer.apply(step, live))
+        live = self.cluster.get(step.key)
+        self.rollout.observe(self.writer.apply(step, live))
         if step.action is Action.SWITCH and step.key.kind == "Service":
-            self.context.rollout.until_served(step.key, self.context.leaving, deadline)
+            self.rollout.until_served(step.key, self.context.leaving, deadline)
 
     def _delete(self, step: ManifestStep, deadline: float) -> None:
         """Delete the object that the plan was made from, and no other of its name."""
-        assert step.before is not None, "only what is there is deleted"
-        uid = step.before["metadata"]["uid"]
-        live = self.context.cluster.get(step.key)
+        uid = step.old["metadata"]["uid"]
+        live = self.cluster.get(step.key)
         if live is None:
             return
         if live["metadata"]["uid"] != uid:
             raise ChangedByAnotherError(f"{step.key} was created again by somebody else")
-        self.context.cluster.delete(step.key, uid=uid)
+        self.cluster.delete(step.key, uid=uid)
         self._wait_gone(step, uid, deadline)
 
     def _wait_gone(self, step: ManifestStep, uid: str, deadline: float) -> None:
         kind = kind_of(step.key)
         if kind is not None and not kind.runs_to_completion:
-            self.context.rollout.until_gone(step.key, uid, deadline)
+            self.rollout.until_gone(step.key, uid, deadline)
 
     # --- revert ---------------------------------------------------------------------------------
 
     def _create_again(self, step: ManifestStep, deadline: float) -> Reverted:
-        assert step.before is not None, "only what was there is deleted"
-        uid = step.before["metadata"]["uid"]
-        live = self.context.cluster.get(step.key)
+        uid = step.old["metadata"]["uid"]
+        live = self.cluster.get(step.key)
         if live is not None and is_deleting(live) and is_workload(step.key):
             self._wait_gone(step, uid, deadline)
             live = None
@@ -90,34 +83,34 @@ class ManifestExecutor:
             return Reverted.OF_OTHERS
         reverted = Reverted.UNCHANGED
         if live is None:
-            body = new_object(step.before, step.key.namespace, {})
-            live = self.context.writer.create(body, lambda _: True)
+            body = new_object(step.old, step.key.namespace, {})
+            live = self.writer.create(body, lambda _: True)
             reverted = Reverted.RESTORED
         if is_workload(step.key):
-            self.context.rollout.observe(live)
-            self.context.rollout.until_ready(step.key, deadline)
+            self.rollout.observe(live)
+            self.rollout.until_ready(step.key, deadline)
         return reverted
 
     def _delete_created(self, step: ManifestStep, deadline: float) -> Reverted:
-        live = self.context.cluster.get(step.key)
+        live = self.cluster.get(step.key)
         if live is not None and not step.is_own(live):
             return Reverted.OF_OTHERS
         uid = live["metadata"]["uid"] if live is not None else ""
         if live is not None:
-            self.context.cluster.delete(step.key, uid=uid)
+            self.cluster.delete(step.key, uid=uid)
         self._wait_gone(step, uid, deadline)
         return Reverted.UNCHANGED if live is None else Reverted.RESTORED
 
     def _restore(self, step: ManifestStep, deadline: float) -> Reverted:
-        live = self.context.cluster.get(step.key)
+        live = self.cluster.get(step.key)
         if live is None:
             return Reverted.OF_OTHERS
         reverted = Reverted.UNCHANGED
         if not step.is_restored(live):
             if not step.is_own(live):
                 return Reverted.OF_OTHERS
-            self.context.rollout.observe(self.context.writer.restore(step, live))
+            self.rollout.observe(self.writer.restore(step, live))
             reverted = Reverted.RESTORED
         if step.key.kind == "Service":
-            self.context.rollout.until_served(step.key, frozenset(), deadline)
+            self.rollout.until_served(step.key, frozenset(), deadline)
         return reverted

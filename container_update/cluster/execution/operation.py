@@ -16,22 +16,9 @@ from container_update.cluster.execution.execute import Execution, pods_by_worklo
 from container_update.cluster.informer import Informer
 from container_update.cluster.journal import Journal, Record, goal_of
 from container_update.cluster.lease import Holder, LeaseLock, utc_now
+from container_update.model import errors, operation
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
-from container_update.model.errors import (
-    ClusterError,
-    ContainerUpdateError,
-    NextStep,
-    UpdateFailedError,
-)
-from container_update.model.operation import (
-    Phase,
-    Status,
-    begun,
-    host_name,
-    recover,
-    refuse_incomplete,
-)
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, StepResult, StepState
 from container_update.model.plan import Plan
@@ -55,7 +42,7 @@ class JournalledRun:
         return milestone in self.record.milestones
 
     def pass_milestone(self, milestone: str) -> None:
-        """Note, for a resume, that it came that far."""
+        """Note in the journal, for a resume, that the run passed the milestone."""
         self.record = self.journal.pass_milestone(self.record, milestone)
 
 
@@ -76,14 +63,14 @@ class Operation:
         """Where an update that is under way is written down."""
         return Journal(self.cluster, self.namespace, self.instance_id)
 
-    def lock(self, operation: str, cancel: CancelToken) -> LeaseLock:
+    def lock(self, run_id: str, cancel: CancelToken) -> LeaseLock:
         """Return the lease that keeps a second operation of this instance out."""
         return LeaseLock(
             self.cluster,
             self.namespace,
             self.instance_id,
-            operation,
-            host_name(),
+            run_id,
+            operation.host_name(),
             self.options.lease_seconds,
             lambda reason: cancel.request(reason, lease_lost=True),
         )
@@ -116,7 +103,7 @@ class Operation:
         :raises UpdateInProgressError: another update of this instance runs.
         """
         self._refuse_missing_rights(plan)
-        common = begun(utc_now(), goal, self.instance_id)
+        common = operation.begun(utc_now(), goal, self.instance_id)
         with self.lock(common["operation"], cancel):
             record = Record(
                 **common,
@@ -134,7 +121,7 @@ class Operation:
     def _refuse_missing_rights(self, plan: Plan) -> None:
         missing = self.cluster.refused(permissions.needed(plan))
         if missing:
-            raise ClusterError(
+            raise errors.ClusterError(
                 "the update, or its undo, would be refused (403) because this account may not "
                 f"{'; '.join(str(right) for right in missing)}: nothing was written; bind a Role "
                 "with these rights to it",
@@ -162,7 +149,7 @@ class Operation:
         """Remove the journal when the update is finished or completely undone, and only then."""
         try:
             yield
-        except UpdateFailedError as error:
+        except errors.UpdateFailedError as error:
             states = {result.state for result in error.outcome.results}
             if states <= {StepState.UNDONE, StepState.NOT_STARTED}:
                 self._remove(record)
@@ -170,10 +157,10 @@ class Operation:
         self._remove(record)
 
     def _turn_back(self, record: Record) -> None:
-        """Tell who comes after a second accident to undo too. Not worth leaving out the undo."""
+        """Note in the journal that the run is being undone; the undo goes on without that too."""
         try:
-            self.journal.set_phase(record, Phase.UNDO)
-        except ContainerUpdateError as error:
+            self.journal.set_phase(record, operation.Phase.UNDO)
+        except errors.ContainerUpdateError as error:
             LOG.warning("the journal still says that the update goes on: %s", error)
 
     def _remove(self, record: Record) -> None:
@@ -181,18 +168,18 @@ class Operation:
             try:
                 self.journal.remove(record)
                 return
-            except ContainerUpdateError as error:
+            except errors.ContainerUpdateError as error:
                 LOG.warning("the journal of a run that ended could not be removed: %s", error)
 
-    # --- a run that was cut short ---------------------------------------------------------------
+    # --- a run that was interrupted -------------------------------------------------------------
 
-    def status(self) -> Status:
+    def status(self) -> operation.Status:
         """Return what is under way."""
         record, holder = self.journal.read(), self.holder()
         if holder is None:
-            return Status(record)
+            return operation.Status(record)
         expired = holder.is_expired(utc_now())
-        return Status(record, holder.identity, f"since {holder.since}", expired)
+        return operation.Status(record, holder.identity, f"since {holder.since}", expired)
 
     def holder(self) -> Holder | None:
         """Return who holds the lease, also where it has expired."""
@@ -209,7 +196,7 @@ class Operation:
     ) -> Outcome | None:
         """Finish or undo the run that left its journal behind.
 
-        :param goal: what is asked for now; a journal that leads elsewhere is undone.
+        :param goal: what is asked for now; a run with another goal is undone.
         :param back: undo in any case.
         :param go_on: finishes a run that has a context, which is more than its steps.
         :returns: what became of it, None where there was nothing.
@@ -226,7 +213,7 @@ class Operation:
             execution = self._execution(plan, record, informer, cancel)
             return JournalledRun(self.journal, record, execution)
 
-        return recover(
+        return operation.recover(
             self.journal.read,
             lambda: self._held(cancel),
             lambda record, informer: self._finish(run(record, informer), go_on),
@@ -237,7 +224,8 @@ class Operation:
 
     @contextmanager
     def _held(self, cancel: CancelToken) -> Iterator[Informer]:
-        with self.lock(str(uuid.uuid4()), cancel), self._informer() as informer:
+        informer = Informer(self.cluster, watch_seconds=self.options.watch_seconds)
+        with self.lock(str(uuid.uuid4()), cancel), informer:
             yield informer
 
     def _finish(
@@ -245,23 +233,20 @@ class Operation:
     ) -> Outcome:
         record = run.record
         if record.context and go_on is None:
-            raise ContainerUpdateError(
+            raise errors.ContainerUpdateError(
                 f"operation {record.operation}, a change of the VNF package, has not ended",
-                next_step=NextStep.RESUME_OR_ROLLBACK,
+                next_step=errors.NextStep.RESUME_OR_ROLLBACK,
             )
         with self._until_ended(record):
             if go_on is not None and record.context:
                 return Outcome(run.execution.plan, go_on(run))
             return Outcome(run.execution.plan, run.execution.run(resumed=True))
 
-    def _informer(self) -> Informer:
-        return Informer(self.cluster, watch_seconds=self.options.watch_seconds)
-
     def _go_back(self, run: JournalledRun) -> Outcome:
         record, execution = run.record, run.execution
-        results = execution.undo(f"operation {record.operation} was cut short", record.steps)
+        results = execution.undo(f"operation {record.operation} was interrupted", record.steps)
         outcome = Outcome(execution.plan, results)
         execution.refuse_if_lost()
-        refuse_incomplete(record, outcome)
+        operation.refuse_incomplete(record, outcome)
         self._remove(record)
         return outcome

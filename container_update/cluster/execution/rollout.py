@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from container_update.cluster.waiting import Waiter
@@ -114,6 +114,13 @@ class RolloutWaiter:
 
     def _wait(self, key: ObjectKey, judge: Callable[[], Readiness], deadline: float) -> None:
         self._reached[key] = judge
+        self.waiter.until_done(judge, deadline, followed([key]))
+
+
+def followed(keys: Iterable[ObjectKey]) -> frozenset[Collection]:
+    """Return what to watch for these: workloads, their pods, and the traffic of Services."""
+    watched: set[Collection] = set()
+    for key in keys:
         kind = kind_of(key)
-        followed = traffic([key]) if kind is None else kind.followed(key.namespace)
-        self.waiter.until_done(judge, deadline, followed)
+        watched |= traffic([key]) if kind is None else kind.followed(key.namespace)
+    return frozenset(watched)

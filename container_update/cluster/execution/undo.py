@@ -9,7 +9,7 @@ safe.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from container_update.cluster.execution.context import ExecutionContext, Reverted
@@ -32,8 +32,6 @@ _ATTEMPTS = 3
 _PAUSE = 0.2
 """Seconds between two attempts at a step, where the API server refused."""
 
-Round = tuple[ObjectStep, ...]
-
 
 @dataclass(frozen=True)
 class Undo:
@@ -52,28 +50,26 @@ class Undo:
         """
         results: list[StepResult] = []
         for round_ in self._rounds(steps):
-            obstacles = {step.place: _obstacle(step, results) for step in round_}
+            obstacles = [(step, _obstacle(step, results)) for step in round_]
+            free = [step for step, obstacle in obstacles if not obstacle]
             results += [
-                StepResult(step, StepState.UNDO_FAILED, obstacles[step.place])
-                for step in round_
-                if obstacles[step.place]
+                StepResult(step, StepState.UNDO_FAILED, text) for step, text in obstacles if text
             ]
-            free = [step for step in round_ if not obstacles[step.place]]
             if any(map(_is_new_workload, free)) and any(map(_took_traffic_back, results)):
                 self._drain()
             with context_threads.pool(self.workers) as pool:
                 results += pool.map(lambda step: self._revert(step, deadline), free)
         return tuple(results)
 
-    def _rounds(self, steps: Sequence[ObjectStep]) -> Iterator[Round]:
+    def _rounds(self, steps: Sequence[ObjectStep]) -> Iterator[list[ObjectStep]]:
         """Yield the steps in their order on the way back, those of a round at the same time."""
-        held = _reversed(steps, lambda step: step.action is Action.HOLD)
-        objects = _reversed(steps, lambda step: step.stage is Stage.OBJECTS and step not in held)
-        workloads = _reversed(steps, lambda step: step.stage is Stage.WORKLOADS)
-        switches = _reversed(steps, lambda step: step.stage is Stage.SWITCH)
-        removed = _reversed(steps, lambda step: step.stage is Stage.REMOVE)
-        removed_objects = tuple(step for step in removed if not is_workload(step.key))
-        removed_workloads = tuple(step for step in removed if is_workload(step.key))
+        held = [step for step in reversed(steps) if step.action is Action.HOLD]
+        objects, workloads, switches, removed = (
+            [step for step in reversed(steps) if step.stage is stage and step not in held]
+            for stage in Stage
+        )
+        removed_objects = [step for step in removed if not is_workload(step.key)]
+        removed_workloads = [step for step in removed if is_workload(step.key)]
         if any(self.context.cluster.get(step.key) is None for step in removed_workloads):
             yield from (removed_objects, objects, removed_workloads, switches)
         else:
@@ -82,11 +78,8 @@ class Undo:
 
     def _drain(self) -> None:
         """Let the new pods answer the requests that they have."""
-        waiter = self.context.waiter
-        deadline = waiter.clock() + self.drain_seconds
         try:
-            while (left := deadline - waiter.clock()) > 0:
-                waiter.pause(left)
+            self.context.waiter.sleep(self.drain_seconds)
         except AbortedError:
             LOG.warning("the new pods are not drained: the lease was lost")
 
@@ -113,10 +106,6 @@ class Undo:
                 LOG.info("%s: %s; trying again", step.key, error)
                 self.context.waiter.pause(_PAUSE)
         return executor.revert(step, deadline)
-
-
-def _reversed(steps: Sequence[ObjectStep], belongs: Callable[[ObjectStep], bool]) -> Round:
-    return tuple(step for step in reversed(steps) if belongs(step))
 
 
 def _is_new_workload(step: ObjectStep) -> bool:

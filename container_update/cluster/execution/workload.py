@@ -3,113 +3,105 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
-from container_update.cluster.execution.context import ExecutionContext, Reverted
-from container_update.cluster.execution.pods import PodReplacer
+from container_update.cluster.execution.context import Reverted, StepExecutor
 from container_update.cluster.execution.writer import ChangedByAnotherError
+from container_update.cluster.waiting import NotReadyError
+from container_update.model.errors import ClusterError
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.plan import Action
 from container_update.planning import diff
 from container_update.planning.steps import WorkloadStep
-from container_update.planning.steps.manifest import same_template
 from container_update.planning.steps.new_objects import recreated_pod
 from container_update.workloads.kinds import pod
-from container_update.workloads.pod_status import is_deleting, is_ready
+from container_update.workloads.pod_status import is_deleting, is_finished, is_ready
+from container_update.workloads.pod_template import pod_template
 from container_update.workloads.readiness import DONE, Baseline, Readiness
 from container_update.workloads.registry import known_kind
 
+_EVICTION_PAUSE = 2.0
+"""Seconds until an eviction that a disruption budget forbade is tried again, if nothing changes."""
 
-@dataclass(frozen=True)
-class WorkloadExecutor:
+
+class WorkloadExecutor(StepExecutor[WorkloadStep]):
     """See :class:`~container_update.cluster.execution.context.StepExecutor`."""
-
-    context: ExecutionContext
-
-    @property
-    def _pods(self) -> PodReplacer:
-        return PodReplacer(self.context)
 
     # --- apply ----------------------------------------------------------------------------------
 
     def apply(self, step: WorkloadStep, deadline: float) -> None:
         """Write the workload and wait until all the pods it owns are new."""
-        assert step.before is not None, "a workload to restart is live"
+        before = step.old
         if step.action is Action.RECREATE_POD:
-            self._recreate_pod(step, step.before, deadline)
+            self._recreate_pod(step, deadline)
             return
-        live = self.context.writer.read(step)
+        live = self.writer.read(step)
         old_pods = self.context.pods_before.get(step.key, frozenset())
         if live is None or not step.is_applied(live):
-            owned = self.context.rollout.pods(step.before)
-            old_pods |= {pod["metadata"]["uid"] for pod in owned}
-        written = self.context.writer.apply(step, live)
-        if written["metadata"]["resourceVersion"] == step.before["metadata"]["resourceVersion"]:
+            old_pods |= {owned["metadata"]["uid"] for owned in self.rollout.pods(before)}
+        written = self.writer.apply(step, live)
+        if written["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]:
             return  # admission made of it what was there: nothing restarts
-        self.context.rollout.observe(written)
-        if same_template(step.before, written):
+        self.rollout.observe(written)
+        if pod_template(before) == pod_template(written):
             old_pods = frozenset()  # what changed restarts no pod
-        self._wait(step, step.before, written, old_pods, deadline)
+        self._wait(step, written, old_pods, deadline)
 
     def _wait(
-        self,
-        step: WorkloadStep,
-        before: Json,
-        written: Json,
-        old_pods: frozenset[str],
-        deadline: float,
+        self, step: WorkloadStep, written: Json, old_pods: frozenset[str], deadline: float
     ) -> None:
-        rollout = self.context.rollout
         if step.action is Action.RESTART_CONTAINERS:
-            baseline = Baseline.of([before], tuple(step.images))
-            rollout.until(step.key, lambda live: pod.restarted(live, baseline), deadline)
+            baseline = Baseline.of([step.old], tuple(step.images))
+            self.rollout.until(step.key, lambda live: pod.restarted(live, baseline), deadline)
         elif step.action is Action.ROLL:
-            rollout.until_new(step.key, Baseline(old_pods), deadline)
+            self.rollout.until_new(step.key, Baseline(old_pods), deadline)
         elif step.action is Action.EVICT:
-            rollout.until_complete(step.key, deadline)
+            self.rollout.until_complete(step.key, deadline)
             old = [
                 owned
-                for owned in rollout.pods(written)
+                for owned in self.rollout.pods(written)
                 if owned["metadata"]["uid"] in old_pods or step.is_outdated(owned)
             ]
-            self._pods.evict_one_by_one(step.key, old, deadline)
+            self._evict_one_by_one(step.key, old, deadline)
 
-    def _recreate_pod(self, step: WorkloadStep, before: Json, deadline: float) -> None:
-        new = step.new_pod(self.context.writer.labels)
-        live = self.context.writer.read(step)
-        old_uid = before["metadata"]["uid"]
+    def _recreate_pod(self, step: WorkloadStep, deadline: float) -> None:
+        new = step.new_pod(self.writer.labels)
+        live = self.writer.read(step)
+        old_uid = step.old["metadata"]["uid"]
         if live is None or live["metadata"]["uid"] == old_uid:
-            self._pods.replace(step.key, old_uid, new, deadline)
+            self._replace_pod(step.key, old_uid, new, deadline)
             return
         if diff.images(live) != diff.images(new):
             raise ChangedByAnotherError(f"{step.key} was created again by somebody else")
-        self.context.rollout.until_recreated(step.key, old_uid, deadline)
+        self.rollout.until_recreated(step.key, old_uid, deadline)
 
     # --- revert ---------------------------------------------------------------------------------
 
     def revert(self, step: WorkloadStep, deadline: float) -> Reverted:
         """Put back images and configuration digest, and replace the pods that had the new ones."""
-        assert step.before is not None, "a workload to restart was live"
         if known_kind(step.key).is_pod:
-            return self._revert_pod(step, step.before, deadline)
-        live = self.context.cluster.get(step.key)
+            return self._revert_pod(step, deadline)
+        live = self.cluster.get(step.key)
         if live is None:
             return Reverted.OF_OTHERS
-        since = self.context.pods_since(step, live)
+        since = self._pods_since(step, live)
         reverted = Reverted.UNCHANGED
         if not step.is_restored(live):
             if not step.has_traces(live):
                 return Reverted.OF_OTHERS
-            live = self.context.writer.restore(step, live)
+            live = self.writer.restore(step, live)
             reverted = Reverted.RESTORED
-        self.context.rollout.observe(live)
+        self.rollout.observe(live)
         if step.action is Action.EVICT:
-            self.context.rollout.until_complete(step.key, deadline)
-            since = self.context.pods_since(step, live)
-            self._pods.evict_one_by_one(step.key, since, deadline)
+            self.rollout.until_complete(step.key, deadline)
+            self._evict_one_by_one(step.key, self._pods_since(step, live), deadline)
         elif step.action is not Action.TEMPLATE:
             self._roll_back(step, since, deadline)
         return reverted
+
+    def _pods_since(self, step: WorkloadStep, live: Json) -> list[Json]:
+        """Return the workload's pods that were created since the plan was made."""
+        before = self.context.pods_before.get(step.key, frozenset())
+        return [now for now in self.rollout.pods(live) if now["metadata"]["uid"] not in before]
 
     def _roll_back(self, step: WorkloadStep, since: Sequence[Json], deadline: float) -> None:
         """Wait until a controller has replaced the pods with the new template.
@@ -120,28 +112,25 @@ class WorkloadExecutor:
         kind = known_kind(step.key)
         for started in since:
             if kind.keeps_broken_pods and not is_ready(started):
-                self.context.cluster.delete(ObjectKey.of(started), uid=started["metadata"]["uid"])
-        rollout = self.context.rollout
+                self.cluster.delete(ObjectKey.of(started), uid=started["metadata"]["uid"])
 
-        def judge_live(live: Json) -> Readiness:
-            pods = rollout.pods(live)
+        def judge(live: Json) -> Readiness:
+            pods = self.rollout.pods(live)
             return kind.readiness(live, pods, Baseline.of(list(filter(step.is_applied, pods))))
 
-        rollout.until(step.key, judge_live, deadline)
+        self.rollout.until(step.key, judge, deadline)
         if step.digest is not None:
             kept = [started for started in since if not step.is_applied(started)]
-            self._pods.evict_one_by_one(step.key, kept, deadline)
+            self._evict_one_by_one(step.key, kept, deadline)
 
-    def _revert_pod(self, step: WorkloadStep, before: Json, deadline: float) -> Reverted:
-        live = self.context.cluster.get(step.key)
-        old_uid = before["metadata"]["uid"]
-        is_old = live is not None and live["metadata"]["uid"] == old_uid
-        if live is not None and is_old and not is_deleting(live):
+    def _revert_pod(self, step: WorkloadStep, deadline: float) -> Reverted:
+        live = self.cluster.get(step.key)
+        old_uid = step.old["metadata"]["uid"]
+        if live is not None and live["metadata"]["uid"] == old_uid and not is_deleting(live):
             return self._restore_containers(step, live, deadline)
-        if live is None:
-            live = before  # only its UID counts, which is gone
-        again = recreated_pod(before, diff.images(before))
-        self._pods.replace(step.key, live["metadata"]["uid"], again, deadline)
+        uid = old_uid if live is None else live["metadata"]["uid"]
+        again = recreated_pod(step.old, diff.images(step.old))
+        self._replace_pod(step.key, uid, again, deadline)
         return Reverted.RESTORED
 
     def _restore_containers(self, step: WorkloadStep, live: Json, deadline: float) -> Reverted:
@@ -149,20 +138,64 @@ class WorkloadExecutor:
         if step.is_restored(live):
             return Reverted.UNCHANGED
         baseline = Baseline.of([live], tuple(step.images))
-        started = _container_ids(step.before or {}, step.images)
-        written = self.context.writer.restore(step, live)
-        self.context.rollout.observe(written)
+        started = _container_ids(step.old, step.images)
+        written = self.writer.restore(step, live)
+        self.rollout.observe(written)
 
         def judge(live: Json) -> Readiness:
             if _container_ids(live, step.images) == started and is_ready(live):
                 return DONE  # the kubelet had not begun
             return pod.restarted(live, baseline)
 
-        self.context.rollout.until(step.key, judge, deadline)
+        self.rollout.until(step.key, judge, deadline)
         return Reverted.RESTORED
 
+    # --- single pods ----------------------------------------------------------------------------
 
-def _container_ids(pod: Mapping[str, object], names: Mapping[str, str]) -> dict[str, object]:
-    status = pod.get("status")
-    statuses = status.get("containerStatuses") or () if isinstance(status, Mapping) else ()
+    def _evict_one_by_one(self, key: ObjectKey, old: Sequence[Json], deadline: float) -> None:
+        """Evict these pods of a workload in turn, each replacement Ready before the next goes."""
+        waiting = sorted((p for p in old if not is_finished(p)), key=_ordinal, reverse=True)
+        gone = Baseline.of(old)
+        while waiting:
+            self._evict(waiting.pop(0), deadline)
+            allowed = frozenset(later["metadata"]["uid"] for later in waiting)
+            self.rollout.until_new(key, Baseline(gone.uids, allowed=allowed), deadline)
+        self.rollout.until_new(key, gone, deadline)
+
+    def _evict(self, old: Json, deadline: float) -> None:
+        key, uid = ObjectKey.of(old), old["metadata"]["uid"]
+        waiter = self.rollout.waiter
+        while True:
+            try:
+                self.cluster.evict(key, uid=uid)
+                return
+            except ClusterError as error:
+                if error.status not in (409, 429):
+                    raise
+                live = self.cluster.get(key) if error.status == 409 else old
+                if live is None or live["metadata"]["uid"] != uid:
+                    return  # another pod has that name by now
+                left = deadline - waiter.clock()
+                if left <= 0:
+                    raise NotReadyError(f"not ready in time: {error}") from error
+                waiter.pause(min(left, error.retry_after or _EVICTION_PAUSE))
+
+    def _replace_pod(self, key: ObjectKey, old_uid: str, new: Json, deadline: float) -> None:
+        """Delete the Pod with that UID, wait until it is gone, create *new*, wait until Ready."""
+        self.cluster.delete(key, uid=old_uid)
+        self.rollout.until_gone(key, old_uid, deadline)
+        created = self.writer.create(new, lambda live: diff.images(live) == diff.images(new))
+        self.rollout.observe(created)
+        self.rollout.until_recreated(key, old_uid, deadline)
+
+
+def _ordinal(owned: Json) -> tuple[int, str]:
+    """Order a StatefulSet's pods as its controller does, which takes the last one first."""
+    labels = owned["metadata"].get("labels") or {}
+    index = labels.get("apps.kubernetes.io/pod-index", "")
+    return (int(index) if index.isdigit() else 0, owned["metadata"]["name"])
+
+
+def _container_ids(body: Json, names: Mapping[str, str]) -> dict[str, object]:
+    statuses = (body.get("status") or {}).get("containerStatuses") or ()
     return {s["name"]: s.get("containerID") for s in statuses if s["name"] in names}

@@ -27,7 +27,7 @@ class ObjectWriter:
     cluster: Cluster
     instance_id: str | None = None
     resumed: bool = False
-    """A run before this one was cut short: objects may be as the steps want them already."""
+    """A run before this one was interrupted: objects may be as the steps want them already."""
 
     @property
     def labels(self) -> Mapping[str, str]:

@@ -1,4 +1,4 @@
-"""What every step knows that writes one object of a cluster."""
+"""What every step has that writes one object of a cluster."""
 
 from __future__ import annotations
 
@@ -13,13 +13,19 @@ from container_update.model.plan import Plan, Step
 class ObjectStep(Step):
     """A step that creates, changes or deletes one object.
 
-    The questions about a live object are asked of it as it is then: ``is_applied`` before the step
-    is repeated, ``is_untouched`` before it is written, ``is_own`` and ``is_restored`` before it is
-    put back.
+    The questions about a live object are about its state at that time: ``is_applied`` before the
+    step is repeated, ``is_untouched`` before it is written, ``is_own`` and ``is_restored`` before
+    it is restored.
     """
 
     before: Json | None = field(repr=False)
     """The live object that the plan was made from; None where there is none."""
+
+    @property
+    def old(self) -> Json:
+        """The live object that the plan was made from, of a step that creates none."""
+        assert self.before is not None, "what was created is deleted, not restored"
+        return self.before
 
     @abstractmethod
     def desired(self, live: Json) -> Json:
@@ -30,19 +36,24 @@ class ObjectStep(Step):
         """Return the live object with everything that the step writes as it was before."""
 
     @abstractmethod
+    def is_same(self, one: Json, other: Json) -> bool:
+        """Tell whether two states of the object agree in everything that the step writes."""
+
     def is_applied(self, live: Json) -> bool:
         """Tell whether the live object, or a pod of it, is as the step wants it."""
+        return self.is_same(self.desired(live), live)
 
-    @abstractmethod
     def is_restored(self, live: Json) -> bool:
         """Tell whether the live object is as it was before the step."""
+        return self.is_same(self.restored(live), live)
 
-    @abstractmethod
     def is_untouched(self, live: Json) -> bool:
         """Tell whether nobody else changed what the step is to change since the plan was made."""
+        same_object = self.old["metadata"]["uid"] == live["metadata"]["uid"]
+        return same_object and self.is_same(self.old, live)
 
     def is_own(self, live: Json) -> bool:
-        """Tell whether what the step wrote is there to be put back."""
+        """Tell whether what the step wrote is there to be restored."""
         return self.is_applied(live)
 
     def has_traces(self, live: Json) -> bool:

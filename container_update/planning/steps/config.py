@@ -33,50 +33,37 @@ class ConfigStep(ObjectStep):
 
     def desired(self, live: Json) -> Json:
         """Return the live object with the manifest's content; see :class:`ObjectStep`."""
-        changed = copy.deepcopy(live)
-        for name in _CONTENT:
-            _copy_field(self.content, changed, name)
+        changed = _with_content(live, self.content)
         if self.content.get("kind") == "Secret":
             _copy_field(self.content, changed, "stringData")  # the server lays it over data
-        for name in metadata.FIELDS:
-            values = metadata.merged(live, self.content, self.dropped, name)
-            metadata.assign(changed["metadata"], name, values)
+        metadata.lay_over(changed, self.content, self.dropped)
         return changed
 
     def restored(self, live: Json) -> Json:
         """Return the live object with its content, and the labels that were changed, as before."""
-        assert self.before is not None, "what was created is deleted, not restored"
-        changed = copy.deepcopy(live)
-        for name in _CONTENT:
-            _copy_field(self.before, changed, name)
-        metadata.put_back(changed, self.before, self._written)
+        changed = _with_content(live, self.old)
+        metadata.restore(changed, self.old, self._written)
         return changed
 
-    def is_applied(self, live: Json) -> bool:
+    def is_same(self, one: Json, other: Json) -> bool:
         """See :class:`ObjectStep`."""
-        return self._is_same(self.desired(live), live)
-
-    def is_restored(self, live: Json) -> bool:
-        """See :class:`ObjectStep`."""
-        return self._is_same(self.restored(live), live)
-
-    def is_untouched(self, live: Json) -> bool:
-        """See :class:`ObjectStep`."""
-        assert self.before is not None, "there was an object"
-        same_object = self.before["metadata"]["uid"] == live["metadata"]["uid"]
-        return same_object and self._is_same(self.before, live)
-
-    @property
-    def _written(self) -> list[tuple[str, str]]:
-        return metadata.written(self.content, self.dropped)
-
-    def _is_same(self, one: Json, other: Json) -> bool:
         if diff.content(one) != diff.content(other):
             return False
         return not self.with_metadata or all(
             metadata.value_of(one, *entry) == metadata.value_of(other, *entry)
             for entry in self._written
         )
+
+    @property
+    def _written(self) -> list[tuple[str, str]]:
+        return metadata.written(self.content, self.dropped)
+
+
+def _with_content(live: Json, source: Mapping[str, Any]) -> Json:
+    changed = copy.deepcopy(live)
+    for name in _CONTENT:
+        _copy_field(source, changed, name)
+    return changed
 
 
 def _copy_field(source: Mapping[str, Any], target: Json, name: str) -> None:

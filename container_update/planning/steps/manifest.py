@@ -90,9 +90,7 @@ class ManifestStep(WorkloadStep):
         if self.is_applied(live):
             return live
         changed = _with_fields(live, self._manifest)
-        for name in metadata.FIELDS:
-            values = metadata.merged(live, self._manifest, self.dropped, name)
-            metadata.assign(changed["metadata"], name, values)
+        metadata.lay_over(changed, self._manifest, self.dropped)
         _keep(live, changed)
         kind = kind_of(self.key)
         if kind is not None and not kind.is_pod:
@@ -103,9 +101,8 @@ class ManifestStep(WorkloadStep):
         """Return the live object as it was before; *live* itself where it is so already."""
         if self.is_restored(live):
             return live
-        changed = _with_fields(live, self._old)
-        names = metadata.written(self._manifest, self.dropped)
-        metadata.put_back(changed, self._old, names)
+        changed = _with_fields(live, self.old)
+        metadata.restore(changed, self.old, metadata.written(self._manifest, self.dropped))
         _keep_replicas(live, changed)
         return changed
 
@@ -115,55 +112,50 @@ class ManifestStep(WorkloadStep):
         Of a pod that a workload owns only the configuration digest tells whether the step started
         it.
         """
-        if live.get("kind", self.key.kind) != self.key.kind:
-            return self.digest is not None and pod_template.config_digest(live) == self.digest
         if self.digest is not None and pod_template.config_digest(live) != self.digest:
             return False
+        if live.get("kind", self.key.kind) != self.key.kind:
+            return self.digest is not None
         return _agrees(self._manifest, live)
+
+    def is_same(self, one: Json, other: Json) -> bool:
+        """See :class:`ObjectStep`."""
+        digests = map(pod_template.config_digest, (one, other))
+        if is_workload(self.key) and len(set(digests)) > 1:
+            return False
+        return _agrees(one, other)
 
     def is_restored(self, live: Json) -> bool:
         """See :class:`ObjectStep`."""
-        digests = map(pod_template.config_digest, (live, self._old))
-        if is_workload(self.key) and len(set(digests)) > 1:
-            return False
-        return _agrees(self._old, live)
+        return self.is_same(self.old, live)
 
     def is_own(self, live: Json) -> bool:
         """Tell whether the step, or a coordination script in its place, has changed the object."""
         pointer = _POINTERS.get(self.key.kind)
-        desired = (self._manifest.get("spec") or {}).get(pointer)
-        moved = pointer is not None and (live.get("spec") or {}).get(pointer) == desired
-        return moved or recorded_digest(self._manifest) == recorded_digest(live)
+        if pointer is not None and _pointed(live, pointer) == _pointed(self._manifest, pointer):
+            return True
+        return recorded_digest(self._manifest) == recorded_digest(live)
 
     def is_untouched(self, live: Json) -> bool:
         """Tell whether every field is as it was, or as it is to be."""
-        if self._old["metadata"]["uid"] != live["metadata"]["uid"]:
+        if self.old["metadata"]["uid"] != live["metadata"]["uid"]:
             return False
-        return _each_of(self._old, self.desired(live), live, below="spec")
+        return _each_of(self.old, self.desired(live), live, below="spec")
 
     def new_pod(self, labels: Mapping[str, str]) -> Json:
         """Return the manifest's Pod."""
         return new_object(self._manifest, self.key.namespace, labels)
 
-    def is_outdated(self, pod: Json) -> bool:  # noqa: ARG002
-        """Return False: a pod does not tell which manifest its template came from."""
-        return False
-
     def recreation(self) -> ObjectStep:
         """Return the step that makes what a deletion removes, to compare what is there with."""
         if self.is_config:
-            return ConfigStep(self.key, Action.REPLACE, self.before, self._old, with_metadata=True)
+            return ConfigStep(self.key, Action.REPLACE, self.before, self.old, with_metadata=True)
         return ManifestStep(self.key, Action.REPLACE, self.before, self.before)
 
     @property
     def _manifest(self) -> Json:
         assert self.content is not None, "only a deletion has no manifest"
         return self.content
-
-    @property
-    def _old(self) -> Json:
-        assert self.before is not None, "what was created is deleted, not restored"
-        return self.before
 
     def _lay_over_template_annotations(self, live: Json, changed: Json) -> None:
         """Keep others' annotations on the pod template: taking one away would restart pods."""
@@ -179,20 +171,17 @@ class ManifestStep(WorkloadStep):
         metadata.assign(template["metadata"], "annotations", annotations)
 
 
-def same_template(one: Json, other: Json) -> bool:
-    """Tell whether two workloads start the same pods."""
-    return pod_template.pod_template(one) == pod_template.pod_template(other)
-
-
 def _agrees(manifest: Json, live: Json) -> bool:
-    if recorded_digest(manifest) != recorded_digest(live):
-        return False
-    if diff.images(manifest) != diff.images(live):
-        return False
     pointer = _POINTERS.get(str(live.get("kind")))
-    if pointer is None:
-        return True
-    return bool((manifest.get("spec") or {}).get(pointer) == (live.get("spec") or {}).get(pointer))
+    return (
+        recorded_digest(manifest) == recorded_digest(live)
+        and diff.images(manifest) == diff.images(live)
+        and (pointer is None or _pointed(manifest, pointer) == _pointed(live, pointer))
+    )
+
+
+def _pointed(body: Json, pointer: str) -> object:
+    return (body.get("spec") or {}).get(pointer)
 
 
 def _each_of(before: Json, desired: Json, live: Json, below: str) -> bool:
@@ -213,12 +202,10 @@ def _each_of(before: Json, desired: Json, live: Json, below: str) -> bool:
 
 
 def _with_fields(live: Json, source: Json) -> Json:
-    """*live* with every top-level field but metadata and status as *source* has it."""
-    changed = {name: copy.deepcopy(value) for name, value in live.items() if name in _OURS}
-    for name, value in source.items():
-        if name not in _OURS:
-            changed[name] = copy.deepcopy(value)
-    return changed
+    """Return *live* with every top-level field but metadata and status as *source* has it."""
+    given = {name: value for name, value in source.items() if name not in _OURS}
+    kept = {name: value for name, value in live.items() if name in _OURS}
+    return copy.deepcopy({**given, **kept})
 
 
 def _keep(live: Json, changed: Json) -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from container_update.model.objects import Json
+from container_update.model.objects import Json, Manifest
 from container_update.workloads import pod_template
 
-FIELDS = ("labels", "annotations")
+_FIELDS = ("labels", "annotations")
 
 TEMPLATE_ANNOTATIONS = "template annotations"
 """In ``Dropped``: an annotation that only the old manifest's pod template had."""
@@ -17,13 +17,13 @@ Dropped = tuple[tuple[str, str], ...]
 """(field, name) of what only the old manifest had: 'labels', 'annotations' or the above."""
 
 
-def dropped(old: Json | None, new: Json) -> Dropped:
+def dropped(old: Manifest | None, new: Manifest) -> Dropped:
     """Return the labels and annotations that only the old manifest has."""
     if old is None:
         return ()
-    pairs = [(field, old["metadata"], new["metadata"], field) for field in FIELDS]
-    if pod_template.pod_template(new) is not new:
-        templates = (_template_metadata(old), _template_metadata(new))
+    pairs = [(field, old.body["metadata"], new.body["metadata"], field) for field in _FIELDS]
+    if pod_template.pod_template(new.body) is not new.body:
+        templates = (_template_metadata(old.body), _template_metadata(new.body))
         pairs.append((TEMPLATE_ANNOTATIONS, *templates, "annotations"))
     return tuple(
         (kind, name)
@@ -36,20 +36,22 @@ def _template_metadata(manifest: Json) -> Json:
     return pod_template.pod_template(manifest).get("metadata") or {}
 
 
-def merged(live: Json, manifest: Json, removed: Dropped, field: str) -> dict[str, Any]:
-    """Return a field of the live metadata with the manifest's values over it."""
-    values = {**(live["metadata"].get(field) or {}), **(manifest["metadata"].get(field) or {})}
-    gone = {name for kind, name in removed if kind == field}
-    return {name: value for name, value in values.items() if name not in gone}
+def lay_over(changed: Json, manifest: Json, removed: Dropped) -> None:
+    """Lay the manifest's labels and annotations over those of an object, without *removed*."""
+    own = changed["metadata"]
+    for field in _FIELDS:
+        values = {**(own.get(field) or {}), **(manifest["metadata"].get(field) or {})}
+        gone = {name for kind, name in removed if kind == field}
+        assign(own, field, {name: value for name, value in values.items() if name not in gone})
 
 
 def written(manifest: Json, removed: Dropped) -> list[tuple[str, str]]:
     """Return (field, name) of every label and annotation that a manifest sets or takes away."""
-    own = [(field, name) for field in FIELDS for name in manifest["metadata"].get(field) or ()]
-    return [*own, *(entry for entry in removed if entry[0] in FIELDS)]
+    own = [(field, name) for field in _FIELDS for name in manifest["metadata"].get(field) or ()]
+    return [*own, *(entry for entry in removed if entry[0] in _FIELDS)]
 
 
-def put_back(changed: Json, before: Json, names: list[tuple[str, str]]) -> None:
+def restore(changed: Json, before: Json, names: list[tuple[str, str]]) -> None:
     """Give the labels and annotations of *names* the values that they had before."""
     for field, name in names:
         values = dict(changed["metadata"].get(field) or {})

@@ -28,9 +28,9 @@ class WorkloadStep(ObjectStep):
         :param labels: of the VNF instance, for a Pod that is made from a manifest.
         """
 
-    @abstractmethod
-    def is_outdated(self, pod: Json) -> bool:
-        """Tell whether a pod was made from the old template since the plan was."""
+    def is_outdated(self, pod: Json) -> bool:  # noqa: ARG002
+        """Tell whether a pod has the old template; False where a pod does not show it."""
+        return False
 
 
 @dataclass(frozen=True)
@@ -49,27 +49,21 @@ class RestartStep(WorkloadStep):
 
     def restored(self, live: Json) -> Json:
         """Return the live workload with the images and the digest that it had."""
-        assert self.before is not None, "a workload to restart was live"
-        before = diff.images(self.before)
+        before = diff.images(self.old)
         images = {name: before[name] for name in self.images if name in before}
         changed = pod_template.with_images(live, images)
         if self.digest is None:
             return changed
-        return pod_template.with_digest(changed, pod_template.config_digest(self.before))
+        return pod_template.with_digest(changed, pod_template.config_digest(self.old))
 
-    def is_applied(self, live: Json) -> bool:
+    def is_same(self, one: Json, other: Json) -> bool:
         """See :class:`ObjectStep`."""
-        return self._is_same(self.desired(live), live)
-
-    def is_restored(self, live: Json) -> bool:
-        """See :class:`ObjectStep`."""
-        return self._is_same(self.restored(live), live)
-
-    def is_untouched(self, live: Json) -> bool:
-        """See :class:`ObjectStep`."""
-        assert self.before is not None, "a workload to restart was live"
-        same_object = self.before["metadata"]["uid"] == live["metadata"]["uid"]
-        return same_object and self._is_same(self.before, live)
+        one_images, other_images = diff.images(one), diff.images(other)
+        same_images = all(one_images.get(name) == other_images.get(name) for name in self.images)
+        return same_images and (
+            self.digest is None
+            or pod_template.config_digest(one) == pod_template.config_digest(other)
+        )
 
     def has_traces(self, live: Json) -> bool:
         """Tell whether one of the new images, or the digest, is there."""
@@ -80,17 +74,8 @@ class RestartStep(WorkloadStep):
 
     def new_pod(self, labels: Mapping[str, str]) -> Json:  # noqa: ARG002, it has its own
         """Return the live Pod's spec with the new images."""
-        assert self.before is not None, "a Pod to create again was live"
-        return recreated_pod(self.before, self.images)
+        return recreated_pod(self.old, self.images)
 
     def is_outdated(self, pod: Json) -> bool:
-        """See :class:`WorkloadStep`."""
+        """Tell whether a pod has another image or digest than the step wants."""
         return not self.is_applied(pod)
-
-    def _is_same(self, one: Json, other: Json) -> bool:
-        one_images, other_images = diff.images(one), diff.images(other)
-        same_images = all(one_images.get(name) == other_images.get(name) for name in self.images)
-        return same_images and (
-            self.digest is None
-            or pod_template.config_digest(one) == pod_template.config_digest(other)
-        )
