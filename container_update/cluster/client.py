@@ -12,7 +12,7 @@ import json
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -100,30 +100,26 @@ def connect_vim(  # noqa: PLR0913
     """
     from kubernetes import client  # noqa: PLC0415
 
-    configuration = client.Configuration()
+    configuration: Any = client.Configuration()
     configuration.host = endpoint.rstrip("/")
     configuration.verify_ssl = not options.insecure_skip_tls_verify
-    files: list[Path] = []
-    if ca_text and configuration.verify_ssl:
-        files.append(private_file(pem(ca_text)))
-        configuration.ssl_ca_cert = str(files[0])
-    authorization: Callable[[], str] | None = None
     if oidc:
-        authorization = OidcToken(oidc, configuration).header
+        token = OidcToken(oidc, configuration)
+        configuration.api_key["authorization"] = ""  # set by the hook before every request
+        configuration.refresh_api_key_hook = token.refresh
     elif bearer_token:
-        token = f"Bearer {bearer_token.strip()}"
-        authorization = lambda: token  # noqa: E731
+        configuration.api_key["authorization"] = f"Bearer {bearer_token.strip()}"
     elif username:
-        from urllib3.util import make_headers  # noqa: PLC0415
-
-        basic = str(make_headers(basic_auth=f"{username}:{password or ''}")["authorization"])
-        authorization = lambda: basic  # noqa: E731
-    if authorization is None:
+        configuration.username, configuration.password = username, password
+    else:
         raise ClusterError(
             f"the VIM connection to {endpoint} has no credentials: expected bearer_token, username "
             "and password, or the fields of OpenID Connect"
         )
-    return KubernetesCluster(configuration, options, authorization=authorization, files=files)
+    ca_file = private_file(pem(ca_text)) if ca_text and configuration.verify_ssl else None
+    if ca_file is not None:
+        configuration.ssl_ca_cert = str(ca_file)
+    return KubernetesCluster(configuration, options, ca_file=ca_file)
 
 
 # --- the server ----------------------------------------------------------------------------------
@@ -140,8 +136,7 @@ class KubernetesCluster:
         configuration: Any,
         options: Options,
         *,
-        authorization: Callable[[], str] | None = None,
-        files: list[Path] | None = None,
+        ca_file: Path | None = None,
         access: Mapping[str, str] | None = None,
     ) -> None:
         from kubernetes.client import rest  # noqa: PLC0415
@@ -154,8 +149,7 @@ class KubernetesCluster:
                 configuration.host,
             )
         self._configuration = configuration
-        self._authorization = authorization
-        self._files = files or []
+        self._ca_file = ca_file
         self._options = options
         self._pool = rest.RESTClientObject(configuration).pool_manager
         self._lock = threading.Lock()
@@ -165,7 +159,7 @@ class KubernetesCluster:
         self.access = access or {}
 
     def close(self) -> None:
-        """End the watches, give the connections back and remove the private files."""
+        """End the watches, close the connections and remove the private file."""
         with self._lock:
             watches = list(self._watches)
         for response in watches:
@@ -174,8 +168,8 @@ class KubernetesCluster:
                 with contextlib.suppress(ValueError, OSError):  # it has just ended by itself
                     response.shutdown()
         self._pool.clear()
-        for file in self._files:
-            file.unlink(missing_ok=True)
+        if self._ca_file is not None:
+            self._ca_file.unlink(missing_ok=True)
 
     def __enter__(self) -> KubernetesCluster:
         return self
@@ -186,7 +180,7 @@ class KubernetesCluster:
     # --- reading --------------------------------------------------------------------------------
 
     def list(self, collection: Collection) -> Listing:
-        """Every object of the collection, in pages."""
+        """Return all objects of the collection, read in pages."""
         path = self._resources.collection_path(collection)
         version, _ = self._resources.names(collection.group, collection.kind)
         items: list[Json] = []
@@ -209,17 +203,12 @@ class KubernetesCluster:
 
     def get(self, key: ObjectKey) -> Json | None:
         """Return the object, or None where there is none."""
-        try:
-            return self._call("GET", self._resources.object_path(key), what=f"read {key}")
-        except ClusterError as error:
-            if error.status == 404:
-                return None
-            raise
+        return self._call_if_there("GET", self._resources.object_path(key), f"read {key}")
 
     def watch(
         self, collection: Collection, resource_version: str, seconds: float
     ) -> Iterator[WatchEvent]:
-        """Events after *resource_version* until *seconds* are over or the connection ends."""
+        """Yield events after *resource_version* until *seconds* are over or the connection ends."""
         query = {
             "watch": "true",
             "allowWatchBookmarks": "true",
@@ -248,7 +237,7 @@ class KubernetesCluster:
     # --- writing --------------------------------------------------------------------------------
 
     def create(self, body: Json) -> Json:
-        """Return the object as created."""
+        """Create an object; return it as the server stored it."""
         key = ObjectKey.of(body, "default")
         path = self._resources.collection_path(Collection.of(key))
         return self._call("POST", path, body=body, what=f"create {key}")
@@ -264,20 +253,21 @@ class KubernetesCluster:
         body["propagationPolicy"] = "Background"
         if uid is not None:
             body["preconditions"] = {"uid": uid}
-        self._unless_gone("DELETE", self._resources.object_path(key), body, f"delete {key}")
+        self._call_if_there("DELETE", self._resources.object_path(key), f"delete {key}", body)
 
     def evict(self, key: ObjectKey, *, uid: str | None = None) -> None:
-        """Ask for a Pod's eviction (policy/v1)."""
+        """Request a Pod's eviction (policy/v1)."""
         metadata = {"name": key.name, "namespace": key.namespace}
         body: Json = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": metadata}
         if uid is not None:
             body["deleteOptions"] = {"preconditions": {"uid": uid}}
-        self._unless_gone(
-            "POST", f"{self._resources.object_path(key)}/eviction", body, f"evict {key}"
-        )
+        path = f"{self._resources.object_path(key)}/eviction"
+        self._call_if_there("POST", path, f"evict {key}", body)
+
+    # --- rights ---------------------------------------------------------------------------------
 
     def refused(self, rights: Sequence[Right]) -> tuple[Right, ...]:
-        """Those that this account does not have; none where the server cannot tell.
+        """Return the rights that this account does not have; none where the server cannot tell.
 
         One request for each namespace: a SelfSubjectRulesReview, open to every account.
         """
@@ -286,7 +276,7 @@ class KubernetesCluster:
         return tuple(right for right in rights if self._is_refused(right, rules[right.namespace]))
 
     def _rules(self, namespace: str) -> Sequence[Json] | None:
-        """Return this account's rules in a namespace; None where they are not known."""
+        """Return this account's rules in a namespace, None where they are not known."""
         spec = {"namespace": namespace or "default"}
         body = {"apiVersion": _REVIEWS, "kind": "SelfSubjectRulesReview", "spec": spec}
         path = f"/apis/{_REVIEWS}/selfsubjectrulesreviews"
@@ -306,14 +296,17 @@ class KubernetesCluster:
         _, plural = self._resources.names(right.group, right.kind)
         return not allows(rules, right, plural)
 
-    def _unless_gone(self, method: str, path: str, body: Json, what: str) -> None:
+    # --- requests -------------------------------------------------------------------------------
+
+    def _call_if_there(
+        self, method: str, path: str, what: str, body: Json | None = None
+    ) -> Json | None:
         try:
-            self._call(method, path, body=body, what=what)
+            return self._call(method, path, body=body, what=what)
         except ClusterError as error:
             if error.status != 404:
                 raise
-
-    # --- requests -------------------------------------------------------------------------------
+            return None
 
     def _call(
         self,
@@ -353,10 +346,8 @@ class KubernetesCluster:
         with self._lock:
             self.requests += 1
         url = f"{self._configuration.host}{path}" + (f"?{urlencode(query)}" if query else "")
-        timeout = urllib3.Timeout(
-            connect=self._options.request_timeout,
-            read=read_timeout or self._options.request_timeout,
-        )
+        limit = self._options.request_timeout
+        timeout = urllib3.Timeout(connect=limit, read=read_timeout or limit)
         try:
             return self._pool.request(
                 method,
@@ -379,13 +370,9 @@ class KubernetesCluster:
         headers = {"Accept": "application/json", "User-Agent": "container-update"}
         if has_body:
             headers["Content-Type"] = "application/json"
-        if self._authorization is not None:
-            headers["Authorization"] = self._authorization()
-            return headers
+        if self._configuration.username:
+            headers["authorization"] = self._configuration.get_basic_auth_token()
         for setting in self._configuration.auth_settings().values():
-            if setting.get("in") == "header" and setting.get("value"):
+            if setting["value"]:
                 headers[setting["key"]] = setting["value"]
-        basic = self._configuration.get_basic_auth_token()
-        if self._configuration.username and basic:
-            headers.setdefault("authorization", basic)
         return headers

@@ -17,20 +17,13 @@ from typing import Any
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ClusterError, ContainerUpdateError, UpdateInProgressError
 from container_update.model.objects import Json, Manifest, ObjectKey
-from container_update.model.operation import (
-    OperationRecord,
-    Phase,
-    from_bytes,
-    name_of,
-    to_bytes,
-)
+from container_update.model.operation import OperationRecord, Phase, from_bytes, name_of, to_bytes
 from container_update.planning.steps import ObjectStep
 from container_update.planning.steps.codec import step_from_dict, step_to_dict
 
 _PART_BYTES = 700_000
 """What one Secret holds; the API server allows 1 MiB for all of its data."""
 
-_LABEL = "container-update/journal"
 _FORMAT = 3
 
 
@@ -54,8 +47,8 @@ class Record(OperationRecord):
 
 
 def goal_of(manifests: Iterable[Manifest]) -> str:
-    """Return a digest of the manifests that an update leads to: two runs of one request have the
-    same."""
+    """Return a digest of the manifests that an update leads to; it is the same in every run of a
+    request."""
     bodies = [[str(m.key), m.body] for m in sorted(manifests, key=lambda m: m.key)]
     return hashlib.sha256(json.dumps(bodies, sort_keys=True).encode()).hexdigest()
 
@@ -129,12 +122,12 @@ class Journal:
         return decode(data, Phase(_text(head, "phase")), milestones)
 
     def write(self, record: Record) -> None:
-        """Begin: keep the record.
+        """Write the record, before anything is changed.
 
         :raises UpdateInProgressError: there is one already.
         """
         data = encode(record)
-        parts = _cut(data)
+        parts = _parts(data)
         for number in range(len(parts) - 1, 0, -1):
             self.cluster.delete(self._key(number))  # of a journal that was never complete
             self.cluster.create(self._secret(number, {"part": parts[number]}))
@@ -145,27 +138,24 @@ class Journal:
             "phase": record.phase.value.encode(),
             "operation": record.operation.encode(),
         }
-        self._create_head(record, head)
-
-    def _create_head(self, record: Record, head: Mapping[str, bytes]) -> None:
         try:
             self.cluster.create(self._secret(0, head))
         except ClusterError as error:
             if error.status != 409:
                 raise
-            found = self.cluster.get(self._key(0))
-            if found is None or _text(found, "operation") != record.operation:
+            live = self.cluster.get(self._key(0))
+            if live is None or _text(live, "operation") != record.operation:
                 raise UpdateInProgressError(
                     f"another update of this VNF instance has begun: {self._key(0)} is its journal"
                 ) from error
 
     def set_phase(self, record: Record, phase: Phase) -> Record:
-        """Turn the way; the record as it is now."""
+        """Write the phase; return the record with it."""
         self._set("phase", phase.value)
         return replace(record, phase=phase)
 
     def pass_milestone(self, record: Record, milestone: str) -> Record:
-        """Note that it was passed (a word without spaces); the record as it is now."""
+        """Write that it was passed (a word without spaces); return the record with it."""
         milestones = record.milestones | {milestone}
         self._set("milestones", " ".join(sorted(milestones)))
         return replace(record, milestones=milestones)
@@ -185,8 +175,8 @@ class Journal:
             self.cluster.replace(head)
 
     def remove(self, record: Record) -> None:
-        """End: the update is finished or undone."""
-        for number in range(len(_cut(encode(record)))):
+        """Delete the journal: the update is finished or undone."""
+        for number in range(len(_parts(encode(record)))):
             self.cluster.delete(self._key(number))
 
     def _key(self, number: int) -> ObjectKey:
@@ -195,7 +185,7 @@ class Journal:
 
     def _secret(self, number: int, data: Mapping[str, bytes]) -> Json:
         key = self._key(number)
-        labels = {_LABEL: "true"}
+        labels = {"container-update/journal": "true"}
         return {
             "apiVersion": "v1",
             "kind": "Secret",
@@ -205,7 +195,7 @@ class Journal:
         }
 
 
-def _cut(data: bytes) -> list[bytes]:
+def _parts(data: bytes) -> list[bytes]:
     return [data[i : i + _PART_BYTES] for i in range(0, len(data), _PART_BYTES)]
 
 

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
-from types import TracebackType
 from typing import Any
 
 from container_update.model import context_threads
@@ -23,8 +22,6 @@ LOG = logging.getLogger(__name__)
 
 _TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
 
-Now = Callable[[], datetime]
-
 
 def utc_now() -> datetime:
     """Return the time of this host."""
@@ -35,10 +32,10 @@ def utc_now() -> datetime:
 class LeaseLock:
     """Held between entering and leaving; renewed by a thread of its own.
 
-    :param operation: the id of the run, told to others.
-    :param host: who holds it, told to others.
+    :param operation: the id of the run, for others to see.
+    :param host: who holds it, for others to see.
     :param seconds: after how long without renewal another may take it.
-    :param on_loss: called once, with the reason, when it could not be kept.
+    :param on_loss: called once, with the reason, when it is lost.
     :raises UpdateInProgressError: on entering, another holds it.
     """
 
@@ -49,7 +46,7 @@ class LeaseLock:
     host: str
     seconds: float
     on_loss: Callable[[str], None]
-    now: Now = utc_now
+    now: Callable[[], datetime] = utc_now
     _lease: Json = field(default_factory=dict, init=False)
     _released: threading.Event = field(default_factory=threading.Event, init=False)
     _renewing: threading.Thread | None = field(default=None, init=False)
@@ -66,12 +63,7 @@ class LeaseLock:
         self._renewing.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._released.set()
         if self._renewing is not None:
             self._renewing.join(timeout=self.seconds)
@@ -94,32 +86,30 @@ class LeaseLock:
             self._take_over()
 
     def _take_over(self) -> None:
-        found = self.cluster.get(self.key)
-        if found is None:
+        lease = self.cluster.get(self.key)
+        if lease is None:
             self._lease = self.cluster.create(self._body())
             return
-        holder = Holder.of(found)
+        holder = Holder.of(lease)
         if holder.identity == self._identity:  # our own creation, answered at the second try
-            self._lease = found
+            self._lease = lease
             return
         if not holder.is_expired(self.now()):
             raise UpdateInProgressError(holder.sentence(self.now()))
         LOG.warning("taking over from %s, which expired", holder.identity)
         body = self._body()
-        body["metadata"].update(
-            uid=found["metadata"]["uid"], resourceVersion=found["metadata"]["resourceVersion"]
-        )
+        body["metadata"] |= {name: lease["metadata"][name] for name in ("uid", "resourceVersion")}
         try:
             self._lease = self.cluster.replace(body)
         except ClusterError as error:
-            now = self.cluster.get(self.key) if error.status == 409 else None
-            if now is None:
+            lease = self.cluster.get(self.key) if error.status == 409 else None
+            if lease is None:
                 raise
-            if Holder.of(now).identity != self._identity:
+            if Holder.of(lease).identity != self._identity:
                 raise UpdateInProgressError(
                     f"{self.key}: another run took over the expired lease first"
                 ) from error
-            self._lease = now
+            self._lease = lease
 
     @property
     def _identity(self) -> str:
@@ -161,15 +151,15 @@ class LeaseLock:
         except ClusterError as error:
             if error.status != 409:
                 raise
-            found = self.cluster.get(self.key)  # a renewal that was answered at the second try
-            if found is None or Holder.of(found).identity != self._identity:
+            lease = self.cluster.get(self.key)  # a renewal that was answered at the second try
+            if lease is None or Holder.of(lease).identity != self._identity:
                 raise
-            self._lease = found
+            self._lease = lease
 
 
 @dataclass(frozen=True)
 class Holder:
-    """Who has a Lease."""
+    """Who holds a Lease."""
 
     identity: str
     since: str
@@ -184,27 +174,25 @@ class Holder:
         return cls(
             identity=str(spec.get("holderIdentity") or ""),
             since=str(spec.get("acquireTime") or renewed or ""),
-            renewed=_parse(renewed),
+            renewed=datetime.fromisoformat(renewed.replace("Z", "+00:00")) if renewed else None,
             seconds=float(spec.get("leaseDurationSeconds") or 0),
         )
 
     def is_expired(self, now: datetime) -> bool:
-        """Return whether its last heartbeat is older than the lease's duration."""
-        return (
-            not self.identity
-            or self.renewed is None
-            or now > self.renewed + timedelta(seconds=self.seconds)
-        )
+        """Tell whether its last heartbeat is older than the lease's duration."""
+        if not self.identity or self.renewed is None:
+            return True
+        return now > self.renewed + timedelta(seconds=self.seconds)
 
     def sentence(self, now: datetime) -> str:
-        """Return who holds it, and when it was renewed last."""
+        """Return who holds it, and when its last heartbeat was."""
         host, _, operation = self.identity.rpartition("/")
         silence = (now - (self.renewed or now)).total_seconds()
         return held(f"{operation} on {host}", silence, self.seconds, f" since {self.since}")
 
 
 def held(operation: str, silence: float, seconds: float, since: str = "") -> str:
-    """Return that an operation holds a VNF instance, in the words of both kinds of journal.
+    """Return the sentence that an operation holds a VNF instance, for both kinds of journal.
 
     :param silence: seconds since its last heartbeat.
     :param seconds: after how many without one the instance is free.
@@ -213,9 +201,3 @@ def held(operation: str, silence: float, seconds: float, since: str = "") -> str
         f"operation {operation} holds this VNF instance{since} (last heartbeat "
         f"{max(silence, 0):.0f} s ago; expires after {seconds:.0f} s without one)"
     )
-
-
-def _parse(moment: object) -> datetime | None:
-    if not isinstance(moment, str):
-        return None
-    return datetime.fromisoformat(moment.replace("Z", "+00:00"))

@@ -30,15 +30,15 @@ class OidcToken:
         self._token = ""
         self._expires = 0.0
 
-    def header(self) -> str:
-        """Return the value of the Authorization header.
+    def refresh(self, configuration: Any) -> None:
+        """Give the client's configuration a token that has not expired.
 
         :raises ClusterError: the provider gave no token.
         """
         with self._lock:
             if time.monotonic() >= self._expires - self._MARGIN:
                 self._renew()
-            return f"Bearer {self._token}"
+            configuration.api_key["authorization"] = f"Bearer {self._token}"
 
     def _renew(self) -> None:
         import urllib3  # noqa: PLC0415

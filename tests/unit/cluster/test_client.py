@@ -243,7 +243,7 @@ def test_the_credentials_of_a_vim_connection_go_with_every_request(
 ) -> None:
     cluster, pool = cluster_of(Answer(404, {}), **vim)
     cluster.get(POD)
-    assert pool.sent[0][3]["Authorization"] == header
+    assert pool.sent[0][3]["authorization"] == header
 
 
 def test_a_vim_connection_without_credentials_is_refused() -> None:
@@ -266,7 +266,8 @@ def test_tls_is_verified_unless_the_options_say_otherwise(
 
 def test_the_ca_is_kept_in_a_private_file_and_removed_in_the_end() -> None:
     cluster = connect_vim("https://vim:6443", bearer_token="t", ca_text=CERTIFICATE)
-    (file,) = cluster._files
+    file = cluster._ca_file
+    assert file is not None
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert file.read_text() == CERTIFICATE
     cluster.close()
@@ -400,7 +401,7 @@ def test_an_oidc_token_is_got_by_password_and_renewed_before_it_expires(
     cluster._pool = pool
     for _ in range(3):
         cluster.get(POD)
-    sent = [headers["Authorization"] for *_, headers in pool.sent]
+    sent = [headers["authorization"] for *_, headers in pool.sent]
     assert sent == ["Bearer first", "Bearer second", "Bearer second"]
     assert endpoint.forms[0] == {
         "grant_type": "password",
