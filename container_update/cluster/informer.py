@@ -1,8 +1,7 @@
 """What is live, kept fresh: one list and then one watch for each kind and namespace in use.
 
 Waiting threads are woken by events; nothing polls. A watch that ends or breaks goes on where it
-was, one that is told 410 (too old) lists again. Source: API concepts, "Efficient detection of
-changes".
+was; after a 410 (too old) it lists again. Source: API concepts, "Efficient detection of changes".
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ class Informer:
         self._cluster = cluster
         self._watch_seconds = watch_seconds
         self._objects: dict[ObjectKey, Json] = {}
-        self._owned: defaultdict[str, set[ObjectKey]] = defaultdict(set)
+        self._owned: defaultdict[str | None, set[ObjectKey]] = defaultdict(set)
         self._versions: dict[Collection, str] = {}
         self._watched: set[Collection] = set()
         self._stopped = threading.Event()
@@ -68,7 +67,7 @@ class Informer:
             return self._objects.get(key)
 
     def all(self, collection: Collection) -> tuple[Json, ...]:
-        """Every object of a collection, as last seen."""
+        """Return the objects of a collection, as last seen."""
         with self.changed:
             keys = [key for key in self._objects if Collection.of(key) == collection]
             return tuple(self._objects[key] for key in sorted(keys))
@@ -88,17 +87,14 @@ class Informer:
 
     def list(self, collections: Iterable[Collection]) -> None:
         """Read the collections anew, several at a time; what is gone is forgotten."""
-        wanted = sorted(collections)
-        if not wanted:
-            return
-        with context_threads.pool(min(8, len(wanted))) as pool:
-            for collection, listing in zip(
-                wanted, pool.map(self._cluster.list, wanted), strict=True
-            ):
+        ordered = sorted(collections)
+        with context_threads.pool(8) as pool:
+            listings = pool.map(self._cluster.list, ordered)
+            for collection, listing in zip(ordered, listings, strict=True):
                 self._replace(collection, listing)
 
     def observe(self, body: Json) -> None:
-        """Take in an object that a write returned: a watch tells of it only later."""
+        """Store an object that a write returned: the watch delivers it only later."""
         with self.changed:
             self._store(body)
             self.changed.notify_all()
@@ -115,7 +111,7 @@ class Informer:
         self._stopped.set()
 
     def wait(self, seconds: float) -> None:
-        """Until something changes, at most *seconds*; ``changed`` is held by the caller.
+        """Wait until something changes, at most *seconds*; the caller holds ``changed``.
 
         :raises ClusterError: a watch ended for good.
         """
@@ -133,7 +129,9 @@ class Informer:
                 failures = 0
             except ClusterError as error:
                 if error.status in _HOPELESS:
-                    self._break(error)
+                    with self.changed:
+                        self._broken = error
+                        self.changed.notify_all()
                     return
                 pause = _RETRY_SECONDS[min(failures, len(_RETRY_SECONDS) - 1)]
                 failures += 1
@@ -151,11 +149,6 @@ class Informer:
             if error.status != 410:
                 raise
             self._replace(collection, self._cluster.list(collection))
-
-    def _break(self, error: ClusterError) -> None:
-        with self.changed:
-            self._broken = error
-            self.changed.notify_all()
 
     def _apply(self, collection: Collection, event: WatchEvent) -> None:
         with self.changed:
@@ -189,23 +182,17 @@ class Informer:
                 return
             self._forget(known)
         self._objects[key] = body
-        owner = ownership.controller_uid(body)
-        if owner is not None:
-            self._owned[owner].add(key)
+        self._owned[ownership.controller_uid(body)].add(key)
 
     def _forget(self, body: Json) -> None:
         key = ObjectKey.of(body)
         known = self._objects.get(key)
-        if known is None or known["metadata"]["uid"] != body["metadata"]["uid"]:
-            return
-        del self._objects[key]
-        owner = ownership.controller_uid(known)
-        if owner is not None:
-            self._owned[owner].discard(key)
+        if known is not None and known["metadata"]["uid"] == body["metadata"]["uid"]:
+            del self._objects[key]
+            self._owned[ownership.controller_uid(known)].discard(key)
 
 
 def _version(body: Json) -> int:
-    """Return the resourceVersion as a number (comparable since Kubernetes 1.35; 0 where it is
-    none)."""
+    """Return the resourceVersion as a number, 0 where it is none (ordered since 1.35)."""
     version = str(body["metadata"].get("resourceVersion", ""))
     return int(version) if version.isdigit() else 0

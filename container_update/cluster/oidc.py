@@ -18,7 +18,7 @@ class OidcToken:
     """A bearer token that is renewed shortly before it expires; thread-safe.
 
     :param oidc: ``token_url, client_id, username, password`` and perhaps ``client_secret``.
-    :param configuration: whose CA and whose word on verification hold for the provider too.
+    :param configuration: the client's; its CA and its verification hold for the provider too.
     """
 
     _MARGIN = 30.0

@@ -1,4 +1,4 @@
-"""Another try where it may help: an API server that is away for a while fails no good update.
+"""Retries: an API server that is away for a while fails no good update.
 
 Source: API conventions (429, 500, 503, 504 and Retry-After); pauses grow and have jitter, so that
 many clients do not come back at once. Every write of an update is safe to send twice.
@@ -27,8 +27,8 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
 class RetryingCluster:
     """A Cluster that tries again; implements :class:`container_update.model.cluster.Cluster`.
 
-    :param cluster: the one that is asked.
-    :param seconds: for how long a request is tried. A server that never answered at all is not
+    :param cluster: where the requests go.
+    :param seconds: for how long a request is retried. A server that never answered at all is not
         waited for: its address is wrong.
     """
 
@@ -65,7 +65,8 @@ class RetryingCluster:
             except ClusterError as error:
                 self._answered |= error.status is not None
                 wait = max(error.retry_after or 0.0, pause * random.uniform(0.5, 1.0))  # noqa: S311
-                if not self._helps(error) or self._clock() + wait > deadline:
+                helps = error.transient and (self._answered or error.status is not None)
+                if not helps or self._clock() + wait > deadline:
                     raise
                 LOG.info("%s; trying again in %.1f s", error, wait)
                 self._pause(wait)
@@ -74,9 +75,6 @@ class RetryingCluster:
                 self._answered = True
                 return answer
 
-    def _helps(self, error: ClusterError) -> bool:
-        return error.transient and (self._answered or error.status is not None)
-
     def list(self, collection: Collection) -> Listing:
         """See Cluster."""
         return self._try(lambda: self._cluster.list(collection))
@@ -84,7 +82,7 @@ class RetryingCluster:
     def watch(
         self, collection: Collection, resource_version: str, seconds: float
     ) -> Iterator[WatchEvent]:
-        """See Cluster; who watches goes on by itself."""
+        """See Cluster; not retried, the watcher does that."""
         return self._cluster.watch(collection, resource_version, seconds)
 
     def get(self, key: ObjectKey) -> Json | None:

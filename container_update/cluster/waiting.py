@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -45,7 +46,7 @@ class Waiter:
         deadline: float,
         collections: Iterable[Collection],
     ) -> None:
-        """Return when *judge* says done.
+        """Wait until *judge* says done.
 
         :param judge: called with the informer's lock held, after every change.
         :param deadline: by the clock.
@@ -53,27 +54,20 @@ class Waiter:
         :raises NotReadyError: failed, failing for the grace period, or too late.
         :raises AbortedError: another step failed.
         """
-        failing_since: float | None = None
+        give_up = math.inf
         with self.informer.changed:
             while True:
                 verdict, now = judge(), self.clock()
                 if verdict.state is State.DONE:
                     return
-                if verdict.state is State.FAILED:
-                    raise NotReadyError(verdict.message)
-                if verdict.state is not State.FAILING:
-                    failing_since = None
-                elif failing_since is None:
-                    failing_since = now
-                if failing_since is not None and now >= failing_since + self.grace_period:
+                failing = verdict.state is State.FAILING
+                give_up = min(give_up, now + self.grace_period) if failing else math.inf
+                if verdict.state is State.FAILED or now >= give_up:
                     raise NotReadyError(verdict.message)
                 if now >= deadline:
                     self._last_read(judge, collections)
                     return
-                wake = deadline
-                if failing_since is not None:
-                    wake = min(deadline, failing_since + self.grace_period)
-                self.pause(wake - now)
+                self.pause(min(deadline, give_up) - now)
 
     def sleep(self, seconds: float) -> None:
         """Wait *seconds*, whatever changes.

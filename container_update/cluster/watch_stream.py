@@ -1,4 +1,4 @@
-"""The events in the answer to a watch, as they come.
+"""The events in the response to a watch, as they come.
 
 Source: Kubernetes API concepts, "Efficient detection of changes".
 """
@@ -15,7 +15,7 @@ from container_update.model.errors import ClusterError
 
 
 def events(what: str, response: Any) -> Iterator[WatchEvent]:
-    """Every event until the answer ends.
+    """Yield every event until the response ends.
 
     :param what: the request, for messages.
     :param response: urllib3's, not read yet.

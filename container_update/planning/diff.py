@@ -17,8 +17,6 @@ from container_update.model.plan import Change, ConfigChange, ImageChange
 from container_update.workloads import pod_template
 from container_update.workloads.registry import is_workload
 
-# --- configuration ------------------------------------------------------------------------------
-
 
 @dataclass(frozen=True)
 class Content:
@@ -39,10 +37,9 @@ def content(body: Mapping[str, Any]) -> Content:
     :raises ValueError: a value that the server would refuse; the message names the field only.
     """
     secret = body.get("kind") == "Secret"
+    fields = {"data": True, "stringData": False} if secret else {"data": False, "binaryData": True}
     data: dict[str, bytes] = {}
-    for field, encoded in (("data", secret), ("binaryData", True), ("stringData", False)):
-        if field == ("binaryData" if secret else "stringData"):
-            continue
+    for field, encoded in fields.items():
         entries = body.get(field)
         if entries is not None and not isinstance(entries, Mapping):
             raise ValueError(f"{field}: expected a map of strings")
@@ -69,7 +66,7 @@ def _bytes(field: str, value: object, *, encoded: bool) -> bytes:
 
 
 def config_change(new: Manifest, live: Json | None) -> Change | None:
-    """How the live object differs from what the new package says; None where it does not.
+    """Return how the live object differs from what the new package says; None where it does not.
 
     Labels and annotations do not count: they alone change nothing for a container.
 
@@ -78,46 +75,41 @@ def config_change(new: Manifest, live: Json | None) -> Change | None:
     :raises PackageError: the manifest has a value that the server would refuse.
     """
     try:
-        wanted = content(new.body)
+        desired = content(new.body)
     except ValueError as error:
         raise PackageError(f"{new.source}: {new.key}: {error}") from None
     if live is None:
-        keys = frozenset(wanted.data)
+        keys = frozenset(desired.data)
         return Change(new.key, ConfigChange.CREATE, keys, True, new.source, ("is not there yet",))
-    found = content(live)
-    if wanted == found:
+    now = content(live)
+    if desired == now:
         return None
-    keys = frozenset(
-        key for key in {*wanted.data, *found.data} if wanted.data.get(key) != found.data.get(key)
-    )
-    retyped = wanted.type != found.type
-    recreate = found.immutable or retyped
-    how = ConfigChange.RECREATE if recreate else ConfigChange.REPLACE
-    return Change(new.key, how, keys, retyped, new.source, tuple(_details(wanted, found, keys)))
+    names = desired.data.keys() | now.data.keys()
+    keys = frozenset(key for key in names if desired.data.get(key) != now.data.get(key))
+    retyped = desired.type != now.type
+    how = ConfigChange.RECREATE if now.immutable or retyped else ConfigChange.REPLACE
+    return Change(new.key, how, keys, retyped, new.source, tuple(_details(now, desired, keys)))
 
 
-def _details(wanted: Content, found: Content, keys: frozenset[str]) -> Iterator[str]:
+def _details(now: Content, desired: Content, keys: frozenset[str]) -> Iterator[str]:
     for key in sorted(keys):
-        old, new = found.data.get(key), wanted.data.get(key)
+        old, new = now.data.get(key), desired.data.get(key)
         if old is None:
             yield f"key {key}: new, {len(new or b'')} bytes"
         elif new is None:
             yield f"key {key}: removed"
         else:
             yield f"key {key}: other content, {len(old)} -> {len(new)} bytes"
-    if wanted.type != found.type:
-        yield f"type: {found.type} -> {wanted.type}"
-    if wanted.immutable != found.immutable:
-        yield f"immutable: {str(found.immutable).lower()} -> {str(wanted.immutable).lower()}"
-    if found.immutable:
+    if desired.type != now.type:
+        yield f"type: {now.type} -> {desired.type}"
+    if desired.immutable != now.immutable:
+        yield f"immutable: {str(now.immutable).lower()} -> {str(desired.immutable).lower()}"
+    if now.immutable:
         yield "is immutable: deleted and created again"
 
 
-# --- images -------------------------------------------------------------------------------------
-
-
 def images(body: Mapping[str, Any]) -> dict[str, str]:
-    """Container name to image, init containers too, of a workload or its manifest."""
+    """Return container name to image, init containers too, of a workload or its manifest."""
     return {
         str(container.get("name")): str(container.get("image", ""))
         for _, container in pod_template.containers(pod_template.pod_spec(body))
@@ -129,27 +121,25 @@ def image_changes(old: Manifest, new: Manifest) -> tuple[ImageChange, ...]:
 
     :raises PackageError: a container of the old manifest is not in the new one, or has no image.
     """
-    wanted = images(new.body)
+    desired = images(new.body)
     changes = []
     for group, container in pod_template.containers(pod_template.pod_spec(old.body)):
         name, image = str(container.get("name")), str(container.get("image", ""))
-        if name not in wanted:
+        if name not in desired:
             raise PackageError(
                 f"{new.source}: {new.key}: expected a container {name} as in {old.source}, found "
-                f"{', '.join(wanted) or 'none'}: containers are matched by name, so keep the name"
+                f"{', '.join(desired) or 'none'}: containers are matched by name, so keep the name"
             )
-        if image and not wanted[name]:
+        if image and not desired[name]:
             raise PackageError(
                 f"{new.source}: {new.key}: container {name}: expected an image, as in "
                 f"{old.source}, found none"
             )
-        if wanted[name] != image:
+        if desired[name] != image:
             init = pod_template.runs_to_its_end(group, container)
-            changes.append(ImageChange(name, image, wanted[name], init))
+            changes.append(ImageChange(name, image, desired[name], init))
     return tuple(changes)
 
-
-# --- everything else ----------------------------------------------------------------------------
 
 _CONTENT_FIELDS = frozenset({"data", "binaryData", "stringData", "type", "immutable"})
 
@@ -162,47 +152,35 @@ def ignored_fields(old: Manifest, new: Manifest) -> tuple[str, ...]:
     """
     old_body, new_body = old.body, new.body
     if old.key.is_config:
-        old_body = {k: v for k, v in old_body.items() if k not in _CONTENT_FIELDS}
-        new_body = {k: v for k, v in new_body.items() if k not in _CONTENT_FIELDS}
+        old_body, new_body = (
+            {field: value for field, value in body.items() if field not in _CONTENT_FIELDS}
+            for body in (old_body, new_body)
+        )
     elif is_workload(old.key):
-        new_images = images(new_body)
-        old_body = pod_template.with_images(old_body, new_images)
-    return tuple(_paths(old_body, new_body, ""))
+        old_body = pod_template.with_images(old_body, images(new_body))
+    return tuple(_paths(old_body, new_body))
 
 
-def _paths(old: object, new: object, path: str) -> Iterator[str]:
-    if isinstance(old, Mapping) and isinstance(new, Mapping):
-        for key in (*old, *(key for key in new if key not in old)):
-            below = f"{path}.{key}" if path else str(key)
-            yield from _paths(old.get(key), new.get(key), below)
-    elif isinstance(old, list) and isinstance(new, list):
-        yield from _list_paths(old, new, path)
-    elif not _same(old, new):
+def _paths(old: object, new: object, path: str = "") -> Iterator[str]:
+    before, after = _parts(old), _parts(new)
+    if before is not None and after is not None and type(old) is type(new):
+        for part in {**before, **after}:
+            below = f"{path}{part}".removeprefix(".")
+            yield from _paths(before.get(part), after.get(part), below)
+    elif old != new and not (_is_empty(old) and _is_empty(new)):
         yield path
 
 
-def _list_paths(old: list[Any], new: list[Any], path: str) -> Iterator[str]:
-    old_by_name, new_by_name = _by_name(old), _by_name(new)
-    if old_by_name is None or new_by_name is None:
-        if old != new:
-            yield path
-        return
-    for name in (*old_by_name, *(name for name in new_by_name if name not in old_by_name)):
-        yield from _paths(old_by_name.get(name), new_by_name.get(name), f"{path}[{name}]")
-
-
-def _by_name(items: list[Any]) -> dict[str, Any] | None:
-    """Name to item, or None where the items have no names of their own."""
-    if not all(isinstance(item, Mapping) and "name" in item for item in items):
+def _parts(value: object) -> dict[str, Any] | None:
+    """Return ``.field`` or ``[name]`` to value; None where the value has no such parts."""
+    if isinstance(value, dict):
+        return {f".{field}": part for field, part in value.items()}
+    if not isinstance(value, list) or not all(isinstance(v, dict) and "name" in v for v in value):
         return None
-    named = {str(item["name"]): item for item in items}
-    return named if len(named) == len(items) else None
+    named = {f"[{item['name']}]": item for item in value}
+    return named if len(named) == len(value) else None
 
 
-def _same(old: object, new: object) -> bool:
-    """Return whether two values are the same to the API server: absent, empty and null are."""
-    return old == new or (_empty(old) and _empty(new))
-
-
-def _empty(value: object) -> bool:
-    return value is None or (isinstance(value, (dict, list)) and not value)
+def _is_empty(value: object) -> bool:
+    """Tell whether the API server takes the value for absent."""
+    return value is None or value in ({}, [])

@@ -31,19 +31,19 @@ class Matching:
 
 
 def index(by_path: ByPath) -> dict[ObjectKey, Manifest]:
-    """Identity to manifest.
+    """Return identity to manifest.
 
-    :raises PackageError: an object stands there twice.
+    :raises PackageError: an object is there twice.
     """
-    found: dict[ObjectKey, Manifest] = {}
+    by_key: dict[ObjectKey, Manifest] = {}
     for manifest in _all(by_path):
-        first = found.setdefault(manifest.key, manifest)
+        first = by_key.setdefault(manifest.key, manifest)
         if first is not manifest:
             raise PackageError(
                 f"{manifest.source}: {manifest.key} is there twice, first at {first.source}: "
                 "expected each object once, remove one of them"
             )
-    return found
+    return by_key
 
 
 def unmatched(old: ByPath, listed: ByPath, kept: ByPath) -> frozenset[ObjectKey]:
@@ -64,20 +64,19 @@ def match(old: ByPath, listed: ByPath, kept: ByPath, others: ByPath) -> Matching
     """
     old_by_key = index(old)
     new_listed, new_kept = index(listed), index(kept)
-    missing = {key for key in old_by_key if key not in new_listed and key not in new_kept}
-    new_others = _index_needed(others, missing)
-    new_by_key = {**new_others, **new_kept, **new_listed}
+    missing = unmatched(old, listed, kept)
+    # of the other files only what is needed: they may hold the same object many times over
+    needed = {p: tuple(m for m in others[p] if m.key in missing) for p in others}
+    new_by_key = {**index(needed), **new_kept, **new_listed}
     _refuse_strangers(old_by_key, new_by_key, new_listed)
     _refuse_lost_files(old, {*kept, *listed}, new_by_key)
-    empty = {path for path in kept if not old.get(path)}
     new_here = [m for m in {**new_kept, **new_listed}.values() if m.key not in old_by_key]
+    staying = {path for path in kept if not old.get(path)} | {m.source.path for m in new_here}
     return Matching(
         pairs=tuple((m, new_by_key.get(m.key)) for m in old_by_key.values()),
         added=tuple(m for m in new_here if m.key.is_config),
         not_added=tuple(m for m in new_here if not m.key.is_config),
-        def_files=_def_files(
-            old, tuple(listed), new_by_key, {*empty, *(m.source.path for m in new_here)}
-        ),
+        def_files=_def_files(old, tuple(listed), new_by_key, staying),
     )
 
 
@@ -85,43 +84,31 @@ def _all(by_path: ByPath) -> Iterable[Manifest]:
     return (manifest for manifests in by_path.values() for manifest in manifests)
 
 
-def _index_needed(others: ByPath, missing: set[ObjectKey]) -> dict[ObjectKey, Manifest]:
-    """Only what is needed of the other files: they may hold the same object many times over."""
-    needed = {
-        path: tuple(manifest for manifest in manifests if manifest.key in missing)
-        for path, manifests in others.items()
-    }
-    return index(needed)
-
-
 def _refuse_strangers(
     old: Mapping[ObjectKey, Manifest],
     new: Mapping[ObjectKey, Manifest],
     listed: Mapping[ObjectKey, Manifest],
 ) -> None:
-    """Kind, namespace and name cannot be changed (user guide): a listed object that is none of the
-    CNF's is a mistake unless it is plainly an additional ConfigMap or Secret."""
+    """Raise PackageError for a listed object that is not the CNF's, unless it is plainly an
+    additional ConfigMap or Secret: kind, namespace and name cannot be changed (user guide)."""
     lost = [key for key in old if key.is_config and key not in new]
     namespaces = {key.namespace for key in old}
-    for key, manifest in listed.items():
-        if key in old:
-            continue
+    for key in [key for key in listed if key not in old]:
+        what = f"{listed[key].source}: {key} is"
         if not key.is_config:
             raise PackageError(
-                f"{manifest.source}: {key} is no object of the CNF: configmap_secret_paths names "
-                "files with the CNF's ConfigMaps and Secrets, remove the file from the request"
+                f"{what} no object of the CNF: configmap_secret_paths names files with the CNF's "
+                "ConfigMaps and Secrets, remove the file from the request"
             )
         if lost:
             raise PackageError(
-                f"{manifest.source}: {key} is no object of the CNF, and {lost[0]} "
-                f"({old[lost[0]].source}) is nowhere in the new package: kind, namespace and name "
-                "cannot be changed, name it as before"
+                f"{what} no object of the CNF, and {lost[0]} ({old[lost[0]].source}) is nowhere in "
+                "the new package: kind, namespace and name cannot be changed, name it as before"
             )
         if key.namespace not in namespaces:
             raise PackageError(
-                f"{manifest.source}: {key} is in a namespace where the CNF has no objects "
-                f"(it has some in {', '.join(sorted(filter(None, namespaces)))}): correct the "
-                "namespace"
+                f"{what} in a namespace where the CNF has no objects (it has some in "
+                f"{', '.join(sorted(filter(None, namespaces)))}): correct the namespace"
             )
 
 
@@ -130,10 +117,8 @@ def _refuse_lost_files(
 ) -> None:
     """Raise PackageError for a missing def-file some of whose objects are nowhere else."""
     for path, manifests in old.items():
-        if path in there:
-            continue
         for manifest in manifests:
-            if manifest.key not in new:
+            if path not in there and manifest.key not in new:
                 raise PackageError(
                     f"{path}: the new package does not have this def-file, and {manifest.key} of "
                     "it is in no other file: put the file back, or the object into another def-file"
@@ -154,7 +139,7 @@ def _def_files(
     result: list[str] = []
     for path, manifests in old.items():
         homes = [new[m.key].source.path if m.key in new else path for m in manifests]
-        stays = path in homes or path in staying
-        result.extend([path] if stays else [])
-        result.extend(homes)
+        if path in homes or path in staying:
+            result.append(path)
+        result += homes
     return tuple(dict.fromkeys([*result, *listed]))
