@@ -53,8 +53,6 @@ class Informer:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
-    # --- reading --------------------------------------------------------------------------------
-
     @property
     def live(self) -> Mapping[ObjectKey, Json]:
         """Every known object by identity, as it is now."""
@@ -82,8 +80,6 @@ class Informer:
                 owners = [self._objects[key]["metadata"]["uid"] for key in self._owned[uid]]
             keys = [key for owner in owners for key in self._owned.get(owner, ())]
             return tuple(self._objects[key] for key in sorted(keys) if (key.group, key.kind) == POD)
-
-    # --- filling --------------------------------------------------------------------------------
 
     def list(self, collections: Iterable[Collection]) -> None:
         """Read the collections anew, several at a time; what is gone is forgotten."""
@@ -118,8 +114,6 @@ class Informer:
         if self._broken is not None:
             raise self._broken
         self.changed.wait(seconds)
-
-    # --- the watches ----------------------------------------------------------------------------
 
     def _follow(self, collection: Collection) -> None:
         failures = 0
@@ -160,8 +154,6 @@ class Informer:
             else:
                 self._store(event.object)
             self.changed.notify_all()
-
-    # --- the cache ------------------------------------------------------------------------------
 
     def _replace(self, collection: Collection, listing: Listing) -> None:
         with self.changed:

@@ -53,9 +53,6 @@ def goal_of(manifests: Iterable[Manifest]) -> str:
     return hashlib.sha256(json.dumps(bodies, sort_keys=True).encode()).hexdigest()
 
 
-# --- bytes --------------------------------------------------------------------------------------
-
-
 def encode(record: Record) -> bytes:
     """Return a record as compressed bytes, without its phase and milestones."""
     payload = {
@@ -82,9 +79,6 @@ def decode(data: bytes, phase: Phase, milestones: frozenset[str] = frozenset()) 
         context=payload["context"],
         milestones=milestones,
     )
-
-
-# --- in the cluster -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -75,8 +75,6 @@ class LeaseLock:
                 if is_last and failure.status != 409:  # 409: it is another's by now
                     LOG.warning("%s stays until it expires: %s", self.key, failure)
 
-    # --- taking it ------------------------------------------------------------------------------
-
     def _acquire(self) -> None:
         try:
             self._lease = self.cluster.create(self._body())
@@ -128,8 +126,6 @@ class LeaseLock:
                 "renewTime": moment,
             },
         }
-
-    # --- keeping it -----------------------------------------------------------------------------
 
     def _renew_for_ever(self) -> None:
         good_until = self.now() + timedelta(seconds=self.seconds)

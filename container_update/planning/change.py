@@ -33,7 +33,7 @@ _HOLDS_DATA = frozenset(
 
 
 class ChangePlanner:
-    """The decisions for one change; collects the notes on the way."""
+    """Decides one change; collects the notes on the way."""
 
     def __init__(
         self, packages: Packages, live: Live, namespace: str, instance_id: str | None
@@ -113,8 +113,7 @@ class ChangePlanner:
     def workload_step(self, key: ObjectKey) -> Iterator[Step]:
         """Yield the step that changes one workload in place, or creates it; none where it stays."""
         new, old = self.packages.new[key], self.packages.old.get(key)
-        there = self.live_key(key)
-        live = self.live.get(there)
+        live = self.live.get(self.live_key(key))
         if not self.packages.concerns(key):
             self._leave(key, live)
         elif live is None:
@@ -122,9 +121,9 @@ class ChangePlanner:
                 self.note(key, "was not in the cluster any more: created")
             yield self.creation(new)
         elif known_kind(key).is_pod and old is not None and _only_images_differ(old.body, new.body):
-            yield from self._pod_images(key, live)
+            yield from self._pod_images(old, new, live)
         else:
-            yield from self._in_place(there, new, old, live)
+            yield from self._in_place(new, live)
 
     def _leave(self, key: ObjectKey, live: Json | None) -> None:
         """Note what happens to a workload of a VDU that was not selected."""
@@ -139,35 +138,30 @@ class ChangePlanner:
         content = self._content_of(new, None)
         return ManifestStep(new.key, Action.CREATE, None, content, reasons=(Reason("is new"),))
 
-    def _pod_images(self, key: ObjectKey, live: Json) -> Iterator[Step]:
+    def _pod_images(self, old: Manifest, new: Manifest, live: Json) -> Iterator[Step]:
         """Yield the step for a Pod whose manifests differ in images alone: it restarts in place."""
-        old, new = self.packages.old[key], self.packages.new[key]
-        names = diff.images(live)
-        images = [c for c in diff.image_changes(old, new) if names.get(c.container) != c.new]
-        uses = self.config.config_uses(key, live)
-        if not images and not uses:
-            return
-        self.config.refuse_unfit(key, live)
-        yield self.config.restart_step(key, live, images, uses)
+        now = diff.images(live)
+        images = [c for c in diff.image_changes(old, new) if now.get(c.container) != c.new]
+        uses = self.config.config_uses(new.key, live)
+        if images or uses:
+            self.config.refuse_unfit(new.key, live)
+            yield self.config.restart_step(new.key, live, images, uses)
 
-    def _in_place(
-        self, there: ObjectKey, new: Manifest, old: Manifest | None, live: Json
-    ) -> Iterator[Step]:
-        uses = self.config.config_uses(there, live)
-        step = self._replacement(there, new, old, live)
-        if not self.is_changed(step, old, new) and not uses:
+    def _in_place(self, new: Manifest, live: Json) -> Iterator[Step]:
+        step, old = self._replacement(new, live), self.packages.old.get(new.key)
+        uses = self.config.config_uses(step.key, live)
+        if not self._is_changed(step, new) and not uses:
             return
         kind = known_kind(new.key)
         if not kind.can_change:
-            self.note(
-                new.key, f"a {kind.kind} cannot change: delete it to have the new one started"
-            )
+            text = f"a {kind.kind} cannot change: delete it to have the new one started"
+            self.note(new.key, text)
             return
-        self.config.refuse_unfit(there, live)
-        self.refuse_foreign(there, old, live)
-        self._refuse_other_selector(there, step, live)
+        self.config.refuse_unfit(step.key, live)
+        self.refuse_foreign(step.key, old, live)
+        _refuse_other_selector(step)
         references = [use.use for use in uses]
-        live_images = diff.images(live)
+        now = diff.images(live)
         yield replace(
             step,
             action=Action.RECREATE_POD if kind.is_pod else kind.action(live, (), references),
@@ -176,12 +170,13 @@ class ChangePlanner:
             images={
                 name: image
                 for name, image in diff.images(new.body).items()
-                if live_images.get(name) not in (None, image)
+                if now.get(name) not in (None, image)
             },
         )
 
-    def is_changed(self, step: ManifestStep, old: Manifest | None, new: Manifest) -> bool:
-        """Return whether the manifest says something that the live object was not made from."""
+    def _is_changed(self, step: ManifestStep, new: Manifest) -> bool:
+        """Tell whether the manifest says something that the live object was not made from."""
+        old = self.packages.old.get(new.key)
         if step.is_applied(step.old):
             return False
         if old is None or old.body != new.body:
@@ -192,28 +187,14 @@ class ChangePlanner:
             return stamp not in ("", digest) and not kind.is_pod
         return bool(stamp) or step.content != with_recorded_digest(new.body, digest)
 
-    def _replacement(
-        self, there: ObjectKey, new: Manifest, old: Manifest | None, live: Json
-    ) -> ManifestStep:
-        content = self._content_of(new, live)
-        renames.rename(content, there.name)
-        dropped = dropped_metadata(old, new)
-        return ManifestStep(there, Action.REPLACE, live, content, dropped=dropped)
-
-    def _refuse_other_selector(self, key: ObjectKey, step: ManifestStep, live: Json) -> None:
-        was, is_to_be = (
-            ((body or {}).get("spec") or {}).get("selector") for body in (live, step.content)
-        )
-        if was != is_to_be:
-            raise PlanError(
-                f"{key}: expected the selector that it has, found another one in the new package: "
-                "a selector cannot change, give the workload another name"
-                + (" or use Blue-Green" if key.kind == "Deployment" else "")
-            )
+    def _replacement(self, new: Manifest, live: Json) -> ManifestStep:
+        key, content = self.live_key(new.key), self._content_of(new, live)
+        renames.rename(content, key.name)
+        dropped = dropped_metadata(self.packages.old.get(new.key), new)
+        return ManifestStep(key, Action.REPLACE, live, content, dropped=dropped)
 
     def _content_of(self, new: Manifest, live: Json | None) -> Json:
-        """Return a manifest with its digest and what earlier changes added: a release label, names,
-        limits."""
+        """Return a manifest with its digest and what earlier changes added: labels and names."""
         body = new.body
         old = self.packages.old.get(new.key)
         release = release_labels.release_of(live) if live is not None else ""
@@ -238,12 +219,11 @@ class ChangePlanner:
         if live is None:
             yield self.creation(new)
             return
-        step = self._replacement(key, new, old, live)
-        if not self.is_changed(step, old, new):
-            return
-        self.config.refuse_unfit(key, live)
-        self.refuse_foreign(key, old, live)
-        yield replace(step, action=_action_for(key), reasons=tuple(what_differs(old, new)))
+        step = self._replacement(new, live)
+        if self._is_changed(step, new):
+            self.config.refuse_unfit(key, live)
+            self.refuse_foreign(key, old, live)
+            yield replace(step, action=_action_for(key), reasons=tuple(what_differs(old, new)))
 
     def refuse_foreign(self, key: ObjectKey, old: Manifest | None, live: Json) -> None:
         """Raise PlanError where a new object's name is taken by what is not this VNF's."""
@@ -285,6 +265,19 @@ class ChangePlanner:
         return ManifestStep(key, Action.DELETE, live, reasons=(Reason(why),))
 
 
+def _refuse_other_selector(step: ManifestStep) -> None:
+    """Raise PlanError where a workload would get another selector, which the server refuses."""
+    now, desired = (
+        ((body or {}).get("spec") or {}).get("selector") for body in (step.before, step.content)
+    )
+    if now != desired:
+        raise PlanError(
+            f"{step.key}: expected the selector that it has, found another one in the new package: "
+            "a selector cannot change, give the workload another name"
+            + (" or use Blue-Green" if step.key.kind == "Deployment" else "")
+        )
+
+
 def _action_for(key: ObjectKey) -> Action:
     """Return SWITCH for what sends traffic to pods or scales them, else REPLACE."""
     follows = {("", "Service"), ("autoscaling", "HorizontalPodAutoscaler")}
@@ -292,7 +285,7 @@ def _action_for(key: ObjectKey) -> Action:
 
 
 def what_differs(old: Manifest | None, new: Manifest) -> Iterator[Reason]:
-    """Yield the difference of two manifests by field paths; no values but images."""
+    """Yield how two manifests differ, by field paths; no values but images."""
     if old is None:
         yield Reason(f"is new in {new.source}")
         return

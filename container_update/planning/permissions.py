@@ -28,14 +28,12 @@ _CREATE = "create"
 
 
 def needed(plan: Plan) -> tuple[Right, ...]:
-    """Every right that carrying out and undoing the plan takes, and that was not used to make it.
+    """Return the rights to carry out and to undo a plan that were not used to make it.
 
     Without the right to delete the lease: it expires.
     """
-    found = set(_bookkeeping(plan.namespace))
-    for step in plan.steps:
-        found |= set(_of_step(step))
-    return tuple(sorted(found))
+    of_steps = (right for step in plan.steps for right in _of_step(step))
+    return tuple(sorted({*_bookkeeping(plan.namespace), *of_steps}))
 
 
 def _bookkeeping(namespace: str) -> Iterator[Right]:
@@ -67,7 +65,7 @@ def _of_step(step: Step) -> Iterator[Right]:
 
 
 def allows(rules: Iterable[Json], right: Right, plural: str) -> bool:
-    """Whether one of the rules that hold in a namespace allows it.
+    """Tell whether one of the rules that hold in a namespace allows it.
 
     :param rules: ``resourceRules`` of a SelfSubjectRulesReview.
     :param plural: the resource of the right's kind: 'deployments'.
@@ -75,19 +73,12 @@ def allows(rules: Iterable[Json], right: Right, plural: str) -> bool:
     subresource = right.subresource
     resource = f"{plural}/{subresource}" if subresource else plural
     resources = {"*", resource} | ({f"*/{subresource}"} if subresource else set())
-    for rule in rules:
-        names = rule.get("resourceNames") or ()
-        if (
-            not resources.isdisjoint(rule.get("resources") or ())
-            and not {"*", right.verb}.isdisjoint(rule.get("verbs") or ())
-            and not {"*", right.group}.isdisjoint(rule.get("apiGroups") or ())
-            and (not names or right.name in names or _is_named_later(right))
-        ):
-            return True
-    return False
-
-
-def _is_named_later(right: Right) -> bool:
-    """Return whether it is about one object whose name is not known yet: a pod, for example."""
     of_one = right.verb in ("get", "update", "delete") or bool(right.subresource)
-    return of_one and not right.name
+    named_later = of_one and not right.name  # an object whose name is not known yet, like a pod
+    return any(
+        not resources.isdisjoint(rule.get("resources") or ())
+        and not {"*", right.verb}.isdisjoint(rule.get("verbs") or ())
+        and not {"*", right.group}.isdisjoint(rule.get("apiGroups") or ())
+        and (named_later or right.name in (rule.get("resourceNames") or (right.name,)))
+        for rule in rules
+    )

@@ -1,4 +1,4 @@
-"""Labels that tell the pods of two releases apart, and what points at workloads by name. Pure."""
+"""Labels that tell the pods of two releases apart, and references to workloads by name. Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def match_labels(deployment: Mapping[str, Any]) -> dict[str, str]:
 
 
 def overlap(one: Json, other: Json) -> bool:
-    """One of two Deployments selects the other's pods."""
+    """Tell whether one of two Deployments selects the other's pods."""
     return any(
         not match_labels(a) or selects(match_labels(a), pod_labels(b))
         for a, b in ((one, other), (other, one))
@@ -40,8 +40,7 @@ def overlap(one: Json, other: Json) -> bool:
 
 
 def release_of(body: Json) -> str:
-    """Return the release label in the selector of a live Deployment or Service, '' where it has
-    none."""
+    """Return the release label in the selector of a Deployment or Service, '' where it has none."""
     labels = selector_of(body) if body.get("kind") == "Service" else match_labels(body)
     return str(labels.get(RELEASE_LABEL, ""))
 
@@ -63,8 +62,10 @@ def with_release(body: Json, release: str) -> Json:
 
 
 def with_live_limits(body: Json, old: Json, live: Json) -> Json:
-    """Return an autoscaler's body with the limits that it has, where the packages agree on them: an
-    operator who narrowed them to hold the number of pods does not lose that by the change."""
+    """Return an autoscaler's body with its live limits, where the packages agree on them.
+
+    An operator may have narrowed them to hold the number of pods.
+    """
     if body.get("kind") != "HorizontalPodAutoscaler":
         return body
     changed = copy.deepcopy(body)
@@ -76,11 +77,10 @@ def with_live_limits(body: Json, old: Json, live: Json) -> Json:
 
 def with_targets(body: Json, renamed: Mapping[str, str]) -> Json:
     """Return a body whose ``scaleTargetRef`` has the live names of Deployments."""
-    reference = (body.get("spec") or {}).get("scaleTargetRef")
-    if not isinstance(reference, dict) or reference.get("kind") != "Deployment":
+    target = (body.get("spec") or {}).get("scaleTargetRef")
+    if not isinstance(target, dict) or target.get("kind") != "Deployment":
         return body
-    if reference.get("name") not in renamed:
+    if target.get("name") not in renamed:
         return body
-    changed = copy.deepcopy(body)
-    changed["spec"]["scaleTargetRef"]["name"] = renamed[reference["name"]]
-    return changed
+    target = {**target, "name": renamed[target["name"]]}
+    return {**body, "spec": {**body["spec"], "scaleTargetRef": target}}

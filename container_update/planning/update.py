@@ -41,10 +41,10 @@ def collections(keys: Iterable[ObjectKey]) -> frozenset[Collection]:
     needed: set[Collection] = set()
     for key in keys:
         kind = kind_of(key)
-        if key.is_config or kind is not None:
-            needed.add(Collection.of(key))
         if kind is not None:
-            needed |= kind.followed(key.namespace)
+            needed |= {Collection.of(key), *kind.followed(key.namespace)}
+        elif key.is_config:
+            needed.add(Collection.of(key))
     return frozenset(needed)
 
 
@@ -97,16 +97,14 @@ def make_plan(
     )
 
 
-_LAID_OVER = ("metadata.labels", "metadata.annotations")
-"""Of configuration that is written, these take effect along with the content."""
-
-
 def _ignored(matching: Matching, written: Container[ObjectKey]) -> Iterator[Note]:
+    # labels and annotations of configuration take effect where its content is written
+    effective = ("metadata.labels", "metadata.annotations")
     for old, new in matching.pairs:
         if new is None:
             continue
         for path in diff.ignored_fields(old, new):
-            if not (old.key in written and path.startswith(_LAID_OVER)):
+            if not (old.key in written and path.startswith(effective)):
                 yield Note(old.key, f"{path} differs and does not take effect ({new.source})")
     for new in matching.not_added:
         yield Note(new.key, f"is new in {new.source} and is not created by a modify operation")
@@ -156,7 +154,7 @@ class ConfigUse:
 
 
 class UpdatePlanner:
-    """The decisions for one update; collects the notes on the way."""
+    """Decides one update; collects the notes on the way."""
 
     def __init__(self, live: Live, instance_id: str | None) -> None:
         self.live = live
@@ -330,10 +328,8 @@ class UpdatePlanner:
 
     def _opt_out_of(self, use: config_references.Use, change: Change, live: Json) -> str | None:
         key = ObjectKey.of(live)
-        for owner, choice in (
-            ("its", _opt_out(live)),
-            (f"{change.key}'s", self.opt_outs[change.key]),
-        ):
+        choices = {"its": _opt_out(live), f"{change.key}'s": self.opt_outs[change.key]}
+        for owner, choice in choices.items():
             if choice == "ignore":
                 return f"{owner} annotation says ignore, so {use.what} does not restart it"
             if choice == "reload" and use.reach is config_references.Reach.VOLUME:

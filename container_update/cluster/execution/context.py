@@ -10,8 +10,6 @@ from typing import Generic, TypeVar
 
 from container_update.cluster.execution.rollout import RolloutWaiter
 from container_update.cluster.execution.writer import ObjectWriter
-from container_update.cluster.waiting import Waiter
-from container_update.model.cluster import Cluster
 from container_update.model.objects import ObjectKey
 from container_update.planning.steps import ObjectStep
 
@@ -38,23 +36,13 @@ class ExecutionContext:
     leaving: frozenset[str] = frozenset()
     """UIDs of the pods of workloads that the plan deletes: they are to get no traffic."""
 
-    @property
-    def cluster(self) -> Cluster:
-        """The cluster that is written to."""
-        return self.writer.cluster
-
-    @property
-    def waiter(self) -> Waiter:
-        """What every wait of the run goes through."""
-        return self.rollout.waiter
-
 
 class StepExecutor(ABC, Generic[S]):
     """Carries out one kind of step, and reverts it. Both may be called again at any point."""
 
     def __init__(self, context: ExecutionContext) -> None:
         self.context = context
-        self.cluster = context.cluster
+        self.cluster = context.writer.cluster
         self.writer = context.writer
         self.rollout = context.rollout
 

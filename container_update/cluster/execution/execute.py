@@ -24,16 +24,13 @@ from container_update.model.cluster import Cluster
 from container_update.model.objects import ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, StepResult, StepState
-from container_update.model.plan import Action, Plan, Stage, Step
+from container_update.model.plan import Action, Plan, Stage
 from container_update.planning.steps import ObjectStep, object_steps
 
 LOG = logging.getLogger(__name__)
 
 _UNDO_GRACE = 30.0
 """While undoing, pods show the trouble of the failed update until their kubelet has caught up."""
-
-Place = tuple[ObjectKey, Action]
-"""What tells the steps of a plan apart."""
 
 _STEP_ERRORS = (errors.ClusterError, ChangedByAnotherError, NotReadyError, AbortedError)
 
@@ -63,7 +60,7 @@ class Execution:
 
     def __post_init__(self) -> None:
         self._resumed = False
-        self._results: dict[Place, StepResult] = {}
+        self._results: dict[tuple[ObjectKey, Action], StepResult] = {}
         self._advanced: set[Stage] = set()
         self._waiter = Waiter(self.informer, self.options.grace_period, self.clock)
 
@@ -106,7 +103,7 @@ class Execution:
         except BaseException:
             self.undo("interrupted", self._begun())
             raise
-        failed = self._failed()
+        failed = [r for r in self._results.values() if r.state is StepState.FAILED]
         if failed or any(step.place not in self._results for step in steps):
             self._fail(failed)
         if stage is Stage.WORKLOADS:
@@ -136,7 +133,7 @@ class Execution:
     @property
     def results(self) -> tuple[StepResult, ...]:
         """What became of each step so far, in the order of the plan."""
-        return self._outcome({}).results
+        return self._outcome().results
 
     def undo(self, cause: str, steps: Sequence[ObjectStep]) -> tuple[StepResult, ...]:
         """Revert these steps of the plan, as far as they were done."""
@@ -216,19 +213,12 @@ class Execution:
             if self._resumed or step.stage in by_script or step.place in self._results
         ]
 
-    def _failed(self) -> list[StepResult]:
-        """Return the failed steps, the cause before those that were only aborted."""
-        failed = [r for r in self._results.values() if r.state is StepState.FAILED]
-        return sorted(failed, key=lambda result: not result.message)
-
     def _fail(self, failed: Sequence[StepResult]) -> NoReturn:
-        causes = [result for result in failed if result.message]
         self.refuse_if_lost()
-        if causes:
-            what = f"{causes[0].step.key} failed: {causes[0].message}"
-        else:
-            what = f"The update was stopped {self.cancel.reason}"
-        self._end(what, errors.UpdateFailedError if causes else errors.UpdateInterruptedError)
+        cause = next((result for result in failed if result.message), None)
+        if cause is not None:
+            self._end(f"{cause.step.key} failed: {cause.message}", errors.UpdateFailedError)
+        self._end(f"The update was stopped {self.cancel.reason}", errors.UpdateInterruptedError)
 
     def _end(self, what: str, error: type[errors.UpdateFailedError]) -> NoReturn:
         """Undo, or leave it as it is where so asked; raise either way."""
@@ -236,11 +226,11 @@ class Execution:
         if (self.cancel.keep_journal and interrupted) or (self.leave_failed and not interrupted):
             raise error(
                 f"{what}. Everything is left as it is",
-                self._outcome({}),
+                self._outcome(),
                 next_step=errors.NextStep.RESUME_OR_ROLLBACK,
             )
         undone = self.undo(what, self._begun())
-        outcome = self._outcome({result.step.place: result for result in undone})
+        outcome = self._outcome(undone)
         self.refuse_if_lost()
         could_not = [result for result in undone if result.state is StepState.UNDO_FAILED]
         if could_not:
@@ -259,12 +249,10 @@ class Execution:
         if self.cancel.lease_lost:
             raise errors.LeaseLostError(f"This run stopped where it was: {self.cancel.reason}")
 
-    def _outcome(self, undone: Mapping[Place, StepResult]) -> Outcome:
-        def result(step: Step) -> StepResult:
-            known = undone.get(step.place) or self._results.get(step.place)
-            return known or StepResult(step, StepState.NOT_STARTED)
-
-        return Outcome(self.plan, tuple(result(step) for step in self.plan.steps))
+    def _outcome(self, undone: Sequence[StepResult] = ()) -> Outcome:
+        results = {**self._results, **{result.step.place: result for result in undone}}
+        not_started = (StepResult(step, StepState.NOT_STARTED) for step in self.plan.steps)
+        return Outcome(self.plan, tuple(results.get(r.step.place, r) for r in not_started))
 
 
 def pods_by_workload(plan: Plan, informer: Informer) -> dict[ObjectKey, frozenset[str]]:

@@ -36,8 +36,6 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
             return WorkloadExecutor(self.context).revert(step, deadline)
         return self._restore(step, deadline)
 
-    # --- apply ----------------------------------------------------------------------------------
-
     def _create(self, step: ManifestStep, deadline: float) -> None:
         assert step.content is not None, "what is created has its manifest"
         body = new_object(step.content, step.key.namespace, self.writer.labels)
@@ -68,8 +66,6 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
         kind = kind_of(step.key)
         if kind is not None and not kind.runs_to_completion:
             self.rollout.until_gone(step.key, uid, deadline)
-
-    # --- revert ---------------------------------------------------------------------------------
 
     def _create_again(self, step: ManifestStep, deadline: float) -> Reverted:
         uid = step.old["metadata"]["uid"]

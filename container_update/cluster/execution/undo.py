@@ -2,8 +2,7 @@
 
 Traffic goes back to the old pods before the new ones go. Configuration comes before the workloads
 that read it as they start. Old pods that are gone already come first, with their configuration.
-Every step is looked at again as it is now, so that reverting what was never done, or twice, is
-safe.
+Every object is read again first, so that reverting what was never done, or twice, is safe.
 """
 
 from __future__ import annotations
@@ -70,7 +69,7 @@ class Undo:
         )
         removed_objects = [step for step in removed if not is_workload(step.key)]
         removed_workloads = [step for step in removed if is_workload(step.key)]
-        if any(self.context.cluster.get(step.key) is None for step in removed_workloads):
+        if any(self.context.writer.cluster.get(step.key) is None for step in removed_workloads):
             yield from (removed_objects, objects, removed_workloads, switches)
         else:
             yield from (switches, removed_objects, objects, removed_workloads)
@@ -79,12 +78,13 @@ class Undo:
     def _drain(self) -> None:
         """Let the new pods answer the requests that they have."""
         try:
-            self.context.waiter.sleep(self.drain_seconds)
+            self.context.rollout.waiter.sleep(self.drain_seconds)
         except AbortedError:
             LOG.warning("the new pods are not drained: the lease was lost")
 
     def _revert(self, step: ObjectStep, deadline: float) -> StepResult:
-        began = self.context.waiter.clock()
+        clock = self.context.rollout.waiter.clock
+        began = clock()
         try:
             state, message = StepState.UNDONE, self._insist(step, deadline).value
         except (ClusterError, ChangedByAnotherError, NotReadyError) as error:
@@ -92,11 +92,12 @@ class Undo:
             state, message = StepState.UNDO_FAILED, str(error)
         except AbortedError:
             state, message = StepState.UNDO_FAILED, "the lease was lost"
-        return StepResult(step, state, message, self.context.waiter.clock() - began)
+        return StepResult(step, state, message, clock() - began)
 
     def _insist(self, step: ObjectStep, deadline: float) -> Reverted:
-        """Revert a step; what the server refuses is looked at again and tried again."""
-        if self.context.waiter.aborted.is_set():
+        """Revert a step; where the server refuses, read the object again and retry."""
+        waiter = self.context.rollout.waiter
+        if waiter.aborted.is_set():
             raise AbortedError
         executor = executor_of(step, self.context)
         for _ in range(_ATTEMPTS - 1):
@@ -104,7 +105,7 @@ class Undo:
                 return executor.revert(step, deadline)
             except ClusterError as error:
                 LOG.info("%s: %s; trying again", step.key, error)
-                self.context.waiter.pause(_PAUSE)
+                waiter.pause(_PAUSE)
         return executor.revert(step, deadline)
 
 

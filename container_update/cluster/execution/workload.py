@@ -26,8 +26,6 @@ _EVICTION_PAUSE = 2.0
 class WorkloadExecutor(StepExecutor[WorkloadStep]):
     """See :class:`~container_update.cluster.execution.context.StepExecutor`."""
 
-    # --- apply ----------------------------------------------------------------------------------
-
     def apply(self, step: WorkloadStep, deadline: float) -> None:
         """Write the workload and wait until all the pods it owns are new."""
         before = step.old
@@ -73,8 +71,6 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         if diff.images(live) != diff.images(new):
             raise ChangedByAnotherError(f"{step.key} was created again by somebody else")
         self.rollout.until_recreated(step.key, old_uid, deadline)
-
-    # --- revert ---------------------------------------------------------------------------------
 
     def revert(self, step: WorkloadStep, deadline: float) -> Reverted:
         """Put back images and configuration digest, and replace the pods that had the new ones."""
@@ -149,8 +145,6 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
 
         self.rollout.until(step.key, judge, deadline)
         return Reverted.RESTORED
-
-    # --- single pods ----------------------------------------------------------------------------
 
     def _evict_one_by_one(self, key: ObjectKey, old: Sequence[Json], deadline: float) -> None:
         """Evict these pods of a workload in turn, each replacement Ready before the next goes."""

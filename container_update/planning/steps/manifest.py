@@ -83,8 +83,6 @@ class ManifestStep(WorkloadStep):
             return Stage.SWITCH
         return Stage.WORKLOADS if is_workload(self.key) else Stage.OBJECTS
 
-    # --- there and back -------------------------------------------------------------------------
-
     def desired(self, live: Json) -> Json:
         """Return the live object as the manifest says; *live* itself where it is so already."""
         if self.is_applied(live):
@@ -196,9 +194,6 @@ def _each_of(before: Json, desired: Json, live: Json, below: str) -> bool:
         elif is_now not in (was, desired.get(name)):
             return False
     return True
-
-
-# --- what stays ---------------------------------------------------------------------------------
 
 
 def _with_fields(live: Json, source: Json) -> Json:
