@@ -73,8 +73,6 @@ class Pair:
 class BlueGreenPlanner(ChangePlanner):
     """Decides a Blue-Green change."""
 
-    # --- the pairs ------------------------------------------------------------------------------
-
     @cached_property
     def pairs(self) -> dict[ObjectKey, Pair]:
         """The new manifest's identity to its pair, for every Deployment that changes."""
@@ -130,8 +128,6 @@ class BlueGreenPlanner(ChangePlanner):
         return _is_service(service.key) and (
             selects(now, pair.new_pods) or selects(selector_of(service.body), pair.old_pods)
         )
-
-    # --- Deployments ----------------------------------------------------------------------------
 
     def workload_steps(self) -> Iterator[Step]:
         """Name the new Deployments first: an autoscaler refers to them by name."""
@@ -198,8 +194,6 @@ class BlueGreenPlanner(ChangePlanner):
     def is_succeeded(self, key: ObjectKey) -> bool:
         """Return True for an old Deployment that is removed with its pair."""
         return any(pair.blue == self.live_key(key) for pair in self.pairs.values())
-
-    # --- Services -------------------------------------------------------------------------------
 
     def other_step(self, key: ObjectKey, new: Manifest) -> Iterator[Step]:
         """Yield the steps that hold a Service to the old pods and switch it to the new ones."""

@@ -163,8 +163,6 @@ class UpdatePlanner:
         self.changes: dict[ObjectKey, Change] = {}
         self.opt_outs: dict[ObjectKey, str] = {}
 
-    # --- configuration --------------------------------------------------------------------------
-
     def config_steps(self, matching: Matching) -> Iterator[ConfigStep]:
         """Yield a step for each ConfigMap and Secret that has other content in the new package."""
         for old, new in matching.pairs:
@@ -199,8 +197,6 @@ class UpdatePlanner:
                 f"does not have the label {INSTANCE_LABEL}: give it another name, or label it if "
                 "it is this instance's"
             )
-
-    # --- workloads ------------------------------------------------------------------------------
 
     def workload_steps(self, matching: Matching) -> Iterator[RestartStep]:
         """Yield a step for each workload that has to restart."""

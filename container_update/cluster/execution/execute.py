@@ -105,7 +105,7 @@ class Execution:
             raise
         failed = [r for r in self._results.values() if r.state is StepState.FAILED]
         if failed or any(step.place not in self._results for step in steps):
-            self._fail(failed)
+            self._fail(next((result for result in failed if result.message), None))
         if stage is Stage.WORKLOADS:
             self._stay_ready(steps)
         self._advanced.add(stage)
@@ -121,13 +121,13 @@ class Execution:
         try:
             self._waiter.sleep(seconds)
         except AbortedError:
-            self._fail([])
+            self._fail()
 
     def give_up(self, cause: str) -> NoReturn:
         """End the run because of something other than its steps; raises as :meth:`run` does."""
         self.refuse_if_lost()
         if self.cancel:
-            self._fail([])
+            self._fail()
         self._end(cause, errors.UpdateFailedError)
 
     @property
@@ -144,8 +144,6 @@ class Execution:
         self.cancel.on_request(lambda: waiter.abort() if self.cancel.lease_lost else None)
         undo = Undo(self._context_of(waiter), self.options.workers, self.options.drain_seconds)
         return undo.run(steps, self.clock() + self.options.undo_timeout)
-
-    # --- the steps ------------------------------------------------------------------------------
 
     def _run_all(self, steps: Sequence[ObjectStep]) -> None:
         with context_threads.pool(self.options.workers) as pool:
@@ -194,14 +192,12 @@ class Execution:
                     return
                 self._waiter.pause(left)
         except AbortedError:
-            self._fail([])
+            self._fail()
         except (NotReadyError, errors.ClusterError) as error:
             failed = replace(self._results[step.place], state=StepState.FAILED, message=str(error))
             self._results[step.place] = failed
             self.progress(failed)
-            self._fail([failed])
-
-    # --- failure --------------------------------------------------------------------------------
+            self._fail(failed)
 
     def _begun(self) -> list[ObjectStep]:
         """Return the steps that may have been applied: by this run, by an earlier one, or by a
@@ -213,9 +209,9 @@ class Execution:
             if self._resumed or step.stage in by_script or step.place in self._results
         ]
 
-    def _fail(self, failed: Sequence[StepResult]) -> NoReturn:
+    def _fail(self, cause: StepResult | None = None) -> NoReturn:
+        """End the run because of a failed step, or without one because it was cancelled."""
         self.refuse_if_lost()
-        cause = next((result for result in failed if result.message), None)
         if cause is not None:
             self._end(f"{cause.step.key} failed: {cause.message}", errors.UpdateFailedError)
         self._end(f"The update was stopped {self.cancel.reason}", errors.UpdateInterruptedError)

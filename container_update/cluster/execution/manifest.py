@@ -75,7 +75,7 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
             live = None
         if live is not None and live["metadata"]["uid"] == uid:
             return Reverted.UNCHANGED
-        if live is not None and not step.recreation().is_restored(live):
+        if live is not None and not step.is_restored(live):
             return Reverted.OF_OTHERS
         reverted = Reverted.UNCHANGED
         if live is None:

@@ -75,8 +75,6 @@ class Operation:
             lambda reason: cancel.request(reason, lease_lost=True),
         )
 
-    # --- a new run ------------------------------------------------------------------------------
-
     def run(self, plan: Plan, informer: Informer, cancel: CancelToken) -> tuple[StepResult, ...]:
         """Carry out a plan, locked and journalled.
 
@@ -170,8 +168,6 @@ class Operation:
                 return
             except errors.ContainerUpdateError as error:
                 LOG.warning("the journal of a run that ended could not be removed: %s", error)
-
-    # --- a run that was interrupted -------------------------------------------------------------
 
     def status(self) -> operation.Status:
         """Return what is under way."""

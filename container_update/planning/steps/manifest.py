@@ -21,7 +21,6 @@ from container_update.model.objects import Json
 from container_update.model.plan import Action, Stage
 from container_update.planning import diff
 from container_update.planning.steps import metadata
-from container_update.planning.steps.base import ObjectStep
 from container_update.planning.steps.config import ConfigStep
 from container_update.planning.steps.new_objects import new_object
 from container_update.planning.steps.restart import WorkloadStep
@@ -118,6 +117,9 @@ class ManifestStep(WorkloadStep):
 
     def is_same(self, one: Json, other: Json) -> bool:
         """See :class:`ObjectStep`."""
+        if self.is_config:  # which it deletes; to change one is a ConfigStep
+            step = ConfigStep(self.key, Action.REPLACE, one, one, with_metadata=True)
+            return step.is_same(one, other)
         digests = map(pod_template.config_digest, (one, other))
         if is_workload(self.key) and len(set(digests)) > 1:
             return False
@@ -143,12 +145,6 @@ class ManifestStep(WorkloadStep):
     def new_pod(self, labels: Mapping[str, str]) -> Json:
         """Return the manifest's Pod."""
         return new_object(self._manifest, self.key.namespace, labels)
-
-    def recreation(self) -> ObjectStep:
-        """Return the step that makes what a deletion removes, to compare what is there with."""
-        if self.is_config:
-            return ConfigStep(self.key, Action.REPLACE, self.before, self.old, with_metadata=True)
-        return ManifestStep(self.key, Action.REPLACE, self.before, self.before)
 
     @property
     def _manifest(self) -> Json:
