@@ -13,7 +13,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import cached_property, partial
-from pathlib import Path
 
 from container_update.model.errors import PackageError
 from container_update.model.options import DEFAULTS, Options
@@ -56,12 +55,6 @@ class Csar:
         self.entry_definitions = metadata.entry_definitions
         self.artifacts = metadata.artifacts
         self._listed = {_shortest(artifact.path): artifact for artifact in self.artifacts}
-
-    @property
-    def root(self) -> Path | None:
-        """The folder; None if the package is a zip."""
-        path = Path(self.source)
-        return path if path.is_dir() else None
 
     def names(self) -> Sequence[str]:
         """Return the paths of all files, sorted."""

@@ -37,13 +37,17 @@ class Body:
     def hidden(self) -> frozenset[str]:
         """The parameters whose values Heat does not show (``hidden: true`` in the template or in a
         nested one): a body that was read from Heat has no values for them."""
-        names = [name for name in self.files if is_nested(name)]
-        nested = [self.file(name) for name in names if _may_hide(self.files[name])]
+        nested = [
+            self.file(name)
+            for name, text in self.files.items()
+            # others are no templates, or too big to be parsed for nothing
+            if is_nested(name) and "heat_template_version" in text and "hidden" in text
+        ]
         return frozenset(
             name
             for template in (self.template, *nested)
             for name, schema in (template.get("parameters") or {}).items()
-            if str((schema or {}).get("hidden")).lower() == "true"
+            if str(schema.get("hidden")).lower() == "true"
         )
 
     def as_request(self) -> Json:
@@ -81,28 +85,26 @@ class Body:
         return parse(self.files[name], name)
 
 
-def parse(text: str | bytes, source: str, options: Options = DEFAULTS) -> Json:
+def parse(text: str, source: str, options: Options = DEFAULTS) -> Json:
     """Parse a template; dates stay text.
 
     :param source: its path, for messages.
     :raises PackageError: it is not a template.
     """
-    raw = text.encode() if isinstance(text, str) else text
-    values = [document.value for document in documents(raw, source, options)]
+    values = [document.value for document in documents(text.encode(), source, options)]
     if len(values) != 1 or not isinstance(values[0], dict):
         raise PackageError(f"{source}: expected one YAML document with a HEAT template")
     template: Json = values[0]
     for section in ("parameters", "resources"):
-        if not isinstance(template.get(section) or {}, dict):
+        entries = template.get(section) or {}
+        if not isinstance(entries, dict):
             raise PackageError(f"{source}: expected a mapping under {section}")
+        for name, entry in entries.items():
+            if not isinstance(entry, dict):
+                raise PackageError(f"{source}: expected a mapping under {section}.{name}")
     if "heat_template_version" not in template or not template.get("resources"):
         raise PackageError(f"{source}: expected heat_template_version and resources")
     return template
-
-
-def _may_hide(text: str) -> bool:
-    """Return whether a file may be a template with hidden parameters, and not user data."""
-    return "heat_template_version" in text and "hidden" in text
 
 
 def is_nested(kind: object) -> bool:

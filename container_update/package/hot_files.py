@@ -25,9 +25,7 @@ def base_hot(package: Csar, flavour_id: str, options: Options = DEFAULTS) -> Bod
     """
     folder = _folder(package, flavour_id)
     texts = {
-        name: package.read(name).decode()
-        for name in sorted(package.names())
-        if name.startswith(folder)
+        name: _text(package, name) for name in sorted(package.names()) if name.startswith(folder)
     }
     templates = {
         name: hot.parse(text, name, options)
@@ -43,6 +41,13 @@ def base_hot(package: Csar, flavour_id: str, options: Options = DEFAULTS) -> Bod
         )
     files = {_as_used(name, folder, used): text for name, text in texts.items() if name != tops[0]}
     return Body(templates[tops[0]], files=files)
+
+
+def _text(package: Csar, name: str) -> str:
+    try:
+        return package.read(name).decode()
+    except UnicodeDecodeError as error:
+        raise PackageError(f"{name}: expected text in UTF-8") from error
 
 
 def _folder(package: Csar, flavour_id: str) -> str:

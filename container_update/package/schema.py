@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from itertools import chain
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Any
 
 from container_update.model.objects import Json, ObjectKey
 from container_update.package.yaml11 import describe
@@ -32,120 +31,89 @@ class Violation:
 
 
 @dataclass(frozen=True)
-class _Location:
-    """Where a value is in its object."""
-
-    path: str = ""
-    parent: Any = None
-
-    def violation(self, expected: str, found: str) -> Violation:
-        return Violation(self.path, expected, found, self.parent)
-
-
-class Schema(Protocol):
+class Schema:
     """What a value must be. A missing value (null) is checked by the schema of its parent."""
-
-    @property
-    def description(self) -> str:
-        """The expected value in words."""
-
-    def violations(self, value: Any, location: _Location) -> Iterator[Violation]:
-        """Yield every violation in a value."""
-
-
-@dataclass(frozen=True)
-class Scalar:
-    """A value of one Python type."""
 
     type: type
     description: str
 
-    def violations(self, value: Any, location: _Location) -> Iterator[Violation]:
-        """Yield a violation if the value has another type."""
-        if type(value) is not self.type:
-            yield location.violation(self.description, describe(value))
+    def violations(self, value: Any, path: str = "", parent: Any = None) -> Iterator[Violation]:
+        """Yield every violation in the value of a field.
+
+        :param path: of the field.
+        :param parent: the mapping or list that has the field.
+        """
+        if type(value) is self.type:
+            yield from self._inside(value, path, parent)
+        else:
+            yield Violation(path, self.description, describe(value), parent)
+
+    def _inside(self, value: Any, path: str, parent: Any) -> Iterator[Violation]:
+        """Yield the violations in a value of this type."""
+        del value, path, parent
+        yield from ()
 
 
 @dataclass(frozen=True)
-class Text:
+class Text(Schema):
     """Text that matches a pattern."""
 
+    type: type = field(default=str, init=False)
     pattern: re.Pattern[str]
-    description: str
 
-    def violations(self, value: Any, location: _Location) -> Iterator[Violation]:
-        """Yield a violation if the value is not text or does not match."""
-        if not isinstance(value, str):
-            yield location.violation(self.description, describe(value))
-        elif not self.pattern.fullmatch(value):
-            yield location.violation(self.description, "invalid text")
+    def _inside(self, value: Any, path: str, parent: Any) -> Iterator[Violation]:
+        if not self.pattern.fullmatch(value):
+            yield Violation(path, self.description, "invalid text", parent)
 
 
 @dataclass(frozen=True)
-class ListOf:
+class ListOf(Schema):
     """A list whose items all have one schema; none is null."""
 
+    type: type = field(default=list, init=False)
+    description: str = field(default="a list", init=False)
     item: Schema
-    description: str = "a list"
 
-    def violations(self, value: Any, location: _Location) -> Iterator[Violation]:
-        """Yield a violation if the value is not a list, and those of its items."""
-        if not isinstance(value, list):
-            yield location.violation(self.description, describe(value))
-            return
+    def _inside(self, value: Any, path: str, parent: Any) -> Iterator[Violation]:
+        del parent
         for index, item in enumerate(value):
-            yield from _required(item, self.item, _Location(f"{location.path}[{index}]", value))
+            yield from self.item.violations(item, f"{path}[{index}]", value)
 
 
 @dataclass(frozen=True)
-class MapOf:
+class MapOf(Schema):
     """A mapping with any keys of one pattern, whose values have one schema."""
 
+    type: type = field(default=dict, init=False)
+    description: str = field(default="a mapping", init=False)
     key: Text
     value: Schema | None = None
     """None: any value."""
-    description: str = "a mapping"
 
-    def violations(self, value: Any, location: _Location) -> Iterator[Violation]:
-        """Yield a violation if the value is not a mapping, and those of its keys and values."""
-        if not isinstance(value, dict):
-            yield location.violation(self.description, describe(value))
-            return
+    def _inside(self, value: Any, path: str, parent: Any) -> Iterator[Violation]:
+        del parent
         for key, item in value.items():
             if not self.key.pattern.fullmatch(key):
-                yield Violation(location.path, self.key.description, "an invalid key", value)
+                yield Violation(path, self.key.description, "an invalid key", value)
             elif self.value is not None and item is not None:
-                item_location = _Location(f"{location.path}.{key}", value)
-                yield from self.value.violations(item, item_location)
+                yield from self.value.violations(item, f"{path}.{key}", value)
 
 
 @dataclass(frozen=True)
-class Record:
+class Record(Schema):
     """A mapping with known fields; other fields are allowed."""
 
+    type: type = field(default=dict, init=False)
+    description: str = field(default="a mapping", init=False)
     fields: Mapping[str, Schema]
     required: frozenset[str] = frozenset()
-    description: str = "a mapping"
 
-    def violations(self, value: Any, location: _Location) -> Iterator[Violation]:
-        """Yield a violation if the value is not a mapping, and those of its fields."""
-        if not isinstance(value, dict):
-            yield location.violation(self.description, describe(value))
-            return
+    def _inside(self, value: Any, path: str, parent: Any) -> Iterator[Violation]:
+        del parent
         for name, schema in self.fields.items():
-            path = f"{location.path}.{name}" if location.path else name
-            field_location = _Location(path, value)
-            if name in self.required:
-                yield from _required(value.get(name), schema, field_location)
-            elif value.get(name) is not None:
-                yield from schema.violations(value[name], field_location)
-
-
-def _required(value: Any, schema: Schema, location: _Location) -> Iterator[Violation]:
-    if value is None:
-        yield location.violation(schema.description, "nothing")
-    else:
-        yield from schema.violations(value, location)
+            if name in self.required or value.get(name) is not None:
+                inner = f"{path}.{name}" if path else name
+                yield from schema.violations(value.get(name), inner, value)
 
 
 # --- names and texts ----------------------------------------------------------------------------
@@ -154,23 +122,23 @@ _CONTROL = r"\x00-\x1f\x7f-\x9f"
 _LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 _SUBDOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
 
-KIND = Text(re.compile(r"[A-Za-z][A-Za-z0-9]{0,62}"), "a kind")
+KIND = Text("a kind", re.compile(r"[A-Za-z][A-Za-z0-9]{0,62}"))
 API_VERSION = Text(
-    re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[a-z0-9]{1,63}"), "a version"
+    "a version", re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[a-z0-9]{1,63}")
 )
 _NAME = Text(
-    re.compile(rf"(?=.{{1,253}}\Z){_SUBDOMAIN}"), "a name of lower-case letters, digits, - and ."
+    "a name of lower-case letters, digits, - and .", re.compile(rf"(?=.{{1,253}}\Z){_SUBDOMAIN}")
 )
 """The name of an object of a kind that this project knows (RFC 1123 subdomain)."""
 _OTHER_NAME = Text(
-    re.compile(rf"(?!\.{{1,2}}\Z)[^\s/%?#{_CONTROL}]{{1,253}}"), "a name without / and %"
+    "a name without / and %", re.compile(rf"(?!\.{{1,2}}\Z)[^\s/%?#{_CONTROL}]{{1,253}}")
 )
 """The name of an object of any other kind (path segment name)."""
-_NAMESPACE = Text(re.compile(_LABEL), "a name of lower-case letters, digits and -")
-_KEY = Text(re.compile(r"[-._a-zA-Z0-9]{1,253}"), "a key of letters, digits, -, _ and .")
-_WORD = Text(re.compile(rf"[^\s{_CONTROL}]*"), "text without spaces")
-_LINE = Text(re.compile(rf"[^{_CONTROL}]*"), "text in one line")
-_TEXT = Scalar(str, "text")
+_NAMESPACE = Text("a name of lower-case letters, digits and -", re.compile(_LABEL))
+_KEY = Text("a key of letters, digits, -, _ and .", re.compile(r"[-._a-zA-Z0-9]{1,253}"))
+_WORD = Text("text without spaces", re.compile(rf"[^\s{_CONTROL}]*"))
+_LINE = Text("text in one line", re.compile(rf"[^{_CONTROL}]*"))
+_TEXT = Schema(str, "text")
 
 # --- objects ------------------------------------------------------------------------------------
 
@@ -185,7 +153,7 @@ _CONFIG = Record(
         "binaryData": _DATA,
         "stringData": _DATA,
         "type": _WORD,
-        "immutable": Scalar(bool, "true or false"),
+        "immutable": Schema(bool, "true or false"),
     }
 )
 
@@ -213,8 +181,8 @@ _POD_SPEC = Record(
     }
 )
 _POD = Record({"metadata": _METADATA, "spec": _POD_SPEC})
-_REPLICAS = Scalar(int, "a whole number")
-_WORKLOAD = Record({"metadata": _METADATA, "spec": Record({"replicas": _REPLICAS})})
+_SCALE = Record({"replicas": Schema(int, "a whole number")})
+_WORKLOAD = Record({"metadata": _METADATA, "spec": _SCALE})
 _OTHER = Record({"metadata": _METADATA})
 
 
@@ -223,10 +191,8 @@ def first_violation(key: ObjectKey, body: Json) -> Violation | None:
     schemas = _schemas_of(key)
     name = _OTHER_NAME if _OTHER in schemas else _NAME
     identity = Record({"metadata": Record({"name": name, "namespace": _NAMESPACE})})
-    root = _Location()
-    return next(
-        chain.from_iterable(schema.violations(body, root) for schema in (identity, *schemas)), None
-    )
+    violations = (each for schema in (identity, *schemas) for each in schema.violations(body))
+    return next(violations, None)
 
 
 def _schemas_of(key: ObjectKey) -> tuple[Record, ...]:

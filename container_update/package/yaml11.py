@@ -91,9 +91,10 @@ def documents(text: bytes, path: str, options: Options) -> Iterator[Document]:
         yield from _Builder(path, options).run(text)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        where = f"{path}:{_line(mark)}" if mark else path
-        problem = ", ".join(part for part in (error.context, error.problem) if part)
-        raise PackageError(f"{where}: invalid YAML: {problem}") from None  # it may have a secret
+        location = f"{path}:{_line(mark)}" if mark else path
+        problem = ", ".join(filter(None, (error.context, error.problem)))
+        # not from the error, whose text may show a secret
+        raise PackageError(f"{location}: invalid YAML: {problem}") from None
     except (yaml.YAMLError, UnicodeError):
         raise PackageError(
             f"{path}: invalid YAML: the file must be text in UTF-8 without control characters"
@@ -143,14 +144,11 @@ class _Value:
 
 
 @dataclass
-class _Frame:
+class _Collection(_Value):
     """A mapping or list under construction."""
 
-    value: Any
-    line: int
-    anchor: str | None
-    nodes: int = 1
     height: int = 1
+    anchor: str | None = None
     key: Any = None
     awaits_value: bool = False
     merged: list[Any] = field(default_factory=list)
@@ -166,7 +164,7 @@ class _Builder:
         self._reset(1)
 
     def _reset(self, line: int) -> None:
-        self.stack: list[_Frame] = []
+        self.stack: list[_Collection] = []
         self.anchors: dict[str, _Value | None] = {}
         self.lines: dict[int, int] = {}
         self.root = _Value(None, line)
@@ -208,13 +206,12 @@ class _Builder:
 
     def _open(self, event: Any, line: int) -> None:
         is_mapping = isinstance(event, yaml.MappingStartEvent)
-        allowed = _TAG + ("map" if is_mapping else "seq")
-        if event.tag not in (None, "!", allowed):
+        if event.tag not in (None, "!", _TAG + ("map" if is_mapping else "seq")):
             raise self._fail(line, _TAGGED)
         self._count(1, 1, line)
         if event.anchor:
             self.anchors[event.anchor] = None
-        self.stack.append(_Frame({} if is_mapping else [], line, event.anchor))
+        self.stack.append(_Collection({} if is_mapping else [], line, anchor=event.anchor))
 
     def _close(self) -> None:
         frame = self.stack.pop()
@@ -223,7 +220,7 @@ class _Builder:
                 frame.value.setdefault(key, value)
         if isinstance(frame.value, dict):
             self.lines[id(frame.value)] = frame.line
-        self._add(_Value(frame.value, frame.line, frame.nodes, frame.height), frame.anchor)
+        self._add(frame, frame.anchor)
 
     def _add(self, item: _Value, anchor: str | None) -> None:
         if anchor:
@@ -243,25 +240,22 @@ class _Builder:
             frame.key = self._key(frame, item)
             frame.awaits_value = True
 
-    def _set(self, frame: _Frame, item: _Value) -> None:
+    def _set(self, frame: _Collection, item: _Value) -> None:
         if frame.key is not _MERGE:
             frame.value[frame.key] = item.value
             return
-        sources = item.value if isinstance(item.value, list) else [item.value]
-        for source in sources:
+        for source in item.value if isinstance(item.value, list) else [item.value]:
             if not isinstance(source, dict):
-                raise self._fail(
-                    item.line,
-                    f"<< expects a mapping or a list of mappings, found {describe(source)}",
-                )
-        frame.merged.extend(sources)
+                problem = f"<< expects a mapping or a list of mappings, found {describe(source)}"
+                raise self._fail(item.line, problem)
+            frame.merged.append(source)
 
-    def _key(self, frame: _Frame, item: _Value) -> Any:
+    def _key(self, frame: _Collection, item: _Value) -> Any:
         key = item.value
         if key is _MERGE:
             return key
         if isinstance(key, bool):
-            key = "true" if key else "false"
+            key = str(key).lower()
         elif isinstance(key, int):
             key = str(key)
         elif not isinstance(key, str):
@@ -303,15 +297,11 @@ class _Builder:
         if quoted or event.tag == "!":
             return event.value
         kind = (event.tag or "").removeprefix(_TAG)
-        if self._at_key() and (kind == "merge" or (kind == "" and event.value == "<<")):
-            return _MERGE
+        if kind == "merge" or (kind == "" and event.value == "<<"):
+            frame = self.stack[-1] if self.stack else None
+            if frame and isinstance(frame.value, dict) and not frame.awaits_value:
+                return _MERGE
         return event.value if kind in _TEXT else self._typed(kind, event.value, line)
-
-    def _at_key(self) -> bool:
-        if not self.stack:
-            return False
-        frame = self.stack[-1]
-        return isinstance(frame.value, dict) and not frame.awaits_value
 
     def _typed(self, kind: str, text: str, line: int) -> Any:
         if kind == "binary":

@@ -64,13 +64,6 @@ def test_has_knows_files_and_takes_urls_to_exist(pack):
         assert package.has("https://example.com/a.yaml")
 
 
-def test_a_folder_has_a_root_and_a_zip_has_none(tmp_path):
-    with csar.open_package(write_folder(tmp_path / "f", LISTED)) as package:
-        assert package.root == tmp_path / "f"
-    with csar.open_package(write_zip(tmp_path / "z.csar", LISTED)) as package:
-        assert package.root is None
-
-
 def test_a_package_that_verifies(pack):
     with csar.open_package(pack(LISTED)) as package:
         package.verify()

@@ -355,6 +355,12 @@ STACK_FLAWS = {
     "expected heat_template_version and resources": replace(
         f"{TEMPLATES}/top.yaml", "heat_template_version:", "version:"
     ),
+    "expected a mapping under resources.VDU9": replace(
+        f"{TEMPLATES}/top.yaml", "resources:\n", "resources:\n  VDU9:\n"
+    ),
+    "keyring.bin: expected text in UTF-8": (
+        lambda folder: (folder / TEMPLATES / "keyring.bin").write_bytes(b"\xff")
+    ),
 }
 
 
