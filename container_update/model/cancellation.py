@@ -1,4 +1,4 @@
-"""How a running operation is told to end: by a signal, or because its lease is lost."""
+"""How a running operation is cancelled: by a signal, or because its lease is lost."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class CancelToken:
         self._wake: Callable[[], None] | None = None
 
     def request(self, reason: str, *, keep_journal: bool = False, lease_lost: bool = False) -> None:
-        """Ask for the end; the first reason counts."""
+        """Request the end; the first reason counts."""
         self.reason = self.reason or reason
         self.keep_journal |= keep_journal or lease_lost
         self.lease_lost |= lease_lost
@@ -33,7 +33,7 @@ class CancelToken:
             threading.Thread(target=self._wake, name="cancel", daemon=True).start()
 
     def on_request(self, wake: Callable[[], None]) -> None:
-        """Register what ends the waits; call it at once if the request is there already."""
+        """Register what ends the waits; call it at once if the end was requested already."""
         self._wake = wake
         if self.reason:
             wake()

@@ -11,11 +11,11 @@ from container_update.model.objects import Collection, Json, ObjectKey
 
 @dataclass(frozen=True)
 class Listing:
-    """The answer to a list: complete, whatever number of pages it took."""
+    """The complete answer to a list, joined from its pages."""
 
     items: tuple[Json, ...]
     resource_version: str
-    """Where a watch goes on from."""
+    """Where a watch continues."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class WatchEvent:
 
 @dataclass(frozen=True, order=True)
 class Right:
-    """Something that an account may be allowed to do, as the rules of a Role have it."""
+    """A permission of an account, as a rule of a Role grants it."""
 
     namespace: str
     group: str
@@ -42,8 +42,8 @@ class Right:
 
     def __str__(self) -> str:
         kind = f"{self.kind}/{self.subresource}" if self.subresource else self.kind
-        where = f" in namespace {self.namespace}" if self.namespace else ""
-        return f"{self.verb} {kind} {self.name}".rstrip() + where
+        namespace = f" in namespace {self.namespace}" if self.namespace else ""
+        return f"{self.verb} {kind} {self.name}".rstrip() + namespace
 
 
 class Cluster(Protocol):

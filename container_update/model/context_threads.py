@@ -13,19 +13,13 @@ from typing import Any
 
 
 def pool(workers: int) -> ThreadPoolExecutor:
-    """Return a pool of threads that have the context of the caller.
-
-    :param workers: the maximum number of threads.
-    """
+    """Return a pool of at most *workers* threads that have the context of the caller."""
     context = contextvars.copy_context()
     return ThreadPoolExecutor(max_workers=workers, initializer=_enter, initargs=(context,))
 
 
 def daemon(target: Callable[..., object], *arguments: Any, name: str) -> threading.Thread:
-    """Return a daemon thread with the context of the caller, not started yet.
-
-    :param name: the name of the thread, for log lines.
-    """
+    """Return a daemon thread with the context of the caller, not started yet."""
     context = contextvars.copy_context()
     return threading.Thread(target=context.run, args=(target, *arguments), name=name, daemon=True)
 

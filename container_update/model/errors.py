@@ -32,17 +32,17 @@ class NextStep(enum.Enum):
     FIX_AND_RETRY = "fix and retry"
     """Correct the cause that the message names, then repeat the request."""
     FIX_AND_ROLLBACK = "fix and rollback"
-    """What the message names could not be put back: fix it, then roll back."""
+    """What the message names could not be undone: fix it, then roll back."""
     RESUME_OR_ROLLBACK = "resume or rollback"
     """The operation was left as it is: finish it or undo it."""
     RESUME = "resume"
-    """There is no way back any more: finish it."""
+    """It cannot be undone any more: finish it."""
     CHECK_STATUS = "check status"
-    """Another run may hold the instance: look at its status, then resume or roll back."""
+    """Another run may hold the instance: check its status, then resume or roll back."""
 
 
 def with_advice(message: object, advice: str) -> str:
-    """Return an error's message and behind it a front end's sentence for the next step."""
+    """Return an error's message, then a front end's sentence about the next step."""
     return f"{str(message).rstrip('. ')}. {advice}."
 
 
@@ -180,7 +180,7 @@ class UpdateInProgressError(ContainerUpdateError):
 
 
 class UpdateInterruptedError(UpdateFailedError):
-    """The update was told to stop: it was undone, or left in the journal if so asked.
+    """The update was interrupted: it was undone, or left in the journal if so requested.
 
     >>> try:  # doctest: +SKIP
     ...     update(request, cluster, cancel=cancel)
@@ -194,14 +194,14 @@ class UpdateInterruptedError(UpdateFailedError):
 
 
 class NoWayBackError(ContainerUpdateError):
-    """What is old is being removed for good: the change can only be finished, not undone."""
+    """The old objects are being removed for good: the change can only be finished."""
 
     exit_status = 12
     next_step = NextStep.RESUME
 
 
 class LeaseLostError(ContainerUpdateError):
-    """The lease could not be kept, so that another may go on: this run stopped where it was.
+    """The lease was lost, so that another host may continue: this run stopped where it was.
 
     >>> try:  # doctest: +SKIP
     ...     update(request, cluster)

@@ -12,10 +12,8 @@ from typing import Any
 Json = dict[str, Any]
 """An object as the API server sends it and as YAML spells it."""
 
-
 INSTANCE_LABEL = "tacker_vnf_instance_id"
 """The label that Tacker puts on the objects it creates: the VNF instance's id."""
-
 
 CLUSTER_SCOPED = frozenset(
     {
@@ -27,10 +25,6 @@ CLUSTER_SCOPED = frozenset(
     }
 )  # fmt: skip
 """Built-in kinds that live in no namespace (Kubernetes API reference)."""
-
-
-CONFIG_KINDS = frozenset({"ConfigMap", "Secret"})
-"""The kinds that hold configuration, all of the core group."""
 
 
 @dataclass(frozen=True, order=True)
@@ -60,12 +54,12 @@ class ObjectKey:
 
     @property
     def is_config(self) -> bool:
-        """A ConfigMap or a Secret of the core group."""
-        return self.group == "" and self.kind in CONFIG_KINDS
+        """The object holds configuration: a ConfigMap or a Secret of the core group."""
+        return self.group == "" and self.kind in ("ConfigMap", "Secret")
 
     def __str__(self) -> str:
-        where = f"{self.namespace}/" if self.namespace else ""
-        return f"{self.kind} {where}{self.name}"
+        namespace = f"{self.namespace}/" if self.namespace else ""
+        return f"{self.kind} {namespace}{self.name}"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""An operation that is under way, as its journal has it, and what is done with one that stopped.
+"""An operation that is under way, as its journal has it, and the recovery of one that stopped.
 
 A journal is kept where the VNF runs: in Secrets of the cluster, or in a stack of the project. Each
 adds to the record what its own steps need.
@@ -47,7 +47,7 @@ class OperationRecord(ABC):
     started: str
     """When, in UTC (RFC 3339)."""
     goal: str
-    """Stands for what was asked for: two runs of one request have the same."""
+    """Identifies what was asked for: two runs of one request have the same."""
     instance_id: str | None
     phase: Phase = field(default=Phase.UPDATE, kw_only=True)
 
@@ -58,7 +58,7 @@ class OperationRecord(ABC):
 
     @property
     def progress(self) -> str:
-        """How far it is, for people."""
+        """Its progress, for people."""
         return "being undone" if self.phase is Phase.UNDO else "not finished"
 
     def overview(self) -> Iterator[str]:
@@ -83,12 +83,12 @@ def begun(started: datetime, goal: str, instance_id: str | None) -> dict[str, An
 
 
 def host_name() -> str:
-    """Return what this process is called in records and leases."""
+    """Return the name of this process in records and leases."""
     return f"{socket.gethostname()}.{os.getpid()}"
 
 
 def name_of(instance_id: str | None) -> str:
-    """Return what the journal and the lease of an instance are called (a DNS subdomain name)."""
+    """Return the name of an instance's journal and lease (a DNS subdomain name)."""
     if not instance_id:
         return "container-update"
     name = re.sub(r"[^a-z0-9-]", "-", instance_id.lower()).strip("-")[:200]
@@ -135,7 +135,6 @@ class Status:
 
 # --- an operation that stopped ------------------------------------------------------------------
 
-
 RecordT = TypeVar("RecordT", bound=OperationRecord)
 HeldT = TypeVar("HeldT")
 
@@ -151,13 +150,13 @@ def recover(  # noqa: PLR0913
 ) -> Outcome | None:
     """Finish or undo the operation that left its journal behind.
 
-    :param read: the journal.
+    :param read: reads the journal.
     :param hold: takes the lease.
     :param finish: brings the operation to its end and removes the journal.
-    :param undo: puts back what can be put back.
-    :param goal: what is asked for now; an operation that leads elsewhere is undone.
+    :param undo: undoes what can be undone.
+    :param goal: what is asked for now; an operation with another goal is undone.
     :param back: undo in any case.
-    :returns: what became of it; None: there was nothing.
+    :returns: what became of it; None: there was none.
     :raises UpdateInProgressError: it is still running.
     :raises UndoIncompleteError: it could not be undone.
     """
@@ -167,8 +166,8 @@ def recover(  # noqa: PLR0913
         record = read()  # as it is now that nobody else changes it
         if record is None:
             return None
-        elsewhere = goal is not None and goal != record.goal
-        if back or elsewhere or record.phase is Phase.UNDO:
+        other_goal = goal is not None and goal != record.goal
+        if back or other_goal or record.phase is Phase.UNDO:
             return undo(record, held)
         LOG.warning("going on with %s", record.operation)
         return finish(record, held)
@@ -191,9 +190,7 @@ def refuse_incomplete(record: OperationRecord, outcome: Outcome) -> None:
 
 
 def to_bytes(record: OperationRecord, version: int, more: Mapping[str, Any]) -> bytes:
-    """Return a record, and what its journal adds to it, as compressed bytes.
-
-    The phase is not in them: it changes on the way.
+    """Return a record, and what its journal adds to it, as compressed bytes without the phase.
 
     :param version: of the format of *more*.
     """

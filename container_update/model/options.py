@@ -6,7 +6,6 @@ start without it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -120,8 +119,7 @@ class Options:
     def from_conf(cls, conf: Any) -> Options:
         """Return the options of an ``oslo_config.cfg.ConfigOpts``; register them if necessary."""
         conf.register_opts(_oslo_options(), group=GROUP)
-        section: Mapping[str, Any] = conf[GROUP]
-        values: dict[str, Any] = {option.name: section[option.name] for option in fields(cls)}
+        values = {option.name: conf[GROUP][option.name] for option in fields(cls)}
         lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
         return cls(**{**values, **lists})
 
@@ -135,12 +133,10 @@ def _oslo_options() -> list[Any]:
     kinds = {bool: cfg.BoolOpt, int: cfg.IntOpt, float: cfg.FloatOpt, tuple: cfg.ListOpt}
     options = []
     for option in fields(Options):
-        kind: Any = kinds[type(option.default)]
-        bounds = {} if option.metadata["min"] is None else {"min": option.metadata["min"]}
-        text = option.metadata["help"]
         value: Any = option.default
         default = list(value) if isinstance(value, tuple) else value
-        options.append(kind(option.name, default=default, help=text, **bounds))
+        arguments = {name: value for name, value in option.metadata.items() if value is not None}
+        options.append(kinds[type(value)](option.name, default=default, **arguments))
     return options
 
 

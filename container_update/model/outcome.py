@@ -75,4 +75,4 @@ Event = Plan | Step | StepResult
 
 
 Progress = Callable[[Event], object]
-"""Told what happens when it does; from several threads."""
+"""Called with each event when it happens; from several threads."""

@@ -11,7 +11,7 @@ from container_update.model.objects import Manifest, ObjectKey, Source
 
 
 class ConfigChange(enum.Enum):
-    """How the content of a ConfigMap or Secret gets from what is live to what the package says."""
+    """How the live content of a ConfigMap or Secret becomes that of the package."""
 
     CREATE = "create"
     REPLACE = "replace"
@@ -77,7 +77,7 @@ class Action(enum.Enum):
     REPLACE = "replace"
     RECREATE = "recreate"
     UPDATE = "update in place"
-    """A Heat stack, or a server in one: what it is made of stays, or is rebuilt or resized."""
+    """A Heat stack, or a server in one: its resources stay, or are rebuilt or resized."""
     ROLL = "roll"
     """Replace the template; the controller replaces the pods."""
     EVICT = "replace pods one by one"
@@ -97,7 +97,7 @@ class Action(enum.Enum):
 
 
 class Stage(enum.IntEnum):
-    """When a step's turn comes: everything of a stage is done before the next one begins."""
+    """When a step begins: after every step of the stages before is done."""
 
     OBJECTS = 1
     """Configuration and everything else that runs no containers."""
@@ -128,7 +128,7 @@ class Step(ABC):
     @property
     @abstractmethod
     def stage(self) -> Stage:
-        """When its turn comes."""
+        """The stage that it belongs to."""
 
     @property
     def is_config(self) -> bool:
@@ -137,7 +137,7 @@ class Step(ABC):
 
     @property
     def place(self) -> tuple[ObjectKey, Action]:
-        """Tells it from every other step of its plan: a Service may be held, then switched."""
+        """Identifies it among the steps of its plan: a Service may be held, then switched."""
         return self.key, self.action
 
 

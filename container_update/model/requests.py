@@ -1,4 +1,4 @@
-"""What a caller asks for."""
+"""The request for an update, and the attribute that lists an instance's def-files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ instances, in the metadata of v2 instances. Paths in the package, or URLs."""
 
 @dataclass(frozen=True)
 class UpdateRequest:
-    """What is asked for: from which package to which, for which instance.
+    """A request to update an instance from one package to another.
 
     >>> UpdateRequest(old="packages/v1", new="packages/v2", namespace="cnf").one_namespace
     False
@@ -26,7 +26,7 @@ class UpdateRequest:
     config_paths: tuple[str, ...] = ()
     """``configmap_secret_paths`` of the request: paths in the new package. May be empty."""
     namespace: str = "default"
-    """Where manifests without a namespace go."""
+    """The namespace of manifests that name none."""
     one_namespace: bool = False
     """All objects are in *namespace*, whatever their manifests say: as Tacker creates them."""
     instance_id: str | None = None

@@ -81,8 +81,3 @@ def _classified(ip: Address) -> Network:
     if not usable or any(ip in network for network in _OFF_LIMITS):
         return Network.OFF_LIMITS
     return Network.PUBLIC
-
-
-def is_public(address: str) -> bool:
-    """Return whether everybody on the internet can reach an IP address."""
-    return network_of(address) is Network.PUBLIC

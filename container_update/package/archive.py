@@ -6,6 +6,7 @@ the root or through a link) is refused, and so is everything that is not a regul
 
 from __future__ import annotations
 
+import hashlib
 import os
 import posixpath
 import stat
@@ -59,6 +60,17 @@ class Archive(ABC):
     @abstractmethod
     def close(self) -> None:
         """Close the package."""
+
+    def digest(self, path: str, algorithm: str) -> str:
+        """Return the hash of a file, in lower-case hexadecimal digits.
+
+        :param algorithm: as ``hashlib`` names it.
+        """
+        digest = hashlib.new(algorithm)
+        with self.open(path) as file:
+            while chunk := file.read(_MIB):
+                digest.update(chunk)
+        return digest.hexdigest()
 
 
 def open_archive(source: str, options: Options) -> Archive:

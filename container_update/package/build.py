@@ -14,7 +14,6 @@ The same files always give the same bytes, so a result can be built again and co
 
 from __future__ import annotations
 
-import hashlib
 import os
 import posixpath
 import shutil
@@ -38,7 +37,6 @@ _CONTENT_TYPES = {
     ".json": "application/json",
     ".py": "text/x-python",
 }
-_CHUNK = 1024 * 1024
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 """The date of every file in the zip: the earliest that the format has."""
 
@@ -82,7 +80,7 @@ def build(folder: str | Path, target: str | Path, *, api: str | None = None) -> 
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = 0o644 << 16
             with files.open(name) as source, package.open(entry, "w") as packed:
-                shutil.copyfileobj(source, packed, _CHUNK)
+                shutil.copyfileobj(source, packed, 1024 * 1024)
     return target
 
 
@@ -143,7 +141,8 @@ def write_metadata(folder: str | Path) -> Path:
         raise PackageError(f"the package {folder} cannot be built: no such folder")
     files = archive.open_archive(str(folder), DEFAULTS)
     names = [name for name in files.names() if _is_packed(name)]
-    entries = [name for name in names if _is_vnfd(name)]
+    endings = (".vnfd.yaml", ".vnfd.yml")
+    entries = [name for name in names if name.startswith("Definitions/") and name.endswith(endings)]
     if len(entries) > 1:
         raise PackageError(f"{folder}: expected one VNFD, found {', '.join(entries)}")
     header = _HEADER + "".join(f"Entry-Definitions: {entry}\n" for entry in entries)
@@ -160,14 +159,7 @@ def _is_packed(name: str) -> bool:
     return not hidden and not name.startswith("TOSCA-Metadata/")
 
 
-def _is_vnfd(name: str) -> bool:
-    return name.startswith("Definitions/") and name.endswith((".vnfd.yaml", ".vnfd.yml"))
-
-
 def _block(files: archive.Archive, name: str) -> str:
-    digest = hashlib.sha256()
-    with files.open(name) as file:
-        while chunk := file.read(_CHUNK):
-            digest.update(chunk)
     kind = _CONTENT_TYPES.get(posixpath.splitext(name)[1], "application/octet-stream")
-    return f"Name: {name}\nContent-Type: {kind}\nAlgorithm: SHA-256\nHash: {digest.hexdigest()}\n"
+    digest = files.digest(name, "sha256")
+    return f"Name: {name}\nContent-Type: {kind}\nAlgorithm: SHA-256\nHash: {digest}\n"

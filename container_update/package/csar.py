@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import posixpath
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 
 from container_update.model.errors import PackageError
 from container_update.model.options import DEFAULTS, Options
@@ -22,7 +22,6 @@ from container_update.package.vnfd import Flavour, InterfaceScript
 
 _MANIFEST_ENDINGS = (".yaml", ".yml", ".json")
 _NO_MANIFESTS = ("Definitions/", "TOSCA-Metadata/", "BaseHOT/", "UserData/", "Scripts/")
-_CHUNK = 1024 * 1024
 
 
 @contextmanager
@@ -73,7 +72,7 @@ class Csar:
         content = fetch.fetch(path, self.options) if is_url else self._read_file(path)
         artifact = self._listed.get(_shortest(path))
         if artifact and artifact.hash:
-            self._check_hash(artifact, [content])
+            self._check_hash(artifact, hashlib.new(artifact.algorithm, content).hexdigest())
         return content
 
     def verify(self) -> None:
@@ -84,9 +83,8 @@ class Csar:
         for artifact in self.artifacts:
             if fetch.is_url(artifact.path) or not artifact.hash:
                 self.read(artifact.path)
-                continue
-            with self._files.open(artifact.path) as file:
-                self._check_hash(artifact, iter(partial(file.read, _CHUNK), b""))
+            else:
+                self._check_hash(artifact, self._files.digest(artifact.path, artifact.algorithm))
 
     def manifest_files(self) -> Sequence[str]:
         """Return the listed files that may hold Kubernetes manifests, in listed order.
@@ -166,14 +164,11 @@ class Csar:
         with self._files.open(path) as file:
             return file.read(limit)
 
-    def _check_hash(self, artifact: Artifact, content: Iterable[bytes]) -> None:
-        digest = hashlib.new(artifact.algorithm)
-        for chunk in content:
-            digest.update(chunk)
-        if digest.hexdigest() != artifact.hash:
+    def _check_hash(self, artifact: Artifact, digest: str) -> None:
+        if digest != artifact.hash:
             raise PackageError(
                 f"{artifact.path} in {self.source}: expected the {artifact.algorithm} hash "
-                f"{artifact.hash} that the package lists, found {digest.hexdigest()}: the file was "
+                f"{artifact.hash} that the package lists, found {digest}: the file was "
                 "changed after the package was built; build the package again"
             )
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from container_update.model.errors import PackageError
 from container_update.model.options import Options
-from container_update.package.address_policy import is_public, split_url
+from container_update.package.address_policy import Network, network_of, split_url
 
 _CHUNK = 64 * 1024
 _REDIRECTS = 5
@@ -131,7 +131,7 @@ def _addresses(url: str, host: str, port: int, options: Options) -> list[str]:
     entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     addresses = [str(entry[4][0]) for entry in entries]
     for address in addresses:
-        if host not in options.url_hosts and not is_public(address):
+        if host not in options.url_hosts and network_of(address) is not Network.PUBLIC:
             raise PackageError(
                 f"{url} cannot be fetched: {host} is at {address}, which is not a public address: "
                 "put the file into the package, or allow the host with the option url_hosts"

@@ -64,15 +64,13 @@ def _objects(item: _Item, line_of: Callable[[object], int]) -> Iterator[_Item]:
         raise item.error('a Kubernetes object with a "kind"', found)
     if not schema.KIND.pattern.fullmatch(kind):
         raise item.error('a "kind" of letters and digits', "invalid text")
-    entries = body.get("items", [] if kind == "List" else None)
-    if (
-        not kind.endswith("List")
-        or not isinstance(entries, list | None)
-        or (entries is None and kind != "List")
-    ):
+    entries = body.get("items")
+    if kind == "List" and entries is None:
+        return
+    if not kind.endswith("List") or not isinstance(entries, list):
         yield item
         return
-    for entry in entries or ():
+    for entry in entries:
         if kind != "List" and isinstance(entry, dict):  # the server leaves both out of its lists
             entry.setdefault("kind", kind.removesuffix("List"))
             entry.setdefault("apiVersion", body.get("apiVersion"))

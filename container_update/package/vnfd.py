@@ -14,6 +14,7 @@ import posixpath
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from container_update.model.errors import PackageError
@@ -164,17 +165,16 @@ def _joined_types(files: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str,
 
 def _refuse_cycles(section: str, types: Mapping[str, Any]) -> None:
     """Raise PackageError for types that derive from each other: toscaparser would never end."""
-    checked: set[object] = set()
-    for name in types:
-        chain: list[object] = []
-        while name in types and name not in checked:
-            if name in chain:
-                names = ", ".join(str(link) for link in chain)
-                raise PackageError(f"the VNFD's {section} derive from each other: {names}")
-            chain.append(name)
-            parent = types[name].get("derived_from") if isinstance(types[name], dict) else None
-            name = parent if isinstance(parent, str) else ""  # noqa: PLW2901, up the chain
-        checked.update(chain)
+    parents = {
+        name: {type_["derived_from"]}
+        for name, type_ in types.items()
+        if isinstance(type_, dict) and isinstance(type_.get("derived_from"), str)
+    }
+    try:
+        TopologicalSorter(parents).prepare()
+    except CycleError as error:
+        names = ", ".join(str(name) for name in reversed(error.args[1][1:]))
+        raise PackageError(f"the VNFD's {section} derive from each other: {names}") from error
 
 
 def _parse(

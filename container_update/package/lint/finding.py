@@ -6,7 +6,7 @@ import enum
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from container_update.model.objects import Manifest
+from container_update.model.objects import Source
 
 
 class Severity(enum.Enum):
@@ -43,21 +43,20 @@ class Finding:
         return {**asdict(self), "severity": self.severity.name.lower()}
 
     @classmethod
-    def error(cls, file: str, message: str, advice: str, line: int = 0) -> Finding:
-        """Return an error in a file."""
-        return cls(Severity.ERROR, file, line, message, advice)
+    def error(cls, place: Source | str, message: str, advice: str) -> Finding:
+        """Return an error about a place in a file, or about a file as a whole."""
+        return cls(Severity.ERROR, *_file_and_line(place), message, advice)
 
     @classmethod
-    def warning(cls, file: str, message: str, advice: str) -> Finding:
-        """Return a warning about a file."""
-        return cls(Severity.WARNING, file, 0, message, advice)
+    def warning(cls, place: Source | str, message: str, advice: str) -> Finding:
+        """Return a warning, as :meth:`error`."""
+        return cls(Severity.WARNING, *_file_and_line(place), message, advice)
 
     @classmethod
-    def note(cls, file: str, message: str, advice: str) -> Finding:
-        """Return a note about a file."""
-        return cls(Severity.NOTE, file, 0, message, advice)
+    def note(cls, place: Source | str, message: str, advice: str) -> Finding:
+        """Return a note, as :meth:`error`."""
+        return cls(Severity.NOTE, *_file_and_line(place), message, advice)
 
-    @classmethod
-    def of(cls, severity: Severity, manifest: Manifest, message: str, advice: str) -> Finding:
-        """Return a finding about an object, with its file and line."""
-        return cls(severity, manifest.source.path, manifest.source.line, message, advice)
+
+def _file_and_line(place: Source | str) -> tuple[str, int]:
+    return (place, 0) if isinstance(place, str) else (place.path, place.line)

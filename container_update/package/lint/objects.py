@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from container_update.model.objects import Manifest, ObjectKey
-from container_update.package.lint.finding import Finding, Severity
+from container_update.package.lint.finding import Finding
 from container_update.package.lint.subject import Subject
 from container_update.workloads.config_references import Use, uses
 from container_update.workloads.pod_template import pod_spec, pod_template
@@ -17,9 +17,8 @@ def duplicates(subject: Subject) -> Iterator[Finding]:
     for manifest in subject.manifests:
         earlier = first.setdefault(manifest.key, manifest)
         if earlier is not manifest:
-            yield Finding.of(
-                Severity.WARNING,
-                manifest,
+            yield Finding.warning(
+                manifest.source,
                 f"{manifest.key} is also defined at {earlier.source}",
                 "remove one definition, or list only one of the files as def-files of an instance",
             )
@@ -40,22 +39,17 @@ def _reference(
     key = ObjectKey("", use.kind, manifest.key.namespace, use.name)
     target = config.get(key)
     if target is None:
-        yield Finding.of(
-            Severity.WARNING,
-            manifest,
+        yield Finding.warning(
+            manifest.source,
             f"{use.what} of {manifest.key} uses {use.kind} {use.name}, which is in no manifest",
             "add it to the package, or create it in the namespace before the VNF is instantiated",
         )
         return
-    keys = {
-        name
-        for field in ("data", "binaryData", "stringData")
-        for name in target.body.get(field) or ()
-    }
+    fields = ("data", "binaryData", "stringData")
+    keys = {name for field in fields for name in target.body.get(field) or ()}
     for name in sorted((use.keys or frozenset()) - keys):
-        yield Finding.of(
-            Severity.ERROR,
-            manifest,
+        yield Finding.error(
+            manifest.source,
             f"{use.what} of {manifest.key} uses the key {name}, which {key} does not have"
             f" ({target.source}): the container does not start",
             "correct the name of the key, or add the key",
@@ -67,9 +61,8 @@ def namespaces(subject: Subject) -> Iterator[Finding]:
     for manifest in subject.manifests:
         namespace = manifest.body["metadata"].get("namespace")
         if namespace and manifest.key.namespace:
-            yield Finding.of(
-                Severity.WARNING,
-                manifest,
+            yield Finding.warning(
+                manifest.source,
                 f"{manifest.key} sets metadata.namespace: if the instantiate request names another"
                 " namespace, Tacker creates the object there, and an update does not find it",
                 "remove metadata.namespace, and set additionalParams.namespace in the request, a"
@@ -82,18 +75,16 @@ def recommendations(subject: Subject) -> Iterator[Finding]:
     for manifest in subject.manifests:
         key, body = manifest.key, manifest.body
         if key.is_config and key.kind == "ConfigMap" and body.get("immutable") is not True:
-            yield Finding.of(
-                Severity.NOTE,
-                manifest,
+            yield Finding.note(
+                manifest.source,
                 f"{key} is not immutable: CNF certification recommends immutable ConfigMaps",
                 "set immutable: true; an update then deletes the ConfigMap and creates it again",
             )
     for manifest in subject.workloads:
         labels = (pod_template(manifest.body).get("metadata") or {}).get("labels") or {}
         if "app.kubernetes.io/name" not in labels:
-            yield Finding.of(
-                Severity.NOTE,
-                manifest,
+            yield Finding.note(
+                manifest.source,
                 f"the pods of {manifest.key} have no label app.kubernetes.io/name: CNF"
                 " certification recommends it",
                 "add the label to the pod template",

@@ -7,7 +7,7 @@ import re
 from functools import cached_property
 
 from container_update.model.errors import PackageError
-from container_update.model.objects import Manifest
+from container_update.model.objects import Manifest, Source
 from container_update.package import manifests
 from container_update.package.csar import Csar
 from container_update.package.lint.finding import Finding
@@ -91,7 +91,7 @@ def located(error: PackageError, path: str) -> Finding:
 
     :param path: the file, if the message does not name one.
     """
-    match = _LOCATION.fullmatch(str(error))
-    if match:
-        return Finding.error(match["file"], match["text"], "correct it", line=int(match["line"]))
+    if match := _LOCATION.fullmatch(str(error)):
+        source = Source(match["file"], int(match["line"]))
+        return Finding.error(source, match["text"], "correct it")
     return Finding.error(path, str(error), "correct it and build the package again")

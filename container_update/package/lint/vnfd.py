@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json, Manifest
 from container_update.package import build
-from container_update.package.lint.finding import Finding, Severity
+from container_update.package.lint.finding import Finding
 from container_update.package.lint.subject import Subject, located
 from container_update.package.yaml11 import documents
 
@@ -60,9 +60,8 @@ def vdus(subject: Subject) -> Iterator[Finding]:
                 )
     for name in sorted(by_name.keys() - names):
         if subject.flavours:
-            yield Finding.of(
-                Severity.WARNING,
-                by_name[name][0],
+            yield Finding.warning(
+                by_name[name][0].source,
                 f"{by_name[name][0].key} belongs to no VDU: its pods are not recorded",
                 "add a VDU with that name to the VNFD",
             )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from container_update.package.address_policy import Network, is_public, network_of
+from container_update.package.address_policy import Network, network_of
 
 PUBLIC, PRIVATE, OFF_LIMITS = Network.PUBLIC, Network.PRIVATE, Network.OFF_LIMITS
 
@@ -81,11 +81,6 @@ ADDRESSES = {
 @pytest.mark.parametrize(("address", "network"), ADDRESSES.items())
 def test_an_address_belongs_to_one_network(address: str, network: Network) -> None:
     assert network_of(address) is network
-
-
-@pytest.mark.parametrize(("address", "network"), ADDRESSES.items())
-def test_an_address_is_public_or_not(address: str, network: Network) -> None:
-    assert is_public(address) is (network is PUBLIC)
 
 
 @pytest.mark.parametrize("text", ["", "nfvo", "localhost", "127.1", "0x7f.1", "1.2.3.4.5"])
