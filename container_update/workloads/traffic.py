@@ -20,21 +20,24 @@ SERVICE_LABEL = "kubernetes.io/service-name"
 def service_readiness(
     service: Json, slices: Sequence[Json], pods: Sequence[Json], old: frozenset[str]
 ) -> Readiness:
-    """Judge whether a Service's endpoints are the ready pods that it selects, and none is old.
+    """Judge whether a Service's endpoints are the ready pods that it selects.
 
     :param slices: all EndpointSlices of the namespace.
     :param pods: all of the namespace.
-    :param old: UIDs of the pods that must get no traffic any more.
+    :param old: UIDs of the pods of workloads that will be deleted. They get no traffic any more,
+        unless the Service still selects them: then they serve until they are gone.
     """
     spec = service["spec"]
     selector = spec.get("selector") or {}
     if not selector or spec.get("type") == "ExternalName":
         return DONE
-    desired = {pod["metadata"]["uid"] for pod in pods if selects(selector, pod) and is_ready(pod)}
+    selected = {pod["metadata"]["uid"]: pod for pod in pods if selects(selector, pod)}
+    desired = {uid for uid, pod in selected.items() if is_ready(pod)}
     served = _served(service["metadata"]["name"], slices)
+    stale = (served & old) - selected.keys()
     message = ""
-    if served & old:
-        message = f"{len(served & old)} old pods still get its traffic"
+    if stale:
+        message = f"{len(stale)} old pods still get its traffic"
     elif desired - served:
         message = f"{len(desired - served)} ready pods get no traffic of it yet"
     elif served - desired and not spec.get("publishNotReadyAddresses"):

@@ -457,3 +457,20 @@ def test_a_job_is_told_not_to_change(site: Site) -> None:
     site.instantiate(V1)
     site.shape = Shape(more={"j.yaml": workload("Job", "j", image=BAD_IMAGE)})
     assert any("a Job cannot change" in note.text for note in site.plan(V2).notes)
+
+
+@ROLLING
+def test_a_changed_service_may_still_select_a_workload_that_the_change_deletes(site: Site) -> None:
+    """The deleted workload's pods serve until they are gone: nobody waits for the contrary."""
+
+    def service(port: int) -> str:
+        spec = {"selector": {"app": "legacy"}, "ports": [{"port": port}]}
+        return text({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": spec})
+
+    legacy = workload("Deployment", "legacy")
+    site.shape = Shape(more={"legacy.yaml": legacy, "s.yaml": service(80)})
+    site.instantiate(V1)
+    site.shape = Shape(more={"s.yaml": service(81)})
+    site.change(V2)
+    assert site.get("", "Service", "s")["spec"]["ports"][0]["port"] == 81
+    assert "legacy" not in {body["metadata"]["name"] for body in site.objects("apps", "Deployment")}

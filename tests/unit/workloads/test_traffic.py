@@ -33,6 +33,7 @@ _TWO = [_behind("a"), _behind("b")]
         pytest.param([_served("a")], _TWO, (), "1 ready pods get no traffic", id="one missing"),
         pytest.param([_served("a", "b", "c")], _TWO, (), "1 other pods still", id="one too many"),
         pytest.param([_served("a", "b", "c")], _TWO, ("c",), "1 old pods still", id="an old one"),
+        pytest.param([_served("a", "b")], _TWO, ("b",), "", id="an old one that is selected"),
         pytest.param([_served("a", "b", ready=False)], _TWO, (), "2 ready pods", id="not ready"),
         pytest.param([], [_behind("a", app="other")], (), "", id="selects nobody"),
         pytest.param([], [_behind("a", ready=False)], (), "", id="nobody is ready"),
