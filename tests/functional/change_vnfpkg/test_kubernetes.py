@@ -465,7 +465,9 @@ def test_a_changed_service_may_still_select_a_workload_that_the_change_deletes(s
 
     def service(port: int) -> str:
         spec = {"selector": {"app": "legacy"}, "ports": [{"port": port}]}
-        return text({"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": spec})
+        return text(
+            {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": spec}
+        )
 
     legacy = workload("Deployment", "legacy")
     site.shape = Shape(more={"legacy.yaml": legacy, "s.yaml": service(80)})
