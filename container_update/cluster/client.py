@@ -18,8 +18,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from container_update.cluster.api_errors import cause, is_tls, refuse
-from container_update.cluster.ca_files import pem, private_file
-from container_update.cluster.oidc import OidcToken
+from container_update.cluster.credentials import OidcToken, pem, private_file
 from container_update.cluster.watch_stream import events
 from container_update.model.cluster import Listing, Right, WatchEvent
 from container_update.model.errors import ClusterError

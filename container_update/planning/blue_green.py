@@ -252,11 +252,7 @@ class BlueGreenPlanner(ChangePlanner):
     def _refuse_losers(
         self, new: Manifest, now: dict[str, str], then: dict[str, str], pairs: list[Pair]
     ) -> None:
-        """Raise PlanError where a workload that does not change would lose the Service's traffic.
-
-        :param now: the Service's selector.
-        :param then: the one after the switch.
-        """
+        """Raise PlanError where a workload that stays would lose the Service's traffic."""
         changing = {pair.blue for pair in pairs}
         for key, body in self.live.items():
             if key in changing or not is_workload(key) or key.namespace != new.key.namespace:

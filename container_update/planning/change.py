@@ -126,7 +126,6 @@ class ChangePlanner:
             yield from self._in_place(new, live)
 
     def _leave(self, key: ObjectKey, live: Json | None) -> None:
-        """Note what happens to a workload of a VDU that was not selected."""
         if live is None:
             self.note(key, "is of no VDU in vdu_params: not created")
         elif self.config.config_uses(key, live):
@@ -266,7 +265,6 @@ class ChangePlanner:
 
 
 def _refuse_other_selector(step: ManifestStep) -> None:
-    """Raise PlanError where a workload would get another selector, which the server refuses."""
     now, desired = (
         ((body or {}).get("spec") or {}).get("selector") for body in (step.before, step.content)
     )

@@ -115,7 +115,6 @@ def _refuse_strangers(
 def _refuse_lost_files(
     old: ByPath, there: Container[str], new: Mapping[ObjectKey, Manifest]
 ) -> None:
-    """Raise PackageError for a missing def-file some of whose objects are nowhere else."""
     for path, manifests in old.items():
         for manifest in manifests:
             if path not in there and manifest.key not in new:

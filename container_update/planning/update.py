@@ -189,7 +189,6 @@ class UpdatePlanner:
         return ConfigStep(new.key, Action[change.how.name], live, new.body, reasons=reasons)
 
     def _refuse_foreign(self, new: Manifest) -> None:
-        """Raise PlanError where a new object's name is taken by an object that is not the CNF's."""
         live = self.live.get(new.key)
         if live is not None and self.instance_id and instance_of(live) is None:
             raise PlanError(

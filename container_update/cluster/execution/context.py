@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 from container_update.cluster.execution.rollout import RolloutWaiter
 from container_update.cluster.execution.writer import ObjectWriter
-from container_update.model.objects import ObjectKey
+from container_update.model.objects import Json, ObjectKey
 from container_update.planning.steps import ObjectStep
 
 S = TypeVar("S", bound=ObjectStep)
@@ -58,4 +58,14 @@ class StepExecutor(ABC, Generic[S]):
 
     @abstractmethod
     def revert(self, step: S, deadline: float) -> Reverted:
-        """Put back what the step wrote, as far as it is there; raises as :meth:`apply`."""
+        """Restore what the step wrote, as far as it is there; raises as :meth:`apply`."""
+
+    def restore(self, step: S, live: Json) -> Reverted:
+        """Write a live object as it was before the step, where it has traces of the step."""
+        if step.is_restored(live):
+            self.rollout.observe(live)
+            return Reverted.UNCHANGED
+        if not step.has_traces(live):
+            return Reverted.OF_OTHERS
+        self.rollout.observe(self.writer.restore(step, live))
+        return Reverted.RESTORED

@@ -45,7 +45,7 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
             self.rollout.until_ready(step.key, deadline)
 
     def _replace(self, step: ManifestStep, deadline: float) -> None:
-        """Replace the object; see a switched Service's traffic arrive at the new pods."""
+        """Replace the object; wait until a switched Service's traffic goes to the new pods."""
         live = self.cluster.get(step.key)
         self.rollout.observe(self.writer.apply(step, live))
         if step.action is Action.SWITCH and step.key.kind == "Service":
@@ -101,12 +101,7 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
         live = self.cluster.get(step.key)
         if live is None:
             return Reverted.OF_OTHERS
-        reverted = Reverted.UNCHANGED
-        if not step.is_restored(live):
-            if not step.is_own(live):
-                return Reverted.OF_OTHERS
-            self.rollout.observe(self.writer.restore(step, live))
-            reverted = Reverted.RESTORED
-        if step.key.kind == "Service":
+        reverted = self.restore(step, live)
+        if reverted is not Reverted.OF_OTHERS and step.key.kind == "Service":
             self.rollout.until_served(step.key, frozenset(), deadline)
         return reverted

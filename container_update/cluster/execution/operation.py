@@ -31,7 +31,7 @@ LOG = logging.getLogger(__name__)
 
 @dataclass
 class JournalledRun:
-    """A run that is locked and journalled."""
+    """A run that holds the lease and has a journal."""
 
     journal: Journal
     record: Record
@@ -48,7 +48,7 @@ class JournalledRun:
 
 @dataclass(frozen=True)
 class Operation:
-    """A VNF instance in a cluster: what can be under way there."""
+    """The operations of one VNF instance in a cluster: one new one, or what one left behind."""
 
     cluster: Cluster
     namespace: str
@@ -76,7 +76,7 @@ class Operation:
         )
 
     def run(self, plan: Plan, informer: Informer, cancel: CancelToken) -> tuple[StepResult, ...]:
-        """Carry out a plan, locked and journalled.
+        """Carry out a plan, with lease and journal.
 
         :raises UpdateInProgressError: another update of this instance runs.
         :raises UpdateFailedError: see :meth:`Execution.run`.
@@ -112,9 +112,7 @@ class Operation:
             )
             self.journal.write(record)
             with self._until_ended(record):
-                yield JournalledRun(
-                    self.journal, record, self._execution(plan, record, informer, cancel)
-                )
+                yield self._run_of(record, plan, informer, cancel)
 
     def _refuse_missing_rights(self, plan: Plan) -> None:
         missing = self.cluster.refused(permissions.needed(plan))
@@ -127,10 +125,10 @@ class Operation:
                 reason="Forbidden",
             )
 
-    def _execution(
-        self, plan: Plan, record: Record, informer: Informer, cancel: CancelToken
-    ) -> Execution:
-        return Execution(
+    def _run_of(
+        self, record: Record, plan: Plan, informer: Informer, cancel: CancelToken
+    ) -> JournalledRun:
+        execution = Execution(
             plan,
             self.cluster,
             informer,
@@ -141,6 +139,7 @@ class Operation:
             self.progress,
             leave_failed=self.leave_failed,
         )
+        return JournalledRun(self.journal, record, execution)
 
     @contextmanager
     def _until_ended(self, record: Record) -> Iterator[None]:
@@ -206,8 +205,7 @@ class Operation:
             plan = Plan(self.namespace, self.instance_id, record.steps, def_files=record.def_files)
             keys = [step.key for step in record.steps]
             informer.list(collections(keys) | traffic(keys))
-            execution = self._execution(plan, record, informer, cancel)
-            return JournalledRun(self.journal, record, execution)
+            return self._run_of(record, plan, informer, cancel)
 
         return operation.recover(
             self.journal.read,

@@ -76,7 +76,6 @@ class Undo:
         yield from (workloads, held)
 
     def _drain(self) -> None:
-        """Let the new pods answer the requests that they have."""
         try:
             self.context.rollout.waiter.sleep(self.drain_seconds)
         except AbortedError:

@@ -80,13 +80,9 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         if live is None:
             return Reverted.OF_OTHERS
         since = self._pods_since(step, live)
-        reverted = Reverted.UNCHANGED
-        if not step.is_restored(live):
-            if not step.has_traces(live):
-                return Reverted.OF_OTHERS
-            live = self.writer.restore(step, live)
-            reverted = Reverted.RESTORED
-        self.rollout.observe(live)
+        reverted = self.restore(step, live)
+        if reverted is Reverted.OF_OTHERS:
+            return reverted
         if step.action is Action.EVICT:
             self.rollout.until_complete(step.key, deadline)
             self._evict_one_by_one(step.key, self._pods_since(step, live), deadline)
@@ -95,7 +91,6 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         return reverted
 
     def _pods_since(self, step: WorkloadStep, live: Json) -> list[Json]:
-        """Return the workload's pods that were created since the plan was made."""
         before = self.context.pods_before.get(step.key, frozenset())
         return [now for now in self.rollout.pods(live) if now["metadata"]["uid"] not in before]
 

@@ -41,7 +41,7 @@ class ObjectWriter:
     def create(self, body: Json, is_own: Callable[[Json], bool]) -> Json:
         """Create an object; one that is there already may be the answer that got lost.
 
-        :param is_own: tells of a live object whether this run created it.
+        :param is_own: tells whether this run created a live object.
         :raises ChangedByAnotherError: another created one of that name.
         """
         try:
@@ -78,7 +78,6 @@ class ObjectWriter:
     ) -> Json:
         """Write an edited object; on a conflict read it again and go on.
 
-        :param live: the object as it was read last, None where there was none.
         :param may_write: tells that nobody else changed what the step is about.
         :returns: the object as it is in the cluster now.
         :raises ChangedByAnotherError: somebody else did.

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from container_update.cluster.ca_files import pem
+from container_update.cluster.credentials import pem
 from container_update.cluster.lease import utc_now
 from container_update.model.cluster import Cluster
 from container_update.model.outcome import Outcome

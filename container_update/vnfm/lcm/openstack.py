@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from container_update.cluster.ca_files import pem
+from container_update.cluster.credentials import pem
 from container_update.cluster.lease import held
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Json

@@ -12,8 +12,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import urllib3
 
-from container_update.cluster.ca_files import pem
 from container_update.cluster.client import KubernetesCluster, connect, connect_vim
+from container_update.cluster.credentials import pem
 from container_update.model.cluster import Right
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, ObjectKey

@@ -1,4 +1,4 @@
-"""Bearer tokens from an OpenID Connect provider, for a VIM that is reached by them.
+"""What a VIM connection carries: OpenID Connect fields, and CA certificates as text.
 
 Source: RFC 6749, 4.3 (the password grant), and OpenID Connect Core for ``id_token``.
 """
@@ -6,12 +6,32 @@ Source: RFC 6749, 4.3 (the password grant), and OpenID Connect Core for ``id_tok
 from __future__ import annotations
 
 import json
+import os
+import tempfile
 import threading
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from container_update.model.errors import ClusterError
+
+_BEGIN, _END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
+
+
+def pem(text: str) -> str:
+    """Return a PEM certificate (or several) whose line breaks may have become spaces."""
+    words = text.replace(_BEGIN, " \0 ").replace(_END, " \1 ")
+    lines = {"\0": _BEGIN, "\1": _END}
+    return "\n".join(lines.get(word, word) for word in words.split()) + "\n"
+
+
+def private_file(text: str) -> Path:
+    """Return a file that only this user can read (mode 0600); the caller removes it."""
+    handle, name = tempfile.mkstemp(prefix="container-update-", suffix=".pem")
+    with os.fdopen(handle, "w") as file:
+        file.write(text)
+    return Path(name)
 
 
 class OidcToken:
