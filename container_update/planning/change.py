@@ -31,6 +31,9 @@ _HOLDS_DATA = frozenset(
 )
 """Kinds whose deletion takes along what no undo could bring back."""
 
+_FOLLOWS_PODS = {("", "Service"), ("autoscaling", "HorizontalPodAutoscaler")}
+"""(group, kind) of what sends traffic to pods or scales them: switched after the workloads."""
+
 
 class ChangePlanner:
     """Decides one change; collects the notes on the way."""
@@ -120,7 +123,7 @@ class ChangePlanner:
             if old is not None:
                 self.note(key, "was not in the cluster any more: created")
             yield self.creation(new)
-        elif known_kind(key).is_pod and old is not None and _only_images_differ(old.body, new.body):
+        elif old is not None and known_kind(key).is_pod and _only_images_differ(old, new):
             yield from self._pod_images(old, new, live)
         else:
             yield from self._in_place(new, live)
@@ -222,7 +225,8 @@ class ChangePlanner:
         if self._is_changed(step, new):
             self.config.refuse_unfit(key, live)
             self.refuse_foreign(key, old, live)
-            yield replace(step, action=_action_for(key), reasons=tuple(what_differs(old, new)))
+            action = Action.SWITCH if (key.group, key.kind) in _FOLLOWS_PODS else Action.REPLACE
+            yield replace(step, action=action, reasons=tuple(what_differs(old, new)))
 
     def refuse_foreign(self, key: ObjectKey, old: Manifest | None, live: Json) -> None:
         """Raise PlanError where a new object's name is taken by what is not this VNF's."""
@@ -276,12 +280,6 @@ def _refuse_other_selector(step: ManifestStep) -> None:
         )
 
 
-def _action_for(key: ObjectKey) -> Action:
-    """Return SWITCH for what sends traffic to pods or scales them, else REPLACE."""
-    follows = {("", "Service"), ("autoscaling", "HorizontalPodAutoscaler")}
-    return Action.SWITCH if (key.group, key.kind) in follows else Action.REPLACE
-
-
 def what_differs(old: Manifest | None, new: Manifest) -> Iterator[Reason]:
     """Yield how two manifests differ, by field paths; no values but images."""
     if old is None:
@@ -296,7 +294,7 @@ def what_differs(old: Manifest | None, new: Manifest) -> Iterator[Reason]:
             yield Reason(f"{path} differs ({new.source})")
 
 
-def _only_images_differ(old: Json, new: Json) -> bool:
-    return set(diff.images(old)) <= set(diff.images(new)) and (
-        pod_template.with_images(old, diff.images(new)) == new
-    )
+def _only_images_differ(old: Manifest, new: Manifest) -> bool:
+    images = diff.images(new.body)
+    same_containers = diff.images(old.body).keys() <= images.keys()
+    return same_containers and pod_template.with_images(old.body, images) == new.body

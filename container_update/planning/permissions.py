@@ -32,15 +32,11 @@ def needed(plan: Plan) -> tuple[Right, ...]:
 
     Without the right to delete the lease: it expires.
     """
-    of_steps = (right for step in plan.steps for right in _of_step(step))
-    return tuple(sorted({*_bookkeeping(plan.namespace), *of_steps}))
-
-
-def _bookkeeping(namespace: str) -> Iterator[Right]:
-    for verb in ("get", _CREATE, "update", "delete"):
-        yield Right(namespace, "", "Secret", verb)
-    for verb in ("get", _CREATE, "update"):
-        yield Right(namespace, "coordination.k8s.io", "Lease", verb)
+    verbs = ("get", _CREATE, "update", "delete")
+    journal = {Right(plan.namespace, "", "Secret", verb) for verb in verbs}
+    lease = {Right(plan.namespace, "coordination.k8s.io", "Lease", verb) for verb in verbs[:-1]}
+    of_steps = {right for step in plan.steps for right in _of_step(step)}
+    return tuple(sorted(journal | lease | of_steps))
 
 
 def _of_step(step: Step) -> Iterator[Right]:

@@ -205,18 +205,15 @@ class UpdatePlanner:
                 continue
             changes = diff.image_changes(old, new) if new is not None else ()
             live = self.live.get(old.key)
-            if live is None:
-                self._missing(old, changes)
-            else:
+            if live is not None:
                 yield from self._workload_step(old, changes, live)
-
-    def _missing(self, old: Manifest, changes: Sequence[ImageChange]) -> None:
-        if changes:
-            raise PlanError(
-                f"{old.key}: expected it in the cluster to change its image, found no such object: "
-                "heal the VNF first"
-            )
-        self.note(old.key, "is not in the cluster: left alone")
+            elif changes:
+                raise PlanError(
+                    f"{old.key}: expected it in the cluster to change its image, found no such "
+                    "object: heal the VNF first"
+                )
+            else:
+                self.note(old.key, "is not in the cluster: left alone")
 
     def _workload_step(
         self, old: Manifest, changes: Sequence[ImageChange], live: Json
@@ -279,7 +276,10 @@ class UpdatePlanner:
         uses = []
         for use in config_references.uses(pod_template.pod_spec(live)):
             change = self.changes.get(ObjectKey("", use.kind, key.namespace, use.name))
-            if change is None or not _touches(use, change):
+            if change is None:
+                continue
+            used = change.keys if use.keys is None else change.keys & use.keys
+            if not change.whole and not used:
                 continue
             opt_out = self._opt_out_of(use, change, live)
             if opt_out is None:
@@ -352,11 +352,6 @@ class UpdatePlanner:
         refusal = kind.refusal(live) if kind is not None else None
         if refusal is not None:
             raise PlanError(f"{key}: {refusal}")
-
-
-def _touches(use: config_references.Use, change: Change) -> bool:
-    used = change.keys if use.keys is None else change.keys & use.keys
-    return change.whole or bool(used)
 
 
 def reasons_of(uses: Iterable[ConfigUse]) -> tuple[Reason, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
@@ -62,6 +62,7 @@ class Execution:
         self._resumed = False
         self._results: dict[tuple[ObjectKey, Action], StepResult] = {}
         self._advanced: set[Stage] = set()
+        self._steps = object_steps(self.plan)
         self._waiter = Waiter(self.informer, self.options.grace_period, self.clock)
 
     def run(self, *, resumed: bool = False) -> tuple[StepResult, ...]:
@@ -97,7 +98,7 @@ class Execution:
 
     def advance(self, stage: Stage) -> None:
         """Carry out the steps of one stage; raises as :meth:`run` does."""
-        steps = [step for step in object_steps(self.plan) if step.stage is stage]
+        steps = [step for step in self._steps if step.stage is stage]
         try:
             self._run_all(steps)
         except BaseException:
@@ -205,7 +206,7 @@ class Execution:
         by_script = {Stage.SWITCH} if Stage.WORKLOADS in self._advanced else set()
         return [
             step
-            for step in object_steps(self.plan)
+            for step in self._steps
             if self._resumed or step.stage in by_script or step.place in self._results
         ]
 
@@ -251,10 +252,12 @@ class Execution:
         return Outcome(self.plan, tuple(results.get(r.step.place, r) for r in not_started))
 
 
-def pods_by_workload(plan: Plan, informer: Informer) -> dict[ObjectKey, frozenset[str]]:
-    """Return for each workload of the plan the UIDs of the pods it has now."""
+def pods_by_workload(
+    steps: Iterable[ObjectStep], informer: Informer
+) -> dict[ObjectKey, frozenset[str]]:
+    """Return for each workload of these steps the UIDs of the pods it has now."""
     return {
         step.key: frozenset(pod["metadata"]["uid"] for pod in informer.pods_of(step.before))
-        for step in object_steps(plan)
+        for step in steps
         if not step.is_config and step.before is not None
     }

@@ -102,11 +102,12 @@ class Operation:
         """
         self._refuse_missing_rights(plan)
         common = operation.begun(utc_now(), goal, self.instance_id)
+        steps = object_steps(plan)
         with self.lock(common["operation"], cancel):
             record = Record(
                 **common,
-                steps=object_steps(plan),
-                pods_before=pods_by_workload(plan, informer),
+                steps=steps,
+                pods_before=pods_by_workload(steps, informer),
                 def_files=plan.def_files,
                 context=context or {},
             )

@@ -54,7 +54,11 @@ class Undo:
             results += [
                 StepResult(step, StepState.UNDO_FAILED, text) for step, text in obstacles if text
             ]
-            if any(map(_is_new_workload, free)) and any(map(_took_traffic_back, results)):
+            took_traffic_back = any(
+                result.step.stage is Stage.SWITCH and result.message == Reverted.RESTORED.value
+                for result in results
+            )
+            if took_traffic_back and any(map(_is_new_workload, free)):
                 self._drain()
             with context_threads.pool(self.workers) as pool:
                 results += pool.map(lambda step: self._revert(step, deadline), free)
@@ -110,10 +114,6 @@ class Undo:
 
 def _is_new_workload(step: ObjectStep) -> bool:
     return step.action is Action.CREATE and step.stage is Stage.WORKLOADS
-
-
-def _took_traffic_back(result: StepResult) -> bool:
-    return result.step.stage is Stage.SWITCH and result.message == Reverted.RESTORED.value
 
 
 def _obstacle(step: ObjectStep, results: Sequence[StepResult]) -> str:

@@ -24,13 +24,15 @@ _NAMES = {step_type: name for name, step_type in _TYPES.items()}
 def step_to_dict(step: ObjectStep) -> Json:
     """Return the step as plain values, without ``metadata.managedFields`` of its object."""
     values: Json = {entry.name: getattr(step, entry.name) for entry in fields(step)}
+    if step.before is not None:
+        metadata = {k: v for k, v in step.before["metadata"].items() if k != "managedFields"}
+        values["before"] = {**step.before, "metadata": metadata}
     return {
         **values,
         "type": _NAMES[type(step)],
         "key": asdict(step.key),
         "action": step.action.name,
         "reasons": [reason.text for reason in step.reasons],
-        "before": _without_managed_fields(step.before),
     }
 
 
@@ -45,10 +47,3 @@ def step_from_dict(values: Mapping[str, Any]) -> ObjectStep:
     if "dropped" in values:
         attributes["dropped"] = tuple((field, name) for field, name in values["dropped"])
     return _TYPES[attributes.pop("type")](**attributes)
-
-
-def _without_managed_fields(before: Json | None) -> Json | None:
-    if before is None:
-        return None
-    metadata = {name: v for name, v in before["metadata"].items() if name != "managedFields"}
-    return {**before, "metadata": metadata}

@@ -26,10 +26,7 @@ class ConfigStep(ObjectStep):
     with_metadata: bool = field(default=False, kw_only=True)
     """Labels and annotations count too, not only the content: in a change of the package."""
 
-    @property
-    def stage(self) -> Stage:
-        """Before every workload."""
-        return Stage.OBJECTS
+    stage = Stage.OBJECTS
 
     def desired(self, live: Json) -> Json:
         """Return the live object with the manifest's content; see :class:`ObjectStep`."""

@@ -37,10 +37,7 @@ class WorkloadStep(ObjectStep):
 class RestartStep(WorkloadStep):
     """Change images and configuration digest of a live workload, and nothing else."""
 
-    @property
-    def stage(self) -> Stage:
-        """After all configuration."""
-        return Stage.WORKLOADS
+    stage = Stage.WORKLOADS
 
     def desired(self, live: Json) -> Json:
         """Return the live workload with the new images and digest; see :class:`ObjectStep`."""
