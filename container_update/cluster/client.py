@@ -2,7 +2,7 @@
 
 The client is used for what clusters differ in, configuration, credentials and TLS; the requests
 go through its connection pool as JSON, never through its models, so that no field is lost that
-this client's version does not know. ``kubernetes`` is imported when a cluster is first spoken to.
+this client's version does not know. ``kubernetes`` is imported when it is first needed.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from container_update.cluster.api_errors import cause, is_tls, refuse
 from container_update.cluster.credentials import OidcToken, pem, private_file
-from container_update.cluster.watch_stream import events
+from container_update.cluster.responses import cause, events, is_tls, refuse
 from container_update.model.cluster import Listing, Right, WatchEvent
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, Json, ObjectKey
@@ -320,14 +319,14 @@ class KubernetesCluster:
         if not 200 <= response.status < 300:
             refuse(what, response.status, response.data, response.headers)
         try:
-            answer: Json = json.loads(response.data)
+            parsed: Json = json.loads(response.data)
         except ValueError as error:
             raise ClusterError(
                 f"{what}: expected JSON from {self._configuration.host}, found something else: is "
                 "this the API server's URL?",
                 status=response.status,
             ) from error
-        return answer
+        return parsed
 
     def _send(  # noqa: PLR0913
         self,

@@ -103,7 +103,7 @@ class Informer:
             context_threads.daemon(self._follow, collection, name=name).start()
 
     def stop(self) -> None:
-        """End the watches. Their threads go when their connections answer."""
+        """End the watches; their threads end with the next event or the end of the connection."""
         self._stopped.set()
 
     def wait(self, seconds: float) -> None:

@@ -30,7 +30,7 @@ def utc_now() -> datetime:
 
 @dataclass
 class LeaseLock:
-    """Held between entering and leaving; renewed by a thread of its own.
+    """The lease of a VNF instance, held while in the block; a thread of its own renews it.
 
     :param operation: the id of the run, for others to see.
     :param host: who holds it, for others to see.
@@ -54,12 +54,11 @@ class LeaseLock:
     @property
     def key(self) -> ObjectKey:
         """The Lease."""
-        name = name_of(self.instance_id)
-        return ObjectKey("coordination.k8s.io", "Lease", self.namespace, name)
+        return ObjectKey("coordination.k8s.io", "Lease", self.namespace, name_of(self.instance_id))
 
     def __enter__(self) -> LeaseLock:
         self._acquire()
-        self._renewing = context_threads.daemon(self._renew_for_ever, name="lease")
+        self._renewing = context_threads.daemon(self._keep_renewing, name="lease")
         self._renewing.start()
         return self
 
@@ -89,7 +88,7 @@ class LeaseLock:
             self._lease = self.cluster.create(self._body())
             return
         holder = Holder.of(lease)
-        if holder.identity == self._identity:  # our own creation, answered at the second try
+        if holder.identity == self._identity:  # our own creation, whose response was lost
             self._lease = lease
             return
         if not holder.is_expired(self.now()):
@@ -127,13 +126,13 @@ class LeaseLock:
             },
         }
 
-    def _renew_for_ever(self) -> None:
+    def _keep_renewing(self) -> None:
         good_until = self.now() + timedelta(seconds=self.seconds)
         while not self._released.wait(self.seconds / 4):
-            asked = self.now()
+            began = self.now()
             try:
                 self._renew()
-                good_until = asked + timedelta(seconds=self.seconds)
+                good_until = began + timedelta(seconds=self.seconds)
             except ClusterError as error:
                 if error.status in (404, 409) or self.now() >= good_until:
                     LOG.error("%s is lost: %s", self.key, error)
@@ -147,7 +146,7 @@ class LeaseLock:
         except ClusterError as error:
             if error.status != 409:
                 raise
-            lease = self.cluster.get(self.key)  # a renewal that was answered at the second try
+            lease = self.cluster.get(self.key)  # our own renewal, whose response was lost
             if lease is None or Holder.of(lease).identity != self._identity:
                 raise
             self._lease = lease

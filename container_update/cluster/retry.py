@@ -25,7 +25,7 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
 
 
 class RetryingCluster:
-    """A Cluster that tries again; implements :class:`container_update.model.cluster.Cluster`.
+    """A Cluster that retries; implements :class:`container_update.model.cluster.Cluster`.
 
     :param cluster: where the requests go.
     :param seconds: for how long a request is retried. A server that never answered at all is not

@@ -70,7 +70,7 @@ class Waiter:
                 self.pause(min(deadline, give_up) - now)
 
     def sleep(self, seconds: float) -> None:
-        """Wait *seconds*, whatever changes.
+        """Wait all of *seconds*, also when something changes.
 
         :raises AbortedError: another step failed.
         """

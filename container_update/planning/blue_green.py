@@ -1,7 +1,7 @@
 """The plan of a Blue-Green change: new Deployments beside the old ones, then the traffic. Pure.
 
 Two Deployments of one VDU must not share pods, and a Service must send traffic to one of them only.
-Where the package's own labels do not tell old from new pods, a release label does, in the new pods
+Where the package's own labels do not tell them apart, a release label does, in the new pods
 and in the Service's selector; and a Service that would take in the new pods as soon as they are
 ready is held to the old ones until it is switched.
 """
@@ -48,7 +48,7 @@ _NAME_LENGTH, _RELEASE_LENGTH = 63, 5
 
 @dataclass(frozen=True)
 class Pair:
-    """A Deployment that another one takes the place of."""
+    """A Deployment that a new one replaces."""
 
     blue: ObjectKey
     """The old one, by its name in the cluster."""
@@ -115,7 +115,7 @@ class BlueGreenPlanner(ChangePlanner):
 
     @cached_property
     def needs_release(self) -> bool:
-        """The package's own labels do not tell old from new pods."""
+        """The package's own labels do not distinguish old from new pods."""
         return any(
             overlap(pair.live, pair.new.body)
             or any(self._mixes(service, pair) for service in self.packages.new.values())
@@ -140,7 +140,8 @@ class BlueGreenPlanner(ChangePlanner):
         pair = self.pairs.get(key)
         if pair is not None:
             yield self._green(key, pair)
-            yield self.deletion(pair.blue, pair.live, f"{self.renamed[key.name]} takes its place")
+            why = Reason(f"{self.renamed[key.name]} takes its place")
+            yield ManifestStep(pair.blue, Action.DELETE, pair.live, reasons=(why,))
             return
         is_there = self.packages.concerns(key) and self.live_key(key) in self.live
         if key.kind == "Deployment" and is_there:

@@ -239,7 +239,7 @@ class ChangePlanner:
     def _is_ours(self, live: Json) -> bool:
         return self.instance_id is not None and instance_of(live) == self.instance_id
 
-    # --- what goes ------------------------------------------------------------------------------
+    # --- what is removed ------------------------------------------------------------------------
 
     def _removals(self) -> Iterator[Step]:
         for key in self.packages.old:
@@ -261,11 +261,8 @@ class ChangePlanner:
         elif not self._is_ours(live):
             self.note(key, "is not in the new package, but does not bear this VNF's label: stays")
         else:
-            yield self.deletion(key, live, "is not in the new package")
-
-    def deletion(self, key: ObjectKey, live: Json, why: str) -> ManifestStep:
-        """Return the step that deletes an object."""
-        return ManifestStep(key, Action.DELETE, live, reasons=(Reason(why),))
+            why = Reason("is not in the new package")
+            yield ManifestStep(key, Action.DELETE, live, reasons=(why,))
 
 
 def _refuse_other_selector(step: ManifestStep) -> None:

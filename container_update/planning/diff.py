@@ -1,6 +1,6 @@
 """What differs: live configuration against the new package, old manifests against new ones.
 
-Pure. A Secret's value never leaves this module: the details of a change tell sizes.
+Pure. A Secret's value never leaves this module: the details of a change give sizes.
 """
 
 from __future__ import annotations

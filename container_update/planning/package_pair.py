@@ -43,13 +43,9 @@ class Packages:
         )
 
     def vdu_of(self, key: ObjectKey) -> str:
-        """Return the id of the VDU that a workload is of; its own name where the VNFD has none for
-        it."""
-        for vdus in (self.new_vdus, self.old_vdus):
-            for vdu, name in vdus.items():
-                if name == key.name:
-                    return vdu
-        return key.name
+        """Return the id of a workload's VDU; its own name where the VNFD has none for it."""
+        vdus = (*self.new_vdus.items(), *self.old_vdus.items())
+        return next((vdu for vdu, name in vdus if name == key.name), key.name)
 
 
 @dataclass(frozen=True)
@@ -61,4 +57,4 @@ class Placing:
     namespace: str = "default"
     """For manifests that name none."""
     one_namespace: bool = False
-    """Everything that lives in a namespace lives in that one, whatever its manifest says."""
+    """Every namespaced object is in that namespace, also where its manifest names another."""

@@ -12,7 +12,7 @@ from container_update.workloads.traffic import selects
 
 RELEASE_LABEL = "container-update/release"
 """On pods of a Blue-Green change, in their Deployment's selector and in that of their Service,
-where the package's own labels do not tell the new pods from the old ones."""
+where the package's own labels do not distinguish the new pods from the old ones."""
 
 
 def pod_labels(deployment: Mapping[str, Any]) -> Json:

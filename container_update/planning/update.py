@@ -339,7 +339,7 @@ class UpdatePlanner:
         self.notes.append(Note(key, text))
 
     def refuse_unfit(self, key: ObjectKey, live: Json) -> None:
-        """Raise PlanError where the live object is another instance's, goes away, or is paused."""
+        """Raise PlanError where an object is another instance's, being deleted, or paused."""
         owner = instance_of(live)
         if self.instance_id and owner and owner != self.instance_id:
             raise PlanError(

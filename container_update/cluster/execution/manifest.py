@@ -1,4 +1,4 @@
-"""Carries out steps that make an object what its manifest says: it comes, changes or goes."""
+"""Carries out steps that create, change or delete an object by its manifest."""
 
 from __future__ import annotations
 

@@ -95,7 +95,7 @@ class Operation:
     ) -> Iterator[JournalledRun]:
         """Hold the lease and the journal while the block carries out the plan.
 
-        :param goal: stands for what was asked for.
+        :param goal: a digest of what is requested.
         :param context: plain values that a resume needs beside the steps.
         :raises ClusterError: the account lacks a right; nothing was written.
         :raises UpdateInProgressError: another update of this instance runs.
@@ -192,7 +192,7 @@ class Operation:
     ) -> Outcome | None:
         """Finish or undo the run that left its journal behind.
 
-        :param goal: what is asked for now; a run with another goal is undone.
+        :param goal: of the present request; a run with another goal is undone.
         :param back: undo in any case.
         :param go_on: finishes a run that has a context, which is more than its steps.
         :returns: what became of it, None where there was nothing.

@@ -1,8 +1,9 @@
 """Undoes a plan: reverts its steps in the order that keeps traffic and configuration right.
 
-Traffic goes back to the old pods before the new ones go. Configuration comes before the workloads
-that read it as they start. Old pods that are gone already come first, with their configuration.
-Every object is read again first, so that reverting what was never done, or twice, is safe.
+Traffic returns to the old pods before the new ones are deleted, and configuration is restored before
+the workloads that read it as they start. Old pods that are gone already are created first of all,
+with their configuration. Every object is read again, so that reverting what was never done, or
+twice, is safe.
 """
 
 from __future__ import annotations

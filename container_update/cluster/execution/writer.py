@@ -1,4 +1,4 @@
-"""Writes single objects, so that a lost answer, a conflict or another writer is noticed."""
+"""Writes single objects and notices a lost response, a conflict or another writer."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class ObjectWriter:
         return {INSTANCE_LABEL: self.instance_id} if self.instance_id else {}
 
     def read(self, step: ObjectStep) -> Json | None:
-        """Return the object that the plan was made from; read again where time has passed."""
+        """Return the object that the plan was made from; in a resumed run, read it again."""
         return self.cluster.get(step.key) if self.resumed else step.before
 
     def create(self, body: Json, is_own: Callable[[Json], bool]) -> Json:
-        """Create an object; one that is there already may be the answer that got lost.
+        """Create an object; one that exists already may be ours, its response having been lost.
 
         :param is_own: tells whether this run created a live object.
         :raises ChangedByAnotherError: another created one of that name.

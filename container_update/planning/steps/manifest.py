@@ -4,7 +4,7 @@ Unlike a modify operation's steps, which touch content and images, everything th
 takes effect. What stays is what the manifest cannot know: what the cluster chose (addresses,
 replicas), and labels and annotations that others set.
 
-An annotation with the manifest's digest tells whether the manifest has taken effect. The server
+An annotation with the manifest's digest shows whether the manifest has taken effect. The server
 fills in defaults, so comparing fields would report changes where there are none.
 """
 
@@ -46,7 +46,7 @@ _POINTERS: Mapping[str, str] = {"HorizontalPodAutoscaler": "scaleTargetRef", "Se
 
 
 def manifest_digest(manifest: Mapping[str, Any]) -> str:
-    """Return a digest that stands for a manifest, whatever the order of its fields."""
+    """Return a digest that stands for a manifest, in any order of its fields."""
     text = json.dumps(manifest, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
@@ -106,8 +106,7 @@ class ManifestStep(WorkloadStep):
     def is_applied(self, live: Json) -> bool:
         """Tell whether the live object was made from the manifest and still agrees with it.
 
-        Of a pod that a workload owns only the configuration digest tells whether the step started
-        it.
+        Of a pod that a workload owns, only the configuration digest shows that the step started it.
         """
         if self.digest is not None and pod_template.config_digest(live) != self.digest:
             return False

@@ -1,6 +1,7 @@
-"""Errors of the API server and of connections, as ClusterError. Pure.
+"""What the API server sends: errors as ClusterError, and the events of a watch. Pure.
 
-Never a Secret's value: of a refused Secret only the fields are named.
+Never a Secret's value: of a refused Secret only the fields are named. Source: Kubernetes API
+concepts, "Efficient detection of changes".
 """
 
 from __future__ import annotations
@@ -8,9 +9,10 @@ from __future__ import annotations
 import contextlib
 import json
 import re
-from collections.abc import Mapping
-from typing import NoReturn
+from collections.abc import Iterator, Mapping
+from typing import Any, NoReturn
 
+from container_update.model.cluster import WatchEvent
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Json
 
@@ -74,3 +76,40 @@ def refuse(what: str, status: int, data: bytes, headers: Mapping[str, str]) -> N
         retry_after=float(retry_after) if retry_after.isdigit() else None,
         transient=status in _TRANSIENT and not too_large and not budget,
     )
+
+
+def events(what: str, response: Any) -> Iterator[WatchEvent]:
+    """Yield every event until the response ends.
+
+    :param what: the request, for messages.
+    :param response: urllib3's, not read yet.
+    :raises ClusterError: transient where the connection broke; with the server's status where it
+        sent an ERROR: 410 means that the watch has to begin anew from a list.
+    """
+    for line in _lines(what, response):
+        try:
+            event = json.loads(line)
+            body = event["object"]
+        except (ValueError, KeyError) as error:
+            text = f"{what}: the connection broke within an event"
+            raise ClusterError(text, transient=True) from error
+        if event["type"] == "ERROR":
+            raise ClusterError(
+                f"{what}: {body.get('message', '')}",
+                status=body.get("code"),
+                reason=str(body.get("reason", "")),
+            )
+        yield WatchEvent(event["type"], body)
+
+
+def _lines(what: str, response: Any) -> Iterator[bytes]:
+    import urllib3  # noqa: PLC0415, slow to load
+
+    rest = b""
+    try:
+        for chunk in response.stream(amt=65536, decode_content=True):
+            *lines, rest = (rest + chunk).split(b"\n")
+            yield from filter(None, lines)
+    except (urllib3.exceptions.HTTPError, OSError) as error:
+        text = f"{what}: the connection broke: {cause(error)}"
+        raise ClusterError(text, transient=True) from error
