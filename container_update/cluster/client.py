@@ -30,7 +30,7 @@ LOG = logging.getLogger(__name__)
 
 _REVIEWS = "authorization.k8s.io/v1"
 
-# --- ways to a cluster --------------------------------------------------------------------------
+Query = Mapping[str, str] | None
 
 
 def connect(
@@ -120,9 +120,6 @@ def connect_vim(  # noqa: PLR0913
     return KubernetesCluster(configuration, options, ca_file=ca_file)
 
 
-# --- the server ----------------------------------------------------------------------------------
-
-
 class KubernetesCluster:
     """An API server over HTTPS; implements :class:`container_update.model.cluster.Cluster`.
 
@@ -151,7 +148,7 @@ class KubernetesCluster:
         self._options = options
         self._pool = rest.RESTClientObject(configuration).pool_manager
         self._lock = threading.Lock()
-        self._resources = Resources(lambda path, what: self._call("GET", path, what=what))
+        self._resources = Resources(lambda path, what: self._call("GET", path, what))
         self._watches: set[Any] = set()
         self.requests = 0
         self.access = access or {}
@@ -185,7 +182,7 @@ class KubernetesCluster:
         query: dict[str, str] = {"limit": str(self._options.page_size)}
         while True:
             try:
-                page = self._call("GET", path, query, what=f"list {collection}")
+                page = self._call("GET", path, f"list {collection}", query=query)
             except ClusterError as error:
                 if error.status == 410 and "continue" in query:
                     items, query = [], {"limit": str(self._options.page_size)}
@@ -216,9 +213,7 @@ class KubernetesCluster:
         what = f"watch {collection}"
         version, _ = self._resources.names(collection.group, collection.kind)
         path = self._resources.collection_path(collection)
-        response = self._send(
-            "GET", path, query, None, what=what, stream=True, read_timeout=seconds + 10
-        )
+        response = self._send("GET", path, what, query=query, stream_seconds=seconds + 10)
         with self._lock:
             self._watches.add(response)
         try:
@@ -238,12 +233,12 @@ class KubernetesCluster:
         """Create an object; return it as the server stored it."""
         key = ObjectKey.of(body, "default")
         path = self._resources.collection_path(Collection.of(key))
-        return self._call("POST", path, body=body, what=f"create {key}")
+        return self._call("POST", path, f"create {key}", body)
 
     def replace(self, body: Json) -> Json:
         """Replace the object of that name; with a resourceVersion only that version."""
         key = ObjectKey.of(body, "default")
-        return self._call("PUT", self._resources.object_path(key), body=body, what=f"replace {key}")
+        return self._call("PUT", self._resources.object_path(key), f"replace {key}", body)
 
     def delete(self, key: ObjectKey, *, uid: str | None = None) -> None:
         """Delete it, only the one with this UID if given; its dependents in the background."""
@@ -269,18 +264,16 @@ class KubernetesCluster:
 
         One request for each namespace: a SelfSubjectRulesReview, open to every account.
         """
-        spaces = {right.namespace for right in rights}
-        rules = {space: self._rules(space) for space in sorted(spaces)}
+        rules = {space: self._rules(space) for space in sorted({r.namespace for r in rights})}
         return tuple(right for right in rights if self._is_refused(right, rules[right.namespace]))
 
     def _rules(self, namespace: str) -> Sequence[Json] | None:
-        """Return this account's rules in a namespace, None where they are not known."""
         spec = {"namespace": namespace or "default"}
         body = {"apiVersion": _REVIEWS, "kind": "SelfSubjectRulesReview", "spec": spec}
         path = f"/apis/{_REVIEWS}/selfsubjectrulesreviews"
         what = f"ask for the rights in namespace {namespace}"
         try:
-            status = self._call("POST", path, body=body, what=what).get("status") or {}
+            status = self._call("POST", path, what, body).get("status") or {}
         except ClusterError as error:
             if error.transient:
                 raise
@@ -300,22 +293,16 @@ class KubernetesCluster:
         self, method: str, path: str, what: str, body: Json | None = None
     ) -> Json | None:
         try:
-            return self._call(method, path, body=body, what=what)
+            return self._call(method, path, what, body)
         except ClusterError as error:
             if error.status != 404:
                 raise
             return None
 
     def _call(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, str] | None = None,
-        *,
-        body: Json | None = None,
-        what: str,
+        self, method: str, path: str, what: str, body: Json | None = None, query: Query = None
     ) -> Json:
-        response = self._send(method, path, query or {}, body, what=what)
+        response = self._send(method, path, what, body, query)
         if not 200 <= response.status < 300:
             refuse(what, response.status, response.data, response.headers)
         try:
@@ -332,12 +319,11 @@ class KubernetesCluster:
         self,
         method: str,
         path: str,
-        query: Mapping[str, str],
-        body: Json | None,
-        *,
         what: str,
-        stream: bool = False,
-        read_timeout: float | None = None,
+        body: Json | None = None,
+        query: Query = None,
+        *,
+        stream_seconds: float | None = None,
     ) -> Any:
         import urllib3  # noqa: PLC0415
 
@@ -345,7 +331,7 @@ class KubernetesCluster:
             self.requests += 1
         url = f"{self._configuration.host}{path}" + (f"?{urlencode(query)}" if query else "")
         limit = self._options.request_timeout
-        timeout = urllib3.Timeout(connect=limit, read=read_timeout or limit)
+        timeout = urllib3.Timeout(connect=limit, read=stream_seconds or limit)
         try:
             return self._pool.request(
                 method,
@@ -355,7 +341,7 @@ class KubernetesCluster:
                 timeout=timeout,
                 retries=False,
                 redirect=False,
-                preload_content=not stream,
+                preload_content=stream_seconds is None,
             )
         except urllib3.exceptions.HTTPError as error:
             raise ClusterError(

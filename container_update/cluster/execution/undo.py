@@ -1,8 +1,8 @@
 """Undoes a plan: reverts its steps in the order that keeps traffic and configuration right.
 
-Traffic returns to the old pods before the new ones are deleted, and configuration is restored before
-the workloads that read it as they start. Old pods that are gone already are created first of all,
-with their configuration. Every object is read again, so that reverting what was never done, or
+Traffic returns to the old pods before the new ones are deleted, and configuration is restored
+before the workloads that read it as they start. Old pods that are gone already are created first of
+all, with their configuration. Every object is read again, so that reverting what was never done, or
 twice, is safe.
 """
 

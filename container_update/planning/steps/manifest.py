@@ -139,7 +139,8 @@ class ManifestStep(WorkloadStep):
         """Tell whether every field is as it was, or as it is to be."""
         if self.old["metadata"]["uid"] != live["metadata"]["uid"]:
             return False
-        return _each_of(self.old, self.desired(live), live, below="spec")
+        was, desired, now = map(_fields, (self.old, self.desired(live), live))
+        return all(now.get(name) in (was.get(name), desired.get(name)) for name in {*was, *now})
 
     def new_pod(self, labels: Mapping[str, str]) -> Json:
         """Return the manifest's Pod."""
@@ -177,18 +178,13 @@ def _pointed(body: Json, pointer: str) -> object:
     return (body.get("spec") or {}).get(pointer)
 
 
-def _each_of(before: Json, desired: Json, live: Json, below: str) -> bool:
-    """Tell whether every field is as it was or as it is to be; of *below*, field by field."""
-    for name in {*before, *live} - _OURS:
-        was, is_now = before.get(name), live.get(name)
-        if name == below and isinstance(was, dict) and isinstance(is_now, dict):
-            ignored = {"replicas": None}
-            is_to_be = desired.get(name) or {}
-            if not _each_of({**was, **ignored}, {**is_to_be, **ignored}, {**is_now, **ignored}, ""):
-                return False
-        elif is_now not in (was, desired.get(name)):
-            return False
-    return True
+def _fields(body: Json) -> Json:
+    """Return the fields that a manifest decides on, those of the spec one by one."""
+    fields = {name: value for name, value in body.items() if name not in _OURS}
+    if isinstance(fields.get("spec"), dict):
+        spec = fields.pop("spec")
+        fields |= {f"spec.{name}": value for name, value in spec.items() if name != "replicas"}
+    return fields
 
 
 def _with_fields(live: Json, source: Json) -> Json:
