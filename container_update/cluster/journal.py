@@ -47,8 +47,7 @@ class Record(OperationRecord):
 
 
 def goal_of(manifests: Iterable[Manifest]) -> str:
-    """Return a digest of the manifests that an update leads to; it is the same in every run of a
-    request."""
+    """Return a digest of the manifests that an update leads to: the same in every run of it."""
     bodies = [[str(m.key), m.body] for m in sorted(manifests, key=lambda m: m.key)]
     return hashlib.sha256(json.dumps(bodies, sort_keys=True).encode()).hexdigest()
 

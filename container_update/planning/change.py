@@ -54,7 +54,7 @@ class ChangePlanner:
         self.config = UpdatePlanner(live, instance_id)
 
     def plan(self) -> Plan:
-        """Decide everything.
+        """Return the plan.
 
         :raises PackageError: a manifest is wrong.
         :raises PlanError: an object is in no state to be changed; the message names it.

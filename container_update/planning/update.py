@@ -74,7 +74,7 @@ def traffic(keys: Iterable[ObjectKey]) -> frozenset[Collection]:
 def make_plan(
     matching: Matching, live: Live, *, namespace: str, instance_id: str | None = None
 ) -> Plan:
-    """Decide everything.
+    """Return the plan of an update.
 
     :param matching: the old objects with their new manifests.
     :param live: every object of :func:`collections` and of :func:`unknown_workloads`, by identity.

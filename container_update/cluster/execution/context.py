@@ -45,6 +45,7 @@ class StepExecutor(ABC, Generic[S]):
         self.cluster = context.writer.cluster
         self.writer = context.writer
         self.rollout = context.rollout
+        self.informer = context.rollout.informer
 
     @abstractmethod
     def apply(self, step: S, deadline: float) -> None:
@@ -63,9 +64,9 @@ class StepExecutor(ABC, Generic[S]):
     def restore(self, step: S, live: Json) -> Reverted:
         """Write a live object as it was before the step, where it has traces of the step."""
         if step.is_restored(live):
-            self.rollout.observe(live)
+            self.informer.observe(live)
             return Reverted.UNCHANGED
         if not step.has_traces(live):
             return Reverted.OF_OTHERS
-        self.rollout.observe(self.writer.restore(step, live))
+        self.informer.observe(self.writer.restore(step, live))
         return Reverted.RESTORED

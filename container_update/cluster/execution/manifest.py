@@ -41,13 +41,13 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
         body = new_object(step.content, step.key.namespace, self.writer.labels)
         created = self.writer.create(body, step.is_own)
         if step.stage is Stage.WORKLOADS:
-            self.rollout.observe(created)
+            self.informer.observe(created)
             self.rollout.until_ready(step.key, deadline)
 
     def _replace(self, step: ManifestStep, deadline: float) -> None:
         """Replace the object; wait until a switched Service's traffic goes to the new pods."""
         live = self.cluster.get(step.key)
-        self.rollout.observe(self.writer.apply(step, live))
+        self.informer.observe(self.writer.apply(step, live))
         if step.action is Action.SWITCH and step.key.kind == "Service":
             self.rollout.until_served(step.key, self.context.leaving, deadline)
 
@@ -83,7 +83,7 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
             live = self.writer.create(body, lambda _: True)
             reverted = Reverted.RESTORED
         if is_workload(step.key):
-            self.rollout.observe(live)
+            self.informer.observe(live)
             self.rollout.until_ready(step.key, deadline)
         return reverted
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from container_update.cluster.informer import Informer
 from container_update.cluster.waiting import Waiter
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.planning.update import traffic
@@ -26,15 +27,12 @@ class RolloutWaiter:
 
     waiter: Waiter
     _reached: dict[ObjectKey, Callable[[], Readiness]] = field(default_factory=dict)
-    """What was waited for last, of each object."""
+    """What was waited for last, for each object."""
 
-    def observe(self, live: Json) -> None:
-        """Take an object as written for the live one, until a watch delivers it."""
-        self.waiter.informer.observe(live)
-
-    def pods(self, live: Json) -> tuple[Json, ...]:
-        """Return the pods that the workload owns now."""
-        return self.waiter.informer.pods_of(live)
+    @property
+    def informer(self) -> Informer:
+        """The live objects that are waited on."""
+        return self.waiter.informer
 
     def until_ready(self, key: ObjectKey, deadline: float) -> None:
         """Wait until a workload that was created has all of its pods Ready."""
@@ -46,18 +44,18 @@ class RolloutWaiter:
 
     def until_new(self, key: ObjectKey, baseline: Baseline, deadline: float) -> None:
         """Wait until a controller has replaced all pods of the baseline."""
-        kind = known_kind(key)
-        self.until(key, lambda live: kind.readiness(live, self.pods(live), baseline), deadline)
+        kind, pods = known_kind(key), self.informer.pods_of
+        self.until(key, lambda live: kind.readiness(live, pods(live), baseline), deadline)
 
     def until_complete(self, key: ObjectKey, deadline: float) -> None:
         """Wait until a controller creates pods from the template that it has now."""
-        kind = known_kind(key)
-        self.until(key, lambda live: kind.completeness(live, self.pods(live)), deadline)
+        kind, pods = known_kind(key), self.informer.pods_of
+        self.until(key, lambda live: kind.completeness(live, pods(live)), deadline)
 
     def until_recreated(self, key: ObjectKey, old_uid: str, deadline: float) -> None:
         """Wait until a Pod of that name with another UID is Ready, or has ended."""
         old = Baseline(frozenset({old_uid}))
-        self._wait(key, lambda: pod.recreated(self._live(key), old), deadline)
+        self._wait(key, lambda: pod.recreated(self.informer.get(key), old), deadline)
 
     def until_gone(self, key: ObjectKey, uid: str, deadline: float) -> None:
         """Wait until the object with that UID is gone, and all of its pods.
@@ -67,10 +65,10 @@ class RolloutWaiter:
         pods = pods_in(key.namespace)
 
         def judge() -> Readiness:
-            live = self._live(key)
+            live = self.informer.get(key)
             what = ""
             if live is None:
-                left = ownership.left_behind(key, self.waiter.informer.all(pods))
+                left = ownership.left_behind(key, self.informer.all(pods))
                 what = f"{len(left)} pods are still there" if left else ""
             elif live["metadata"]["uid"] == uid:
                 what = f"{key.kind.lower()} {key.name} is still being deleted"
@@ -80,20 +78,20 @@ class RolloutWaiter:
 
     def until_served(self, key: ObjectKey, old: frozenset[str], deadline: float) -> None:
         """Wait until a Service's traffic goes to the ready pods it selects, to none of *old*."""
-        informer = self.waiter.informer
         slices = Collection("discovery.k8s.io", "EndpointSlice", key.namespace)
         pods = pods_in(key.namespace)
-        self.until(
-            key,
-            lambda live: service_readiness(live, informer.all(slices), informer.all(pods), old),
-            deadline,
-        )
+
+        def judge(live: Json) -> Readiness:
+            every = self.informer.all
+            return service_readiness(live, every(slices), every(pods), old)
+
+        self.until(key, judge, deadline)
 
     def until(self, key: ObjectKey, judge: Callable[[Json], Readiness], deadline: float) -> None:
         """Wait until *judge* says done of the live object."""
 
         def judge_live() -> Readiness:
-            live = self._live(key)
+            live = self.informer.get(key)
             if live is None:
                 return Readiness(State.FAILED, f"{key} was deleted by somebody else")
             return judge(live)
@@ -102,15 +100,12 @@ class RolloutWaiter:
 
     def is_still_done(self, key: ObjectKey) -> bool:
         """Tell whether what was waited for last still holds; True where nothing was."""
-        with self.waiter.informer.changed:
+        with self.informer.changed:
             return key not in self._reached or self._reached[key]().state is State.DONE
 
     def wait_again(self, key: ObjectKey, deadline: float) -> None:
         """Wait once more for what was waited for last."""
         self._wait(key, self._reached[key], deadline)
-
-    def _live(self, key: ObjectKey) -> Json | None:
-        return self.waiter.informer.get(key)
 
     def _wait(self, key: ObjectKey, judge: Callable[[], Readiness], deadline: float) -> None:
         self._reached[key] = judge

@@ -35,11 +35,11 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         live = self.writer.read(step)
         old_pods = self.context.pods_before.get(step.key, frozenset())
         if live is None or not step.is_applied(live):
-            old_pods |= {owned["metadata"]["uid"] for owned in self.rollout.pods(before)}
+            old_pods |= {owned["metadata"]["uid"] for owned in self.informer.pods_of(before)}
         written = self.writer.apply(step, live)
         if written["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]:
             return  # admission made of it what was there: nothing restarts
-        self.rollout.observe(written)
+        self.informer.observe(written)
         if pod_template(before) == pod_template(written):
             old_pods = frozenset()  # what changed restarts no pod
         self._wait(step, written, old_pods, deadline)
@@ -56,7 +56,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
             self.rollout.until_complete(step.key, deadline)
             old = [
                 owned
-                for owned in self.rollout.pods(written)
+                for owned in self.informer.pods_of(written)
                 if owned["metadata"]["uid"] in old_pods or step.is_outdated(owned)
             ]
             self._evict_one_by_one(step.key, old, deadline)
@@ -92,7 +92,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
 
     def _pods_since(self, step: WorkloadStep, live: Json) -> list[Json]:
         before = self.context.pods_before.get(step.key, frozenset())
-        return [now for now in self.rollout.pods(live) if now["metadata"]["uid"] not in before]
+        return [now for now in self.informer.pods_of(live) if now["metadata"]["uid"] not in before]
 
     def _roll_back(self, step: WorkloadStep, since: Sequence[Json], deadline: float) -> None:
         """Wait until a controller has replaced the pods with the new template.
@@ -106,7 +106,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
                 self.cluster.delete(ObjectKey.of(started), uid=started["metadata"]["uid"])
 
         def judge(live: Json) -> Readiness:
-            pods = self.rollout.pods(live)
+            pods = self.informer.pods_of(live)
             return kind.readiness(live, pods, Baseline.of(list(filter(step.is_applied, pods))))
 
         self.rollout.until(step.key, judge, deadline)
@@ -131,7 +131,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         baseline = Baseline.of([live], tuple(step.images))
         started = _container_ids(step.old, step.images)
         written = self.writer.restore(step, live)
-        self.rollout.observe(written)
+        self.informer.observe(written)
 
         def judge(live: Json) -> Readiness:
             if _container_ids(live, step.images) == started and is_ready(live):
@@ -174,7 +174,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         self.cluster.delete(key, uid=old_uid)
         self.rollout.until_gone(key, old_uid, deadline)
         created = self.writer.create(new, lambda live: diff.images(live) == diff.images(new))
-        self.rollout.observe(created)
+        self.informer.observe(created)
         self.rollout.until_recreated(key, old_uid, deadline)
 
 
