@@ -135,10 +135,7 @@ def _fields(text: bytes, path: str) -> list[tuple[str, str, int]]:
 
 
 def _checked_key(key: str, location: str) -> str:
-    """Return the key; refuse one that differs from a key of SOL004 only by case.
-
-    It would be ignored otherwise.
-    """
+    """Return the key; refuse one in the wrong case, which would be ignored."""
     expected = _SPELLINGS.get(key.lower(), key)
     if expected != key:
         raise PackageError(f'{location}: expected "{expected}", found "{key}"')

@@ -173,7 +173,7 @@ def _connect(addresses: list[str], port: int, seconds: float) -> socket.socket:
 
 
 class _Deadline:
-    """Shuts down the current connection when the time is over, whatever it is waiting for."""
+    """A time limit that shuts down the current connection when it is over."""
 
     def __init__(self, seconds: float) -> None:
         self.passed = False

@@ -1,4 +1,4 @@
-"""Heat templates as data: where a VDU's server is defined, where a value comes from. Pure.
+"""Heat templates as data: the definition of a VDU's server, the parameter of a value. Pure.
 
 Source: Heat's template guide. The names are Tacker's convention: the resource of a server, or its
 property ``name``, is named like the VDU; the resource of a volume like the storage node.
@@ -15,7 +15,7 @@ from typing import Any
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json
 from container_update.model.options import DEFAULTS, Options
-from container_update.package.yaml11 import documents
+from container_update.package.yaml11 import mapping
 
 SERVER, GROUP = "OS::Nova::Server", "OS::Heat::AutoScalingGroup"
 _NESTED_ENDINGS = (".yaml", ".yml", ".template")
@@ -91,10 +91,7 @@ def parse(text: str, source: str, options: Options = DEFAULTS) -> Json:
     :param source: its path, for messages.
     :raises PackageError: it is not a template.
     """
-    values = [document.value for document in documents(text.encode(), source, options)]
-    if len(values) != 1 or not isinstance(values[0], dict):
-        raise PackageError(f"{source}: expected one YAML document with a HEAT template")
-    template: Json = values[0]
+    template = mapping(text.encode(), source, options, "a HEAT template")
     for section in ("parameters", "resources"):
         entries = template.get(section) or {}
         if not isinstance(entries, dict):

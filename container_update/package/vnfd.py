@@ -18,8 +18,9 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
 from container_update.model.errors import PackageError
+from container_update.model.objects import Json
 from container_update.model.options import DEFAULTS, Options
-from container_update.package.yaml11 import documents
+from container_update.package.yaml11 import mapping
 
 _TYPE_SECTIONS = (
     "artifact_types", "capability_types", "data_types", "group_types", "interface_types",
@@ -105,30 +106,23 @@ def _mappings(path: str, topology: Mapping[str, Any]) -> Mapping[str, Any]:
     return mappings
 
 
-def _load(entry: str, read: Callable[[str], bytes], options: Options) -> dict[str, dict[str, Any]]:
+def _load(entry: str, read: Callable[[str], bytes], options: Options) -> dict[str, Json]:
     """Read the entry file and everything that it imports, each file once; by path."""
-    files: dict[str, dict[str, Any]] = {}
+    files: dict[str, Json] = {}
     queue = [(entry, "Entry-Definitions")]
     while queue:
         path, importer = queue.pop(0)
         if path in files:
             continue
-        files[path] = _definitions(path, importer, read, options)
+        try:
+            text = read(path)
+        except PackageError as error:
+            raise PackageError(
+                f"the VNFD cannot be read: {importer} names {path}: {error}"
+            ) from error
+        files[path] = mapping(text, path, options, "TOSCA definitions")
         queue += [(imported, path) for imported in _imports(path, files[path])]
     return files
-
-
-def _definitions(
-    path: str, importer: str, read: Callable[[str], bytes], options: Options
-) -> dict[str, Any]:
-    try:
-        text = read(path)
-    except PackageError as error:
-        raise PackageError(f"the VNFD cannot be read: {importer} names {path}: {error}") from error
-    content = [document.value for document in documents(text, path, options)]
-    if len(content) != 1 or not isinstance(content[0], dict):
-        raise PackageError(f"{path}: expected one YAML document with TOSCA definitions")
-    return content[0]
 
 
 def _imports(path: str, content: Mapping[str, Any]) -> Iterator[str]:

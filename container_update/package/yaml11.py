@@ -101,6 +101,19 @@ def documents(text: bytes, path: str, options: Options) -> Iterator[Document]:
         ) from None
 
 
+def mapping(text: bytes, path: str, options: Options, content: str) -> dict[str, Any]:
+    """Return the mapping that is the only document of a YAML text.
+
+    :param path: the file, for messages.
+    :param content: what the mapping should be, for messages.
+    :raises PackageError: it is something else, or as :func:`documents`.
+    """
+    values = [document.value for document in documents(text, path, options)]
+    if len(values) != 1 or not isinstance(values[0], dict):
+        raise PackageError(f"{path}: expected one YAML document with {content}")
+    return values[0]
+
+
 def _line(mark: Any) -> int:
     return int(mark.line) + 1
 

@@ -1,4 +1,4 @@
-"""Where the API server has the objects of a kind: URLs, known or looked up in discovery.
+"""The URLs of objects at the API server: of known kinds, or looked up in discovery.
 
 Source: Kubernetes API concepts, "Resource URIs".
 """
@@ -24,12 +24,12 @@ _KNOWN: Mapping[str, tuple[str, ...]] = {
 class Resources:
     """The kinds of one API server.
 
-    :param ask: gets a path of discovery; its second argument says what for, for messages. What it
-        raises comes out of the methods.
+    :param get: requests a path of discovery; its second argument is the purpose, for messages. Its
+        errors are not caught.
     """
 
-    def __init__(self, ask: Callable[[str, str], Json]) -> None:
-        self._ask = ask
+    def __init__(self, get: Callable[[str, str], Json]) -> None:
+        self._get = get
         self._discovered: dict[tuple[str, str], tuple[str, str]] = {}
 
     def object_path(self, key: ObjectKey) -> str:
@@ -59,9 +59,9 @@ class Resources:
         what = f"look up the kind {kind} of group {group or 'core'}"
         version = "v1"
         if group:
-            version = self._ask(f"/apis/{group}", what)["preferredVersion"]["groupVersion"]
+            version = self._get(f"/apis/{group}", what)["preferredVersion"]["groupVersion"]
         root = f"/apis/{version}" if group else f"/api/{version}"
-        for resource in self._ask(root, what)["resources"]:
+        for resource in self._get(root, what)["resources"]:
             if resource["kind"] == kind and "/" not in resource["name"]:
                 return version, resource["name"]
         raise ClusterError(f"{what}: the cluster does not serve it", status=404)

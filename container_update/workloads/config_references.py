@@ -1,6 +1,6 @@
-"""Every path by which a pod spec names a ConfigMap or a Secret, with the keys it uses.
+"""Every path by which a pod spec names a ConfigMap or a Secret, with the keys it uses. Pure.
 
-Source: Kubernetes API reference, PodSpec (1.36). Pure.
+Source: Kubernetes API reference, PodSpec (1.36).
 """
 
 from __future__ import annotations
@@ -69,8 +69,7 @@ def _all_containers(pod_spec: Mapping[str, Any]) -> Iterator[tuple[str, int, Jso
 
 
 def _reach_of_start(group: str, container: Mapping[str, Any]) -> Reach:
-    """Tell what starts the container again: only a new pod runs an init container again, and
-    nothing an ephemeral one."""
+    # an init container runs again only in a new pod, an ephemeral one never
     restarts = group == "containers" or container.get("restartPolicy") == "Always"
     return Reach.CONTAINER if restarts else Reach.POD
 

@@ -1,4 +1,4 @@
-"""What has to be known of a kind of workload. One subclass per kind, listed in the registry. Pure.
+"""What must be known about a kind of workload: one subclass per kind, listed in the registry. Pure.
 
 A kind from elsewhere is a subclass in a distribution of its own, named by an entry point in the
 group ``container_update.workloads``; ``doc/source/architecture.rst`` says how to add one.
@@ -49,8 +49,8 @@ class WorkloadKind:
     restart_action: ClassVar[Action] = Action.ROLL
     """How it restarts, unless its ``spec.updateStrategy`` waits for deletions (OnDelete)."""
     keeps_broken_pods: ClassVar[bool] = False
-    """Its controller waits for a pod that does not get Ready, even if the template is put right:
-    an undo has to delete that pod."""
+    """Its controller waits for a pod that does not get Ready, even if the template was corrected:
+    an undo must delete that pod."""
 
     @property
     def is_pod(self) -> bool:
@@ -60,7 +60,7 @@ class WorkloadKind:
     # --- its pods -------------------------------------------------------------------------------
 
     def followed(self, namespace: str) -> frozenset[Collection]:
-        """Return what is listed and watched to know how an object of this kind gets on."""
+        """Return the collections to list and watch for the progress of an object of this kind."""
         if self.runs_to_completion:
             return frozenset()
         followed = {Collection(self.group, self.kind, namespace), pods_in(namespace)}

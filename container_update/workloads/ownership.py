@@ -32,9 +32,10 @@ def owned_pods(workload: Json, pods: Objects, replica_sets: Objects) -> tuple[Js
 
 
 def left_behind(workload: ObjectKey, pods: Objects) -> tuple[Json, ...]:
-    """Return the pods of a workload that is gone: its controllers may be gone as well, which are
-    therefore known only by what the pods' own references call them. Those being deleted do not
-    count."""
+    """Return the active pods of a workload that is gone.
+
+    Its controllers may be gone as well: only the pods' references name them.
+    """
     return tuple(pod for pod in pods if pod_status.is_active(pod) and _was_of(workload, pod))
 
 
@@ -54,11 +55,10 @@ def vnfcs(
     manifests: Sequence[Manifest],
     live: Mapping[ObjectKey, Json],
 ) -> tuple[Vnfc, ...]:
-    """Return the live pods of every VDU: not being deleted, not ended, by name.
+    """Return the active pods of every VDU, by name.
 
     :param vdus: VDU id to the name of its workload (the VDU node's ``properties.name``).
-    :param manifests: the CNF's manifests in force, each under the identity that its object has in
-        the cluster.
+    :param manifests: the CNF's manifests in force, with the identities of the live objects.
     :param live: the live objects by identity, Pods and ReplicaSets among them.
     """
     pods = [body for key, body in live.items() if (key.group, key.kind) == POD]

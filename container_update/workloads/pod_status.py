@@ -1,4 +1,4 @@
-"""What a pod's status says: whether it serves, and what keeps it from that. Pure.
+"""What a pod's status says: whether it is ready, and what prevents that. Pure.
 
 Source: Pod and ContainerStatus in the Kubernetes API reference.
 """
@@ -41,7 +41,7 @@ def was_started(status: Mapping[str, Any]) -> bool:
 
 
 def is_ready(pod: Mapping[str, Any]) -> bool:
-    """Return whether the pod serves: its Ready condition is true and it is not being deleted."""
+    """Return whether the pod's Ready condition is true and it is not being deleted."""
     conditions = (pod.get("status") or {}).get("conditions") or ()
     ready = any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions)
     return ready and not is_deleting(pod)
@@ -68,8 +68,7 @@ def phase(pod: Mapping[str, Any]) -> str:
 
 
 def problem(pod: Mapping[str, Any], restarts: Mapping[str, int] | None = None) -> str | None:
-    """Return what keeps a pod from working, naming pod, container and reason; None where nothing
-    does.
+    """Return the trouble of a pod, with pod, container and reason; None where it has none.
 
     :param restarts: the restart counts that are no sign of a crash (of a restart in place).
     """
@@ -77,16 +76,16 @@ def problem(pod: Mapping[str, Any], restarts: Mapping[str, int] | None = None) -
         if status.get("ready"):
             continue
         waiting = (status.get("state") or {}).get("waiting") or {}
-        where = f"pod {pod['metadata']['name']}, container {status['name']}"
+        container = f"pod {pod['metadata']['name']}, container {status['name']}"
         if waiting.get("reason") in _PROBLEMS:
             text = ": ".join(filter(None, (waiting["reason"], waiting.get("message"))))
-            return f"{where}: {text}"
+            return f"{container}: {text}"
         ended = (status.get("state") or {}).get("terminated") or (
             (status.get("lastState") or {}).get("terminated") or {}
         )
         expected = (restarts or {}).get(status["name"], -1) + 1
         if ended.get("exitCode") and int(status.get("restartCount", 0)) > expected:
-            return f"{where}: CrashLoopBackOff: ended with exit code {ended['exitCode']}"
+            return f"{container}: CrashLoopBackOff: ended with exit code {ended['exitCode']}"
     return None
 
 

@@ -1,4 +1,4 @@
-"""The pod template of a workload: what it says, and copies that say something else.
+"""The pod template of a workload: its content, and copies with other content.
 
 Source: Kubernetes API reference, PodTemplateSpec.
 """
@@ -10,22 +10,21 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from container_update.model.objects import Json
+from container_update.workloads.kind import WorkloadKind
 from container_update.workloads.registry import kind_of_body
 
 DIGEST_ANNOTATION = "container-update/config-digest"
-"""On a pod template: stands for the configuration that its pods were started with."""
-
-_DEFAULT_PATH = ("spec", "template")
+"""On a pod template: identifies the configuration that its pods were started with."""
 
 
 def pod_template(workload: Mapping[str, Any]) -> Json:
-    """Return the part with ``metadata`` and ``spec`` of the pods: a reference, not a copy.
+    """Return the pod template itself, not a copy; empty where the object has none.
 
-    Empty where the object has none. Of an unknown kind it is looked for in ``spec.template``.
+    Of an unknown kind it is looked for in ``spec.template``.
     """
     kind = kind_of_body(workload)
     template: Any = workload
-    for name in _DEFAULT_PATH if kind is None else kind.template_path:
+    for name in (kind or WorkloadKind).template_path:
         template = template.get(name) if isinstance(template, Mapping) else None
     return template if isinstance(template, dict) else {}
 

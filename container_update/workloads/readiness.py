@@ -1,7 +1,6 @@
-"""From live objects to done, progressing, failing or failed: what the kinds share. Pure.
+"""Whether a workload is done, progressing, failing or failed: the rules that kinds share. Pure.
 
-The rule: status counts can lag behind, so a workload is done only when every pod it owns is proven
-new.
+Status counts can lag behind, so a workload is done only when every pod that it owns is proven new.
 """
 
 from __future__ import annotations
@@ -16,19 +15,19 @@ from container_update.workloads.pod_status import was_started
 
 
 class State(enum.Enum):
-    """Where a workload is on its way."""
+    """The state of a workload that restarts."""
 
     DONE = "done"
     PROGRESSING = "progressing"
     FAILING = "failing"
     """All of its new pods are in trouble: a failure if it lasts for the grace period."""
     FAILED = "failed"
-    """It will not get there by waiting."""
+    """Waiting will not help."""
 
 
 @dataclass(frozen=True)
 class Readiness:
-    """A state, and what it rests on, for the operator."""
+    """A state, and its reason for the operator."""
 
     state: State
     message: str = ""
@@ -40,7 +39,7 @@ NOT_SEEN = Readiness(State.PROGRESSING, "its controller has not seen the change 
 
 @dataclass(frozen=True)
 class Baseline:
-    """What was there before the change, to tell new from old."""
+    """The pods before the change, to distinguish new from old."""
 
     uids: frozenset[str] = frozenset()
     """UIDs of the pods from before."""
@@ -48,7 +47,7 @@ class Baseline:
     """For a restart in place: container to its restart count before; only those to restart.
     -1 for one that never started: its first start is not counted as a restart."""
     allowed: frozenset[str] = frozenset()
-    """UIDs of pods from before that may still be there: their turn has not come."""
+    """UIDs of pods from before that are not to be replaced yet."""
 
     @classmethod
     def of(cls, pods: Sequence[Json], containers: Sequence[str] = ()) -> Baseline:
@@ -76,7 +75,7 @@ def _progressing(count: str, new: Sequence[Json], pods: Sequence[Json]) -> Readi
 
 @dataclass(frozen=True)
 class Counts:
-    """What a workload's status fields come down to: numbers of pods."""
+    """The numbers of pods in a workload's status."""
 
     desired: int
     updated: int

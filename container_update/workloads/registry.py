@@ -1,8 +1,8 @@
 """Which kinds of workload there are: Kubernetes' own, and those of installed plugins.
 
 A plugin is an entry point in the group ``container_update.workloads`` that names a subclass of
-:class:`WorkloadKind`. Plugins are loaded once, when a kind that is none of Kubernetes' own is first
-asked for.
+:class:`WorkloadKind`. Plugins are loaded once, at the first lookup of a kind that is none of
+Kubernetes' own.
 """
 
 from __future__ import annotations
@@ -31,8 +31,7 @@ _BUILT_IN: Mapping[tuple[str, str], WorkloadKind] = {
 
 
 def kind_of(key: ObjectKey) -> WorkloadKind | None:
-    """Return what is known about the object's kind; None where it is no kind of workload, or none
-    that is known.
+    """Return what is known about the object's kind; None where it is no known kind of workload.
 
     :raises ContainerUpdateError: a plugin cannot be loaded.
     """
@@ -40,7 +39,7 @@ def kind_of(key: ObjectKey) -> WorkloadKind | None:
 
 
 def kind_of_body(body: Mapping[str, Any]) -> WorkloadKind | None:
-    """Return what :func:`kind_of` does for a manifest or a live object."""
+    """Return the kind of a manifest or a live object, as :func:`kind_of`."""
     group, _, _ = str(body.get("apiVersion", "")).rpartition("/")
     return _find(group, str(body.get("kind")))
 
@@ -78,8 +77,8 @@ def installed() -> Mapping[tuple[str, str], WorkloadKind]:
     from stevedore import ExtensionManager  # noqa: PLC0415, slow to load
 
     kinds = dict(_BUILT_IN)
-    found: Any = ExtensionManager(ENTRY_POINTS, on_load_failure_callback=_cannot_load)
-    for extension in found:
+    extensions: Any = ExtensionManager(ENTRY_POINTS, on_load_failure_callback=_cannot_load)
+    for extension in extensions:
         kind = _instance(extension)
         if kinds.setdefault((kind.group, kind.kind), kind) is not kind:
             raise ContainerUpdateError(

@@ -43,20 +43,20 @@ class Finding:
         return {**asdict(self), "severity": self.severity.name.lower()}
 
     @classmethod
-    def error(cls, place: Source | str, message: str, advice: str) -> Finding:
+    def error(cls, source: Source | str, message: str, advice: str) -> Finding:
         """Return an error about a place in a file, or about a file as a whole."""
-        return cls(Severity.ERROR, *_file_and_line(place), message, advice)
+        return cls(Severity.ERROR, *_file_and_line(source), message, advice)
 
     @classmethod
-    def warning(cls, place: Source | str, message: str, advice: str) -> Finding:
+    def warning(cls, source: Source | str, message: str, advice: str) -> Finding:
         """Return a warning, as :meth:`error`."""
-        return cls(Severity.WARNING, *_file_and_line(place), message, advice)
+        return cls(Severity.WARNING, *_file_and_line(source), message, advice)
 
     @classmethod
-    def note(cls, place: Source | str, message: str, advice: str) -> Finding:
+    def note(cls, source: Source | str, message: str, advice: str) -> Finding:
         """Return a note, as :meth:`error`."""
-        return cls(Severity.NOTE, *_file_and_line(place), message, advice)
+        return cls(Severity.NOTE, *_file_and_line(source), message, advice)
 
 
-def _file_and_line(place: Source | str) -> tuple[str, int]:
-    return (place, 0) if isinstance(place, str) else (place.path, place.line)
+def _file_and_line(source: Source | str) -> tuple[str, int]:
+    return (source, 0) if isinstance(source, str) else (source.path, source.line)

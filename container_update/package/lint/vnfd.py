@@ -9,7 +9,7 @@ from container_update.model.objects import Json, Manifest
 from container_update.package import build
 from container_update.package.lint.finding import Finding
 from container_update.package.lint.subject import Subject, located
-from container_update.package.yaml11 import documents
+from container_update.package.yaml11 import mapping
 
 OPERATION = "modify_information_end"
 DRIVER = "mgmt-container-update"
@@ -134,9 +134,9 @@ def keys_that_v1_expects(subject: Subject) -> Iterator[Finding]:
     if not any(api_and_path and api_and_path[0] == "v1" for api_and_path in paths):
         return
     for flavour in subject.flavours:
-        text = subject.package.read(flavour.path)
-        (document,) = documents(text, flavour.path, subject.package.options)
-        topology = document.value["topology_template"]
+        text, options = subject.package.read(flavour.path), subject.package.options
+        content = mapping(text, flavour.path, options, "TOSCA definitions")
+        topology = content["topology_template"]
         if "requirements" not in topology.get("substitution_mappings", {"requirements": {}}):
             yield Finding.error(
                 flavour.path,

@@ -17,7 +17,7 @@ class DaemonSet(WorkloadKind):
     is_scaled = False
 
     def counts(self, live: Json) -> Counts:
-        """Count nodes."""
+        """Return the counts of nodes."""
         desired = status_count(live, "desiredNumberScheduled")
         return Counts(
             desired=desired,

@@ -22,7 +22,7 @@ class Deployment(WorkloadKind):
     replica_set_label = HASH_LABEL
 
     def refusal(self, live: Json) -> str | None:
-        """Refuse one that is paused."""
+        """Return the refusal of one that is paused."""
         if not (live.get("spec") or {}).get("paused"):
             return None
         metadata = live["metadata"]

@@ -25,26 +25,23 @@ class Pod(WorkloadKind):
 
     def action(self, live: Json, images: Sequence[ImageChange], uses: Sequence[Use]) -> Action:
         """Restart in place where the kubelet then restarts every container that has to."""
-        in_place = _is_enough(live, images, uses)
+        changed = {change.container for change in images}
+        in_place = (
+            images
+            and not any(change.init for change in images)
+            and not pod_status.is_finished(live)
+            and all(use.reach is not Reach.POD and use.containers <= changed for use in uses)
+        )
         return Action.RESTART_CONTAINERS if in_place else Action.RECREATE_POD
 
     def readiness(self, live: Json, pods: Sequence[Json], baseline: Baseline) -> Readiness:
-        """Judge whether it is another one than before, and Ready."""
+        """Judge whether it was created again, and is Ready or has ended."""
         del pods
         return recreated(live, baseline)
 
 
-def _is_enough(live: Json, images: Sequence[ImageChange], uses: Sequence[Use]) -> bool:
-    """Return whether the kubelet's restart of the containers with new images is enough."""
-    if not images or any(change.init for change in images) or pod_status.is_finished(live):
-        return False
-    changed = {change.container for change in images}
-    return all(use.reach is not Reach.POD and use.containers <= changed for use in uses)
-
-
 def restarted(live: Json, baseline: Baseline) -> Readiness:
-    """Judge whether every container of the baseline was started once more, and the Pod is Ready or
-    has ended."""
+    """Judge whether every container of the baseline has restarted, and the Pod is Ready or over."""
     phase = pod_status.phase(live)
     if pod_status.is_deleting(live) or phase == "Failed":
         return Readiness(State.FAILED, f"pod {live['metadata']['name']} is gone or has failed")
@@ -61,7 +58,7 @@ def restarted(live: Json, baseline: Baseline) -> Readiness:
 
 
 def recreated(live: Json | None, baseline: Baseline) -> Readiness:
-    """Judge whether there is another Pod of that name, and it is Ready or has ended."""
+    """Judge whether there is a new Pod of that name, and it is Ready or has ended."""
     if live is None:
         return Readiness(State.PROGRESSING, "the new pod is not there yet")
     if live["metadata"]["uid"] in baseline.uids:

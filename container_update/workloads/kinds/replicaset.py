@@ -14,11 +14,11 @@ from container_update.workloads.readiness import Counts, replicas
 
 
 class ReplicaSet(WorkloadKind):
-    """A ReplicaSet does not know of updated pods: the pods alone tell."""
+    """Its status does not count updated pods: only the pods show which are new."""
 
     group, kind = "apps", "ReplicaSet"
     restart_action = Action.EVICT
 
     def counts(self, live: Json) -> Counts:
-        """Count every pod as updated."""
+        """Return the counts, with every pod as updated."""
         return replace(super().counts(live), updated=replicas(live))

@@ -21,9 +21,8 @@ class StatefulSet(WorkloadKind):
     keeps_broken_pods = True
 
     def notes(self, live: Json) -> Iterator[str]:
-        """Tell of the pods that a partition keeps."""
-        kept = partition(live)
-        if kept:
+        """Yield a note about the pods that a partition keeps."""
+        if kept := partition(live):
             yield f"its partition keeps the pods with ordinals below {kept} as they are"
 
     def readiness(self, live: Json, pods: Sequence[Json], baseline: Baseline) -> Readiness:
@@ -41,10 +40,10 @@ def partition(live: Json) -> int:
 
 
 def left_by_partition(live: Json, pods: Sequence[Json]) -> frozenset[str]:
-    """Return the UIDs of the pods that the partition keeps at the old template.
-
-    Those with a lower ordinal, which is the end of a pod's name.
-    """
+    """Return the UIDs of the pods that the partition keeps: their names end in lower ordinals."""
     first = partition(live)
-    ordinals = {pod["metadata"]["uid"]: pod["metadata"]["name"].rpartition("-")[2] for pod in pods}
-    return frozenset(uid for uid, ordinal in ordinals.items() if int(ordinal) < first)
+    return frozenset(
+        pod["metadata"]["uid"]
+        for pod in pods
+        if int(pod["metadata"]["name"].rpartition("-")[2]) < first
+    )
