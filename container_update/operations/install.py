@@ -15,7 +15,7 @@ from container_update.model.cluster import Cluster
 from container_update.model.errors import ClusterError, PlanError
 from container_update.model.objects import INSTANCE_LABEL, Json, Manifest, ObjectKey
 from container_update.model.options import Options
-from container_update.package import csar, manifests
+from container_update.package import csar
 from container_update.planning.steps.new_objects import new_object
 from container_update.planning.update import collections
 from container_update.workloads.readiness import Baseline, Readiness, State
@@ -78,9 +78,7 @@ def described_by(
         found = [
             manifest
             for path in def_files or opened.manifest_files()
-            for manifest in manifests.parse(
-                opened.read(path), path, namespace, options=opened.options
-            )
+            for manifest in opened.manifests(path, namespace)
         ]
     if not one_namespace:
         return tuple(found)

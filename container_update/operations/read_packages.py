@@ -10,7 +10,7 @@ from container_update.model.objects import Manifest
 from container_update.model.requests import DEF_FILES
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.strategy import ChangeJob
-from container_update.package import csar, manifests
+from container_update.package import csar
 from container_update.planning import match
 from container_update.planning.package_pair import Objects, Packages, Placing
 from container_update.workloads.registry import is_workload
@@ -62,9 +62,7 @@ def _objects(package: csar.Csar, paths: Sequence[str], placing: Placing) -> Obje
         {
             path: tuple(
                 _placed(manifest, placing)
-                for manifest in manifests.parse(
-                    package.read(path), path, placing.namespace, options=package.options
-                )
+                for manifest in package.manifests(path, placing.namespace)
             )
             for path in dict.fromkeys(paths)
         }

@@ -24,7 +24,7 @@ from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, StepResult
 from container_update.model.plan import Plan
 from container_update.model.requests import UpdateRequest
-from container_update.package import csar, manifests
+from container_update.package import csar
 from container_update.planning import match, renames
 from container_update.planning.update import collections, in_force, make_plan, unknown_workloads
 from container_update.workloads import ownership
@@ -194,10 +194,7 @@ def _read(
 ) -> dict[str, tuple[Manifest, ...]]:
     return {
         path: tuple(
-            placed(manifest, request)
-            for manifest in manifests.parse(
-                package.read(path), path, request.namespace, options=package.options
-            )
+            placed(manifest, request) for manifest in package.manifests(path, request.namespace)
         )
         for path in dict.fromkeys(paths)
     }

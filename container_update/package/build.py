@@ -98,22 +98,16 @@ def bundle(target: str | Path) -> Path:
     :param target: the file to write, with any name (``.py`` too).
     :raises PackageError: it cannot be written.
     """
-    target = Path(target)
-    with _new_zip(target) as file:
-        for name, content in sorted(_bundled_files().items()):
-            file.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_DEFLATED)
-    return target
-
-
-def _bundled_files() -> dict[str, bytes]:
-    """Return the content of each file, by its path in the bundle."""
-    package = Path(__file__).parents[1]
+    target, package = Path(target), Path(__file__).parents[1]
     files = {"__main__.py": _BUNDLE_MAIN.encode()}
     for path in package.rglob("*.py"):
         name = path.relative_to(package).as_posix()
         if not name.startswith(_NOT_BUNDLED):
             files[f"container_update/{name}"] = path.read_bytes()
-    return files
+    with _new_zip(target) as file:
+        for name, content in sorted(files.items()):
+            file.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_DEFLATED)
+    return target
 
 
 @contextmanager

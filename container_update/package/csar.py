@@ -15,8 +15,9 @@ from dataclasses import replace
 from functools import cached_property
 
 from container_update.model.errors import PackageError
+from container_update.model.objects import Manifest
 from container_update.model.options import DEFAULTS, Options
-from container_update.package import archive, csar_metadata, fetch, vnfd
+from container_update.package import archive, csar_metadata, fetch, manifests, vnfd
 from container_update.package.csar_metadata import Artifact
 from container_update.package.vnfd import Flavour, InterfaceScript
 
@@ -81,10 +82,11 @@ class Csar:
         :raises PackageError: for the first file that is missing or has another hash.
         """
         for artifact in self.artifacts:
-            if fetch.is_url(artifact.path) or not artifact.hash:
+            if fetch.is_url(artifact.path):
                 self.read(artifact.path)
             else:
-                self._check_hash(artifact, self._files.digest(artifact.path, artifact.algorithm))
+                digest = self._files.digest(artifact.path, artifact.algorithm or "sha256")
+                self._check_hash(artifact, digest)
 
     def manifest_files(self) -> Sequence[str]:
         """Return the listed files that may hold Kubernetes manifests, in listed order.
@@ -96,6 +98,14 @@ class Csar:
             return tuple(name for name in names if name.endswith((".yaml", ".yml")))
         listed = (artifact.path for artifact in self.artifacts)
         return tuple(path for path in listed if self._may_hold_manifests(path))
+
+    def manifests(self, path: str, default_namespace: str) -> tuple[Manifest, ...]:
+        """Return the objects of a def-file, in order.
+
+        :param default_namespace: the namespace of objects that name none.
+        :raises PackageError: it cannot be read, or is invalid.
+        """
+        return manifests.parse(self.read(path), path, default_namespace, options=self.options)
 
     def vdus(self, flavour_id: str | None = None) -> Mapping[str, str]:
         """Return the name of each VDU's workload (the node's ``properties.name``), by VDU id.
@@ -165,7 +175,7 @@ class Csar:
             return file.read(limit)
 
     def _check_hash(self, artifact: Artifact, digest: str) -> None:
-        if digest != artifact.hash:
+        if artifact.hash and digest != artifact.hash:
             raise PackageError(
                 f"{artifact.path} in {self.source}: expected the {artifact.algorithm} hash "
                 f"{artifact.hash} that the package lists, found {digest}: the file was "

@@ -10,7 +10,7 @@ import copy
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json
@@ -47,7 +47,7 @@ class Body:
             name
             for template in (self.template, *nested)
             for name, schema in (template.get("parameters") or {}).items()
-            if str(schema.get("hidden")).lower() == "true"
+            if str((schema or {}).get("hidden")).lower() == "true"
         )
 
     def as_request(self) -> Json:
@@ -104,7 +104,7 @@ def parse(text: str, source: str, options: Options = DEFAULTS) -> Json:
     return template
 
 
-def is_nested(kind: object) -> bool:
+def is_nested(kind: object) -> TypeGuard[str]:
     """Return whether a resource of this type is a nested template."""
     return isinstance(kind, str) and kind.endswith(_NESTED_ENDINGS)
 
@@ -132,17 +132,13 @@ class Place:
 def servers(body: Body) -> Iterator[tuple[Place, Json]]:
     """Yield every server of the templates with its definition."""
     for head, definition in body.template["resources"].items():
-        kind = definition.get("type")
-        if kind == SERVER:
-            yield Place(head, server=head), definition
-            continue
-        grouped = kind == GROUP
-        inner: Json = (definition.get("properties") or {}).get("resource") or {}
+        grouped = definition.get("type") == GROUP
+        inner = (definition.get("properties") or {}).get("resource") or {}
         inner = inner if grouped else definition
         kind = inner.get("type")
-        if grouped and kind == SERVER:
-            yield Place(head, grouped=True), inner
-        elif isinstance(kind, str) and is_nested(kind):
+        if kind == SERVER:
+            yield Place(head, grouped, server=None if grouped else head), inner
+        elif is_nested(kind):
             for name, resource in body.file(kind)["resources"].items():
                 if resource.get("type") == SERVER:
                     yield Place(head, grouped, kind, name), resource
@@ -219,8 +215,7 @@ def _calls(value: Any) -> Iterator[tuple[str, Any]]:
             yield from _calls(inner)
 
 
-# --- values and where they come from --------------------------------------------------------------
-
+# --- parameters and the values that refer to them ------------------------------------------------
 
 Path = tuple[str | int, ...]
 """A parameter's name, then keys and indices within its value."""
@@ -236,10 +231,7 @@ def parameter_path(value: Any) -> Path | None:
 
 
 def top_parameter(body: Body, place: Place, value: Any) -> Path | None:
-    """Return the parameter of the top template that a value in the server's template comes from.
-
-    None: it does not come from a parameter.
-    """
+    """Return the top template's parameter that a value of a server comes from; None if none."""
     path = parameter_path(value)
     if path is None or place.file is None:
         return path
@@ -295,15 +287,15 @@ def effective_parameters(body: Body) -> Json:
     return parse_json(body.template, {**defaults, **body.parameters})
 
 
-def bind(value: Any, parameters: Mapping[str, Any], names: set[str]) -> Any:
-    """Return the value with each ``get_param`` of these names replaced by its value."""
+def bind(value: Any, parameters: Mapping[str, Any]) -> Any:
+    """Return the value with each ``get_param`` of one of the parameters replaced by its value."""
     path = parameter_path(value)
-    if path is not None and path[0] in names:
+    if path is not None and path[0] in parameters:
         return get_at(parameters, path)
     if isinstance(value, dict):
-        return {key: bind(inner, parameters, names) for key, inner in value.items()}
+        return {key: bind(inner, parameters) for key, inner in value.items()}
     if isinstance(value, list):
-        return [bind(inner, parameters, names) for inner in value]
+        return [bind(inner, parameters) for inner in value]
     return value
 
 

@@ -10,7 +10,6 @@ import posixpath
 from collections.abc import Mapping
 
 from container_update.model.errors import PackageError
-from container_update.model.options import DEFAULTS, Options
 from container_update.package import hot
 from container_update.package.csar import Csar
 from container_update.package.hot import Body
@@ -18,7 +17,7 @@ from container_update.package.hot import Body
 _ENDINGS = (".yaml", ".yml")
 
 
-def base_hot(package: Csar, flavour_id: str, options: Options = DEFAULTS) -> Body:
+def base_hot(package: Csar, flavour_id: str) -> Body:
     """Read the top template of a flavour and the files that it uses; without parameters.
 
     :raises PackageError: there is no top template, there are several, or one is not a template.
@@ -28,7 +27,7 @@ def base_hot(package: Csar, flavour_id: str, options: Options = DEFAULTS) -> Bod
         name: _text(package, name) for name in sorted(package.names()) if name.startswith(folder)
     }
     templates = {
-        name: hot.parse(text, name, options)
+        name: hot.parse(text, name, package.options)
         for name, text in texts.items()
         if name.endswith(_ENDINGS) and "/" not in name[len(folder) :]
     }
@@ -73,7 +72,7 @@ def _types(template: Mapping[str, object]) -> set[str]:
         value = queue.pop()
         if isinstance(value, dict):
             kind = value.get("type")
-            types |= {kind} if isinstance(kind, str) and hot.is_nested(kind) else set()
+            types |= {kind} if hot.is_nested(kind) else set()
             queue += value.values()
         elif isinstance(value, list):
             queue += value

@@ -148,10 +148,7 @@ def overlay(old: Body, new: Body, names: Iterable[str], source: str) -> Body:
     taken = hot.with_dependencies(new.template, set(names))
     old_values = hot.effective_parameters(old)
     new_values = hot.effective_parameters(new)
-    definitions = {
-        name: hot.bind(new.template["resources"][name], new_values, set(new_values))
-        for name in taken
-    }
+    definitions = {name: hot.bind(new.template["resources"][name], new_values) for name in taken}
     resources = {**old.template["resources"], **definitions}
     files = {**old.files, **{name: new.files[name] for name in _files_of(definitions, new)}}
     left = {name: resources[name] for name in resources if name not in taken}
@@ -213,7 +210,7 @@ def nested(place: Place, new: Body, old: Body, live: Body, ids: Mapping[str, str
     before = _properties_above(old, place)
     parameters = {}
     for name, said in (hot.outer_definition(new, place).get("properties") or {}).items():
-        value = _with_ids(hot.bind(said, values, set(values)), ids)
+        value = _with_ids(hot.bind(said, values), ids)
         if not hot.is_literal(value):
             if before.get(name) == said and name in live.hidden:
                 continue  # nobody tells its value: the update leaves it as it is
@@ -328,7 +325,7 @@ def _replacement(
 def _resolved(body: Body, name: str) -> Json:
     definition = body.template["resources"].get(name) or {}
     values = hot.effective_parameters(body)
-    resolved: Json = hot.bind(definition.get("properties") or {}, values, set(values))
+    resolved: Json = hot.bind(definition.get("properties") or {}, values)
     return resolved
 
 

@@ -34,7 +34,7 @@ def described_by(package: str, flavour_id: str, given: Mapping[str, Any], option
     """
     with csar.open_package(package, options=options) as opened:
         flavour = flavour_of(opened, flavour_id)
-        body = hot_files.base_hot(opened, flavour.id, options)
+        body = hot_files.base_hot(opened, flavour.id)
         places = {
             vdu_id: hot.place_of(body, vdu_id, name, opened.source)
             for vdu_id, name in flavour.vdus.items()

@@ -149,7 +149,7 @@ def _grouped_server(new: Body, member: VnfcServer, place: Place, now: Body) -> B
     """Return the stack of a group whose members are servers without a template of their own: it has
     a resource for each."""
     values = hot.effective_parameters(new)
-    definition = hot.bind(hot.outer_definition(new, place), values, set(values))
+    definition = hot.bind(hot.outer_definition(new, place), values)
     if not hot.is_literal(definition):
         raise PackageError(
             f"resource {place.head}: its members come from other resources of the template and "

@@ -93,7 +93,7 @@ def read_packages(request: StackRequest, options: Options) -> Packages:
             {vdu_id: name for vdu_id, name in old_vdus.items() if vdu_id in targets},
             {vdu_id: name for vdu_id, name in new_vdus.items() if vdu_id in targets},
             {**old_vdus, **new_vdus},
-            hot_files.base_hot(new, flavour.id, options),
+            hot_files.base_hot(new, flavour.id),
             Software(flavour.images, flavour.compute_flavours),
             new.vnfd_id,
         )

@@ -81,10 +81,10 @@ def hidden_parameters(
 ) -> frozenset[str]:
     """Return the hidden parameters of a VNF's Heat templates; none where it has no templates."""
     package = session.scalars(select(Package).where(Package.vnfd_id == vnfd_id)).one()
-    folder, options = str(unpacked(service, package.id)), service.options
+    folder = str(unpacked(service, package.id))
     try:
-        with csar.open_package(folder, options=options) as opened:
-            return hot_files.base_hot(opened, flavour_id, options).hidden
+        with csar.open_package(folder, options=service.options) as opened:
+            return hot_files.base_hot(opened, flavour_id).hidden
     except PackageError:
         return frozenset()
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from container_update.model.errors import PackageError
 from container_update.package import csar_metadata
 from container_update.package.lint.finding import Finding
-from container_update.package.lint.subject import Subject, located
+from container_update.package.lint.subject import NAMESPACE, Subject, located
 
 
 def metadata(subject: Subject) -> Iterator[Finding]:
@@ -43,7 +43,7 @@ def unreadable_files(subject: Subject) -> Iterator[Finding]:
             continue  # gigabytes that an update does not use
         try:
             if path in manifest_files:
-                subject.parse(path)
+                package.manifests(path, NAMESPACE)
             else:
                 package.read(path)
         except PackageError as error:

@@ -8,13 +8,12 @@ from functools import cached_property
 
 from container_update.model.errors import PackageError
 from container_update.model.objects import Manifest, Source
-from container_update.package import manifests
 from container_update.package.csar import Csar
 from container_update.package.lint.finding import Finding
 from container_update.package.vnfd import Flavour, InterfaceScript
 from container_update.workloads.registry import is_workload
 
-_NAMESPACE = "default"
+NAMESPACE = "default"
 """A placeholder for the namespace that an operator chooses at instantiation."""
 
 _LOCATION = re.compile(r"(?P<file>[^\s:]+):(?P<line>\d+): (?P<text>.*)", re.DOTALL)
@@ -48,18 +47,10 @@ class Subject:
         objects: list[Manifest] = []
         for path in self.package.manifest_files():
             try:
-                objects += self.parse(path)
+                objects += self.package.manifests(path, NAMESPACE)
             except PackageError:
                 continue  # reported by unreadable_files
         return tuple(objects)
-
-    def parse(self, path: str) -> tuple[Manifest, ...]:
-        """Return the objects of a manifest file.
-
-        :raises PackageError: it cannot be read, or is invalid.
-        """
-        text = self.package.read(path)
-        return manifests.parse(text, path, _NAMESPACE, options=self.package.options)
 
     @cached_property
     def workloads(self) -> tuple[Manifest, ...]:

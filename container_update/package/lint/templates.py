@@ -17,7 +17,7 @@ def templates(subject: Subject) -> Iterator[Finding]:
         return
     for flavour in subject.flavours:
         try:
-            body = base_hot(subject.package, flavour.id, subject.package.options)
+            body = base_hot(subject.package, flavour.id)
             servers = [place for place, _ in hot.servers(body)]
         except PackageError as error:
             yield located(error, flavour.path)

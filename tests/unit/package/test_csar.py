@@ -69,6 +69,12 @@ def test_a_package_that_verifies(pack):
         package.verify()
 
 
+def test_a_file_without_a_hash_verifies_however_big_it_is(pack):
+    files = {META: "Name: Files/images/a.tar\n", "Files/images/a.tar": "x" * 200}
+    with csar.open_package(pack(files), options=Options(def_file_bytes=100)) as package:
+        package.verify()
+
+
 def test_a_file_that_is_not_listed_can_be_read(pack):
     with csar.open_package(pack({**LISTED, "Files/other.yaml": "x"})) as package:
         assert package.read("Files/other.yaml") == b"x"

@@ -10,6 +10,7 @@ import yaml
 
 from container_update.emulator.heat import resource_types
 from container_update.model.errors import PackageError
+from container_update.model.options import Options
 from container_update.package import hot, hot_files
 from container_update.package.hot import Body, Place
 from container_update.stacks.desired import (
@@ -35,6 +36,7 @@ class Files:
     """A package that is a dict."""
 
     source = "package"
+    options = Options()
 
     def __init__(self, files: dict[str, str]) -> None:
         self.files = files
