@@ -21,11 +21,10 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from container_update.cli.demo.update import Guide
+from container_update.cli.demo.scenarios import guide_request
 from container_update.cluster.client import KubernetesCluster, connect
 from container_update.model.requests import UpdateRequest
 from container_update.operations.install import install
-from container_update.package import samples
 
 COMMAND = [sys.executable, "-m", "container_update"]
 
@@ -60,7 +59,7 @@ def emulated(folder: Path) -> Iterator[Path]:
 
 def guide(_: Path) -> UpdateRequest:
     """Return the user guide's sample: 12 objects, 7 of which change."""
-    return Guide(samples.root() / samples.GUIDE / "v1").update_request()
+    return guide_request("v1")
 
 
 def hundred(folder: Path) -> UpdateRequest:

@@ -27,26 +27,18 @@ def advice(error: ContainerUpdateError, parsed: argparse.Namespace) -> str:
 
     :param parsed: the arguments of the command that failed.
     """
-    return SENTENCES[error.next_step].format_map(_commands(parsed))
-
-
-def _commands(parsed: argparse.Namespace) -> Mapping[str, str]:
-    """Return the commands, with the options that say which VNF is meant."""
     is_stack = bool(getattr(parsed, "stack", None))
     cluster = ("kubeconfig", "context", "namespace", "instance_id")
     options = _options(parsed, ("stack", "os_cloud", "instance_id") if is_stack else cluster)
     request = _options(parsed, ("request",)) if is_stack else ""
-    return {
-        "resume": f"container-update resume{options}{request}",
-        "rollback": f"container-update rollback{options}{request}",
-        "status": f"container-update status{options}",
-    }
+    return SENTENCES[error.next_step].format(
+        resume=f"container-update resume{options}{request}",
+        rollback=f"container-update rollback{options}{request}",
+        status=f"container-update status{options}",
+    )
 
 
 def _options(parsed: argparse.Namespace, names: tuple[str, ...]) -> str:
-    """Return the options that have a value, as they are written in a shell.
-
-    :param names: the attributes of the parsed arguments.
-    """
+    """Return the options with these names that have a value, for a shell."""
     values = ((name.replace("_", "-"), getattr(parsed, name, None)) for name in names)
     return "".join(f" --{name} {shlex.quote(str(value))}" for name, value in values if value)

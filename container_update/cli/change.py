@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 from container_update.cli import connection, option_arguments, output, signals
+from container_update.cli.output import DONE, NOTHING_TO_DO
 from container_update.cli.reports import html_report, text_report
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import PackageError
-from container_update.model.options import Options
 from container_update.model.requests import DEF_FILES
 
 if TYPE_CHECKING:
@@ -22,14 +22,11 @@ if TYPE_CHECKING:
     from container_update.operations.strategies.openstack import OpenStackTarget
     from container_update.operations.strategy import ChangeJob
 
-DONE, NOTHING_TO_DO, CHANGES_PENDING = 0, 2, 3
-
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
+    connection.add_package_arguments(command)
     add = command.add_argument
-    add("old", metavar="OLD", help="the current package: a folder or a CSAR zip")
-    add("new", metavar="NEW", help="the new package: a folder or a CSAR zip")
     add("--plan", action="store_true", help="show what the change would do; write nothing")
     add("--upgrade-type", metavar="TYPE",
         help="Blue-Green, RollingUpdate, or the type of another installed strategy")  # fmt: skip
@@ -41,8 +38,6 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help="the coordination script in NEW for the new VNF")  # fmt: skip
     add("--coordinate-old", metavar="PATH[:CLASS]",
         help="the coordination script in NEW for the old VNF")  # fmt: skip
-    add("--def-file", action="append", default=[], metavar="PATH",
-        help="a def-file of the instance (repeatable; default: all of OLD)")  # fmt: skip
     add("--new-def-file", action="append", default=[], metavar="PATH",
         help=f"a def-file of NEW, as in {DEF_FILES} (repeatable)")  # fmt: skip
     add("--instance", metavar="FILE", type=Path,
@@ -61,43 +56,34 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(parsed: argparse.Namespace, out: TextIO) -> int:
     """Plan, carry out or undo the change that the arguments describe; return the exit status."""
-    options = option_arguments.read(parsed)
     with signals.stopped_by_signals(leave=parsed.leave_on_signal) as cancel:
         if parsed.stack:
-            with connection.connected_heat(parsed, options) as heat:
-                return _run(parsed, connection.openstack_target(parsed, heat), options, cancel, out)
+            with connection.connected_heat(parsed) as heat:
+                return _run(parsed, connection.openstack_target(parsed, heat), cancel, out)
         with connection.connected_cluster(parsed) as cluster:
-            return _run(parsed, connection.kubernetes_target(parsed, cluster), options, cancel, out)
+            return _run(parsed, connection.kubernetes_target(parsed, cluster), cancel, out)
 
 
 def _run(
     parsed: argparse.Namespace,
     target: KubernetesTarget | OpenStackTarget,
-    options: Options,
     cancel: CancelToken,
     out: TextIO,
 ) -> int:
-    from container_update.operations.change_package import (  # noqa: PLC0415
-        coordination_of,
-        preview_change,
-        run_change,
-    )
+    from container_update.operations import change_package  # noqa: PLC0415, slow to load
 
-    job = _job(parsed, target.vim_type, options)
-    as_text = parsed.output == output.TEXT
+    job = _job(parsed, target.vim_type)
     if parsed.plan:
-        plan = preview_change(job, target)
-        out.write(output.PLAN[parsed.output](plan) + "\n")
-        return NOTHING_TO_DO if plan.is_empty else CHANGES_PENDING
-
-    progress = output.progress(out) if as_text else (lambda _: None)
-    scripts = coordination_of(job, target, cancel)
+        plan = change_package.preview_change(job, target)
+        return output.show_plan(plan, parsed.output, out)
+    progress = output.progress(out, parsed.output)
+    scripts = change_package.coordination_of(job, target, cancel)
     if parsed.rollback:
         return _roll_back(job, target, scripts, out)
     try:
-        changed = run_change(job, target, cancel, progress, scripts)
+        changed = change_package.run_change(job, target, cancel, progress, scripts)
     finally:
-        if as_text:
+        if parsed.output == output.TEXT:
             show_scripts(scripts.reports, out)
     _show(changed, parsed.output, out)
     if parsed.records is not None:
@@ -110,16 +96,13 @@ def _roll_back(
     job: ChangeJob, target: KubernetesTarget | OpenStackTarget, scripts: Coordination, out: TextIO
 ) -> int:
     """Undo an interrupted change of a stack; its scripts need the request of this run."""
-    from container_update.operations.strategies.openstack import (  # noqa: PLC0415
-        OpenStackTarget,
-        roll_back,
-    )
+    from container_update.operations.strategies import openstack  # noqa: PLC0415, an extra
 
-    if not isinstance(target, OpenStackTarget):
+    if not isinstance(target, openstack.OpenStackTarget):
         raise PackageError(
             "--rollback works only with --stack: use container-update rollback instead"
         )
-    outcome = roll_back(job, target, scripts)
+    outcome = openstack.roll_back(job, target, scripts)
     show_scripts(scripts.reports, out)
     out.write((text_report.outcome_text(outcome) if outcome else output.NOTHING_INTERRUPTED) + "\n")
     return NOTHING_TO_DO if outcome is None else DONE
@@ -128,12 +111,12 @@ def _roll_back(
 # --- request ------------------------------------------------------------------------------------
 
 
-def _job(parsed: argparse.Namespace, vim_type: str, options: Options) -> ChangeJob:
+def _job(parsed: argparse.Namespace, vim_type: str) -> ChangeJob:
     from container_update.operations.change_request import ChangeRequest  # noqa: PLC0415
     from container_update.operations.strategy import ChangeJob  # noqa: PLC0415
     from container_update.package import csar  # noqa: PLC0415
 
-    body = _body(parsed)
+    body, options = _body(parsed), option_arguments.read(parsed)
     if "vnfdId" not in body:
         with csar.open_package(parsed.new, options=options) as package:
             body["vnfdId"] = package.vnfd_id or "unknown"
@@ -150,28 +133,25 @@ def _job(parsed: argparse.Namespace, vim_type: str, options: Options) -> ChangeJ
 
 def _body(parsed: argparse.Namespace) -> dict[str, Any]:
     """Return the request of the file, overridden by the options."""
-    from container_update.operations.request_schema import (  # noqa: PLC0415
-        COORDINATE_NEW,
-        COORDINATE_OLD,
-    )
+    from container_update.operations import request_schema  # noqa: PLC0415, slow to load
 
     body = dict(json_file(parsed.request)) if parsed.request else {}
     params = body.get("additionalParams") or {}
     if not isinstance(params, dict):
         return body  # reported when the request is validated
-    params = dict(params)
-    if parsed.upgrade_type:
-        params["upgrade_type"] = parsed.upgrade_type
-    if parsed.vdu:
-        params["vdu_params"] = [{"vdu_id": vdu} for vdu in parsed.vdu]
-    if parsed.new_def_file:
-        params[DEF_FILES] = parsed.new_def_file
-    scripts = {"coordinate_new": COORDINATE_NEW, "coordinate_old": COORDINATE_OLD}
-    for option, name in scripts.items():
-        path, _, class_name = (getattr(parsed, option) or "").partition(":")
+    options = {
+        "upgrade_type": parsed.upgrade_type,
+        "vdu_params": [{"vdu_id": vdu} for vdu in parsed.vdu],
+        DEF_FILES: parsed.new_def_file,
+    }
+    params = {**params, **{name: value for name, value in options.items() if value}}
+    for name, script in (
+        (request_schema.COORDINATE_NEW, parsed.coordinate_new),
+        (request_schema.COORDINATE_OLD, parsed.coordinate_old),
+    ):
+        path, _, class_name = (script or "").partition(":")
         if path:
-            params[name] = path
-            params[f"{name}-class"] = class_name or None
+            params |= {name: path, f"{name}-class": class_name or None}
     return {**body, "additionalParams": params}
 
 

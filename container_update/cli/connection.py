@@ -1,21 +1,29 @@
-"""Which cluster or which Heat stack a command works on: its arguments, and the connection."""
+"""The packages and the cluster or Heat stack of a command: its arguments, and the connection."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
-from container_update.cli import option_arguments, output
+from container_update.cli import extras, option_arguments, output
 from container_update.model.errors import ClusterError
-from container_update.model.options import Options
 
 if TYPE_CHECKING:
     from container_update.cluster.client import KubernetesCluster
     from container_update.operations.strategies.kubernetes import KubernetesTarget
     from container_update.operations.strategies.openstack import OpenStackTarget
     from container_update.stacks.client import Heat
+
+
+def add_package_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the old package, the new one, and the files of the old one that the instance has."""
+    add = command.add_argument
+    add("old", metavar="OLD", help="the current package: a folder or a CSAR zip")
+    add("new", metavar="NEW", help="the new package: a folder or a CSAR zip")
+    add("--def-file", action="append", default=[], metavar="PATH",
+        help="a def-file of the instance (repeatable; default: all of OLD)")  # fmt: skip
 
 
 def add_cluster_arguments(
@@ -53,14 +61,11 @@ def add_stack_arguments(command: argparse.ArgumentParser) -> None:
         "variables)")  # fmt: skip
 
 
-@contextmanager
-def connected_cluster(parsed: argparse.Namespace) -> Iterator[KubernetesCluster]:
+def connected_cluster(parsed: argparse.Namespace) -> KubernetesCluster:
     """Connect to the cluster that the arguments name."""
     from container_update.cluster.client import connect  # noqa: PLC0415, slow to load
 
-    options = option_arguments.read(parsed)
-    with connect(parsed.kubeconfig, parsed.context, options=options) as cluster:
-        yield cluster
+    return connect(parsed.kubeconfig, parsed.context, options=option_arguments.read(parsed))
 
 
 def kubernetes_target(parsed: argparse.Namespace, cluster: KubernetesCluster) -> KubernetesTarget:
@@ -71,18 +76,11 @@ def kubernetes_target(parsed: argparse.Namespace, cluster: KubernetesCluster) ->
     return KubernetesTarget(cluster, parsed.namespace, def_files, cluster.access)
 
 
-@contextmanager
-def connected_heat(parsed: argparse.Namespace, options: Options) -> Iterator[Heat]:
-    """Connect to the OpenStack cloud that the arguments name."""
-    try:
-        from container_update.stacks.client import connect  # noqa: PLC0415, an extra
-    except ImportError as error:
-        raise ClusterError(
-            f"--stack needs the Python package {error.name}: install it with "
-            "pip install 'container-update[openstack]'"
-        ) from error
-    with connect(parsed.os_cloud, options=options) as heat:
-        yield heat
+def connected_heat(parsed: argparse.Namespace) -> AbstractContextManager[Heat]:
+    """Connect to the OpenStack cloud that the arguments name, for a ``with`` block."""
+    with extras.needed_by("--stack", "openstack", ClusterError):
+        from container_update.stacks.client import connect  # noqa: PLC0415
+    return connect(parsed.os_cloud, options=option_arguments.read(parsed))
 
 
 def openstack_target(parsed: argparse.Namespace, heat: Heat) -> OpenStackTarget:

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import signal
 import threading
 from pathlib import Path
 from typing import TextIO
 
-DONE = 0
+from container_update.cli.output import DONE
+
 _SCENARIOS = ("modify", "blue-green", "rolling", "openstack-blue-green", "openstack-rolling")
 
 
 def add_demo_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of ``demo``."""
     add = command.add_argument
-    add(
-        "--guide",
-        choices=("v1", "v2"),
-        default="v1",
-        help="the user guide of the scenario modify (default: %(default)s)",
-    )
+    add("--guide", choices=("v1", "v2"), default="v1",
+        help="the user guide of the scenario modify (default: %(default)s)")  # fmt: skip
     add("--scenario", default="modify", choices=_SCENARIOS,
         help="modify: the user guide's update; others: a change of the VNF package "
         "(default: %(default)s)")  # fmt: skip
@@ -28,16 +27,9 @@ def add_demo_arguments(command: argparse.ArgumentParser) -> None:
 
 def demo(parsed: argparse.Namespace, out: TextIO) -> int:
     """Run a scenario on an emulator; return the exit status."""
-    from container_update.cli.demo.change import demo_change  # noqa: PLC0415, slow to load
-    from container_update.cli.demo.stack import SCENARIOS, demo_stack  # noqa: PLC0415
-    from container_update.cli.demo.update import demo as demo_update  # noqa: PLC0415
+    from container_update.cli.demo import scenarios  # noqa: PLC0415, slow to load
 
-    if parsed.scenario == "modify":
-        demo_update(parsed.guide, out)
-    elif parsed.scenario in SCENARIOS:
-        demo_stack(parsed.scenario, out)
-    else:
-        demo_change(parsed.scenario, out)
+    scenarios.run(parsed.scenario, parsed.guide, out)
     return DONE
 
 
@@ -60,16 +52,32 @@ def emulate(parsed: argparse.Namespace, out: TextIO) -> int:
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: stop.set())
-    if parsed.openstack:
-        from container_update.cli.demo.stack import emulate as emulate_stack  # noqa: PLC0415
+    (_emulate_cloud if parsed.openstack else _emulate_cluster)(parsed, out, stop)
+    return DONE
 
-        emulate_stack(parsed.clouds_yaml, parsed.port, out, stop)
-        return DONE
-    from container_update.cli.demo.update import embedded_cluster  # noqa: PLC0415, slow to load
+
+def _emulate_cluster(parsed: argparse.Namespace, out: TextIO, stop: threading.Event) -> None:
+    from container_update.cli.demo.emulators import embedded_cluster  # noqa: PLC0415
 
     with embedded_cluster(port=parsed.port, nodes=parsed.nodes) as embedded:
         path = embedded.write_kubeconfig(parsed.kubeconfig)
         out.write(f"Kubernetes API on {embedded.url}\nkubectl --kubeconfig {path} get pods\n")
         out.flush()
         stop.wait()
-    return DONE
+
+
+def _emulate_cloud(parsed: argparse.Namespace, out: TextIO, stop: threading.Event) -> None:
+    """Run the embedded cloud and a load balancer; only the owner can read the files with logins."""
+    from container_update.cli.demo.emulators import embedded_cloud  # noqa: PLC0415
+
+    with embedded_cloud(parsed.port) as (cloud, balancer):
+        path = cloud.write_clouds_yaml(parsed.clouds_yaml)
+        login = path.with_name("balancer.json")
+        with os.fdopen(os.open(login, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            file.write(json.dumps({"external_lb_param": balancer.login()}, indent=2) + "\n")
+        out.write(
+            f"Keystone and Heat on {cloud.url}, a load balancer on 127.0.0.1 port {balancer.port} "
+            f"(its login: {login})\nexport OS_CLIENT_CONFIG_FILE={path} OS_CLOUD=embedded\n"
+        )
+        out.flush()
+        stop.wait()

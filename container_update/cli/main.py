@@ -10,7 +10,8 @@ import argparse
 import logging
 import sys
 from collections.abc import Callable, Sequence
-from typing import NoReturn, TextIO
+from functools import partial
+from typing import Any, NoReturn, TextIO
 
 from container_update.cli import (
     advice,
@@ -76,33 +77,39 @@ def _parser() -> argparse.ArgumentParser:
         prog="container-update",
         description="Move a running VNF to a new package; restart only what the change affects.",
     )
-    verbose = _Parser(add_help=False)
-    verbose.add_argument(
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    add = partial(_add, commands)
+    _add_operations(add)
+    packages = commands.add_parser("csar", help="packages for Tacker: check, build, bundle, sample")
+    kinds = packages.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    csar.add_commands(partial(_add, kinds))
+    text = "list the samples, or copy one: packages, requests, scripts, roles"
+    samples.add_arguments(add("samples", samples.run, text))
+    emulate.add_demo_arguments(add("demo", emulate.demo, "run a change of a sample on an emulator"))
+    text = "run the embedded cluster until it is interrupted"
+    emulate.add_emulate_arguments(add("emulate", emulate.emulate, text))
+    text = "run a small VNFM with the REST API of SOL003, for use without Tacker"
+    serve.add_arguments(add("serve", serve.run, text))
+    return parser
+
+
+def _add(
+    commands: Any, name: str, run: Run, text: str, description: str = ""
+) -> argparse.ArgumentParser:
+    """Add a command.
+
+    :param commands: the subparsers of argparse.
+    :param text: its help in the list of the commands.
+    :param description: in its own help; '': *text*.
+    """
+    command: argparse.ArgumentParser = commands.add_parser(
+        name, help=text, description=description or text
+    )
+    command.add_argument(
         "-v", "--verbose", action="count", default=0, help="log each action (-vv: with details)"
     )
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-
-    def add(name: str, run: Run, text: str, description: str = "") -> argparse.ArgumentParser:
-        command: argparse.ArgumentParser = commands.add_parser(
-            name, help=text, description=description or text, parents=[verbose]
-        )
-        command.set_defaults(run=run)
-        return command
-
-    _add_operations(add)
-    csar.add_commands(commands, [verbose])
-    samples.add_command(commands, [verbose])
-    emulate.add_demo_arguments(add("demo", emulate.demo, "run a change of a sample on an emulator"))
-    emulate.add_emulate_arguments(
-        add("emulate", emulate.emulate, "run the embedded cluster until it is interrupted")
-    )
-    serve.add_arguments(
-        add(
-            "serve", serve.run,
-            "run a small VNFM with the REST API of SOL003, for use without Tacker",
-        )
-    )  # fmt: skip
-    return parser
+    command.set_defaults(run=run)
+    return command
 
 
 def _add_operations(add: Callable[..., argparse.ArgumentParser]) -> None:
@@ -110,11 +117,9 @@ def _add_operations(add: Callable[..., argparse.ArgumentParser]) -> None:
     text = "show what an update would write and restart, and why; write nothing"
     update.add_arguments(add("plan", update.plan, text))
     update.add_arguments(add("apply", update.apply, "update the CNF to a new package"))
-    command = add(
-        "change-vnfpkg", change.run, "change the VNF package: Blue-Green or rolling update",
-        "Change the VNF package (SOL003): everything in the new package takes effect.",
-    )  # fmt: skip
-    change.add_arguments(command)
+    text = "Change the VNF package (SOL003): everything in the new package takes effect."
+    help_text = "change the VNF package: Blue-Green or rolling update"
+    change.add_arguments(add("change-vnfpkg", change.run, help_text, text))
     command = add("status", recover.status, "show an operation that is running or was interrupted")
     connection.add_stack_arguments(command)
     connection.add_cluster_arguments(command, (output.TEXT, output.JSON))

@@ -10,6 +10,9 @@ from container_update.model.errors import ContainerUpdateError, UpdateFailedErro
 from container_update.model.outcome import Event, Progress, StepResult
 from container_update.model.plan import Plan
 
+DONE, NOTHING_TO_DO, CHANGES_PENDING = 0, 2, 3
+"""Exit statuses; each class of error has its own."""
+
 TEXT, JSON, HTML = "text", "json", "html"
 FORMATS = (TEXT, JSON, HTML)
 NOTHING_INTERRUPTED = "Nothing to do: no operation was interrupted."
@@ -22,8 +25,14 @@ OUTCOME = {
 }
 
 
-def progress(out: TextIO) -> Progress:
-    """Return a function that writes the plan, and each step when it ends."""
+def show_plan(plan: Plan, style: str, out: TextIO) -> int:
+    """Write the plan of an operation that is not carried out; return the exit status."""
+    out.write(PLAN[style](plan) + "\n")
+    return NOTHING_TO_DO if plan.is_empty else CHANGES_PENDING
+
+
+def progress(out: TextIO, style: str) -> Progress:
+    """Return a function that as text writes the plan, and each step when it ends."""
 
     def show(event: Event) -> None:
         if isinstance(event, Plan):
@@ -32,7 +41,7 @@ def progress(out: TextIO) -> Progress:
             out.write(f"{text_report.result_text(event)}\n")
         out.flush()
 
-    return show
+    return show if style == TEXT else (lambda _: None)
 
 
 def error(failure: ContainerUpdateError, style: str, advice: str) -> str:
@@ -46,11 +55,9 @@ def error(failure: ContainerUpdateError, style: str, advice: str) -> str:
     outcome = failure.outcome if isinstance(failure, UpdateFailedError) else None
     if style == HTML:
         message = with_advice(failure, advice)
-        return (
-            html_report.outcome_html(outcome, message)
-            if outcome
-            else html_report.sentence_html(message, failed=True)
-        )
+        if outcome:
+            return html_report.outcome_html(outcome, message)
+        return html_report.sentence_html(message, failed=True)
     if style == JSON:
         body: dict[str, Any] = {
             "error": type(failure).__name__,

@@ -4,42 +4,38 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
 from container_update.cli import change, connection, option_arguments, output, signals
+from container_update.cli.output import DONE, NOTHING_TO_DO
+from container_update.model.cancellation import CancelToken
 from container_update.model.operation import Status
 from container_update.model.outcome import Outcome
 
-DONE, NOTHING_TO_DO = 0, 2
-
 
 def status(parsed: argparse.Namespace, out: TextIO) -> int:
-    """Show the operation that is under way; return the exit status."""
-    from container_update.operations import resume as operation  # noqa: PLC0415, slow to load
-
-    if parsed.stack:
-        current = _stack_status(parsed)
-    else:
-        with connection.connected_cluster(parsed) as cluster:
-            current = operation.status(
-                cluster,
-                option_arguments.read(parsed),
-                namespace=parsed.namespace,
-                instance_id=parsed.instance_id,
-            )
+    """Show an operation that is running or was interrupted; return the exit status."""
+    current = _stack_status(parsed) if parsed.stack else _cluster_status(parsed)
     is_json = parsed.output == output.JSON
     out.write((json.dumps(current.as_dict(), indent=2) if is_json else str(current)) + "\n")
     return DONE if current.record or current.holder else NOTHING_TO_DO
 
 
-def _stack_status(parsed: argparse.Namespace) -> Status:
+def _cluster_status(parsed: argparse.Namespace) -> Status:
+    from container_update.operations import resume as recovery  # noqa: PLC0415, slow to load
+
+    namespace, instance_id = parsed.namespace, parsed.instance_id
     options = option_arguments.read(parsed)
-    with connection.connected_heat(parsed, options) as heat:
+    with connection.connected_cluster(parsed) as cluster:
+        return recovery.status(cluster, options, namespace=namespace, instance_id=instance_id)
+
+
+def _stack_status(parsed: argparse.Namespace) -> Status:
+    with connection.connected_heat(parsed) as heat:
         from container_update.stacks.operation import StackInstance  # noqa: PLC0415, an extra
 
-        return StackInstance(heat, parsed.instance_id, options).status()
+        return StackInstance(heat, parsed.instance_id, option_arguments.read(parsed)).status()
 
 
 def add_request_argument(command: argparse.ArgumentParser) -> None:
@@ -52,62 +48,52 @@ def add_request_argument(command: argparse.ArgumentParser) -> None:
 
 def resume(parsed: argparse.Namespace, out: TextIO) -> int:
     """Finish the operation that was interrupted; return the exit status."""
-    if parsed.stack:
-        return _recover_stack(parsed, out, back=False)
-    from container_update.operations import resume as operation  # noqa: PLC0415, slow to load
-
-    return _recover(operation.resume, parsed, out)
+    return _recover(parsed, out, back=False)
 
 
 def rollback(parsed: argparse.Namespace, out: TextIO) -> int:
     """Undo the operation that was interrupted; return the exit status."""
-    if parsed.stack:
-        return _recover_stack(parsed, out, back=True)
-    from container_update.operations import resume as operation  # noqa: PLC0415, slow to load
-
-    return _recover(operation.rollback, parsed, out)
+    return _recover(parsed, out, back=True)
 
 
-def _recover(
-    operation: Callable[..., Outcome | None], parsed: argparse.Namespace, out: TextIO
-) -> int:
-    with (
-        connection.connected_cluster(parsed) as cluster,
-        signals.stopped_by_signals(leave=True) as cancel,
-    ):
-        outcome = operation(
-            cluster,
-            option_arguments.read(parsed),
-            cancel,
-            namespace=parsed.namespace,
-            instance_id=parsed.instance_id,
-        )
-        return _show(outcome, parsed, out)
-
-
-def _recover_stack(parsed: argparse.Namespace, out: TextIO, *, back: bool) -> int:
-    options = option_arguments.read(parsed)
-    request = change.json_file(parsed.request) if parsed.request else None
-    with (
-        connection.connected_heat(parsed, options) as heat,
-        signals.stopped_by_signals(leave=True) as cancel,
-    ):
-        from container_update.operations.strategies.openstack_recovery import (  # noqa: PLC0415
-            recover_stack,
-        )
-        from container_update.stacks.operation import StackInstance  # noqa: PLC0415
-
-        instance = StackInstance(heat, parsed.instance_id, options)
-        target = connection.openstack_target(parsed, heat)
-        outcome, scripts = recover_stack(instance, target, cancel, request, back=back)
-    if parsed.output == output.TEXT:
-        change.show_scripts(scripts, out)
-    return _show(outcome, parsed, out)
-
-
-def _show(outcome: Outcome | None, parsed: argparse.Namespace, out: TextIO) -> int:
+def _recover(parsed: argparse.Namespace, out: TextIO, *, back: bool) -> int:
+    with signals.stopped_by_signals(leave=True) as cancel:
+        if parsed.stack:
+            outcome = _recover_stack(parsed, out, cancel, back=back)
+        else:
+            outcome = _recover_cluster(parsed, cancel, back=back)
     if outcome is None:
         out.write(output.nothing(output.NOTHING_INTERRUPTED, parsed.output) + "\n")
         return NOTHING_TO_DO
     out.write(output.OUTCOME[parsed.output](outcome) + "\n")
     return DONE
+
+
+def _recover_cluster(
+    parsed: argparse.Namespace, cancel: CancelToken, *, back: bool
+) -> Outcome | None:
+    from container_update.operations import resume as recovery  # noqa: PLC0415, slow to load
+
+    recover = recovery.rollback if back else recovery.resume
+    namespace, instance_id = parsed.namespace, parsed.instance_id
+    options = option_arguments.read(parsed)
+    with connection.connected_cluster(parsed) as cluster:
+        return recover(cluster, options, cancel, namespace=namespace, instance_id=instance_id)
+
+
+def _recover_stack(
+    parsed: argparse.Namespace, out: TextIO, cancel: CancelToken, *, back: bool
+) -> Outcome | None:
+    request = change.json_file(parsed.request) if parsed.request else None
+    with connection.connected_heat(parsed) as heat:
+        from container_update.operations.strategies import openstack_recovery  # noqa: PLC0415
+        from container_update.stacks.operation import StackInstance  # noqa: PLC0415
+
+        instance = StackInstance(heat, parsed.instance_id, option_arguments.read(parsed))
+        target = connection.openstack_target(parsed, heat)
+        outcome, scripts = openstack_recovery.recover_stack(
+            instance, target, cancel, request, back=back
+        )
+    if parsed.output == output.TEXT:
+        change.show_scripts(scripts, out)
+    return outcome

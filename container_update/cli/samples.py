@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
-DONE = 0
+from container_update.cli.output import DONE
 
 
-def add_command(commands: Any, parents: Sequence[argparse.ArgumentParser]) -> None:
-    """Add the command.
-
-    :param commands: the subparsers of argparse.
-    :param parents: parsers whose arguments the command has too.
-    """
-    text = "list the samples, or copy one: packages, requests, scripts, roles"
-    command = commands.add_parser("samples", help=text, description=text, parents=parents)
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of the command."""
     command.add_argument("name", metavar="NAME", nargs="?", help="the sample to copy")
     command.add_argument("folder", metavar="FOLDER", nargs="?", type=Path,
         help="the folder to create (default: NAME)")  # fmt: skip
-    command.set_defaults(run=_run)
 
 
-def _run(parsed: argparse.Namespace, out: TextIO) -> int:
+def run(parsed: argparse.Namespace, out: TextIO) -> int:
+    """Copy the sample that is named, else list all; return the exit status."""
     from container_update.package import samples  # noqa: PLC0415
 
     if parsed.name:
@@ -32,6 +25,5 @@ def _run(parsed: argparse.Namespace, out: TextIO) -> int:
         return DONE
     titles = samples.titles()
     width = max(map(len, titles))
-    for name, title in titles.items():
-        out.write(f"{name:{width}}  {title}\n")
+    out.writelines(f"{name:{width}}  {title}\n" for name, title in titles.items())
     return DONE

@@ -10,13 +10,14 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TextIO
 
+from container_update.cli import extras
+from container_update.cli.output import DONE
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.options import Options
 
 if TYPE_CHECKING:
     from container_update.vnfm.settings import Settings
 
-DONE = 0
 _REQUESTS = 256
 """Maximum number of requests at the same time."""
 
@@ -37,14 +38,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(parsed: argparse.Namespace, out: TextIO) -> int:
     """Serve until SIGTERM or SIGINT; return the exit status."""
-    try:
-        from container_update.cli.demo import service as demo  # noqa: PLC0415, an extra
-        from container_update.vnfm.service import Service  # noqa: PLC0415, an extra
-    except ImportError as error:
-        raise ContainerUpdateError(
-            f"serve needs the Python package {error.name}: install it with "
-            "pip install 'container-update[vnfm]'"
-        ) from error
+    with extras.needed_by("serve", "vnfm"):
+        from container_update.cli.demo import service as demo  # noqa: PLC0415
+        from container_update.vnfm.service import Service  # noqa: PLC0415
     if parsed.demo and (parsed.state_dir or parsed.database_url):
         raise ContainerUpdateError(
             "--demo stores its state in a temporary folder: remove --state-dir and --database-url"

@@ -6,12 +6,11 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from container_update.cli.demo.update import Guide
+from container_update.cli.demo.scenarios import guide_request
 from container_update.cluster.client import KubernetesCluster
 from container_update.model.outcome import Outcome
 from container_update.operations.install import install
 from container_update.operations.update import update
-from container_update.package import samples
 from container_update.planning.diff import content
 from tests.functional.cnf import Cnf, PodState
 
@@ -74,8 +73,7 @@ class Run:
 @pytest.fixture(params=GUIDES)
 def run(request: pytest.FixtureRequest, cnf: Cnf, cluster: KubernetesCluster) -> Run:
     """A guide's old package instantiated and updated to the new one."""
-    guide = Guide(samples.root() / samples.GUIDE / request.param)
-    asked = replace(guide.update_request(), namespace=cnf.namespace)
+    asked = replace(guide_request(request.param), namespace=cnf.namespace)
     install(
         asked.old,
         getattr(cnf, "admin", cluster),

@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import yaml
 
-from container_update.cli.demo.update import embedded_cluster
+from container_update.cli.demo.emulators import embedded_cluster
 from container_update.cluster.client import connect
 from container_update.model.errors import ContainerUpdateError
-from container_update.model.objects import Json
 from container_update.model.requests import DEF_FILES
 from container_update.package import build, samples
 from container_update.vnfm import packages, vims
@@ -30,14 +29,10 @@ if TYPE_CHECKING:
     from container_update.emulator.kubernetes import EmbeddedCluster
 
 _DRIVER = "mgmt-container-update"
+_MODIFY = ("modify_information_start", "modify_information_end")
 _EVENTS: Mapping[str, tuple[str, ...]] = {
-    "v1": ("modify_information_start", "modify_information_end"),
-    "v2": (
-        "modify_information_start",
-        "modify_information_end",
-        "modify_information_rollback_start",
-        "modify_information_rollback_end",
-    ),
+    "v1": _MODIFY,
+    "v2": (*_MODIFY, "modify_information_rollback_start", "modify_information_rollback_end"),
 }
 """The operations for which the guides' packages call the Mgmt Driver, by API."""
 
@@ -52,21 +47,23 @@ class Scene:
     """The shell variable with the instance's id."""
     api: str
     sample: str
-    flavour: str
-    verb: str
-    """``update`` or ``change-vnfpkg``."""
 
     @property
     def is_guide(self) -> bool:
         """It is the scene of a user guide."""
         return self.sample.startswith(samples.GUIDE)
 
+    @property
+    def verb(self) -> str:
+        """The command that moves the VNF to the new package."""
+        return "update" if self.is_guide else "change-vnfpkg"
+
 
 SCENES = (
-    Scene("guide-v1", "V1", "v1", f"{samples.GUIDE}/v1", "simple", "update"),
-    Scene("guide-v2", "V2", "v2", f"{samples.GUIDE}/v2", "simple", "update"),
-    Scene("blue-green", "BLUE", "v2", "04-blue-green", "simple", "change-vnfpkg"),
-    Scene("rolling", "ROLL", "v2", "05-rolling-update", "simple", "change-vnfpkg"),
+    Scene("guide-v1", "V1", "v1", f"{samples.GUIDE}/v1"),
+    Scene("guide-v2", "V2", "v2", f"{samples.GUIDE}/v2"),
+    Scene("blue-green", "BLUE", "v2", "04-blue-green"),
+    Scene("rolling", "ROLL", "v2", "05-rolling-update"),
 )
 
 
@@ -94,30 +91,27 @@ class Stage:
             for scene in SCENES:
                 metadata = {"name": scene.name}
                 cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
-        vnfds = {scene.name: self._onboard_both(context, scene) for scene in SCENES}
+        vnfds = {}
         for scene in SCENES:
+            vnfds[scene.name] = _onboard(context, self._built(scene, "before"))
+            _onboard(context, self._built(scene, "after"))
             self._write_requests(scene)
         return self._commands(context, vnfds)
 
     def _register(self, context: ServiceContext) -> None:
-        access = {"bearer_token": self.cluster.token, "ssl_ca_cert": self.cluster.ca_text}
         body = {
             "name": "demo",
             "type": "kubernetes",
             "auth_url": self.cluster.url,
-            "auth_cred": access,
+            "auth_cred": {
+                "bearer_token": self.cluster.token,
+                "ssl_ca_cert": self.cluster.ca_text,
+            },
             "vim_project": {"name": "default"},
             "is_default": True,
         }
         with context.database.writing() as session:
             vims.register(context, session, body)
-
-    # --- packages -------------------------------------------------------------------------------
-
-    def _onboard_both(self, context: ServiceContext, scene: Scene) -> str:
-        """Onboard the old and the new package; return the VNFD id of the old one."""
-        before, _ = (_onboard(context, self._built(scene, side)) for side in ("before", "after"))
-        return before
 
     def _built(self, scene: Scene, side: str) -> Path:
         folder = self.folder / "packages" / scene.name / side
@@ -127,28 +121,20 @@ class Stage:
         api = scene.api if scene.is_guide else None
         return build.build(folder, folder.with_suffix(".zip"), api=api)
 
-    # --- requests -------------------------------------------------------------------------------
-
     def _write_requests(self, scene: Scene) -> None:
         sample = samples.root() / scene.sample
-        params: Json = {"namespace": scene.name}
         if scene.is_guide:
-            given = json.loads((sample / "instance_kubernetes.json").read_text())
-            params = {**given["additionalParams"], **params}
+            instance = json.loads((sample / "instance_kubernetes.json").read_text())
+            params = instance["additionalParams"]
         else:
             files = (sample / "before" / "Files" / "kubernetes").glob("*.yaml")
-            names = sorted(f"Files/kubernetes/{file.name}" for file in files)
-            params[DEF_FILES] = names
-        instantiate = {"flavourId": scene.flavour, "additionalParams": params}
-        self._write(f"{scene.name}-instantiate.json", instantiate)
-        request = "sample_param_file.json" if scene.is_guide else "request.json"
-        self._write(f"{scene.name}-{scene.verb}.json", json.loads((sample / request).read_text()))
-
-    def _write(self, name: str, body: Any) -> None:
+            params = {DEF_FILES: sorted(f"Files/kubernetes/{file.name}" for file in files)}
+        params = {**params, "namespace": scene.name}
+        body = {"flavourId": "simple", "additionalParams": params}
         text = json.dumps(body, indent=2) + "\n"
-        (self.folder / name).write_text(text, encoding="utf-8")
-
-    # --- commands -------------------------------------------------------------------------------
+        (self.folder / f"{scene.name}-instantiate.json").write_text(text, encoding="utf-8")
+        request = "sample_param_file.json" if scene.is_guide else "request.json"
+        shutil.copyfile(sample / request, self.folder / f"{scene.name}-{scene.verb}.json")
 
     def _commands(self, context: ServiceContext, vnfds: Mapping[str, str]) -> str:
         settings = context.settings
@@ -165,7 +151,7 @@ class Stage:
         for scene in SCENES:
             version = "" if scene.api == "v1" else " --os-tacker-api-version 2"
             when = f"when `openstack vnflcm op list{version}` says COMPLETED, the next"
-            instance, option = f"${scene.variable}", "--I " if scene.verb == "update" else ""
+            instance, option = f"${scene.variable}", "--I " if scene.is_guide else ""
             lines += [
                 "",
                 f"# {scene.name}: {when}",

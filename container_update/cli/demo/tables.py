@@ -49,29 +49,22 @@ def pods(objects: Sequence[Json], now: datetime) -> str:
 
 
 def _pod_row(body: Json, now: datetime) -> Row:
-    status = body.get("status") or {}
+    metadata, status = body["metadata"], body.get("status") or {}
     statuses = status.get("containerStatuses") or ()
     ready = sum(1 for container in statuses if container.get("ready"))
     restarts = sum(int(container.get("restartCount", 0)) for container in statuses)
     return (
-        body["metadata"]["name"],
+        metadata["name"],
         f"{ready}/{len(body['spec']['containers'])}",
-        _condition(body),
+        "Terminating" if metadata.get("deletionTimestamp") else status.get("phase", "Pending"),
         str(restarts),
         _age(body, now),
         _images(body),
     )
 
 
-def _condition(body: Json) -> str:
-    """Return the phase of a pod, or that it is being deleted, like kubectl."""
-    if body["metadata"].get("deletionTimestamp"):
-        return "Terminating"
-    return str((body.get("status") or {}).get("phase", "Pending"))
-
-
 def workloads(objects: Sequence[Json], now: datetime) -> str:
-    """Workloads that run until they are deleted, with readiness, age and images."""
+    """Return a table of workloads that run until they are deleted, with readiness and images."""
     header = ("KIND", "NAME", "READY", "AGE", "IMAGES")
     return table(header, (_workload_row(body, now) for body in objects))
 

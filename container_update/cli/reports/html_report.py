@@ -30,7 +30,7 @@ _FAILED = frozenset({StepState.FAILED, StepState.UNDO_FAILED})
 
 def plan_html(plan: Plan) -> str:
     """Return a plan as a page: what changes, what restarts and why, what does not."""
-    return _page("Plan of an update", [*_about(plan), *_plan(plan)])
+    return _page("Plan of an update", [_about(plan), *_plan(plan)])
 
 
 def outcome_html(outcome: Outcome, error: str = "", scripts: Sequence[str] = ()) -> str:
@@ -40,11 +40,13 @@ def outcome_html(outcome: Outcome, error: str = "", scripts: Sequence[str] = ())
     :param scripts: the reports of the coordination scripts.
     """
     summary = text_report.summary_text(outcome)
-    body = [*_about(outcome.plan)]
+    body = [_about(outcome.plan)]
     body += [f'<p class="sum">{escape(summary)}</p>'] if summary else []
     body += [f'<p class="error">{escape(error)}</p>'] if error else []
     if outcome.results:
-        body += ["<h2>Results</h2>", *_results(outcome)]
+        columns = ("Object", "Action", "Result", "Pods", "Seconds")
+        rows = (_result(outcome, result) for result in outcome.results)
+        body += ["<h2>Results</h2>", *_table(columns, rows)]
     if scripts:
         body += ["<h2>Coordination scripts</h2>", *(f"<pre>{escape(t)}</pre>" for t in scripts)]
     if not outcome.plan.is_empty:
@@ -71,9 +73,9 @@ def _page(title: str, body: Sequence[str]) -> str:
     return "\n".join([*head, *body, "</html>"])
 
 
-def _about(plan: Plan) -> Iterator[str]:
+def _about(plan: Plan) -> str:
     instance = f"VNF instance {plan.instance_id}, " if plan.instance_id else ""
-    yield f"<p>{escape(instance)}namespace {escape(plan.namespace)}</p>"
+    return f"<p>{escape(instance)}namespace {escape(plan.namespace)}</p>"
 
 
 def _plan(plan: Plan, level: int = 2) -> Iterator[str]:
@@ -81,16 +83,11 @@ def _plan(plan: Plan, level: int = 2) -> Iterator[str]:
         yield f"<p>{escape(text_report.NOTHING_TO_DO)}</p>"
     for title, steps in text_report.sections(plan):
         yield f"<h{level}>{escape(title)}</h{level}>"
-        rows = ([_named(step), step.action.value, _reasons(step)] for step in steps)
+        rows = ([_named(step), step.action.value, _list(step.reasons)] for step in steps)
         yield from _table(("Object", "Action", "Reasons"), rows)
     for title, texts in text_report.remarks(plan):
         yield f"<h{level}>{escape(title)}</h{level}>"
         yield _list(texts)
-
-
-def _results(outcome: Outcome) -> Iterator[str]:
-    columns = ("Object", "Action", "Result", "Pods", "Seconds")
-    yield from _table(columns, (_result(outcome, result) for result in outcome.results))
 
 
 def _result(outcome: Outcome, result: StepResult) -> list[str]:
@@ -108,12 +105,9 @@ def _named(step: Step) -> str:
     return f"{text_report.symbol(step)} {escape(str(step.key))}"
 
 
-def _reasons(step: Step) -> str:
-    return _list([str(reason) for reason in step.reasons]) if step.reasons else ""
-
-
-def _list(texts: Sequence[str]) -> str:
-    return "<ul>" + "".join(f"<li>{escape(text)}</li>" for text in texts) + "</ul>"
+def _list(entries: Sequence[object]) -> str:
+    items = "".join(f"<li>{escape(str(entry))}</li>" for entry in entries)
+    return f"<ul>{items}</ul>" if items else ""
 
 
 def _table(columns: Sequence[str], rows: Iterator[list[str]]) -> Iterator[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from container_update.model.outcome import Outcome, StepResult, StepState
@@ -31,9 +32,7 @@ _SECTIONS = {
 
 def plan_text(plan: Plan) -> str:
     """Return a plan as text: what changes, what restarts and why, what does not."""
-    lines: list[str] = []
-    if plan.is_empty:
-        lines += [NOTHING_TO_DO]
+    lines = [NOTHING_TO_DO] if plan.is_empty else []
     for title, steps in sections(plan):
         lines += [f"{title}:"]
         lines += [line for step in steps for line in _step_lines(step)]
@@ -48,9 +47,8 @@ def sections(plan: Plan) -> Iterator[tuple[str, list[Step]]]:
     if config:
         yield "Configuration", config
     for stage in _SECTIONS:
-        steps = [step for step in plan.steps if step.stage is stage]
-        if stage is not Stage.REMOVE:
-            steps = [step for step in steps if not step.is_config]
+        with_config = stage is Stage.REMOVE
+        steps = [s for s in plan.steps if s.stage is stage and (with_config or not s.is_config)]
         if steps:
             yield _title(stage, steps), steps
 
@@ -96,7 +94,7 @@ def result_text(result: StepResult, pods: Sequence[str] = ()) -> str:
 
 
 def _is_of_change(result: StepResult) -> bool:
-    """Tell whether a step belongs to a change of the package: more than content and images."""
+    """Return whether a step is of a change of the package: more than content and images."""
     step = result.step
     return not isinstance(step, ConfigStep | RestartStep) or getattr(step, "with_metadata", False)
 
@@ -121,10 +119,11 @@ def summary_text(outcome: Outcome) -> str:
 
 
 def _change_summary(outcome: Outcome) -> str:
-    actions = [result.step.action for result in outcome.results]
+    steps = [result.step for result in outcome.results]
+    actions = [step.action for step in steps]
     created, deleted = actions.count(Action.CREATE), actions.count(Action.DELETE)
-    changed = {r.step.key for r in outcome.results} - {
-        r.step.key for r in outcome.results if r.step.action in (Action.CREATE, Action.DELETE)
+    changed = {step.key for step in steps} - {
+        step.key for step in steps if step.action in (Action.CREATE, Action.DELETE)
     }
     return (
         f"Changed in {outcome.seconds:.1f} s with {outcome.requests} requests: {created} objects "
@@ -160,25 +159,19 @@ def plan_dict(plan: Plan) -> dict[str, Any]:
     return {
         "namespace": plan.namespace,
         "instanceId": plan.instance_id,
-        "steps": [_step_dict(step) for step in plan.steps],
+        "steps": [
+            {
+                "object": asdict(step.key),
+                "action": step.action.value,
+                "images": dict(step.images),
+                "reasons": [str(reason) for reason in step.reasons],
+            }
+            for step in plan.steps
+        ],
         "unchanged": [str(key) for key in plan.unchanged],
         "ignored": [{"object": str(note.key), "text": note.text} for note in plan.ignored],
         "notes": [{"object": str(note.key), "text": note.text} for note in plan.notes],
         "defFiles": list(plan.def_files),
-    }
-
-
-def _step_dict(step: Step) -> dict[str, Any]:
-    return {
-        "object": {
-            "group": step.key.group,
-            "kind": step.key.kind,
-            "namespace": step.key.namespace,
-            "name": step.key.name,
-        },
-        "action": step.action.value,
-        "images": dict(step.images),
-        "reasons": [str(reason) for reason in step.reasons],
     }
 
 
