@@ -2,7 +2,7 @@
 
 SQLite: a transaction that writes takes the write lock when it begins (a reader that becomes a
 writer would be refused without waiting), readers do not wait (WAL), and a commit is on the disk
-when it returns (synchronous=FULL): what a client was told is not lost.
+when it returns (synchronous=FULL): what was acknowledged to a client is not lost.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from container_update.model.errors import ContainerUpdateError
 
 _BUSY_SECONDS = 30
 _POOL: dict[str, Any] = {"pool_size": 20, "max_overflow": 40, "hide_parameters": True}
-"""Parameters stay out of errors and logs: they are what users sent."""
+"""Parameters, which users sent, stay out of errors and logs."""
 
 _UPGRADE_LOCK = 7_241_003
 """A number of our own for PostgreSQL's advisory lock around an upgrade."""
 
 
 def now() -> datetime:
-    """Return the time, as the tables keep it: UTC, without a time zone."""
+    """Return the time as in the tables: UTC, without a time zone."""
     return datetime.now(timezone.utc).replace(tzinfo=None)
 
 
@@ -40,8 +40,9 @@ def timestamp(moment: datetime) -> str:
 
 
 class Database:
-    """A database, by its URL: ``sqlite:///...`` or ``postgresql://...``.
+    """A database.
 
+    :param url: ``sqlite:///...`` or ``postgresql://...``.
     :raises ContainerUpdateError: the URL is of neither kind.
     """
 
@@ -79,21 +80,19 @@ class Database:
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
 
-    @contextmanager
-    def reading(self) -> Iterator[Session]:
-        """Return a session that only reads."""
-        with Session(self.engine) as session:
-            yield session
+    def reading(self) -> Session:
+        """Return a session that only reads, for a ``with`` block."""
+        return Session(self.engine)
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
-        """Return a session that is committed at the end of the block, or rolled back where it
-        raises."""
+        """Yield a session that is committed at the end of the ``with`` block, or rolled back if the
+        block raises."""
         with Session(self._writer, expire_on_commit=False) as session, session.begin():
             yield session
 
     def close(self) -> None:
-        """Give the connections back."""
+        """Close the connections."""
         self.engine.dispose()
 
 

@@ -1,8 +1,7 @@
-"""Who is alive: each service process holds a lock of its own for as long as it lives. Whoever gets
-another's lock knows that it is dead, whatever killed it.
+"""Which service processes live: each holds a lock of its own until it ends, whatever ends it.
 
-On PostgreSQL an advisory lock, held by a connection; beside SQLite a file lock. The server and the
-kernel give them back, no clock is involved. (tooz would do the same, but its PostgreSQL driver is
+On PostgreSQL it is an advisory lock, held by a connection; beside SQLite a file lock. The server or
+the kernel releases it, no clock is involved. (tooz would do the same, but its PostgreSQL driver is
 deprecated and about to be removed.)
 """
 
@@ -14,7 +13,7 @@ import os
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 from sqlalchemy import Connection, text
@@ -31,36 +30,35 @@ class ProcessLock(ABC):
     def __init__(self) -> None:
         self.id = str(uuid.uuid4())
 
+    def dead(self, other: str) -> AbstractContextManager[bool]:
+        """Hold the lock of *other* for a ``with`` block if it is dead; yield whether it is."""
+        return nullcontext(False) if other == self.id else self._claimed(other)
+
+    def holds(self) -> bool:
+        """Return whether the own lock is held, so that no other takes this service for dead."""
+        try:
+            with self._claimed(self.id) as claimed:
+                return not claimed
+        except SQLAlchemyError:
+            return False
+
     @abstractmethod
     def keep(self) -> None:
-        """See that the own lock is held still, and take it again where it was lost."""
-
-    @contextmanager
-    def dead(self, other: str) -> Iterator[bool]:
-        """Return a ``with`` block: whether *other* is dead; nobody else can claim it meanwhile."""
-        if other == self.id:
-            yield False
-            return
-        with self._claimed(other) as got:
-            yield got
-
-    @abstractmethod
-    def holds(self) -> bool:
-        """Whether the own lock is held, so that no other takes this service for dead."""
+        """Check that the own lock is still held; acquire it again if it was lost."""
 
     @abstractmethod
     def leave(self) -> None:
-        """Give the own lock back."""
+        """Release the own lock."""
 
     @abstractmethod
     def _claimed(self, other: str) -> AbstractContextManager[bool]:
-        """Return a ``with`` block: whether the lock of *other* was free, and is held meanwhile."""
+        """Hold the lock of *other* for a ``with`` block if it is free; yield whether it was."""
 
 
 def join(database: Database, folder: Path) -> ProcessLock:
-    """Take the lock of this process.
+    """Acquire the lock of this process.
 
-    :param folder: where the locks beside SQLite are.
+    :param folder: for the locks beside SQLite.
     """
     return FileLock(folder) if database.is_sqlite else DatabaseLock(database)
 
@@ -79,12 +77,7 @@ class FileLock(ProcessLock):
         return os.open(self._folder / f"{process}.lock", os.O_RDWR | os.O_CREAT, 0o600)
 
     def keep(self) -> None:
-        """Nothing can take a file lock away."""
-
-    def holds(self) -> bool:
-        """See ProcessLock."""
-        with self._claimed(self.id) as got:
-            return not got
+        """Do nothing: a file lock cannot be lost."""
 
     @contextmanager
     def _claimed(self, other: str) -> Iterator[bool]:
@@ -106,7 +99,7 @@ class FileLock(ProcessLock):
 
 
 class DatabaseLock(ProcessLock):
-    """A lock wherever the database is reached from."""
+    """A lock for all hosts that use the database."""
 
     def __init__(self, database: Database) -> None:
         super().__init__()
@@ -123,28 +116,20 @@ class DatabaseLock(ProcessLock):
         try:
             self._connection.execute(text("SELECT 1"))
         except SQLAlchemyError:
-            LOG.warning("the connection that shows that this service lives was lost: made anew")
+            LOG.warning("the connection that holds this service's lock was lost: connecting again")
             self._connection.invalidate()
             self._connection.close()
             self._connection = self._hold()
-
-    def holds(self) -> bool:
-        """See ProcessLock."""
-        try:
-            with self._claimed(self.id) as got:
-                return not got
-        except SQLAlchemyError:
-            return False
 
     @contextmanager
     def _claimed(self, other: str) -> Iterator[bool]:
         key = {"key": _key(other)}
         with self._engine.connect() as connection:
-            got = bool(connection.scalar(text("SELECT pg_try_advisory_lock(:key)"), key))
+            claimed = bool(connection.scalar(text("SELECT pg_try_advisory_lock(:key)"), key))
             try:
-                yield got
+                yield claimed
             finally:
-                if got:
+                if claimed:
                     connection.execute(text("SELECT pg_advisory_unlock(:key)"), key)
 
     def leave(self) -> None:
@@ -152,12 +137,12 @@ class DatabaseLock(ProcessLock):
         try:
             unlock = text("SELECT pg_advisory_unlock(:key)")
             self._connection.execute(unlock, {"key": _key(self.id)})
-        except SQLAlchemyError as error:  # the server gives it back when the process ends
-            LOG.warning("the database was not told that this service ends: %s", type(error))
+        except SQLAlchemyError as error:  # the server releases it when the process ends
+            LOG.warning("the lock of this service was not released: %s", type(error))
         finally:
             self._connection.close()
 
 
 def _key(process: str) -> int:
-    """Return a process's id as PostgreSQL has the keys of its locks: 64 bits, with a sign."""
+    """Return a process's id as a key of PostgreSQL's locks: a signed number of 64 bits."""
     return int(uuid.UUID(process)) >> 65

@@ -1,9 +1,8 @@
-"""Files with keys and tokens: made for their owner alone, refused where others may read them."""
+"""Files with keys and tokens: created for their owner only, refused if others can read them."""
 
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path
 from tempfile import mkstemp
 
@@ -11,17 +10,17 @@ from container_update.model.errors import ContainerUpdateError
 
 
 def private_text(path: Path, first: str) -> str:
-    """Return the text of a file; made with the text *first* where there is none.
+    """Return the text of a file, which is created with the text *first* if it does not exist.
 
-    :raises ContainerUpdateError: others may read it, or it cannot be read or made.
+    :raises ContainerUpdateError: others can read it, or it cannot be read or created.
     """
     try:
-        _make(path, first)
+        _create(path, first)
         with path.open(encoding="ascii") as file:
-            mode = os.fstat(file.fileno()).st_mode
-            if mode & (stat.S_IRWXG | stat.S_IRWXO):
+            mode = os.fstat(file.fileno()).st_mode & 0o777
+            if mode & 0o077:
                 raise ContainerUpdateError(
-                    f"{path}: others than its owner have rights on it (mode {mode & 0o777:o}): "
+                    f"{path}: others than its owner have rights on it (mode {mode:o}): "
                     f"see who read it, then chmod 600 {path}"
                 )
             return file.read()
@@ -31,12 +30,12 @@ def private_text(path: Path, first: str) -> str:
         ) from error
 
 
-def _make(path: Path, text: str) -> None:
-    """Make the file as a whole or not at all, also where two services start at once."""
+def _create(path: Path, text: str) -> None:
+    """Create the file with its whole text or not at all, also if two services start at once."""
     if path.exists():
         return
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    descriptor, draft = mkstemp(dir=path.parent, prefix=f".{path.name}.")  # its owner's alone
+    descriptor, draft = mkstemp(dir=path.parent, prefix=f".{path.name}.")  # only for its owner
     try:
         with os.fdopen(descriptor, "w", encoding="ascii") as file:
             file.write(text)
@@ -44,6 +43,6 @@ def _make(path: Path, text: str) -> None:
             os.fsync(descriptor)
         os.link(draft, path)
     except FileExistsError:
-        return  # another service was quicker: its file counts
+        return  # another service created it
     finally:
         os.unlink(draft)

@@ -1,6 +1,6 @@
-"""What the service keeps: the tables, as mapped classes.
+"""The tables of the service, as mapped classes.
 
-What is queried is a column; the rest of a resource is its JSON, in SOL003's own words. Credentials
+What is queried is a column; the rest of a resource is its JSON, with SOL003's names. Credentials
 are only in the columns named ``sealed``, encrypted.
 """
 
@@ -15,7 +15,7 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 from container_update.vnfm.states import UNSETTLED
 
 ONE_AT_A_TIME = "one_unsettled_operation"
-"""The index that keeps a second operation of an instance out: the insert is the lock."""
+"""The index that refuses a second operation of an instance: the insert is the lock."""
 
 _UNSETTLED = text("state IN ({})".format(", ".join(sorted(f"'{s.value}'" for s in UNSETTLED))))
 
@@ -37,10 +37,10 @@ class Package(Base):
     operational_state: Mapped[str] = mapped_column(String(16))
     vnfd_id: Mapped[str | None] = mapped_column(String(255), unique=True)
     owner: Mapped[str | None] = mapped_column(String(36))
-    """The service that reads it in."""
+    """The service that onboards it."""
     user_data: Mapped[dict[str, Any]]
     body: Mapped[dict[str, Any]]
-    """What the package itself says, once it is read."""
+    """What the package itself says, once it is onboarded."""
 
 
 class Instance(Base):
@@ -51,7 +51,7 @@ class Instance(Base):
     id: Mapped[str] = mapped_column(String(36), primary_key=True)
     created: Mapped[datetime]
     api: Mapped[str] = mapped_column(String(2))
-    """'v1' or 'v2': each sees its own, as in Tacker."""
+    """'v1' or 'v2': each API has its own instances, as in Tacker."""
     vnfd_id: Mapped[str] = mapped_column(String(255), ForeignKey("packages.vnfd_id"), index=True)
     instantiated: Mapped[bool]
     body: Mapped[dict[str, Any]]
@@ -77,18 +77,18 @@ class Operation(Base):
     api: Mapped[str] = mapped_column(String(2))
     instance_id: Mapped[str] = mapped_column(String(36), index=True)
     vnfd_id: Mapped[str | None] = mapped_column(String(255))
-    """The package that the operation leads to, where it leads to another."""
+    """The new package, if the operation has one."""
     operation: Mapped[str] = mapped_column(String(32))
     state: Mapped[str] = mapped_column(String(16), index=True)
     started: Mapped[datetime]
     entered: Mapped[datetime]
-    """When it came into its state."""
+    """When it entered its state."""
     owner: Mapped[str | None] = mapped_column(String(36))
-    """The service that works at it."""
+    """The service that runs it."""
     params: Mapped[dict[str, Any]]
-    """The request as it is shown: without credentials."""
+    """The request without credentials, as it is shown."""
     sealed: Mapped[str] = mapped_column(Text)
-    """The request as it came."""
+    """The whole request."""
     kept: Mapped[dict[str, Any] | None]
     """user_script_err_handling_data: what a Mgmt Driver left for a retry or a rollback."""
     changes: Mapped[dict[str, Any] | None]
@@ -98,7 +98,7 @@ class Operation(Base):
 
 
 class Step(Base):
-    """What became of one object while an operation runs."""
+    """The state of one object in an operation."""
 
     __tablename__ = "steps"
 
@@ -143,7 +143,7 @@ class Subscription(Base):
 
 
 class Notification(Base):
-    """A notification that is to be delivered; or was, or was given up."""
+    """A notification to deliver, delivered, or given up."""
 
     __tablename__ = "outbox"
 

@@ -1,7 +1,7 @@
-"""What is secret in the database: sealed with a key that lies outside of it, in a file of its own.
+"""Encrypts what is secret in the database with keys from a file outside of it.
 
-The key file has one Fernet key a line. The first one seals, all of them open: to rotate, put a new
-key on top and remove the old one when nothing that it sealed is left.
+The key file has one Fernet key per line. The first one encrypts, all of them decrypt: to rotate,
+put a new key on top and remove the old one when nothing that it encrypted is left.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from container_update.vnfm.store.private_file import private_text
 
 
 class VaultError(ContainerUpdateError):
-    """The key file holds no keys, or none that opens what is in the database."""
+    """The key file has no keys, or none that decrypts a value of the database."""
 
 
 class Vault:
-    """Seals and opens JSON values.
+    """Encrypts and decrypts JSON values.
 
-    :param path: the key file; made with a new key where there is none.
-    :raises ContainerUpdateError: it holds no keys, or others than its owner may read it.
+    :param path: the key file, which is created with a new key if it does not exist.
+    :raises ContainerUpdateError: it has no keys, or others than its owner can read it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -38,13 +38,13 @@ class Vault:
             raise VaultError(f"{path}: expected Fernet keys, one a line") from None
 
     def seal(self, value: Any) -> str:
-        """Return the value as a text that only :meth:`open` can read."""
+        """Encrypt a value."""
         return self._fernet.encrypt(json.dumps(value).encode()).decode()
 
     def open(self, sealed: str) -> Any:
-        """Return the value.
+        """Decrypt a value.
 
-        :raises VaultError: none of the keys opens it.
+        :raises VaultError: none of the keys decrypts it.
         """
         try:
             return json.loads(self._fernet.decrypt(sealed))
@@ -55,8 +55,8 @@ class Vault:
             ) from None
 
     def renew(self, sealed: str) -> str:
-        """Return the same value, sealed with the first key.
+        """Encrypt a value again, with the first key.
 
-        :raises VaultError: none of the keys opens it.
+        :raises VaultError: none of the keys decrypts it.
         """
         return self.seal(self.open(sealed))
