@@ -1,10 +1,9 @@
-"""Where the v1 driver runs, as far as it asks: inside Tacker, or in another VNFM that says so by an
-attribute of the context it hands in.
-"""
+"""The VNFM that the v1 driver runs in: Tacker, or another one that the context names."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import closing
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -12,7 +11,7 @@ if TYPE_CHECKING:
     from container_update.model.requests import UpdateRequest
 
 ATTRIBUTE = "container_update_host"
-"""The attribute of the context that holds another host than Tacker."""
+"""The attribute of the context for another host than Tacker."""
 
 
 class Host(Protocol):
@@ -52,18 +51,14 @@ class Tacker:
         from tacker.vnflcm import utils  # noqa: PLC0415 (only there inside Tacker)
 
         from container_update.drivers import vim  # noqa: PLC0415
-        from container_update.model.options import (  # noqa: PLC0415 (not for idle operations)
-            Options,
-        )
+        from container_update.model.options import Options  # noqa: PLC0415 (not for idle calls)
         from container_update.operations.update import update  # noqa: PLC0415 (heavy)
 
         access = utils.get_vim(self._context, vnf_instance.vim_connection_info)["access_info"]
         options = Options.from_conf(cfg.CONF)
         cluster = vim.connect(access["auth_url"], access, access.get("ssl_ca_cert"), options)
-        try:
+        with closing(cluster):
             return update(request, cluster, options)
-        finally:
-            cluster.close()
 
     def vnfc_record(self, vnfc_id: str, vnfc: Vnfc, metadata: Mapping[str, str]) -> Any:
         """See Host."""

@@ -1,6 +1,6 @@
-"""What Tacker's v1 API knows about an instance, read into an update and written back after it.
+"""What Tacker's v1 API records of an instance: read for an update, written back after it.
 
-A VNFC keeps its id and gets another resourceId, so that what refers to the VNFC stays true.
+A VNFC keeps its id and gets another resourceId, so that references to the VNFC stay valid.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 
 def run(operation: str, /, context: Any, vnf_instance: Any, *args: Any, **kwargs: Any) -> None:
-    """Do what an operation of the v1 API asks of the driver; most ask nothing.
+    """Run the driver's part of an operation of the v1 API; most have none.
 
-    Raises ContainerUpdateError where the update cannot be made: Tacker records its text, so that
-    it says what to do next too; another host says that in its own words.
+    :raises ContainerUpdateError: the update failed. Tacker records its text, which therefore says
+        what to do next; another host says that itself.
     """
     handler = HANDLERS.get(operation)
     if handler is None:
@@ -50,17 +50,15 @@ def modify_information_end(
 ) -> None:
     """Move the instance from the old package to the one that its record names by now.
 
-    Tacker gives the two paths for a Kubernetes VIM only: without them there is nothing to update.
+    Tacker passes the two paths for a Kubernetes VIM only: without them there is nothing to update.
     """
     if old_vnf_package_path is None:
         return
     host = host_of(context)
-    new_path = host.package_path(vnf_instance.vnfd_id)
-    if new_path == old_vnf_package_path and not configmap_secret_paths:
+    new_path, config_paths = host.package_path(vnf_instance.vnfd_id), configmap_secret_paths or ()
+    if new_path == old_vnf_package_path and not config_paths:
         return
-    request = request_of(
-        vnf_instance, old_vnf_package_path, new_path, tuple(configmap_secret_paths or ())
-    )
+    request = request_of(vnf_instance, old_vnf_package_path, new_path, tuple(config_paths))
     outcome = host.update(request, vnf_instance)
     write_records(vnf_instance, Records.of_update(outcome), host)
     vnf_instance.save()
@@ -72,10 +70,10 @@ HANDLERS: Mapping[str, Callable[..., None]] = {"modify_information_end": modify_
 def request_of(
     vnf_instance: Any, old: str, new: str, config_paths: tuple[str, ...]
 ) -> UpdateRequest:
-    """Return the update that brings an instance from the package at *old* to the one at *new*.
+    """Return the update of an instance from the package at *old* to the one at *new*.
 
-    PackageError for an instance that was not made from def-files, of a Helm chart for example, or
-    whose VDUs were tied to their workloads otherwise than by name.
+    :raises PackageError: the instance was not created from def-files (but from a Helm chart), or
+        has VDUs that were mapped to their workloads not by name.
     """
     parameters = vnf_instance.instantiated_vnf_info.additional_params or {}
     def_files = parameters.get(DEF_FILES)
@@ -116,26 +114,16 @@ def write_records(vnf_instance: Any, records: Records, host: Host) -> None:
         [(vnfc.vdu_id, vnfc.pod_name) for vnfc in records.vnfcs],
         lambda record: (record.vdu_id, record.compute_resource.resource_id),
     )
-    info.vnfc_resource_info = [
-        _record(kept, vnfc, old, records.manifests, host)
-        for kept, vnfc in zip(pairs, records.vnfcs, strict=True)
-    ]
 
+    def record_of(vnfc: Vnfc, kept: Any | None) -> Any:
+        if kept is not None:
+            kept.compute_resource.resource_id = vnfc.pod_name
+            return kept
+        siblings = (record.metadata for record in old if record.vdu_id == vnfc.vdu_id)
+        metadata = dict(next(siblings, None) or metadata_of(vnfc, records.manifests))
+        return host.vnfc_record(str(uuid.uuid4()), vnfc, metadata)
 
-def _record(
-    kept: Any | None,
-    vnfc: Vnfc,
-    old: Sequence[Any],
-    manifests: Iterable[Manifest],
-    host: Host,
-) -> Any:
-    """Return the record of a pod: the kept one with its new resourceId, or a new one."""
-    if kept is not None:
-        kept.compute_resource.resource_id = vnfc.pod_name
-        return kept
-    siblings = (record.metadata for record in old if record.vdu_id == vnfc.vdu_id)
-    metadata = dict(next(siblings, None) or metadata_of(vnfc, manifests))
-    return host.vnfc_record(str(uuid.uuid4()), vnfc, metadata)
+    info.vnfc_resource_info = list(map(record_of, records.vnfcs, pairs))
 
 
 def metadata_of(vnfc: Vnfc, manifests: Iterable[Manifest]) -> dict[str, str]:
@@ -143,12 +131,10 @@ def metadata_of(vnfc: Vnfc, manifests: Iterable[Manifest]) -> dict[str, str]:
     JSON, and the pod template's unless the workload is a Pod itself."""
     from container_update.workloads.registry import kind_of  # noqa: PLC0415 (not for idle calls)
 
+    workload = (vnfc.workload_kind, vnfc.workload_name)
     for manifest in manifests:
-        key = manifest.key
-        if (key.kind, key.name) != (vnfc.workload_kind, vnfc.workload_name):
-            continue
-        kind = kind_of(key)
-        if kind is not None:
+        key, kind = manifest.key, kind_of(manifest.key)
+        if kind is not None and (key.kind, key.name) == workload:
             metadata = {key.kind: json.dumps(manifest.body["metadata"])}
             if not kind.is_pod:
                 metadata["Pod"] = json.dumps(pod_template(manifest.body).get("metadata", {}))

@@ -1,8 +1,8 @@
-"""How a v2 script talks with Tacker: a pickled dict in, a pickled dict out, an exit status.
+"""The process of a v2 script: a pickled dict from Tacker, a pickled dict back, an exit status.
 
-Whatever a library prints must not reach standard output, or Tacker drops the answer without a word;
-so the process takes file descriptor 1 for itself before anything else is imported. Operations with
-nothing to do end here, without the libraries that an update needs.
+What a library prints must not reach standard output, or Tacker drops the answer silently; so the
+process reserves file descriptor 1 before anything else is imported. Operations with nothing to do
+end here, without the libraries that an update needs.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import importlib
 import os
 import pickle
 import sys
+import traceback
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from container_update.drivers.advice import sol003_advice
@@ -23,8 +24,8 @@ Script = dict[str, Any]
 """What Tacker sends: operation, request, vnf_instance, tmp_csar_dir, ... as plain dicts."""
 
 NEXT_STEP = "container_update_next_step"
-"""A VNFM with this key in its request says by itself what to do next: it finds the value of the
-error's NextStep under the key in the answer."""
+"""A VNFM with this key in its request gets the value of the error's NextStep under the key in the
+answer, and itself says what to do next."""
 
 LOG_VARIABLE = "CONTAINER_UPDATE_LOG"
 """An environment variable of the conductor: the file that the script logs to."""
@@ -44,17 +45,19 @@ OPERATIONS = frozenset(
 )
 """Every operation that a VNFD can map to a script."""
 
+_ROLL_BACK = ("container_update.drivers.v2_rollback", "put_back")
 WORK = {
     "modify_information_end": ("container_update.drivers.v2_records", "update_instance"),
-    "modify_information_rollback_start": ("container_update.drivers.v2_rollback", "put_back"),
-    "modify_information_rollback_end": ("container_update.drivers.v2_rollback", "put_back"),
+    "modify_information_rollback_start": _ROLL_BACK,
+    "modify_information_rollback_end": _ROLL_BACK,
 }
 """The operations that have something to do, and the function that does it; loaded when needed."""
 
 
 def main() -> NoReturn:
     """Answer the one request on standard input and end the process."""
-    answer_to = _take_standard_output()
+    answer_to = os.dup(1)
+    os.dup2(2, 1)  # what is printed goes to standard error
     output, reason = answer(sys.stdin.buffer)
     with os.fdopen(answer_to, "wb") as stream:
         stream.write(pickle.dumps(output))
@@ -62,45 +65,41 @@ def main() -> NoReturn:
 
 
 def answer(stream: BinaryIO) -> tuple[Script, str]:
-    """Return the dict for Tacker, and why the operation failed: '' where it did not."""
+    """Return the dict for Tacker, and why the operation failed: '' if it did not."""
     output: Script = {}
     script: Script = {}
     try:
         script = _read(stream)
         handle(script, output)
     except ContainerUpdateError as error:
-        return output, _told(error, script, output)
-    except Exception as error:  # noqa: BLE001 (the process's last resort: Tacker wants a reason)
-        return output, reason_of(error)
+        return output, _reason_of_failure(error, script, output)
+    except Exception as error:  # noqa: BLE001 (Tacker needs a reason in any case)
+        return output, _reason_of_defect(error)
     return output, ""
 
 
 def handle(script: Script, output: Script) -> None:
-    """Do the operation. *output* gets what Tacker shall keep, also where this raises."""
+    """Do the operation; *output* gets what Tacker keeps, also if it fails."""
     operation = script.get("operation")
     if operation not in OPERATIONS:
         raise PackageError(
             f"operation {operation!r}: expected one of {', '.join(sorted(OPERATIONS))}:"
             " correct the interface of the VNFD that names this script"
         )
-    if operation in WORK and has_work(script):
+    if operation in WORK and _has_work(script):
         _start_log()
         module, function = WORK[operation]
         getattr(importlib.import_module(module), function)(script, output)
 
 
-def has_work(script: Script) -> bool:
-    """Whether a modify operation concerns a package and a VNF that runs.
-
-    Only a request with a vnfdId changes the package, and an instance that is not instantiated has
-    nothing in a cluster.
-    """
-    concerns_package = bool((script.get("request") or {}).get("vnfdId"))
-    return concerns_package and bool(script["vnf_instance"].get("instantiatedVnfInfo"))
+def _has_work(script: Script) -> bool:
+    """Return whether a modify operation changes the package of a VNF that is instantiated."""
+    changes_package = bool((script.get("request") or {}).get("vnfdId"))
+    return changes_package and bool(script["vnf_instance"].get("instantiatedVnfInfo"))
 
 
-def _told(error: ContainerUpdateError, script: Script, output: Script) -> str:
-    """One paragraph for the operator: what happened, and what an operator of Tacker does next."""
+def _reason_of_failure(error: ContainerUpdateError, script: Script, output: Script) -> str:
+    """Return a paragraph for the operator: what happened, and what to do next in Tacker."""
     reason = " ".join(str(error).split())
     if NEXT_STEP in script:
         output[NEXT_STEP] = error.next_step.value
@@ -110,17 +109,14 @@ def _told(error: ContainerUpdateError, script: Script, output: Script) -> str:
     return with_advice(reason, advice)
 
 
-def reason_of(error: Exception) -> str:
-    """One paragraph for the operator, of an error that nobody foresaw.
+def _reason_of_defect(error: Exception) -> str:
+    """Return a paragraph for the operator about an unexpected error: only its class and place.
 
-    Its text might quote a manifest, and with it a Secret: only its kind and place are told.
+    Its text might quote a manifest, and with it a Secret.
     """
     place = "an unknown place"
-    traceback = error.__traceback__
-    while traceback is not None:
-        name = os.path.basename(traceback.tb_frame.f_code.co_filename)
-        place = f"{name}, line {traceback.tb_lineno}"
-        traceback = traceback.tb_next
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        place = f"{os.path.basename(frame.f_code.co_filename)}, line {line}"
     return (
         f"{type(error).__name__} in {place} was not expected: this is a defect of container-update"
         " or of a library it uses. Look at what was written to the cluster, and please report the"
@@ -129,32 +125,26 @@ def reason_of(error: Exception) -> str:
 
 
 def _read(stream: BinaryIO) -> Script:
-    """Return the request, or PackageError where standard input holds none."""
+    """Return the request.
+
+    :raises PackageError: standard input holds none.
+    """
     try:
         script = pickle.load(stream)  # noqa: S301 (Tacker's own bytes, from its own process)
-    except (EOFError, pickle.UnpicklingError) as error:
-        raise PackageError(
-            "standard input: expected a pickled dict, found none: this script is run by"
-            " tacker-conductor, not by hand"
-        ) from error
+        found = f"a {type(script).__name__}"
+    except (EOFError, pickle.UnpicklingError):
+        script, found = None, "none"
     if not isinstance(script, dict):
         raise PackageError(
-            f"standard input: expected a pickled dict, found a {type(script).__name__}: this script"
-            " is run by tacker-conductor, not by hand"
+            f"standard input: expected a pickled dict, found {found}: this script is run by"
+            " tacker-conductor, not by hand"
         )
     return script
 
 
-def _take_standard_output() -> int:
-    """Return a descriptor of our own for the answer; whatever is printed goes to standard error."""
-    answer_to = os.dup(1)
-    os.dup2(2, 1)
-    return answer_to
-
-
 def _start_log() -> None:
-    """Log to the file that CONTAINER_UPDATE_LOG names, else nowhere: Tacker takes all of standard
-    error for the reason of a failure and throws it away otherwise."""
+    """Log to the file that CONTAINER_UPDATE_LOG names, else nowhere: Tacker records all of standard
+    error as the reason of a failure, and drops it otherwise."""
     import logging  # noqa: PLC0415 (not for idle operations)
 
     path = os.environ.get(LOG_VARIABLE)

@@ -1,7 +1,7 @@
-"""What an update tells while it runs, written to a file that a VNFM may read meanwhile.
+"""The progress of an update, appended to a file that a VNFM may read meanwhile.
 
-The environment variable names the file; Tacker sets none. A line of JSON for each event: the plan's
-has ``brought``, what a rollback has to know (see :mod:`container_update.drivers.v2_memory`).
+The environment variable names the file; Tacker sets none. Each event is a line of JSON; the plan's
+has ``brought``, what a rollback needs (see :mod:`container_update.drivers.v2_memory`).
 """
 
 from __future__ import annotations
@@ -23,34 +23,28 @@ PROGRESS_VARIABLE = "CONTAINER_UPDATE_PROGRESS"
 
 
 def as_line(event: Event) -> Json:
-    """Return an event as a value: the steps that it is about; of a plan also what it brings."""
-    if isinstance(event, Plan):
-        return {"steps": step_events(event), "brought": v2_memory.brought(event)}
-    return {"steps": step_events(event)}
+    """Return an event as a value: the steps that it is about; of a plan also what it adds."""
+    line: Json = {"steps": step_events(event)}
+    return {**line, "brought": v2_memory.additions(event)} if isinstance(event, Plan) else line
 
 
 def from_environment() -> Progress:
-    """Tells the file that the environment names; nobody where it names none."""
-    path = os.environ.get(PROGRESS_VARIABLE)
-    return Appender(Path(path)) if path else lambda _: None
+    """Return a function that appends events to the file that the environment names, if any."""
+    name = os.environ.get(PROGRESS_VARIABLE)
+    if not name:
+        return lambda _: None
+    path, lock = Path(name), threading.Lock()
+
+    def append(event: Event) -> None:
+        line = json.dumps(as_line(event)) + "\n"
+        with lock, path.open("a", encoding="utf-8") as file:
+            file.write(line)
+
+    return append
 
 
-def tell_end(progress: Progress, error: ContainerUpdateError) -> None:
-    """Write the final state of each step of a failed update: most are undone by now."""
+def report_end(progress: Progress, error: ContainerUpdateError) -> None:
+    """Report the final state of each step of a failed update: most are undone by now."""
     if isinstance(error, UpdateFailedError):
         for result in error.outcome.results:
             progress(result)
-
-
-class Appender:
-    """Appends events to a file; a plan is on the disk before anything of it is done."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._lock = threading.Lock()
-
-    def __call__(self, event: Event) -> None:
-        """Append the event's line."""
-        line = json.dumps(as_line(event)) + "\n"
-        with self._lock, self._path.open("a", encoding="utf-8") as file:
-            file.write(line)

@@ -1,4 +1,4 @@
-"""What Tacker's v2 API knows about an instance, read into an update and written back after it.
+"""What Tacker's v2 API records of an instance: read for an update, written back after it.
 
 In v2 a VNFC's id is the name of its pod.
 """
@@ -14,7 +14,6 @@ from container_update.model.cluster import Cluster
 from container_update.model.errors import ContainerUpdateError, NextStep, PackageError
 from container_update.model.objects import Json
 from container_update.model.options import Options
-from container_update.model.outcome import Outcome
 from container_update.model.requests import DEF_FILES, UpdateRequest
 from container_update.operations.vnf_records import Records
 
@@ -26,8 +25,8 @@ section. Tacker's own configuration is not loaded in a script."""
 def update_instance(script: Json, output: Json) -> None:
     """Move the instance to the package of the request.
 
-    *output* gets ``vnf_instance`` once the cluster is right, and in any case what a rollback has to
-    know. ContainerUpdateError where the update cannot be made; it was undone then.
+    :param output: gets ``vnf_instance`` after a success, and in any case what a rollback needs.
+    :raises ContainerUpdateError: the update failed and was undone.
     """
     from container_update.operations.update import update  # noqa: PLC0415 (heavy)
 
@@ -40,19 +39,19 @@ def update_instance(script: Json, output: Json) -> None:
         with cluster_of(instance) as (cluster, options):
             outcome = update(request, cluster, options, progress=progress)
     except ContainerUpdateError as error:
-        v2_progress.tell_end(progress, error)
+        v2_progress.report_end(progress, error)
         v2_memory.remember(output, v2_memory.after_failure(error))
         raise
     v2_memory.remember(output, v2_memory.after_update(outcome.plan))
-    output["vnf_instance"] = with_records(instance, outcome)
+    output["vnf_instance"] = Records.of_update(outcome).applied(instance)
 
 
 def request_of(
     instance: Json, old: str, new: str, config_paths: tuple[str, ...] = ()
 ) -> UpdateRequest:
-    """Return the update that brings an instance from the package at *old* to the one at *new*.
+    """Return the update of an instance from the package at *old* to the one at *new*.
 
-    PackageError for an instance that was not made from def-files: of a Helm chart, say.
+    :raises PackageError: the instance was not created from def-files, but from a Helm chart.
     """
     metadata = instance["instantiatedVnfInfo"].get("metadata") or {}
     def_files = metadata.get(DEF_FILES)
@@ -76,27 +75,22 @@ def request_of(
 
 @contextlib.contextmanager
 def cluster_of(instance: Json) -> Iterator[tuple[Cluster, Options]]:
-    """Return the cluster that an instance runs in, and the operator's options.
+    """Connect to the cluster of an instance for a ``with`` block; yield it and the options.
 
-    PackageError or ClusterError where the VIM's record does not lead to a cluster.
+    :raises PackageError: the record of the VIM is of no cluster.
+    :raises ClusterError: its access data is incomplete or refused.
     """
     connection = vim.kubernetes_vim(instance.get("vimConnectionInfo") or {})
     interface = connection.get("interfaceInfo") or {}
     options = read_options(os.environ.get(CONFIG_VARIABLE))
-    cluster = vim.connect(
-        interface.get("endpoint", ""),
-        connection.get("accessInfo") or {},
-        interface.get("ssl_ca_cert"),
-        options,
-    )
-    try:
+    endpoint, access = interface.get("endpoint", ""), connection.get("accessInfo") or {}
+    cluster = vim.connect(endpoint, access, interface.get("ssl_ca_cert"), options)
+    with contextlib.closing(cluster):
         yield cluster, options
-    finally:
-        cluster.close()
 
 
 def read_options(path: str | None) -> Options:
-    """Return the options in a configuration file, or their defaults where none is named."""
+    """Return the options of a configuration file; None: the defaults."""
     if not path:
         return Options()
     from oslo_config import cfg  # noqa: PLC0415 (only for operators who set options)
@@ -109,8 +103,3 @@ def read_options(path: str | None) -> Options:
         raise PackageError(
             f"{CONFIG_VARIABLE}={path}: {error}: correct this file", next_step=NextStep.FIX_TARGET
         ) from error
-
-
-def with_records(instance: Json, outcome: Outcome) -> Json:
-    """Return the instance as it is after the update: live pods, def-files, workloads' images."""
-    return Records.of_update(outcome).applied(instance)

@@ -1,44 +1,42 @@
-"""Putting the old package's state back when Tacker rolls a modify operation back.
+"""Rolls a modify operation back to the old package.
 
-A rollback is an update from the new package to the old one. The new package is not at hand then;
-as far as an update can tell it is the old package with the images that were noted, so a stand-in is
-made of those. Configuration needs no stand-in: what is live is compared with the old package.
+A rollback is an update from the new package to the old one. It does not get the new package; for an
+update that is the old package with the images that were recorded, so a substitute is written.
+Configuration needs none: the live objects are compared with the old package.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import yaml
 
 from container_update.drivers import v2_memory, v2_progress
-from container_update.drivers.v2_records import (
-    cluster_of,
-    request_of,
-    with_records,
-)
+from container_update.drivers.v2_records import cluster_of, request_of
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
 from container_update.model.errors import PackageError
-from container_update.model.objects import Json, Manifest, ObjectKey
+from container_update.model.objects import Json, ObjectKey
 from container_update.model.options import DEFAULTS, Options
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.requests import UpdateRequest
 from container_update.operations.update import placed
-from container_update.operations.vnf_records import set_images
+from container_update.operations.vnf_records import Records, set_images
 from container_update.package import manifests
 from container_update.package.build import write_metadata
 
 
 def put_back(script: Json, output: Json) -> None:
-    """Bring the instance's cluster to the state of the old package.
+    """Move the instance back to the old package.
 
-    Does nothing where the failed update wrote nothing or an earlier step put everything back.
-    *output* gets the instance with its live pods. ContainerUpdateError where it cannot be done.
+    Does nothing if the failed update wrote nothing or an earlier step rolled it back.
+
+    :param output: gets the instance with its live pods.
+    :raises ContainerUpdateError: it cannot be done.
     """
     ours = v2_memory.recall(script)
     if ours.get("state") in v2_memory.SETTLED:
@@ -48,7 +46,7 @@ def put_back(script: Json, output: Json) -> None:
         progress = v2_progress.from_environment()
         outcome = go_back(request_of(instance, old, old), cluster, options, ours, progress=progress)
     v2_memory.remember(output, {"state": v2_memory.ROLLED_BACK})
-    output["vnf_instance"] = with_records(instance, outcome)
+    output["vnf_instance"] = Records.of_update(outcome).applied(instance)
 
 
 def go_back(  # noqa: PLR0913
@@ -75,7 +73,8 @@ def go_back(  # noqa: PLR0913
             request = dataclasses.replace(request, old=folder)
         outcome = update(request, cluster, options, cancel=cancel, progress=progress)
     if ours.get("state") != v2_memory.UNDONE:
-        delete_all(cluster, v2_memory.created(ours))
+        for key in v2_memory.created(ours):
+            cluster.delete(key)  # may be deleted already
     return outcome
 
 
@@ -87,8 +86,9 @@ def write_stand_in(
 ) -> None:
     """Write the def-files of the old package with other images, as a package of its own.
 
-    PackageError where no def-file in the package has one of the workloads: an image in a file that
-    a URL names cannot be put back this way.
+    :param options: the limits of the def-files.
+    :raises PackageError: no def-file in the package has one of the workloads: the image in a file
+        that a URL names cannot be restored this way.
     """
     missing = set(images)
     for path in request.def_files:
@@ -96,11 +96,13 @@ def write_stand_in(
             continue
         text = Path(request.old, path).read_bytes()
         parsed = manifests.parse(text, path, request.namespace, options=options)
-        objects = tuple(placed(manifest, request) for manifest in parsed)
+        objects = [placed(manifest, request) for manifest in parsed]
+        for manifest in objects:
+            set_images(manifest.body, images.get(manifest.key, {}))
         missing -= {manifest.key for manifest in objects}
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(yaml.safe_dump_all(_with_images(objects, images)), encoding="utf-8")
+        target.write_text(yaml.safe_dump_all([manifest.body for manifest in objects]), "utf-8")
     if missing:
         names = ", ".join(sorted(map(str, missing)))
         raise PackageError(
@@ -108,17 +110,3 @@ def write_stand_in(
             " cannot put back its image. Modify the instance to the old package, or heal it"
         )
     write_metadata(folder)
-
-
-def _with_images(
-    objects: Iterable[Manifest], images: Mapping[ObjectKey, Mapping[str, str]]
-) -> Iterable[Json]:
-    for manifest in objects:
-        set_images(manifest.body, images.get(manifest.key, {}))
-        yield manifest.body
-
-
-def delete_all(cluster: Cluster, keys: Iterable[ObjectKey]) -> None:
-    """Delete what the update had created; gone already is fine."""
-    for key in keys:
-        cluster.delete(key)

@@ -1,4 +1,4 @@
-"""From what Tacker records about a VIM to a connected cluster. The same words serve v1 and v2."""
+"""Connects to the cluster that Tacker's record of a VIM describes, for v1 and v2 alike."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from container_update.model.options import Options
 
 KUBERNETES_TYPES = frozenset({"kubernetes", "ETSINFV.KUBERNETES.V_1"})
-"""The vimTypes of a Kubernetes cluster: Tacker's own word and the one registered for SOL003."""
+"""The vimTypes of a Kubernetes cluster: Tacker's own and the one registered for SOL003."""
 
 LOGIN = ("bearer_token", "username", "password")
 OIDC = ("client_id", "client_secret", "username", "password")
@@ -22,35 +22,38 @@ OIDC = ("client_id", "client_secret", "username", "password")
 def connect(
     endpoint: str, access: Mapping[str, Any], ca_text: str | None, options: Options
 ) -> Cluster:
-    """Return a cluster from a VIM's endpoint, its access information and its certificate authority.
+    """Connect to a cluster by a VIM's endpoint, access information and certificate authority.
 
-    ClusterError where the access information is incomplete or refused.
+    :raises ClusterError: the access information is incomplete or refused.
     """
     from container_update.cluster.client import connect_vim  # noqa: PLC0415 (heavy)
 
-    given = {key: value for key, value in access.items() if _is_set(value)}
+    values = {key: value for key, value in access.items() if _is_set(value)}
     authority = ca_text if _is_set(ca_text) else None
-    if "oidc_token_url" in given:
-        oidc = {key: given[key] for key in OIDC if key in given}
-        oidc["token_url"] = given["oidc_token_url"]
+    if "oidc_token_url" in values:
+        oidc = {key: values[key] for key in OIDC if key in values}
+        oidc["token_url"] = values["oidc_token_url"]
         return connect_vim(endpoint, oidc=oidc, ca_text=authority, options=options)
-    login = {key: given[key] for key in LOGIN if key in given}
+    login = {key: values[key] for key in LOGIN if key in values}
     return connect_vim(endpoint, ca_text=authority, options=options, **login)
 
 
 def kubernetes_vim(connections: Mapping[str, Json]) -> Json:
-    """Return the Kubernetes entry of an instance's vimConnectionInfo (v2: a map)."""
+    """Return the Kubernetes entry of an instance's vimConnectionInfo (v2: a map).
+
+    :raises PackageError: there is none.
+    """
     for connection in connections.values():
         if connection.get("vimType") in KUBERNETES_TYPES:
             return connection
-    found = sorted(str(connection.get("vimType")) for connection in connections.values())
+    types = sorted(str(connection.get("vimType")) for connection in connections.values())
     raise PackageError(
         f"vimConnectionInfo: expected an entry of vimType"
-        f" {' or '.join(sorted(KUBERNETES_TYPES))}, found {', '.join(found) or 'none'}: name the"
+        f" {' or '.join(sorted(KUBERNETES_TYPES))}, found {', '.join(types) or 'none'}: name the"
         " Kubernetes VIM when instantiating"
     )
 
 
 def _is_set(value: Any) -> bool:
-    """Tacker's v1 database spells a value that is not there as the word None."""
+    """Return whether there is a value: Tacker's v1 database has the word None for a missing one."""
     return value not in (None, "", "None")

@@ -1,7 +1,7 @@
 """CHANGE_VNFPKG: Blue-Green or rolling, by the strategies of ``container_update.operations``.
 
-A failure is left as it is: the occurrence is FAILED_TEMP then, and a retry goes on with it, a
-rollback undoes it, both by the journal in the VIM.
+A failed change stays as it is and the occurrence is FAILED_TEMP: a retry finishes it, a rollback
+undoes it, both by the journal in the VIM.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from container_update.operations.change_package import coordination_of, preview_
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.strategy import ChangeJob
 from container_update.vnfm import instances, packages
-from container_update.vnfm.lcm import drivers
+from container_update.vnfm.lcm.mgmt_drivers import drivers_of
 from container_update.vnfm.lcm.operation_context import OperationContext, Record, merged
 from container_update.vnfm.lcm.vim import connected
 
@@ -22,8 +22,8 @@ from container_update.vnfm.lcm.vim import connected
 def do_change(context: OperationContext) -> Record:
     """Change the package; all of the new one takes effect."""
     before = context.record
-    chosen = drivers.of_package(context, before.vnfd_id, before.flavour_id)
-    context = replace(context, record=chosen.call("change_current_package_start", before))
+    drivers = drivers_of(context)
+    context = replace(context, record=drivers.call("change_current_package_start", before))
     with connected(context) as vim:
         target = vim.target()
         job = _job(context, target.vim_type)
@@ -31,18 +31,18 @@ def do_change(context: OperationContext) -> Record:
         try:
             changed = run_change(job, target, context.cancel, context.steps, scripts)
         finally:
-            context.steps.tell_scripts(scripts.reports)
+            context.steps.add_scripts(scripts.reports)
         body = changed.records.applied({**context.record.body, "vnfdId": before.vnfd_id})
         vnfd_id = str(body.pop("vnfdId"))
-        given = {
+        patches = {
             "extensions": job.request.extensions,
             "vnfConfigurableProperties": job.request.vnf_configurable_properties,
         }
-        body |= {name: merged(body.get(name), value) for name, value in given.items() if value}
+        body |= {name: merged(body.get(name), patch) for name, patch in patches.items() if patch}
         with context.service.database.reading() as session:
             body |= instances.product_of(packages.of_vnfd(session, vnfd_id))
         record = vim.changed(replace(context.record, vnfd_id=vnfd_id, body=body), changed)
-    return chosen.call("change_current_package_end", record)
+    return drivers.call("change_current_package_end", record)
 
 
 def undo_change(context: OperationContext) -> Record:
@@ -51,9 +51,8 @@ def undo_change(context: OperationContext) -> Record:
     :raises NoWayBackError: what is old is being deleted, or the change is complete and only its
         record is missing: it can only be finished.
     """
-    record = context.record
-    chosen = drivers.of_package(context, record.vnfd_id, record.flavour_id)
-    record = chosen.call("change_current_package_rollback_start", record)
+    drivers = drivers_of(context)
+    record = drivers.call("change_current_package_rollback_start", context.record)
     with connected(context) as vim:
         job = _job(context, vim.target().vim_type)
         undone = vim.undo_change(job)
@@ -64,7 +63,7 @@ def undo_change(context: OperationContext) -> Record:
                 "cannot be undone any more"
             )
         record = vim.as_it_is(record)
-    return chosen.call("change_current_package_rollback_end", record)
+    return drivers.call("change_current_package_rollback_end", record)
 
 
 def _job(context: OperationContext, vim_type: str) -> ChangeJob:

@@ -1,35 +1,35 @@
-"""INSTANTIATE and TERMINATE: make what the package describes, and delete it."""
+"""INSTANTIATE and TERMINATE: create what the package describes, and delete it."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import Any
 
-from container_update.vnfm.lcm import drivers
+from container_update.vnfm.lcm.mgmt_drivers import drivers_of
 from container_update.vnfm.lcm.operation_context import OperationContext, Record
 from container_update.vnfm.lcm.vim import connected
 
 
 def do_instantiate(context: OperationContext) -> Record:
-    """Make the VNF and wait until it runs."""
+    """Create the VNF and wait until it runs."""
     context = _in_its_vim(context)
-    chosen = drivers.of_package(context, context.record.vnfd_id, context.request.get("flavourId"))
-    context = replace(context, record=chosen.call("instantiate_start", context.record))
+    drivers = drivers_of(context)
+    context = replace(context, record=drivers.call("instantiate_start", context.record))
     with connected(context) as vim:
         record = vim.instantiate()
-    return chosen.call("instantiate_end", record)
+    return drivers.call("instantiate_end", record)
 
 
 def undo_instantiate(context: OperationContext) -> Record:
-    """Delete what was made so far."""
+    """Delete what was created so far."""
     with connected(_in_its_vim(context)) as vim:
         vim.undo_instantiate()
     return context.record
 
 
 def _in_its_vim(context: OperationContext) -> OperationContext:
-    """Return the same work, in the VIM that the request names, or in the default one: it stays
-    there when another becomes the default."""
+    """Return the operation in the VIM that the request names, else in the default one, which is
+    recorded: the VNF stays there when another VIM becomes the default."""
     vims: Any = context.request.get("vimConnectionInfo")
     if not vims:
         entry = {name: context.connection[name] for name in ("vimId", "vimType")}
@@ -39,11 +39,10 @@ def _in_its_vim(context: OperationContext) -> OperationContext:
 
 def do_terminate(context: OperationContext) -> Record:
     """Delete the VNF, and wait until it is gone."""
-    record = context.record
-    chosen = drivers.of_package(context, record.vnfd_id, record.flavour_id)
-    record = chosen.call("terminate_start", record)
+    drivers = drivers_of(context)
+    record = drivers.call("terminate_start", context.record)
     with connected(context) as vim:
         vim.terminate()
-    record = chosen.call("terminate_end", record)
+    record = drivers.call("terminate_end", record)
     body = {name: value for name, value in record.body.items() if name != "instantiatedVnfInfo"}
     return replace(record, instantiated=False, body=body, vims=None)

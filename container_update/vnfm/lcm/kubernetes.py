@@ -22,7 +22,7 @@ from container_update.vnfm.lcm.operation_context import OperationContext, Record
 
 @contextmanager
 def connected(context: OperationContext) -> Iterator[KubernetesVim]:
-    """Return the cluster of the instance's VIM."""
+    """Connect to the cluster of the instance's VIM for a ``with`` block."""
     with context.cluster() as cluster:
         yield KubernetesVim(context, cluster)
 
@@ -35,34 +35,33 @@ class KubernetesVim:
     cluster: Cluster
 
     def held_by(self) -> str | None:
-        """Whoever holds the instance's Lease."""
-        journalled = self.context.journalled(self.cluster, self.context.record.namespace)
-        holder, now = journalled.holder(), utc_now()
+        """Return the holder of the instance's Lease."""
+        holder, now = self.context.journalled(self.cluster).holder(), utc_now()
         return None if holder is None or holder.is_expired(now) else holder.sentence(now)
 
     # --- making and deleting --------------------------------------------------------------------
 
     def instantiate(self) -> Record:
         """Create every object of the def-files and wait until the workloads are Ready."""
-        context, namespace = self.context, self._asked_namespace()
+        context, namespace = self.context, self._requested_namespace
         created = install(
             str(context.package(context.record.vnfd_id)),
             self.cluster,
-            def_files=self._asked_def_files(),
+            def_files=self._requested_def_files,
             namespace=namespace,
             one_namespace=True,
             instance_id=context.instance_id,
             options=context.service.options,
-            created=lambda key: context.steps.tell(str(key), "create", "done"),
+            created=lambda key: context.steps.add(str(key), "create", "done"),
         )
         return records.instantiated(context, created, self.cluster, namespace)
 
     def undo_instantiate(self) -> None:
         """Delete what was created so far."""
-        self._delete(self._asked_def_files(), self._asked_namespace())
+        self._delete(self._requested_def_files, self._requested_namespace)
 
     def terminate(self) -> None:
-        """Delete what bears the instance's label, and wait until it is gone."""
+        """Delete the objects with the instance's label, and wait until they are gone."""
         self._delete(self.context.record.def_files, self.context.record.namespace)
 
     def _delete(self, def_files: tuple[str, ...], namespace: str) -> None:
@@ -77,15 +76,15 @@ class KubernetesVim:
             options=context.service.options,
         )
         for key in deleted:
-            context.steps.tell(str(key), "delete", "done")
+            context.steps.add(str(key), "delete", "done")
 
-    def _asked_namespace(self) -> str:
-        params = self.context.request.get("additionalParams") or {}
-        return str(params.get("namespace") or "default")
+    @property
+    def _requested_namespace(self) -> str:
+        return str(self.context.params.get("namespace") or "default")
 
-    def _asked_def_files(self) -> tuple[str, ...]:
-        params = self.context.request.get("additionalParams") or {}
-        return tuple(params.get(DEF_FILES) or ())
+    @property
+    def _requested_def_files(self) -> tuple[str, ...]:
+        return tuple(self.context.params.get(DEF_FILES) or ())
 
     # --- changing -------------------------------------------------------------------------------
 
@@ -93,27 +92,25 @@ class KubernetesVim:
         """Return the instance's namespace and def-files."""
         context = self.context
         interface = dict(context.connection.get("interfaceInfo") or {})
-        if interface.get("ssl_ca_cert"):  # SOL003 has it in one line, programs want it as it was
+        if interface.get("ssl_ca_cert"):  # SOL003 has it in one line, programs need PEM
             interface["ssl_ca_cert"] = pem(interface["ssl_ca_cert"])
-        access = {
-            "vim_connection_info": {"vim": {**context.connection, "interfaceInfo": interface}}
-        }
+        connection = {**context.connection, "interfaceInfo": interface}
         return KubernetesTarget(
             self.cluster,
             context.record.namespace,
             context.record.def_files,
-            access,
+            {"vim_connection_info": {"vim": connection}},
             one_namespace=True,
             vim_type=str(context.connection.get("vimType")),
         )
 
     def changed(self, record: Record, changed: Changed) -> Record:  # noqa: ARG002
-        """As the strategy told it."""
+        """Return the record as the strategy left it."""
         return record
 
     def undo_change(self, job: ChangeJob) -> Outcome | None:  # noqa: ARG002
-        """By the journal, which is in the cluster and knows what the job is."""
-        journalled = self.context.journalled(self.cluster, self.context.record.namespace)
+        """Undo it by the journal in the cluster, which holds the job."""
+        journalled = self.context.journalled(self.cluster)
         return journalled.recover(back=True, cancel=self.context.cancel)
 
     def as_it_is(self, record: Record) -> Record:

@@ -1,6 +1,6 @@
 """VNFs that are Heat stacks in an OpenStack. See :class:`container_update.vnfm.lcm.vim.Vim`.
 
-An instance's stack is named as Tacker names it, ``vnf-<id>``; Blue-Green puts an ending behind it.
+An instance's stack has the name that Tacker gives it, ``vnf-<id>``; Blue-Green adds a suffix.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from container_update.vnfm.lcm.operation_context import OperationContext, Record
 
 @contextmanager
 def connected(context: OperationContext) -> Iterator[OpenStackVim]:
-    """Heat of the instance's VIM."""
+    """Connect to Heat of the instance's VIM for a ``with`` block."""
     options, interface = context.service.options, context.connection.get("interfaceInfo") or {}
     authority = interface.get("ssl_ca_cert")
     access = context.connection.get("accessInfo") or {}
@@ -44,17 +44,13 @@ def connected(context: OperationContext) -> Iterator[OpenStackVim]:
         if verify and authority:
             verify = str(Path(folder, "authority.pem"))
             Path(verify).write_text(pem(authority))
-        with connect(
-            auth=_auth(interface, access),
-            options=options,
-            region=access.get("region"),
-            verify=verify,
-        ) as heat:
+        auth, region = _auth(interface, access), access.get("region")
+        with connect(auth=auth, options=options, region=region, verify=verify) as heat:
             yield OpenStackVim(context, heat)
 
 
 def _auth(interface: Mapping[str, Any], access: Mapping[str, Any]) -> dict[str, str]:
-    """Return what Keystone is asked with, from SOL003's words for it."""
+    """Return keystoneauth1's arguments for the access data of SOL003."""
     return {
         "auth_url": str(interface.get("endpoint", "")),
         "username": str(access.get("username", "")),
@@ -73,46 +69,40 @@ class OpenStackVim:
     heat: Heat
 
     def held_by(self) -> str | None:
-        """Whoever holds the journal of a change."""
+        """Return the holder of a change's journal."""
         options = self.context.service.options
         instance = StackInstance(self.heat, self.context.instance_id, options)
-        found = instance.journal("").holder()
-        if found is None or found[1] > options.lease_seconds:
+        holder = instance.journal("").holder()
+        if holder is None or holder[1] > options.lease_seconds:
             return None
-        return held(*found, options.lease_seconds)
+        return held(*holder, options.lease_seconds)
 
     # --- making and deleting --------------------------------------------------------------------
 
     def instantiate(self) -> Record:
-        """Make the stack that the package describes and wait until it is complete."""
+        """Create the stack that the package describes and wait until it is complete."""
         context = self.context
-        body = described_by(
+        stack = described_by(
             str(context.package(context.record.vnfd_id)),
             str(context.request.get("flavourId")),
-            context.request.get("additionalParams") or {},
+            context.params,
             context.service.options,
         )
-        with self._told(self._name, "create"):
-            self._builder.make(self._name, body)
-        info: Json = {
-            "flavourId": context.request.get("flavourId"),
-            "vnfState": "STARTED",
-            "extCpInfo": [],
-        }
-        made = {**context.record.body, "instantiatedVnfInfo": info}
-        return self.as_it_is(replace(context.record, instantiated=True, body=made))
+        with self._reported(self._name, "create"):
+            self._builder.make(self._name, stack)
+        body = {**context.record.body, "instantiatedVnfInfo": records.started_info(context)}
+        return self.as_it_is(replace(context.record, instantiated=True, body=body))
 
     def undo_instantiate(self) -> None:
-        """Delete what was made so far."""
+        """Delete what was created so far."""
         self.terminate()
 
     def terminate(self) -> None:
-        """Delete every stack of the instance: a change that was given up may have left two, and its
-        journal, which goes last."""
-        names = [str(page["stack_name"]) for page in self._stacks()]
+        """Delete every stack of the instance, the journal last: a failed change may leave two."""
+        names = [str(stack["stack_name"]) for stack in self._stacks()]
         for name in (*sorted(names), name_of(self.context.instance_id)):
             if self.heat.stack(name) is not None:
-                with self._told(name, "delete"):
+                with self._reported(name, "delete"):
                     self._builder.delete(name)
 
     @property
@@ -120,16 +110,16 @@ class OpenStackVim:
         return Builder(self.heat, self.context.service.options, self.context.cancel)
 
     @contextmanager
-    def _told(self, stack: str, action: str) -> Iterator[None]:
-        """Report what is done to a stack when it begins and when it ends."""
-        text, tell = f"Stack {stack}", self.context.steps.tell
-        tell(text, action, "running")
+    def _reported(self, stack: str, action: str) -> Iterator[None]:
+        """Report the begin and the end of what the ``with`` block does to a stack."""
+        text, add = f"Stack {stack}", self.context.steps.add
+        add(text, action, "running")
         try:
             yield
         except ContainerUpdateError as error:
-            tell(text, action, "failed", str(error))
+            add(text, action, "failed", str(error))
             raise
-        tell(text, action, "done")
+        add(text, action, "done")
 
     # --- the stack ------------------------------------------------------------------------------
 
@@ -138,21 +128,17 @@ class OpenStackVim:
         return f"vnf-{self.context.instance_id}"
 
     def _stacks(self) -> list[Json]:
-        """Return the instance's stacks; more than one while a change is under way."""
+        """Return the instance's stacks: more than one during a change."""
         own = re.compile(re.escape(self._name) + r"(\.[0-9a-f]{8})?")
-        return [page for page in self.heat.stacks() if own.fullmatch(str(page["stack_name"]))]
+        return [stack for stack in self.heat.stacks() if own.fullmatch(str(stack["stack_name"]))]
 
     def _stack(self) -> str:
-        """Return the VNF's stack: the recorded one; where that is gone the one that took its place
-        in a change whose record is missing."""
-        pages = self._stacks()
-        recorded = [
-            page
-            for page in pages
-            if page["id"] == self.context.record.info.get(stack_records.STACK)
-        ]
-        found = recorded or pages
-        return reference(found[0]) if len(found) == 1 else self._name
+        """Return the VNF's stack: the recorded one, or if that is gone its successor from a change
+        that was not recorded."""
+        stacks = self._stacks()
+        recorded_id = self.context.record.info.get(stack_records.STACK)
+        stacks = [stack for stack in stacks if stack["id"] == recorded_id] or stacks
+        return reference(stacks[0]) if len(stacks) == 1 else self._name
 
     # --- changing -------------------------------------------------------------------------------
 
@@ -168,24 +154,24 @@ class OpenStackVim:
         )
 
     def changed(self, record: Record, changed: Changed) -> Record:
-        """Return what the stack consists of now; also where an earlier try made the change, whose
-        ids were not recorded."""
-        told = {result.step.key.name for result in changed.outcome.results}
+        """Return the record with the live resources, also of a change by an earlier try, whose ids
+        were not recorded."""
+        names = {result.step.key.name for result in changed.outcome.results}
         members = self._members(record)
-        touched = frozenset(each.server_id for each in members if str(each) in told)
+        touched = frozenset(member.server_id for member in members if str(member) in names)
         return replace(self._described(record, members), touched=touched)
 
     def undo_change(self, job: ChangeJob) -> Outcome | None:
-        """By the journal, which is in the cloud; the scripts need the job."""
+        """Undo it by the journal in the cloud; the scripts need the job."""
         target = self.target()
         scripts = coordination_of(job, target, self.context.cancel)
         try:
             return strategies.roll_back(job, target, scripts, self.context.steps)
         finally:
-            self.context.steps.tell_scripts(scripts.reports)
+            self.context.steps.add_scripts(scripts.reports)
 
     def as_it_is(self, record: Record) -> Record:
-        """Return the record with the servers, ports and volumes that there are."""
+        """Return the record with the live servers, ports and volumes."""
         return self._described(record, self._members(record))
 
     def _described(self, record: Record, members: Sequence[VnfcServer]) -> Record:
@@ -194,15 +180,14 @@ class OpenStackVim:
         return replace(record, body={**record.body, "instantiatedVnfInfo": info})
 
     def _members(self, record: Record) -> Sequence[VnfcServer]:
-        page = live.find(self.heat, self._stack())
-        return live.members_of(self.heat, page, self._vdus(record))
+        stack = live.find(self.heat, self._stack())
+        return live.members_of(self.heat, stack, self._vdus(record))
 
     def _vdus(self, record: Record) -> Mapping[str, str]:
-        """Those of the record's package, and of those that a change leads to or from: a rolling
-        update leaves VDUs as they were."""
+        """Return the VDUs of the record's package and of the old and new package of a change: a
+        rolling update may leave VDUs of either."""
         context, vdus = self.context, dict[str, str]()
-        asked = str(context.request.get("vnfdId") or record.vnfd_id)
-        for vnfd_id in (asked, context.record.vnfd_id, record.vnfd_id):
-            folder = str(context.package(vnfd_id))
-            vdus |= records.vdus_of(context, folder, record.flavour_id)
+        requested = str(context.request.get("vnfdId") or record.vnfd_id)
+        for vnfd_id in (requested, context.record.vnfd_id, record.vnfd_id):
+            vdus |= records.vdus_of(context, vnfd_id, record.flavour_id)
         return vdus

@@ -1,11 +1,9 @@
-"""What a lifecycle operation works with: the request, the instance's record, the VIM, and a place
-to tell how far it is.
-"""
+"""What a lifecycle operation works with: request, the instance's record, VIM, and its progress."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -20,6 +18,7 @@ from container_update.model.cluster import Cluster
 from container_update.model.errors import NextStep, PackageError
 from container_update.model.objects import Json
 from container_update.model.requests import DEF_FILES
+from container_update.package import csar
 from container_update.vnfm import packages, vims
 from container_update.vnfm.lcm.steps import Steps
 from container_update.vnfm.service_context import ServiceContext
@@ -37,8 +36,12 @@ class Record:
     vims: Any = field(default=None, repr=False)
     """vimConnectionInfo with credentials: a list in v1, a map in v2."""
     touched: frozenset[str] = frozenset()
-    """The resources that are what they were, and run something else: servers that were rebuilt. Of
-    the operation, not kept."""
+    """Ids of resources that stay and run something else, such as rebuilt servers; not stored."""
+
+    @property
+    def state(self) -> str:
+        """instantiationState."""
+        return "INSTANTIATED" if self.instantiated else "NOT_INSTANTIATED"
 
     @property
     def info(self) -> Json:
@@ -47,23 +50,20 @@ class Record:
 
     @property
     def flavour_id(self) -> str | None:
-        """The deployment flavour it was instantiated with."""
+        """The deployment flavour that it was instantiated with."""
         return self.info.get("flavourId")
 
     @property
     def namespace(self) -> str:
-        """Where its objects are: in v1 a matter of its metadata, in v2 of the instantiation's."""
-        recorded = self.info.get("metadata") or self.body.get("metadata") or {}
-        return str(recorded.get("namespace") or "default")
+        """The namespace of its objects: v2 has it in instantiatedVnfInfo, v1 in metadata."""
+        metadata = self.info.get("metadata") or self.body.get("metadata") or {}
+        return str(metadata.get("namespace") or "default")
 
     @property
     def def_files(self) -> tuple[str, ...]:
-        """What it is made from: v1 has them in additionalParams, v2 in metadata."""
-        for place in ("metadata", "additionalParams"):
-            found = (self.info.get(place) or {}).get(DEF_FILES)
-            if found:
-                return tuple(found)
-        return ()
+        """The files it is made from: v2 has them in metadata, v1 in additionalParams."""
+        holders = (self.info.get(name) or {} for name in ("metadata", "additionalParams"))
+        return next((tuple(holder[DEF_FILES]) for holder in holders if holder.get(DEF_FILES)), ())
 
 
 @dataclass
@@ -79,11 +79,16 @@ class OperationContext:
     """The record when the operation began."""
     cancel: CancelToken
     steps: Steps
-    """Where it is told how far the operation is."""
+    """Stores the progress."""
     kept: Json
     """user_script_err_handling_data: what Mgmt Drivers leave for a retry or a rollback."""
     again: bool = False
-    """It was tried before: what that left may be in the VIM, or its process may run still."""
+    """It was tried before: its results may be in the VIM, or its process may still run."""
+
+    @property
+    def params(self) -> Json:
+        """additionalParams of the request."""
+        return dict(self.request.get("additionalParams") or {})
 
     def package(self, vnfd_id: str) -> Path:
         """Return the folder of an onboarded package.
@@ -91,12 +96,19 @@ class OperationContext:
         :raises PackageError: there is none.
         """
         with self.service.database.reading() as session:
-            found = session.scalar(select(Package).where(Package.vnfd_id == vnfd_id))
-        if found is None:
+            package = session.scalar(select(Package).where(Package.vnfd_id == vnfd_id))
+        if package is None:
             raise PackageError(
                 f"no package has the VNFD {vnfd_id}: upload it", next_step=NextStep.FIX_TARGET
             )
-        return packages.unpacked(self.service, found.id)
+        return packages.unpacked(self.service, package.id)
+
+    def opened(self, vnfd_id: str) -> AbstractContextManager[csar.Csar]:
+        """Open an onboarded package for a ``with`` block.
+
+        :raises PackageError: there is none.
+        """
+        return csar.open_package(str(self.package(vnfd_id)), options=self.service.options)
 
     @cached_property
     def connection(self) -> Json:
@@ -106,18 +118,15 @@ class OperationContext:
 
     @contextmanager
     def cluster(self) -> Iterator[Cluster]:
-        """Return the VIM's cluster; refusals that pass are tried again."""
-        cluster = vims.cluster(self.service, self.connection)
-        try:
+        """Connect to the VIM's cluster for a ``with`` block; transient errors are retried."""
+        with closing(vims.cluster(self.service, self.connection)) as cluster:
             yield RetryingCluster(cluster, self.service.options.retry_seconds)
-        finally:
-            cluster.close()
 
-    def journalled(self, cluster: Cluster, namespace: str) -> Journalled:
-        """Return what may be under way in the cluster for the instance."""
+    def journalled(self, cluster: Cluster) -> Journalled:
+        """Return the instance's operation in the cluster, by its Lease and its journal."""
         return Journalled(
             cluster,
-            namespace,
+            self.record.namespace,
             self.instance_id,
             self.service.options,
             self.steps,
@@ -125,8 +134,13 @@ class OperationContext:
         )
 
 
+def known_flavour(package: csar.Csar, flavour_id: str | None) -> str | None:
+    """Return the deployment flavour if the package has it; None stands for all flavours."""
+    return flavour_id if flavour_id in {flavour.id for flavour in package.flavours} else None
+
+
 def merged(base: Any, patch: Any) -> Any:
-    """Return a JSON merge patch (RFC 7396), applied."""
+    """Return *base* with a JSON merge patch (RFC 7396)."""
     if not isinstance(patch, Mapping):
         return patch
     result = dict(base) if isinstance(base, Mapping) else {}

@@ -1,4 +1,4 @@
-"""Carries out an operation occurrence, from its row to its end: the file to read first.
+"""Carries out an operation occurrence, from its row to its end. Start here.
 
 STARTING -> PROCESSING -> what the operation does -> the instance's record and COMPLETED, in one
 transaction; or FAILED_TEMP with the cause. A rollback likewise, from ROLLING_BACK.
@@ -7,6 +7,7 @@ transaction; or FAILED_TEMP with the cause. A rollback likewise, from ROLLING_BA
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,16 +16,16 @@ from sqlalchemy.orm import Session
 
 from container_update.drivers import v2_progress
 from container_update.model.cancellation import CancelToken
-from container_update.model.errors import ContainerUpdateError
+from container_update.model.errors import ContainerUpdateError, UpdateInProgressError
 from container_update.vnfm import instances, operations
-from container_update.vnfm.lcm import lock, records
+from container_update.vnfm.lcm import records
 from container_update.vnfm.lcm.change import do_change, undo_change
 from container_update.vnfm.lcm.instantiation import (
     do_instantiate,
     do_terminate,
     undo_instantiate,
 )
-from container_update.vnfm.lcm.mgmt_drivers.v2 import told_to
+from container_update.vnfm.lcm.mgmt_drivers.v2 import progress_file
 from container_update.vnfm.lcm.modification import do_modify, undo_modify
 from container_update.vnfm.lcm.operation_context import OperationContext, Record
 from container_update.vnfm.lcm.steps import Follower, Steps
@@ -35,6 +36,8 @@ from container_update.vnfm.states import RUNNING, State
 from container_update.vnfm.store.rows import Instance, Operation
 
 LOG = logging.getLogger(__name__)
+_AT_WORK = frozenset(state.value for state in RUNNING)
+_PAUSE = 0.5
 
 
 @dataclass(frozen=True)
@@ -42,9 +45,9 @@ class Task:
     """What an operation does."""
 
     do: Callable[[OperationContext], Record]
-    """Do it; called again where it failed or was cut short."""
+    """Do it; called again after it failed or was interrupted."""
     undo: Callable[[OperationContext], Record] | None
-    """Put back what a try left; None where that is not possible."""
+    """Undo what a try left; None if that is not possible."""
 
 
 TASKS: Mapping[str, Task] = {
@@ -53,13 +56,13 @@ TASKS: Mapping[str, Task] = {
     "MODIFY_INFO": Task(do_modify, undo_modify),
     "CHANGE_VNFPKG": Task(do_change, undo_change),
 }
-"""LcmOperationType to what it does."""
+"""What each LcmOperationType does."""
 
 
 def perform(service: ServiceContext, operation_id: str, cancel: CancelToken) -> None:
-    """Carry an occurrence out, as far as its state says, and write down what became of it.
+    """Carry an occurrence out, or back if its state says so, and store the result.
 
-    :param cancel: asked when the service is to end.
+    :param cancel: requested when the service ends.
     """
     begun = _begun(service, operation_id, cancel)
     if begun is None:
@@ -68,21 +71,20 @@ def perform(service: ServiceContext, operation_id: str, cancel: CancelToken) -> 
     task = TASKS[operation]
     try:
         if context.again and context.record.instantiated:
-            with connected(context) as vim:
-                lock.wait_for(context, vim)
+            _wait_for_lease(context)
         if state is State.PROCESSING:
             _end(context, state, State.COMPLETED, task.do(context))
         else:
             assert task.undo is not None, f"{operation} is never rolled back"
             _end(context, state, State.ROLLED_BACK, task.undo(context))
-    except Exception as error:  # noqa: BLE001 (whatever it is, the occurrence has to say so)
+    except Exception as error:  # noqa: BLE001 (whatever it is, the occurrence records it)
         _fail(context, state, error, undoable=task.undo is not None)
 
 
 def _begun(
     service: ServiceContext, operation_id: str, cancel: CancelToken
 ) -> tuple[OperationContext, str, State] | None:
-    """Return what the work needs, which operation it is, and whether it goes on or back; None where
+    """Return the context of an occurrence, its operation, and whether it goes on or back; None if
     it is not this service's."""
     _read_leftovers(service, operation_id)
     with service.database.writing() as session:
@@ -100,7 +102,7 @@ def _begun(
             vims=instances.vims_of(service, instance),
         )
         state = State(operation.state)
-        remember = state is State.PROCESSING
+        steps = Steps(service.database, operation_id, remember=state is State.PROCESSING)
         context = OperationContext(
             service=service,
             operation_id=operation_id,
@@ -109,19 +111,32 @@ def _begun(
             request=service.vault.open(operation.sealed),
             record=record,
             cancel=cancel,
-            steps=Steps(service.database, operation_id, remember=remember),
+            steps=steps,
             kept=dict(operation.kept or {}),
             again=again,
         )
         return context, operation.operation, state
 
 
-_AT_WORK = frozenset(state.value for state in RUNNING)
+def _wait_for_lease(context: OperationContext) -> None:
+    """Wait until nobody holds the instance's lease in the VIM.
+
+    A service that was killed leaves its lease, which expires; a script that outlived it ends first.
+
+    :raises UpdateInProgressError: it is held for longer than an update may take.
+    """
+    options, ending = context.service.options, context.service.ending
+    deadline = time.monotonic() + options.timeout + options.lease_seconds
+    with connected(context) as vim:
+        while (holder := vim.held_by()) is not None:
+            if time.monotonic() > deadline or ending.is_set():
+                raise UpdateInProgressError(holder)
+            ending.wait(_PAUSE)
 
 
 def _read_leftovers(service: ServiceContext, operation_id: str) -> None:
     """Store the steps that a script reported after its service had died."""
-    progress = told_to(service, operation_id)
+    progress = progress_file(service, operation_id)
     if progress.exists():
         Follower(progress, Steps(service.database, operation_id, remember=True)).catch_up()
         progress.unlink(missing_ok=True)
@@ -148,11 +163,10 @@ def _record(context: OperationContext, session: Session, after: Record) -> None:
 
 
 def _fail(context: OperationContext, was: State, error: Exception, *, undoable: bool) -> None:
-    requests = requests_of(context.api, context.operation_id)
-    undoing = was is State.ROLLING_BACK
+    requests, undoing = requests_of(context.api, context.operation_id), was is State.ROLLING_BACK
     problem = problem_of(error, requests, undoing=undoing, undoable=undoable)
     if isinstance(error, ContainerUpdateError):
-        v2_progress.tell_end(context.steps, error)
+        v2_progress.report_end(context.steps, error)
     trace = None if is_told(error) else error
     LOG.error("VNF instance %s: %s", context.instance_id, problem["detail"], exc_info=trace)
     with context.service.database.writing() as session:

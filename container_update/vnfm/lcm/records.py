@@ -1,7 +1,6 @@
-"""What a VNFM records of an instantiated VNF: instantiatedVnfInfo, as Tacker's two APIs have it.
+"""What the service records of an instantiated VNF: instantiatedVnfInfo, as in Tacker's two APIs.
 
-The lists of VNFCs are made by the same code that the Mgmt Drivers use, so that an update finds what
-it expects.
+The Mgmt Drivers write the lists of VNFCs with the same code, so an update finds what it expects.
 """
 
 from __future__ import annotations
@@ -17,12 +16,11 @@ from container_update.model.outcome import Vnfc
 from container_update.model.requests import DEF_FILES
 from container_update.operations.install import described_by
 from container_update.operations.vnf_records import VDU_RESES, Records, workloads_of
-from container_update.package import csar
 from container_update.planning import renames
 from container_update.planning.update import collections
 from container_update.vnfm.lcm.mgmt_drivers import v1_objects
 from container_update.vnfm.lcm.mgmt_drivers.v1 import Host
-from container_update.vnfm.lcm.operation_context import OperationContext, Record
+from container_update.vnfm.lcm.operation_context import OperationContext, Record, known_flavour
 from container_update.workloads import ownership
 
 
@@ -33,14 +31,12 @@ def instantiated(
     namespace: str,
 ) -> Record:
     """Return the record of an instance that was just created from *manifests*."""
-    request = context.request
-    params = dict(request.get("additionalParams") or {})
-    folder = str(context.package(context.record.vnfd_id))
-    vdus = vdus_of(context, folder, request.get("flavourId"))
+    params = context.params
+    vdus = vdus_of(context, context.record.vnfd_id, context.request.get("flavourId"))
     with Informer(cluster) as informer:
         informer.list(collections([manifest.key for manifest in manifests]))
         vnfcs = ownership.vnfcs(vdus, manifests, informer.live)
-    info: Json = {"flavourId": request.get("flavourId"), "vnfState": "STARTED", "extCpInfo": []}
+    info = started_info(context)
     body = dict(context.record.body)
     if context.api == "v1":
         info |= {"additionalParams": params, "vnfcResourceInfo": []}
@@ -53,8 +49,14 @@ def instantiated(
             VDU_RESES: workloads_of(vdus, manifests),
         }
     record = replace(context.record, instantiated=True, body={**body, "instantiatedVnfInfo": info})
-    def_files = tuple(params.get(DEF_FILES) or _listed(context, folder))
+    with context.opened(record.vnfd_id) as package:
+        def_files = tuple(params.get(DEF_FILES) or package.manifest_files())
     return with_vnfcs(context, record, vnfcs, manifests, def_files)
+
+
+def started_info(context: OperationContext) -> Json:
+    """Return instantiatedVnfInfo of an instance that was just created, without its resources."""
+    return {"flavourId": context.request.get("flavourId"), "vnfState": "STARTED", "extCpInfo": []}
 
 
 def with_vnfcs(
@@ -64,7 +66,7 @@ def with_vnfcs(
     manifests: Sequence[Manifest],
     def_files: Sequence[str],
 ) -> Record:
-    """Return the record with one VNFC for each of these pods, and these def-files."""
+    """Return the record with a VNFC for each of these pods, and these def-files."""
     written = Records(
         vnfcs=tuple(vnfcs),
         named_by_pods=True,
@@ -79,49 +81,41 @@ def with_vnfcs(
 
 
 def with_live_pods(context: OperationContext, record: Record, cluster: Cluster) -> Record:
-    """Return the record with the pods that run now: an undo may have made new ones."""
-    folder = str(context.package(record.vnfd_id))
+    """Return the record with the live pods: an undo may have created new ones."""
     described = described_by(
-        folder,
+        str(context.package(record.vnfd_id)),
         record.def_files,
         record.namespace,
         one_namespace=True,
         options=context.service.options,
     )
-    keys = [manifest.key for manifest in described]
+    vdus = vdus_of(context, record.vnfd_id, record.flavour_id)
     with Informer(cluster) as informer:
-        informer.list(collections(keys))
-        called = renames.live_names(informer.live)
-        manifests = [renames.with_live_name(manifest, called) for manifest in described]
-        vdus = vdus_of(context, folder, record.flavour_id)
+        informer.list(collections([manifest.key for manifest in described]))
+        names = renames.live_names(informer.live)
+        manifests = [renames.with_live_name(manifest, names) for manifest in described]
         vnfcs = ownership.vnfcs(vdus, manifests, informer.live)
     return with_vnfcs(context, record, vnfcs, manifests, record.def_files)
 
 
-def vdus_of(context: OperationContext, folder: str, flavour_id: str | None) -> Mapping[str, str]:
-    """VDU id to the name of its workload, of a flavour where the VNFD has it, else of all."""
-    with csar.open_package(folder, options=context.service.options) as package:
-        known = {flavour.id for flavour in package.flavours}
-        return package.vdus(flavour_id if flavour_id in known else None)
-
-
-def _listed(context: OperationContext, folder: str) -> Sequence[str]:
-    with csar.open_package(folder, options=context.service.options) as package:
-        return package.manifest_files()
+def vdus_of(context: OperationContext, vnfd_id: str, flavour_id: str | None) -> Mapping[str, str]:
+    """Return the name of each VDU's workload, of the flavour if the VNFD has it, else of all."""
+    with context.opened(vnfd_id) as package:
+        return package.vdus(known_flavour(package, flavour_id))
 
 
 # --- resourceChanges ------------------------------------------------------------------------------
 
 
 def affected(before: Record, after: Record) -> Json | None:
-    """resourceChanges: what came, went, got another resource or runs something else now; None where
-    nothing did (SOL003, 5.5.2.13 and 5.5.3.13 to 5.5.3.16)."""
-    found = {
-        changes: entries
-        for changes, (listed, name, handle) in _LISTS.items()
-        if (entries := list(_affected(before, after, listed, name, handle)))
+    """Return resourceChanges: what was added, removed, has another resource or runs something else;
+    None if nothing did (SOL003, 5.5.2.13 and 5.5.3.13 to 5.5.3.16)."""
+    changes = {
+        attribute: entries
+        for attribute, names in _LISTS.items()
+        if (entries := list(_affected(before, after, *names)))
     }
-    return found or None
+    return changes or None
 
 
 _LISTS: Mapping[str, tuple[str, str, str]] = {
@@ -137,23 +131,23 @@ _LISTS: Mapping[str, tuple[str, str, str]] = {
         "storageResource",
     ),
 }
-"""Each list of changes to the list in instantiatedVnfInfo, and what its entries are told by."""
+"""Each list of changes to the list in instantiatedVnfInfo, and its entries' name and handle."""
 
 
 def _affected(before: Record, after: Record, listed: str, name: str, handle: str) -> Iterator[Json]:
     old, new = (_by_resource(record, listed, handle) for record in (before, after))
     kept_ids = {entry["id"] for entry in new.values()} & {entry["id"] for entry in old.values()}
 
-    def told(entry: Json, how: str) -> Json:
-        kept = {"id": entry["id"], name: entry[name]}
-        return {**kept, "changeType": how, handle: entry[handle]}
+    def change(entry: Json, kind: str) -> Json:
+        named = {"id": entry["id"], name: entry[name]}
+        return {**named, "changeType": kind, handle: entry[handle]}
 
     for resource, entry in new.items():
         if resource not in old or resource in after.touched:
-            yield told(entry, "MODIFIED" if entry["id"] in kept_ids else "ADDED")
+            yield change(entry, "MODIFIED" if entry["id"] in kept_ids else "ADDED")
     for resource, entry in old.items():
         if resource not in new and entry["id"] not in kept_ids:
-            yield told(entry, "REMOVED")
+            yield change(entry, "REMOVED")
 
 
 def _by_resource(record: Record, listed: str, handle: str) -> dict[str, Json]:

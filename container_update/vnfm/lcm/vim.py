@@ -1,7 +1,6 @@
-"""The seam between the life of a VNF and the kind of VIM that it runs in.
+"""The VIM of an operation: :mod:`.kubernetes` has objects in a cluster, :mod:`.openstack` a stack.
 
-Only here the kinds are told apart: :mod:`.kubernetes` has objects in a cluster, :mod:`.openstack` a
-stack.
+Only this module distinguishes the two.
 """
 
 from __future__ import annotations
@@ -18,38 +17,38 @@ from container_update.vnfm.lcm.operation_context import OperationContext, Record
 
 
 class Vim(Protocol):
-    """What one operation asks of its VIM; every method may raise ContainerUpdateError."""
+    """The VNF in its VIM, for one operation; every method may raise ContainerUpdateError."""
 
     def held_by(self) -> str | None:
-        """Who works at the VNF there, in a sentence; None where nobody does, or not any more."""
+        """Return who holds the VNF's lease, as a sentence; None if nobody does or it expired."""
 
     def instantiate(self) -> Record:
-        """Make the VNF as the request says, whatever an earlier try left; its record."""
+        """Create the VNF as the request says, whatever an earlier try left; return its record."""
 
     def undo_instantiate(self) -> None:
-        """Delete what was made so far."""
+        """Delete what was created so far."""
 
     def terminate(self) -> None:
         """Delete the VNF and wait until it is gone."""
 
     def target(self) -> Target:
-        """Where a change of its package is made."""
+        """Return where the VNF runs, for a change of its package."""
 
     def changed(self, record: Record, changed: Changed) -> Record:
-        """Return the record after a change, which names what runs now."""
+        """Return the record after a change, with the resources that exist now."""
 
     def undo_change(self, job: ChangeJob) -> Outcome | None:
-        """Undo by the journal what a change left; None where there was nothing."""
+        """Undo by the journal what a change left; return None if it left nothing."""
 
     def as_it_is(self, record: Record) -> Record:
-        """Return the record with the VNFCs that there are: an undo may have made new ones."""
+        """Return the record with the live VNFCs: an undo may have created new ones."""
 
 
 def connected(context: OperationContext) -> AbstractContextManager[Vim]:
-    """Return the VIM that the operation's instance runs in, until the ``with`` block ends.
+    """Connect to the VIM that the operation's instance runs in, for a ``with`` block.
 
     :raises PackageError: there is none, or what it needs is not installed.
-    :raises ClusterError: it cannot be asked.
+    :raises ClusterError: it cannot be reached.
     """
     if vims.kind_of(context.connection) == vims.OPENSTACK:
         from container_update.vnfm.lcm import openstack  # noqa: PLC0415, an extra

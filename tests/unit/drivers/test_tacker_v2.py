@@ -33,6 +33,7 @@ from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Vnfc
 from container_update.model.plan import Action, Plan
 from container_update.model.requests import UpdateRequest
+from container_update.operations.vnf_records import Records
 from container_update.planning.steps import ConfigStep, RestartStep
 
 SCRIPT = Path(str(tacker_v2.__file__))
@@ -362,7 +363,7 @@ def test_the_cluster_is_the_one_of_the_instances_vim_and_is_closed(
 
 
 def test_the_live_pods_are_recorded_under_their_names() -> None:
-    after = v2_records.with_records(instance(), outcome_of("web-new", "web-kept"))
+    after = Records.of_update(outcome_of("web-new", "web-kept")).applied(instance())
     info = after["instantiatedVnfInfo"]
     assert info["vnfcResourceInfo"] == [
         {
@@ -385,7 +386,7 @@ def test_the_live_pods_are_recorded_under_their_names() -> None:
 
 def test_the_recorded_workloads_get_the_new_images_and_keep_all_else() -> None:
     before = instance()
-    metadata = v2_records.with_records(before, outcome_of())["instantiatedVnfInfo"]["metadata"]
+    metadata = Records.of_update(outcome_of()).applied(before)["instantiatedVnfInfo"]["metadata"]
     assert metadata["vdu_reses"] == {"VDU1": deployment("web:2")}
     assert metadata["lcm-kubernetes-def-files"] == ["Files/web.yaml", "Files/cm_2.yaml"]
     assert metadata["tenant"] == "cnf"
@@ -396,14 +397,14 @@ def test_a_recorded_workload_of_another_kind_or_name_keeps_its_images() -> None:
     before = instance()
     other = {**deployment("web:1"), "kind": "DaemonSet"}
     before["instantiatedVnfInfo"]["metadata"]["vdu_reses"] = {"VDU2": other}
-    after = v2_records.with_records(before, outcome_of())
+    after = Records.of_update(outcome_of()).applied(before)
     assert after["instantiatedVnfInfo"]["metadata"]["vdu_reses"] == {"VDU2": other}
 
 
 def test_an_instance_without_recorded_workloads_gets_its_other_records() -> None:
     before = instance()
     del before["instantiatedVnfInfo"]["metadata"]["vdu_reses"]
-    after = v2_records.with_records(before, outcome_of("web-new"))["instantiatedVnfInfo"]
+    after = Records.of_update(outcome_of("web-new")).applied(before)["instantiatedVnfInfo"]
     assert [entry["id"] for entry in after["vnfcResourceInfo"]] == ["web-new"]
     assert "vdu_reses" not in after["metadata"]
 

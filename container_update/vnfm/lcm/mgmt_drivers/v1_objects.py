@@ -1,11 +1,12 @@
-"""A VNF instance as Mgmt Drivers of the v1 API know it: objects with attributes in snake_case.
+"""A VNF instance for Mgmt Drivers of the v1 API: objects with attributes in snake_case.
 
-The attributes are those that Tacker's objects have and drivers use; what a driver changes is read
-back into the record.
+The attributes are those of Tacker's objects that drivers use; what a driver changes is read back
+into the record.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
@@ -21,11 +22,10 @@ def instance(instance_id: str, record: Record, connection: Json) -> SimpleNamesp
     :param connection: its VIM, with credentials.
     """
     info = record.info
-    state = "INSTANTIATED" if record.instantiated else "NOT_INSTANTIATED"
     return SimpleNamespace(
         id=instance_id,
         vnfd_id=record.vnfd_id,
-        instantiation_state=state,
+        instantiation_state=record.state,
         vnf_instance_name=record.body.get("vnfInstanceName"),
         vnf_instance_description=record.body.get("vnfInstanceDescription"),
         vnf_metadata=dict(record.body.get("metadata") or {}),
@@ -63,6 +63,7 @@ def _info(info: Json) -> SimpleNamespace:
 
 
 def _vnfc(entry: Json) -> SimpleNamespace:
+    """Return a VnfcResourceInfo."""
     compute = entry.get("computeResource") or {}
     return SimpleNamespace(
         id=entry["id"],
@@ -77,29 +78,22 @@ def _vnfc(entry: Json) -> SimpleNamespace:
 
 def vnfc_record(vnfc_id: str, vnfc: Vnfc, metadata: Mapping[str, str]) -> SimpleNamespace:
     """Return a new VnfcResourceInfo."""
-    return SimpleNamespace(
-        id=vnfc_id,
-        vdu_id=vnfc.vdu_id,
-        compute_resource=SimpleNamespace(
-            resource_id=vnfc.pod_name, vim_level_resource_type=vnfc.workload_kind
-        ),
-        metadata=dict(metadata),
-    )
+    handle = {"resourceId": vnfc.pod_name, "vimLevelResourceType": vnfc.workload_kind}
+    entry = {"id": vnfc_id, "vduId": vnfc.vdu_id, "computeResource": handle, "metadata": metadata}
+    return _vnfc(entry)
 
 
 def body(changed: SimpleNamespace, before: Json) -> Json:
-    """Return the record's body, with what a driver changed of the objects."""
+    """Return the record's body, with what a driver changed in the objects."""
     after = dict(before)
     if changed.vnf_metadata or "metadata" in before:
         after["metadata"] = dict(changed.vnf_metadata or {})
-    info = changed.instantiated_vnf_info
-    if info is None:
-        return after
-    after["instantiatedVnfInfo"] = {
-        **(before.get("instantiatedVnfInfo") or {}),
-        "additionalParams": dict(info.additional_params or {}),
-        "vnfcResourceInfo": [_entry(record) for record in info.vnfc_resource_info],
-    }
+    if (info := changed.instantiated_vnf_info) is not None:
+        after["instantiatedVnfInfo"] = {
+            **(before.get("instantiatedVnfInfo") or {}),
+            "additionalParams": dict(info.additional_params or {}),
+            "vnfcResourceInfo": [_entry(record) for record in info.vnfc_resource_info],
+        }
     return after
 
 
@@ -119,8 +113,6 @@ def _entry(record: Any) -> Json:
 
 def request(values: Json) -> SimpleNamespace:
     """Return a request of the API: its attributes in snake_case."""
-    return SimpleNamespace(**{_snake(name): value for name, value in values.items()})
-
-
-def _snake(name: str) -> str:
-    return "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name)
+    return SimpleNamespace(
+        **{re.sub("[A-Z]", r"_\g<0>", name).lower(): value for name, value in values.items()}
+    )

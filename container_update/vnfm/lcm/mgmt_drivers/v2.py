@@ -1,7 +1,7 @@
 """Mgmt Drivers of the v2 API: scripts of the package, each run as a process of its own.
 
-As Tacker runs them: this interpreter, one pickled dict on standard input and one on standard
-output, standard error as the reason of a failure. A copy of the package is theirs to change.
+They run as in Tacker: with this interpreter, one pickled dict on standard input and one on standard
+output, standard error as the reason of a failure, in a copy of the package, which they may change.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
+from container_update.drivers.v2_memory import KEPT
 from container_update.drivers.v2_process import NEXT_STEP
 from container_update.drivers.v2_progress import PROGRESS_VARIABLE
 from container_update.drivers.v2_records import CONFIG_VARIABLE
-from container_update.model.errors import ContainerUpdateError, NextStep, PackageError
+from container_update.model.errors import ContainerUpdateError, NextStep
 from container_update.model.objects import Json
-from container_update.package.vnfd import InterfaceScript
+from container_update.vnfm.lcm.mgmt_drivers.drivers import Drivers, file_of
 from container_update.vnfm.lcm.operation_context import OperationContext, Record
 from container_update.vnfm.lcm.steps import Follower
 from container_update.vnfm.service_context import ServiceContext
 
-KEPT = "user_script_err_handling_data"
 _LOOK_SECONDS = 0.2
 _REASON_CHARACTERS = 2000
 
@@ -38,67 +38,57 @@ class ScriptError(ContainerUpdateError):
     """A script ended with an error."""
 
 
-def told_to(service: ServiceContext, operation_id: str) -> Path:
-    """Return the file that the scripts of an operation tell their progress to."""
+def progress_file(service: ServiceContext, operation_id: str) -> Path:
+    """Return the file that the scripts of an operation write their progress to."""
     folder = service.settings.folder / "progress"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     return folder / f"{operation_id}.jsonl"
 
 
 @dataclass(frozen=True)
-class V2Scripts:
+class V2Scripts(Drivers):
     """The scripts that a package's VNFD names."""
-
-    context: OperationContext
-    folder: Path
-    scripts: Mapping[str, InterfaceScript]
 
     def call(self, event: str, record: Record, new: Path | None = None) -> Record:
         """See Drivers."""
         named = self.scripts.get(event)
         if named is None:
             return record
-        if not named.file:
-            raise PackageError(
-                f"the VNFD maps {event} to {named.implementation}: expected an artifact of this "
-                "name with the script's file, and found none"
-            )
         with contextlib.ExitStack() as stack:
             old_copy = stack.enter_context(_copy(self.folder))
             new_copy = stack.enter_context(_copy(new)) if new is not None else None
-            script = (old_copy / "Definitions" / named.file).resolve()
-            if not script.is_relative_to(old_copy.resolve()) or not script.is_file():
-                raise PackageError(f"{named.file}: the VNFD maps {event} to it: no such file")
+            script = file_of(event, named, old_copy, "Definitions")
             output = self._run(event, script, self._input(event, record, old_copy, new_copy))
-        return _read_back(output, record)
+        changed = output.get("vnf_instance")
+        if not isinstance(changed, dict):
+            return record
+        body = {name: value for name, value in changed.items() if name not in _OURS}
+        return replace(record, body=body)
 
     def _input(self, event: str, record: Record, old: Path, new: Path | None) -> Json:
-        given = {
+        """Return what a script gets: the VnfInstance has the VIM with its credentials."""
+        instance = {
+            "id": self.context.instance_id,
+            "vnfdId": record.vnfd_id,
+            "instantiationState": record.state,
+            **record.body,
+            "vimConnectionInfo": {"vim": self.context.connection},
+        }
+        values = {
             "operation": event,
             "request": self.context.request,
-            "vnf_instance": self._instance(record),
+            "vnf_instance": instance,
             "grant_request": None,
             "grant_response": None,
             "tmp_csar_dir": str(old),
             KEPT: self.context.kept,
             NEXT_STEP: None,
         }
-        return given if new is None else {**given, "new_csar_dir": str(new)}
+        return values if new is None else {**values, "new_csar_dir": str(new)}
 
-    def _instance(self, record: Record) -> Json:
-        """Return the VnfInstance as a script has to know it: with the VIM and its credentials."""
-        state = "INSTANTIATED" if record.instantiated else "NOT_INSTANTIATED"
-        return {
-            "id": self.context.instance_id,
-            "vnfdId": record.vnfd_id,
-            "instantiationState": state,
-            **record.body,
-            "vimConnectionInfo": {"vim": self.context.connection},
-        }
-
-    def _run(self, event: str, script: Path, given: Json) -> Json:
+    def _run(self, event: str, script: Path, values: Json) -> Json:
         context = self.context
-        progress = told_to(context.service, context.operation_id)
+        progress = progress_file(context.service, context.operation_id)
         follower = Follower(progress, context.steps)
         environment = {
             **os.environ,
@@ -114,7 +104,7 @@ class V2Scripts:
             cwd=script.parent,
             start_new_session=True,
         )
-        stdout, stderr = _communicate(process, pickle.dumps(given), follower, context)
+        stdout, stderr = _communicate(process, pickle.dumps(values), follower, context)
         follower.catch_up()
         progress.unlink(missing_ok=True)
         output = _unpickled(stdout)
@@ -129,10 +119,10 @@ class V2Scripts:
 
 
 def _communicate(
-    process: subprocess.Popen[bytes], given: bytes, follower: Follower, context: OperationContext
+    process: subprocess.Popen[bytes], request: bytes, follower: Follower, context: OperationContext
 ) -> tuple[bytes, bytes]:
-    """To the script's end, telling how far it is; it is ended where the operation is to stop."""
-    pending: bytes | None = given
+    """Store the progress until the script ends; end it when the operation is cancelled."""
+    pending: bytes | None = request
     while True:
         try:
             return process.communicate(pending, timeout=_LOOK_SECONDS)
@@ -147,14 +137,14 @@ class _Plain(pickle.Unpickler):
     """Reads plain values only. A script may run any code, but in a process of its own."""
 
     def find_class(self, module: str, name: str) -> NoReturn:
-        """Every class and function is refused."""
+        """Refuse every class and function."""
         raise ScriptError(
             f"the script's answer holds {module}.{name}: expected dicts, lists, texts and numbers"
         )
 
 
 def _unpickled(text: bytes) -> Json:
-    """Return what the script answered; nothing where it answered otherwise than as it should."""
+    """Return the script's answer; empty if it is not a pickled dict."""
     try:
         output: Any = _Plain(io.BytesIO(text)).load()
     except (EOFError, pickle.UnpicklingError, IndexError, KeyError, ValueError):
@@ -165,15 +155,7 @@ def _unpickled(text: bytes) -> Json:
 _NEXT_STEPS: Mapping[str, NextStep] = {step.value: step for step in NextStep}
 
 _OURS = ("id", "vnfdId", "instantiationState", "vimConnectionInfo", "_links")
-"""Of the instance, what a script cannot change."""
-
-
-def _read_back(output: Json, record: Record) -> Record:
-    changed = output.get("vnf_instance")
-    if not isinstance(changed, dict):
-        return record
-    body = {name: value for name, value in changed.items() if name not in _OURS}
-    return replace(record, body=body)
+"""Attributes of the instance that a script cannot change."""
 
 
 @contextlib.contextmanager
