@@ -24,7 +24,7 @@ from container_update.model.objects import Json, ObjectKey
 from container_update.model.options import DEFAULTS, Options
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.requests import UpdateRequest
-from container_update.operations.update import placed
+from container_update.operations.read_packages import placed
 from container_update.operations.vnf_records import Records, set_images
 from container_update.package import manifests
 from container_update.package.build import write_metadata

@@ -1,4 +1,4 @@
-"""The whole story of a change of the VNF package. Start here.
+"""A change of the VNF package, from its request to its records. Start here.
 
 request, packages -> strategy -> plan -> prepare -> coordinate the new VNF -> switch over
     -> coordinate the old VNF -> finish (or undo) -> records
@@ -7,6 +7,7 @@ request, packages -> strategy -> plan -> prepare -> coordinate the new VNF -> sw
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -120,13 +121,13 @@ def run_change(
 ) -> Changed:
     """Move a VNF from its package to a new one.
 
-    A change of the same instance that was cut short is finished first if it leads to the same
-    place, else undone.
+    A change of the same instance that was interrupted is finished first if it leads to the same
+    package, else undone.
 
     :param cancel: cancels the change from another thread or a signal handler.
-    :param progress: told the plan when it is made, and each step's result when it ends.
-    :param scripts: where the runs of the coordination scripts are told, also of a change that
-        fails; by default a new one.
+    :param progress: called with the plan, with each step that begins, and with each step's result.
+    :param scripts: runs the coordination scripts; its reports are there also after a failure.
+        None: a new one.
     :raises PackageError: a package or the request is wrong; nothing was written.
     :raises PlanError: the VNF is in no state to be changed this way; nothing was written.
     :raises UpdateInProgressError: another update of this instance runs; nothing was written.
@@ -135,9 +136,8 @@ def run_change(
     """
     cancel = CancelToken() if cancel is None else cancel
     scripts = scripts or coordination_of(job, target, cancel)
-    chosen = _strategy(job, target, cancel, progress, scripts)
-    try:
-        chosen.recover(lambda found: _carry_out(found, scripts))
+    with closing(_strategy(job, target, cancel, progress, scripts)) as chosen:
+        chosen.recover(lambda interrupted: _carry_out(interrupted, scripts))
         plan = _with_notes(chosen.validate(), chosen)
         progress(plan)
         if not plan.is_empty:
@@ -145,40 +145,33 @@ def run_change(
                 _carry_out(chosen, scripts)
         outcome = replace(chosen.outcome(), plan=plan)
         return Changed(outcome, chosen.records(), tuple(scripts.reports))
-    finally:
-        chosen.close()
 
 
 def preview_change(job: ChangeJob, target: Target) -> Plan:
     """Return what :func:`run_change` would do; write nothing, raise the same errors."""
     cancel = CancelToken()
-    chosen = _strategy(job, target, cancel, lambda _: None, coordination_of(job, target, cancel))
-    try:
+    scripts = coordination_of(job, target, cancel)
+    with closing(_strategy(job, target, cancel, lambda _: None, scripts)) as chosen:
         return _with_notes(chosen.validate(), chosen)
-    finally:
-        chosen.close()
 
 
 def resume_change(
     job: ChangeJob, target: Target, cancel: CancelToken, progress: Progress, scripts: Coordination
 ) -> Outcome | None:
-    """Finish the change that was cut short; *job* is the one that its journal holds.
+    """Finish the change that was interrupted.
 
+    :param job: the one that the change's journal holds.
     :returns: what became of it; None where there was nothing.
     :raises UpdateFailedError: see :func:`run_change`.
     """
-    chosen = _strategy(job, target, cancel, progress, scripts)
-    try:
-        return chosen.recover(lambda found: _carry_out(found, scripts), whatever=True)
-    finally:
-        chosen.close()
+    with closing(_strategy(job, target, cancel, progress, scripts)) as chosen:
+        return chosen.recover(lambda same: _carry_out(same, scripts), any_goal=True)
 
 
 def coordination_of(job: ChangeJob, target: Target, cancel: CancelToken) -> Coordination:
     """Return the scripts of a job, with what they need to reach the VIM."""
-    access: Mapping[str, Any] = getattr(target, "access", {})
-    given = {"vim_connection_info": dict(job.request.vim_connection_info)}
-    return Coordination(job, {**given, **access}, cancel)
+    access = {"vim_connection_info": dict(job.request.vim_connection_info)}
+    return Coordination(job, access | dict(getattr(target, "access", {})), cancel)
 
 
 def _strategy(
@@ -190,14 +183,12 @@ def _strategy(
 
 
 def _carry_out(chosen: Strategy, scripts: Coordination) -> None:
-    """Run the phases from where they were interrupted: each one finds what is done already."""
+    """Run all phases; each one finds by itself what an interrupted run has done already."""
     try:
         chosen.prepare()
-        if coordination.NEW in chosen.scripts_per_vdu:
-            scripts.run(coordination.NEW, chosen)
+        scripts.run(coordination.NEW, chosen)
         chosen.switch_over()
-        if coordination.OLD in chosen.scripts_per_vdu:
-            scripts.run(coordination.OLD, chosen)
+        scripts.run(coordination.OLD, chosen)
         chosen.finish()
     except (ClusterError, CoordinationError, PackageError) as error:
         chosen.undo(str(error))  # a ClusterError: a milestone could not be kept
@@ -206,6 +197,6 @@ def _carry_out(chosen: Strategy, scripts: Coordination) -> None:
 def _with_notes(plan: Plan, chosen: Strategy) -> Plan:
     if plan.is_empty:
         return plan
-    told = coordination.notes(chosen.job, chosen.scripts_used)
-    script = ObjectKey("", "Coordination", "", "scripts")
-    return replace(plan, notes=(*plan.notes, *(Note(script, text) for text in told)))
+    texts = coordination.notes(chosen.job, chosen.scripts_used)
+    key = ObjectKey("", "Coordination", "", "scripts")
+    return replace(plan, notes=(*plan.notes, *(Note(key, text) for text in texts)))

@@ -1,4 +1,4 @@
-"""What a client asks for: the ChangeCurrentVnfPkgRequest of SOL003 as a frozen value.
+"""The ChangeCurrentVnfPkgRequest of SOL003 as a frozen value.
 
 Source: ETSI GS NFV-SOL 003, 5.5.2.12, and the additionalParams of the specification "Support
 ChangeCurrentVNFPackage for VNF software modification". Where that specification and Tacker's own
@@ -74,7 +74,7 @@ class ChangeRequest:
     extensions: Values = field(default_factory=dict)
     vnf_configurable_properties: Values = field(default_factory=dict)
     body: Values = field(default_factory=dict, repr=False, compare=False)
-    """The request's JSON: as it came, else made of the fields above."""
+    """The request's JSON: as it was received, else made of the fields above."""
 
     def __post_init__(self) -> None:
         if not self.body:
@@ -82,12 +82,14 @@ class ChangeRequest:
 
     @classmethod
     def of(cls, body: object, vim_type: str | None = None) -> ChangeRequest:
-        """Return the value of a request's JSON.
+        """Parse the JSON of a request.
 
         :param vim_type: where the VNF runs; the upgrade type has to be one for it. None: for any.
         :raises PackageError: an attribute is missing or wrong; the message names it by its path.
         """
-        _refuse_unsupported(body)
+        for name in body if isinstance(body, Mapping) else ():
+            if name in _UNSUPPORTED:
+                raise PackageError(f"{name}: is not supported, leave it out of the request")
         check(body, CHANGE_REQUEST)
         assert isinstance(body, Mapping), "as the schema says"
         params = body["additionalParams"]
@@ -109,7 +111,7 @@ _SECRET = re.compile(r"password|token|secret|passphrase|private_key", re.IGNOREC
 
 
 def secrets_in(value: object, hidden: bool = False) -> Iterator[str]:
-    """Every text below an attribute with a name like password or token: not to be shown."""
+    """Yield every text below an attribute with a name like password or token."""
     if isinstance(value, Mapping):
         for name, below in value.items():
             yield from secrets_in(below, hidden or _SECRET.search(str(name)) is not None)
@@ -156,37 +158,31 @@ def _script_params(name: str, script: ScriptName | None) -> Values:
 # --- what a schema cannot say -------------------------------------------------------------------
 
 
-def _refuse_unsupported(body: object) -> None:
-    for name in body if isinstance(body, Mapping) else ():
-        if name in _UNSUPPORTED:
-            raise PackageError(f"{name}: is not supported, leave it out of the request")
-
-
 def _script(params: Values, name: str) -> ScriptName | None:
     path, class_name = params.get(name), params.get(f"{name}-class")
-    place = f"additionalParams.{name}"
+    attribute = f"additionalParams.{name}"
     if path is None:
         if class_name is None:
             return None
         raise PackageError(
-            f"{place}-class: names a class, but {name} names no script with it: add it"
+            f"{attribute}-class: names a class, but {name} names no script with it: add it"
         )
     if class_name is not None and not class_name.isidentifier():
-        raise PackageError(f'{place}-class: expected the name of a class, found "{class_name}"')
-    return ScriptName(_inside(path, place), class_name)
+        raise PackageError(f'{attribute}-class: expected the name of a class, found "{class_name}"')
+    return ScriptName(_inside(path, attribute), class_name)
 
 
 def _paths(paths: Sequence[str]) -> Iterator[str]:
     for number, path in enumerate(paths):
-        place = f"additionalParams.{DEF_FILES}[{number}]"
-        yield path if fetch.is_url(path) else _inside(path, place)
+        attribute = f"additionalParams.{DEF_FILES}[{number}]"
+        yield path if fetch.is_url(path) else _inside(path, attribute)
 
 
-def _inside(path: str, place: str) -> str:
+def _inside(path: str, attribute: str) -> str:
     try:
         return archive.inside(path)
     except PackageError as error:
-        raise PackageError(f"{place}: {error}") from None
+        raise PackageError(f"{attribute}: {error}") from None
 
 
 def _vdu_params(given: Values | Sequence[Values]) -> tuple[VduParams, ...]:
@@ -195,8 +191,9 @@ def _vdu_params(given: Values | Sequence[Values]) -> tuple[VduParams, ...]:
     ids = [entry["vdu_id"] for entry in entries]
     for number, vdu_id in enumerate(ids):
         if vdu_id in ids[:number]:
-            place = f"additionalParams.vdu_params[{number}].vdu_id"
-            raise PackageError(f"{place}: {vdu_id} is there twice")
+            raise PackageError(
+                f"additionalParams.vdu_params[{number}].vdu_id: {vdu_id} is there twice"
+            )
     return tuple(
         VduParams(
             vdu_id=entry["vdu_id"],

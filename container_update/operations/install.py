@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from functools import partial
 
 from container_update.cluster.informer import Informer
 from container_update.cluster.waiting import NotReadyError, Waiter
@@ -15,7 +15,9 @@ from container_update.model.cluster import Cluster
 from container_update.model.errors import ClusterError, PlanError
 from container_update.model.objects import INSTANCE_LABEL, Json, Manifest, ObjectKey
 from container_update.model.options import Options
+from container_update.operations.read_packages import read_manifests
 from container_update.package import csar
+from container_update.planning.package_pair import Placing
 from container_update.planning.steps.new_objects import new_object
 from container_update.planning.update import collections
 from container_update.workloads.readiness import Baseline, Readiness, State
@@ -70,24 +72,14 @@ def described_by(
     one_namespace: bool,
     options: Options,
 ) -> tuple[Manifest, ...]:
-    """Every object of the def-files, in their order, under the identity it has in the cluster.
+    """Return every object of the def-files, in their order, under its identity in the cluster.
 
     :raises PackageError: the package is wrong.
     """
+    placing = Placing(tuple(def_files), namespace, one_namespace)
     with csar.open_package(package, options=options) as opened:
-        found = [
-            manifest
-            for path in def_files or opened.manifest_files()
-            for manifest in opened.manifests(path, namespace)
-        ]
-    if not one_namespace:
-        return tuple(found)
-    return tuple(
-        replace(manifest, key=replace(manifest.key, namespace=namespace))
-        if manifest.key.namespace
-        else manifest
-        for manifest in found
-    )
+        by_path = read_manifests(opened, def_files or opened.manifest_files(), placing)
+    return tuple(manifest for manifests in by_path.values() for manifest in manifests)
 
 
 def _create(manifest: Manifest, cluster: Cluster, instance_id: str | None) -> None:
@@ -101,9 +93,9 @@ def _create(manifest: Manifest, cluster: Cluster, instance_id: str | None) -> No
 
 
 def instance_of(live: Json) -> str | None:
-    """Return the VNF instance whose label an object bears."""
-    found = (live["metadata"].get("labels") or {}).get(INSTANCE_LABEL)
-    return str(found) if found else None
+    """Return the VNF instance that an object's label names."""
+    labels = live["metadata"].get("labels") or {}
+    return str(labels[INSTANCE_LABEL]) if labels.get(INSTANCE_LABEL) else None
 
 
 def _wait(cluster: Cluster, keys: Sequence[ObjectKey], options: Options) -> None:
@@ -115,7 +107,7 @@ def _wait(cluster: Cluster, keys: Sequence[ObjectKey], options: Options) -> None
         waiter = Waiter(informer, options.grace_period)
         for key in keys:
             try:
-                waiter.until_done(lambda key=key: _judge(informer, key), deadline, followed)  # type: ignore[misc]
+                waiter.until_done(partial(_judge, informer, key), deadline, followed)
             except NotReadyError as error:
                 raise PlanError(f"{key}: not Ready after instantiation: {error}") from error
 

@@ -1,18 +1,18 @@
-"""Reads both packages of a change and checks the request against them."""
+"""Read the packages of an operation, and check a request to change against them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from container_update.model.errors import PackageError
 from container_update.model.objects import Manifest
-from container_update.model.requests import DEF_FILES
+from container_update.model.requests import DEF_FILES, UpdateRequest
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.strategy import ChangeJob
 from container_update.package import csar
 from container_update.planning import match
-from container_update.planning.package_pair import Objects, Packages, Placing
+from container_update.planning.package_pair import Packages, Placing
 from container_update.workloads.registry import is_workload
 
 
@@ -29,23 +29,21 @@ def read_packages(job: ChangeJob, placing: Placing) -> Packages:
         old_files = placing.def_files or tuple(before.manifest_files())
         new_files = request.def_files or _same_files(placing.def_files, after)
         packages = Packages(
-            old=_objects(before, old_files, placing),
-            new=_objects(after, new_files, placing),
+            old=match.index(read_manifests(before, old_files, placing)),
+            new=match.index(read_manifests(after, new_files, placing)),
             old_vdus=dict(before.vdus()),
             new_vdus=dict(after.vdus()),
-            vnfd_id=_vnfd_id(request, after),
+            vnfd_id=request.vnfd_id,
             def_files=new_files,
             chosen=frozenset(vdu.vdu_id for vdu in request.vdu_params) or None,
         )
-        for script in (request.coordinate_old, request.coordinate_new):
-            if script is not None:
-                after.read(script.path)
+        check_request(request, after)
     _refuse_unknown_vdus(request, packages)
     return packages
 
 
 def _same_files(def_files: Sequence[str], after: csar.Csar) -> tuple[str, ...]:
-    """Return the def-files where the request names none: those that there were."""
+    """Return the def-files where the request names none: the present ones."""
     if not def_files:
         return tuple(after.manifest_files())
     for path in def_files:
@@ -57,45 +55,52 @@ def _same_files(def_files: Sequence[str], after: csar.Csar) -> tuple[str, ...]:
     return tuple(def_files)
 
 
-def _objects(package: csar.Csar, paths: Sequence[str], placing: Placing) -> Objects:
-    return match.index(
-        {
-            path: tuple(
-                _placed(manifest, placing)
-                for manifest in package.manifests(path, placing.namespace)
-            )
-            for path in dict.fromkeys(paths)
-        }
-    )
+def read_manifests(
+    package: csar.Csar, paths: Iterable[str], request: UpdateRequest | Placing
+) -> dict[str, tuple[Manifest, ...]]:
+    """Return the manifests of def-files, by their paths."""
+    return {
+        path: tuple(
+            placed(manifest, request) for manifest in package.manifests(path, request.namespace)
+        )
+        for path in dict.fromkeys(paths)
+    }
 
 
-def _placed(manifest: Manifest, placing: Placing) -> Manifest:
-    if not (placing.one_namespace and manifest.key.namespace):
+def placed(manifest: Manifest, request: UpdateRequest | Placing) -> Manifest:
+    """Return the manifest with the namespace that its object really has."""
+    if not (request.one_namespace and manifest.key.namespace):
         return manifest
-    return replace(manifest, key=replace(manifest.key, namespace=placing.namespace))
+    return replace(manifest, key=replace(manifest.key, namespace=request.namespace))
 
 
-def _vnfd_id(request: ChangeRequest, after: csar.Csar) -> str:
-    if after.vnfd_id and after.vnfd_id != request.vnfd_id:
+def check_request(request: ChangeRequest, package: csar.Csar) -> None:
+    """Check that the new package is the one of the request and has its scripts.
+
+    :raises PackageError: it is another one, or has not.
+    """
+    if package.vnfd_id and package.vnfd_id != request.vnfd_id:
         raise PackageError(
-            f"vnfdId: expected {after.vnfd_id}, which the VNFD in {after.source} has, found "
+            f"vnfdId: expected {package.vnfd_id}, which the VNFD in {package.source} has, found "
             f"{request.vnfd_id}: this is not the package that the request asks for"
         )
-    return request.vnfd_id
+    for script in (request.coordinate_old, request.coordinate_new):
+        if script is not None:
+            package.read(script.path)
 
 
 def _refuse_unknown_vdus(request: ChangeRequest, packages: Packages) -> None:
     workloads = {key.name for key in packages.new if is_workload(key)}
     for number, vdu in enumerate(request.vdu_params):
-        place = f"additionalParams.vdu_params[{number}].vdu_id"
+        path = f"additionalParams.vdu_params[{number}].vdu_id"
         name = packages.new_vdus.get(vdu.vdu_id)
         if name is None:
             known = ", ".join(packages.new_vdus) or "none"
             raise PackageError(
-                f"{place}: expected a VDU of the new package (it has {known}), found {vdu.vdu_id}"
+                f"{path}: expected a VDU of the new package (it has {known}), found {vdu.vdu_id}"
             )
         if name not in workloads:
             raise PackageError(
-                f"{place}: {vdu.vdu_id} is run by {name}, which no def-file of the new package "
+                f"{path}: {vdu.vdu_id} is run by {name}, which no def-file of the new package "
                 "describes: correct the VDU's properties.name or the def-files"
             )

@@ -24,13 +24,13 @@ COORDINATE_NEW, COORDINATE_OLD = (
 
 
 def _text(description: str, **more: Any) -> Json:
-    """Return a text in one line."""
+    """Return the schema of a text of one line."""
     form = {"minLength": 1, "maxLength": 255, "pattern": r"^[^\x00-\x1f\x7f]+$"}
     return {"type": "string", "description": description, **form, **more}
 
 
 def _or_null(schema: Json) -> Json:
-    """Return the same, where an attribute may be null as well as left out."""
+    """Return the schema of an attribute that may be null as well as left out."""
     return {**schema, "type": [schema["type"], "null"]}
 
 
@@ -127,7 +127,7 @@ _TYPES: Mapping[str, type] = {
 
 
 def check(value: object, schema: Json, path: str = "") -> None:
-    """Raise where a value is not what a schema of this module says.
+    """Check a value against a schema of this module.
 
     :param path: where it stands in the request, for the message.
     :raises PackageError: names the first attribute that is wrong by its path, and no value: it
@@ -136,7 +136,10 @@ def check(value: object, schema: Json, path: str = "") -> None:
     fitting = next((each for each in schema.get("anyOf", [schema]) if _has_type(value, each)), None)
     if fitting is None or not _has_form(value, fitting):
         expected = schema.get("description", "a JSON object")
-        found = _kind(value) if fitting is None else "one of another form"
+        found = "one of another form"
+        if fitting is None:
+            is_missing = value in (None, "")
+            found = "nothing" if is_missing else f"a value of type {type(value).__name__}"
         raise PackageError(f"{path or 'the request'}: expected {expected}, found {found}")
     if isinstance(value, Mapping):
         _check_attributes(value, fitting, path)
@@ -155,10 +158,6 @@ def _has_form(value: object, schema: Json) -> bool:
         in_form = re.fullmatch(schema["pattern"], value) is not None
         return in_form and len(value) <= schema["maxLength"]
     return not isinstance(value, list) or len(value) >= schema.get("minItems", 0)
-
-
-def _kind(value: object) -> str:
-    return "nothing" if value in (None, "") else f"a value of type {type(value).__name__}"
 
 
 def _check_attributes(value: Mapping[str, Any], schema: Json, path: str) -> None:

@@ -6,7 +6,6 @@ The journal in the cluster says whether it was an update or a change of the pack
 from __future__ import annotations
 
 from container_update.cluster.execution.operation import Operation
-from container_update.cluster.journal import Record
 from container_update.cluster.retry import RetryingCluster
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
@@ -51,8 +50,17 @@ def resume(  # noqa: PLR0913
     record = instance.journal.read()
     if record is None or not record.context:
         return instance.recover(cancel=cancel)
-    target = _target(cluster, namespace, record)
-    job = _job(instance, record, target.vim_type)
+    context = record.context
+    def_files, one_namespace = tuple(context["defFiles"]), context["oneNamespace"]
+    target = KubernetesTarget(cluster, namespace, def_files, cluster.access, one_namespace)
+    job = ChangeJob(
+        ChangeRequest.of(context["request"], target.vim_type),
+        context["old"],
+        context["new"],
+        record.instance_id,
+        options,
+        instance=context["instance"],
+    )
     return resume_change(job, target, cancel, progress, coordination_of(job, target, cancel))
 
 
@@ -86,7 +94,7 @@ def status(
     namespace: str = "default",
     instance_id: str | None = None,
 ) -> Status:
-    """Return what is under way for an instance: its journal, and who holds its lock.
+    """Return what is under way for an instance: its journal, and who holds its lease.
 
     >>> with connect() as cluster:  # doctest: +SKIP
     ...     print(status(cluster, namespace="cnf", instance_id="vnf-1"))
@@ -108,20 +116,3 @@ def _instance(
 ) -> Operation:
     retrying = RetryingCluster(cluster, options.retry_seconds)
     return Operation(retrying, namespace, instance_id, options, progress)
-
-
-def _target(cluster: Cluster, namespace: str, record: Record) -> KubernetesTarget:
-    """Return where the interrupted change runs, as its journal has it."""
-    def_files, one_namespace = record.context["defFiles"], record.context["oneNamespace"]
-    return KubernetesTarget(cluster, namespace, tuple(def_files), cluster.access, one_namespace)
-
-
-def _job(instance: Operation, record: Record, vim_type: str) -> ChangeJob:
-    return ChangeJob(
-        request=ChangeRequest.of(record.context["request"], vim_type),
-        old=record.context["old"],
-        new=record.context["new"],
-        instance_id=record.instance_id,
-        options=instance.options,
-        instance=record.context["instance"],
-    )

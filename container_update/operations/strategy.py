@@ -49,7 +49,7 @@ class Target(Protocol):
 
 @dataclass(frozen=True)
 class VduChange:
-    """A VDU that changes, as a coordination script is told of it."""
+    """A VDU that changes, as a coordination script sees it."""
 
     vdu_id: str
     old_resource: str
@@ -63,8 +63,8 @@ class Strategy(ABC):
     """One way to change the package of one VNF; made for one run.
 
     ``prepare``, ``switch_over`` and ``finish`` raise UpdateFailedError once they have undone
-    everything (or left it, where the job says so). Each may be called again after a run that was
-    cut short, and finds by itself what is done already.
+    everything (or left it, where the job says so). Each may be called again after an interrupted
+    run, and finds by itself what is done already.
     """
 
     scripts_per_vdu: ClassVar[frozenset[str]] = frozenset({"new", "old"})
@@ -90,11 +90,11 @@ class Strategy(ABC):
         return self.scripts_per_vdu
 
     def close(self) -> None:  # noqa: B027, not every strategy has something to close
-        """Give back what is open; called once, at the end."""
+        """Release what is open; called once, at the end."""
 
     @abstractmethod
     def validate(self) -> Plan:
-        """Return what will be done; writes nothing.
+        """Return the plan; write nothing.
 
         :raises PackageError: a package or the request is wrong.
         :raises PlanError: what runs is in no state to be changed this way.
@@ -102,24 +102,26 @@ class Strategy(ABC):
 
     @abstractmethod
     def begun(self) -> AbstractContextManager[None]:
-        """Hold lock and journal of the instance while the block carries out the plan."""
+        """Hold the instance's lease and journal while the block carries out the plan."""
 
     @abstractmethod
     def recover(
-        self, carry_out: Callable[[Strategy], None], *, whatever: bool = False
+        self, carry_out: Callable[[Strategy], None], *, any_goal: bool = False
     ) -> Outcome | None:
-        """Finish, by *carry_out*, or undo what an earlier run left; None where there is nothing.
+        """Finish, by *carry_out*, or undo the change that an earlier run left.
 
-        :param whatever: finish it wherever it leads; else only what leads where the job does.
+        :param any_goal: finish the change whatever its goal; False: undo one with another goal than
+            the job's.
+        :returns: what became of it; None where there was nothing.
         """
 
     @abstractmethod
     def prepare(self) -> None:
-        """Make what is new and see it work; what is old still serves, where it can."""
+        """Create what is new and wait until it works; what is old still serves, where it can."""
 
     @abstractmethod
     def switch_over(self) -> None:
-        """Let what is new serve, and see that it does."""
+        """Let what is new serve, and wait until it does."""
 
     @abstractmethod
     def finish(self) -> None:
@@ -127,19 +129,18 @@ class Strategy(ABC):
 
     @abstractmethod
     def undo(self, cause: str) -> NoReturn:
-        """Put everything back because of *cause*; raises UpdateFailedError in any case."""
+        """Undo everything because of *cause*; raise UpdateFailedError in any case."""
 
-    @abstractmethod
     def vdus(self) -> Sequence[VduChange]:
-        """Return the VDUs that the scripts are run for, once each."""
+        """Return the VDUs that the scripts of ``scripts_per_vdu`` are run for."""
+        return ()
 
-    @abstractmethod
-    def has_passed(self, milestone: str) -> bool:
+    def has_passed(self, milestone: str) -> bool:  # noqa: ARG002
         """Return whether this run, or an interrupted one before it, passed the milestone."""
+        return False
 
-    @abstractmethod
-    def pass_milestone(self, milestone: str) -> None:
-        """Keep in the journal that it came that far."""
+    def pass_milestone(self, milestone: str) -> None:  # noqa: B027, only those with scripts per VDU
+        """Write down in the journal that the run came that far."""
 
     @abstractmethod
     def outcome(self) -> Outcome:
@@ -147,7 +148,7 @@ class Strategy(ABC):
 
     @abstractmethod
     def records(self) -> Records:
-        """Return what the VNFM has to write down."""
+        """Return what the VNFM has to record."""
 
 
 def find(vim_type: str, upgrade_type: str) -> type[Strategy]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Sequence
+from functools import partial
 
 from container_update.cluster.informer import Informer
 from container_update.cluster.waiting import NotReadyError, Waiter
@@ -61,21 +62,13 @@ def terminate(  # noqa: PLR0913
             key=lambda key: order.get(key, len(keys)),
             reverse=True,
         )
-        pods = _pods_of(doomed, informer)
+        workloads = [informer.live[key] for key in doomed if is_workload(key)]
+        pods = [ObjectKey.of(pod) for live in workloads for pod in informer.pods_of(live)]
         for key in doomed:
             cluster.delete(key, uid=informer.live[key]["metadata"]["uid"])
         informer.watch(followed)
         _wait([*doomed, *pods], informer, deadline, followed, options)
         return tuple(doomed)
-
-
-def _pods_of(doomed: Iterable[ObjectKey], informer: Informer) -> list[ObjectKey]:
-    """Return the pods that go with their workloads."""
-    pods = []
-    for key in doomed:
-        if is_workload(key):
-            pods += [ObjectKey.of(pod) for pod in informer.pods_of(informer.live[key])]
-    return pods
 
 
 def _wait(
@@ -96,6 +89,6 @@ def _wait(
 
     for key in keys:
         try:
-            waiter.until_done(lambda key=key: gone(key), deadline, followed)  # type: ignore[misc]
+            waiter.until_done(partial(gone, key), deadline, followed)
         except NotReadyError as error:
             raise PlanError(f"{key}: not gone after its deletion: {error}") from error

@@ -1,14 +1,12 @@
-"""The whole story of an update. Start here.
+"""An update, from its request to its outcome. Start here.
 
-    packages -> manifests -> matching -> live objects -> plan -> execute (or undo) -> outcome
-
-Each line of :func:`update` is a module of that name.
+packages -> manifests -> matching -> live objects -> plan -> execute (or undo) -> outcome
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -22,8 +20,9 @@ from container_update.model.errors import ClusterError, PlanError
 from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, StepResult
-from container_update.model.plan import Plan
+from container_update.model.plan import Plan, Stage
 from container_update.model.requests import UpdateRequest
+from container_update.operations.read_packages import read_manifests
 from container_update.package import csar
 from container_update.planning import match, renames
 from container_update.planning.update import collections, in_force, make_plan, unknown_workloads
@@ -58,18 +57,18 @@ def update(
     """
     began, sent_before = time.monotonic(), cluster.requests
     cancel = CancelToken() if cancel is None else cancel
-    asked = RetryingCluster(cluster, options.retry_seconds)
+    retrying = RetryingCluster(cluster, options.retry_seconds)
     packages = _read_packages(request, options)
-    instance = Operation(asked, request.namespace, request.instance_id, options, progress)
+    instance = Operation(retrying, request.namespace, request.instance_id, options, progress)
     resumed = instance.recover(goal=journal.goal_of(packages.in_force), cancel=cancel)
-    with _planned(packages, request, asked, options) as (plan, informer):
+    with _planned(packages, request, retrying, options) as (plan, informer):
         progress(plan)
         results = () if plan.is_empty else instance.run(plan, informer, cancel)
         return Outcome(
             plan=plan,
             results=(*(resumed.results if resumed else ()), *results),
             vnfcs=ownership.vnfcs(packages.vdus, plan.manifests, informer.live),
-            restarted=_restarted(results, informer),
+            restarted=restarted_pods(results, informer),
             requests=cluster.requests - sent_before,
             seconds=time.monotonic() - began,
         )
@@ -85,14 +84,14 @@ def plan_update(
     >>> with connect() as cluster:  # doctest: +SKIP
     ...     plan = plan_update(request, cluster)
     """
-    asked = RetryingCluster(cluster, options.retry_seconds)
-    with _planned(_read_packages(request, options), request, asked, options) as (plan, _):
+    retrying = RetryingCluster(cluster, options.retry_seconds)
+    with _planned(_read_packages(request, options), request, retrying, options) as (plan, _):
         return plan
 
 
 @dataclass(frozen=True)
 class _Packages:
-    """What the two packages say, without a look at the cluster."""
+    """What the two packages say, independent of the cluster."""
 
     matched: match.Matching
     vdus: Mapping[str, str]
@@ -123,7 +122,7 @@ def _planned(
         informer.list(collections(packages.keys))
         _refuse_missing_namespaces(packages.keys, cluster, informer)
         plan = make_plan(
-            _as_called(packages.matched, informer),
+            _with_live_names(packages.matched, informer),
             {**informer.live, **_unknown_workloads(packages, cluster)},
             namespace=request.namespace,
             instance_id=request.instance_id,
@@ -132,10 +131,8 @@ def _planned(
 
 
 def _unknown_workloads(packages: _Packages, cluster: Cluster) -> dict[ObjectKey, Json]:
-    """Return the objects of unknown kinds that may use configuration.
-
-    They are live ones, or the package's where the account may not read that kind.
-    """
+    """Return the live objects of unknown kinds that may use configuration; the package's where the
+    account may not read that kind."""
     bodies: dict[ObjectKey, Json] = {}
     for manifest in unknown_workloads(old for old, _ in packages.matched.pairs):
         try:
@@ -149,70 +146,52 @@ def _unknown_workloads(packages: _Packages, cluster: Cluster) -> dict[ObjectKey,
     return bodies
 
 
-def _as_called(matched: match.Matching, informer: Informer) -> match.Matching:
-    """Deployments under the names that a Blue-Green change may have given them."""
-    called = renames.live_names(informer.live)
-    if not called:
+def _with_live_names(matched: match.Matching, informer: Informer) -> match.Matching:
+    """Return the pairs with the names that a Blue-Green change may have given the Deployments."""
+    names = renames.live_names(informer.live)
+    if not names:
         return matched
     pairs = tuple(
-        (renames.with_live_name(old, called), new and renames.with_live_name(new, called))
+        (renames.with_live_name(old, names), new and renames.with_live_name(new, names))
         for old, new in matched.pairs
     )
     return replace(matched, pairs=pairs)
 
 
-def _restarted(
-    results: Sequence[StepResult], informer: Informer
+def restarted_pods(
+    results: Iterable[StepResult], informer: Informer
 ) -> dict[ObjectKey, tuple[str, ...]]:
     """Return the pods that each restarted workload has now."""
-    found = {}
+    restarted = {}
     for result in results:
-        live = informer.get(result.step.key)
-        if live is not None and not result.step.is_config:
-            is_pod = known_kind(result.step.key).is_pod
-            pods = (live,) if is_pod else informer.pods_of(live)
-            found[result.step.key] = tuple(pod["metadata"]["name"] for pod in pods)
-    return found
+        key = result.step.key
+        live = informer.get(key)
+        if live is not None and result.step.stage is Stage.WORKLOADS:
+            pods = (live,) if known_kind(key).is_pod else informer.pods_of(live)
+            restarted[key] = tuple(pod["metadata"]["name"] for pod in pods)
+    return restarted
 
 
 def _match(request: UpdateRequest, old: csar.Csar, new: csar.Csar) -> match.Matching:
     """Read the manifests of both packages and find each old object's new one."""
     def_files = request.def_files or tuple(old.manifest_files())
-    before = _read(old, def_files, request)
-    listed = _read(new, request.config_paths, request)
+    before = read_manifests(old, def_files, request)
+    listed = read_manifests(new, request.config_paths, request)
     kept_paths = [path for path in def_files if path not in listed and new.has(path)]
-    kept = _read(new, kept_paths, request)
+    kept = read_manifests(new, kept_paths, request)
     others: match.ByPath = {}
     if match.unmatched(before, listed, kept):
         paths = [path for path in new.manifest_files() if path not in listed and path not in kept]
-        others = _read(new, paths, request)
+        others = read_manifests(new, paths, request)
     return match.match(before, listed, kept, others)
-
-
-def _read(
-    package: csar.Csar, paths: Sequence[str], request: UpdateRequest
-) -> dict[str, tuple[Manifest, ...]]:
-    return {
-        path: tuple(
-            placed(manifest, request) for manifest in package.manifests(path, request.namespace)
-        )
-        for path in dict.fromkeys(paths)
-    }
-
-
-def placed(manifest: Manifest, request: UpdateRequest) -> Manifest:
-    """Return the manifest with the namespace that its object really has."""
-    if not (request.one_namespace and manifest.key.namespace):
-        return manifest
-    return replace(manifest, key=replace(manifest.key, namespace=request.namespace))
 
 
 def _refuse_missing_namespaces(
     keys: Sequence[ObjectKey], cluster: Cluster, informer: Informer
 ) -> None:
-    """Raise PlanError for a namespace that does not exist: its lists are empty, not an error.
+    """Raise PlanError for a namespace that does not exist: to list its objects is no error.
 
-    Asked only where nothing was found: a namespace in use costs no request.
+    Only a namespace without live objects costs a request.
     """
     for namespace in sorted({key.namespace for key in keys} - {""}):
         if any(key.namespace == namespace for key in informer.live):
@@ -222,6 +201,3 @@ def _refuse_missing_namespaces(
                 f"namespace {namespace} does not exist: create it and instantiate the VNF there, "
                 "or name the right one"
             )
-
-
-__all__ = ["Options", "Outcome", "UpdateRequest", "plan_update", "update"]

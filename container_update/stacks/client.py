@@ -9,11 +9,10 @@ fields it does not know; python-heatclient can, but reads no clouds.yaml and bri
 from __future__ import annotations
 
 import logging
-import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any
 from urllib.parse import quote
 
 import openstack.config
@@ -29,56 +28,8 @@ _TRANSIENT = frozenset({429, 500, 502, 503, 504})
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
 
 
-class StackService(Protocol):
-    """Heat, as the rest of the project sees it. Every method may raise ClusterError.
-
-    A stack is named by its name, or by ``name/id`` as :func:`reference` gives it.
-    """
-
-    @property
-    def requests(self) -> int:
-        """How many requests were sent so far."""
-
-    def stacks(self) -> Sequence[Json]:
-        """Return the project's stacks, as a list shows them; nested ones are not among them."""
-
-    def stack(self, stack: str) -> Json | None:
-        """Return the stack, or None where there is none (deleted ones count as none)."""
-
-    def template(self, stack: str) -> Json:
-        """Return the template in force."""
-
-    def environment(self, stack: str) -> Json:
-        """Return the environment in force; its ``parameters`` are those that were given."""
-
-    def files(self, stack: str) -> dict[str, str]:
-        """Name to content of the files in force."""
-
-    def resources(self, stack: str, depth: int = 0) -> Sequence[Json]:
-        """Return the resources, and those of nested stacks down to a depth."""
-
-    def resource(self, stack: str, name: str) -> Json | None:
-        """Return a resource with its attributes, or None where there is none."""
-
-    def create(self, body: Json) -> str:
-        """Begin to make a stack; its reference."""
-
-    def update(self, stack: str, body: Json, *, existing: bool = False) -> None:
-        """Begin to change a stack. *existing*: what the body does not say stays as it is."""
-
-    def delete(self, stack: str) -> None:
-        """Begin to delete a stack. Gone already: nothing happens."""
-
-    def cancel(self, stack: str) -> None:
-        """Give up the update that is under way; the stack stays as far as it got. Where there is
-        none, nothing happens."""
-
-    def mark_unhealthy(self, stack: str, name: str, reason: str) -> None:
-        """Have a resource made anew by the next update."""
-
-
 def reference(stack: Mapping[str, Any]) -> str:
-    """How a stack is named in paths: by name and id, which no other stack ever has."""
+    """Return ``name/id`` of a stack: no other stack ever has both."""
     return f"{stack['stack_name']}/{stack['id']}"
 
 
@@ -91,7 +42,7 @@ def connect(
     region: str | None = None,
     verify: bool | str = True,
 ) -> Iterator[Heat]:
-    """Heat of a cloud, until the ``with`` block ends.
+    """Connect to the Heat of a cloud until the ``with`` block ends.
 
     :param cloud: its name in clouds.yaml; None: ``OS_CLOUD``, else the other ``OS_*`` variables.
     :param auth: where and as whom to ask Keystone (``auth_url``, ``username``, ``password``,
@@ -101,16 +52,16 @@ def connect(
         they are checked with.
     :raises ClusterError: there is no such cloud, or its description is not complete.
     """
-    files: dict[str, Any] = {"load_yaml_config": False, "load_envvars": False} if auth else {}
-    chosen: dict[str, Any] = {"cloud": cloud}
+    sources: dict[str, Any] = {"load_yaml_config": False, "load_envvars": False} if auth else {}
+    selection: dict[str, Any] = {"cloud": cloud}
     if auth:
-        chosen = {"auth": dict(auth), "region_name": region}
-        chosen |= {"cacert": verify} if isinstance(verify, str) else {}
+        selection = {"auth": dict(auth), "region_name": region}
+        selection |= {"cacert": verify} if isinstance(verify, str) else {}
     try:
-        found = openstack.config.OpenStackConfig(**files).get_one(
-            verify=not options.insecure_skip_tls_verify and bool(verify), **chosen
+        config = openstack.config.OpenStackConfig(**sources).get_one(
+            verify=not options.insecure_skip_tls_verify and bool(verify), **selection
         )
-        session = found.get_session()
+        session = config.get_session()
     except (openstack.exceptions.ConfigException, exceptions.ClientException) as error:
         raise ClusterError(
             f"the access data of the OpenStack cloud{f' {cloud}' if cloud else ''} is wrong or "
@@ -120,15 +71,15 @@ def connect(
         LOG.warning(
             "the certificates of %s are not verified, as the options or the VIM's description say: "
             "whoever sits between can read and change everything",
-            found.auth.get("auth_url"),
+            config.auth.get("auth_url"),
         )
     session.timeout = options.request_timeout
     requests = adapter.Adapter(
         session,
         service_type="orchestration",
-        interface=found.get_interface("orchestration"),
-        region_name=found.get_region_name("orchestration"),
-        endpoint_override=found.get_endpoint("orchestration"),
+        interface=config.get_interface("orchestration"),
+        region_name=config.get_region_name("orchestration"),
+        endpoint_override=config.get_endpoint("orchestration"),
     )
     try:
         yield Heat(requests, options.retry_seconds)
@@ -137,130 +88,117 @@ def connect(
 
 
 class Heat:
-    """Heat over HTTP; implements :class:`StackService`.
+    """Heat over HTTP. Every method may raise ClusterError.
 
-    What may be sent twice is tried again while the cloud is away or overloaded. So is what may not:
-    Heat refuses the second try with 409, and whoever asked looks at the stack.
+    A stack is named by its name, or by ``name/id`` as :func:`reference` gives it.
+
+    A request is repeated while the cloud is away or overloaded, even one that must not be carried
+    out twice: Heat refuses the second one with 409, and the caller looks at the stack.
     """
 
-    def __init__(
-        self,
-        requests: Any,
-        retry_seconds: float,
-        *,
-        clock: Callable[[], float] = time.monotonic,
-        pause: Callable[[float], object] | None = None,
-    ) -> None:
+    def __init__(self, requests: adapter.Adapter, retry_seconds: float) -> None:
         self._adapter = requests
         self._retry_seconds = retry_seconds
-        self._clock = clock
-        self._pause = pause or threading.Event().wait
         self._answered = False
-        self._sent = 0
-
-    @property
-    def requests(self) -> int:
-        """See StackService."""
-        return self._sent
+        self.requests = 0
+        """How many requests were sent so far."""
 
     def stacks(self) -> Sequence[Json]:
-        """See StackService."""
-        found: Sequence[Json] = self._get("/stacks")["stacks"]
-        return found
+        """Return the project's stacks as Heat lists them, without nested ones."""
+        stacks: Sequence[Json] = self._get("/stacks")["stacks"]
+        return stacks
 
     def stack(self, stack: str) -> Json | None:
-        """See StackService."""
-        found = self._find(_path(stack))
-        current: Json | None = found and found["stack"]
+        """Return the stack, or None where there is none (deleted ones count as none)."""
+        answer = self._send_unless({404}, "GET", _path(stack))
+        current: Json | None = answer and answer["stack"]
         is_there = current is not None and current["stack_status"] != "DELETE_COMPLETE"
         return current if is_there else None
 
     def template(self, stack: str) -> Json:
-        """See StackService."""
+        """Return the template in force."""
         return self._get(_path(stack) + "/template")
 
     def environment(self, stack: str) -> Json:
-        """See StackService."""
+        """Return the environment in force; its ``parameters`` are those that were given."""
         return self._get(_path(stack) + "/environment")
 
     def files(self, stack: str) -> dict[str, str]:
-        """See StackService."""
+        """Return the files in force: name to content."""
         return self._get(_path(stack) + "/files")
 
     def resources(self, stack: str, depth: int = 0) -> Sequence[Json]:
-        """See StackService."""
+        """Return the resources, and those of nested stacks down to a depth."""
         query = f"?nested_depth={depth}" if depth else ""
-        found: Sequence[Json] = self._get(_path(stack) + "/resources" + query)["resources"]
-        return found
+        resources: Sequence[Json] = self._get(_path(stack) + "/resources" + query)["resources"]
+        return resources
 
     def resource(self, stack: str, name: str) -> Json | None:
-        """See StackService."""
-        found = self._find(f"{_path(stack)}/resources/{quote(name, safe='')}")
-        resource: Json | None = found and found["resource"]
+        """Return a resource with its attributes, or None where there is none."""
+        path = f"{_path(stack)}/resources/{quote(name, safe='')}"
+        answer = self._send_unless({404}, "GET", path)
+        resource: Json | None = answer and answer["resource"]
         return resource
 
     def create(self, body: Json) -> str:
-        """See StackService."""
-        made = self._try("POST", "/stacks", body)["stack"]
-        return f"{body['stack_name']}/{made['id']}"
+        """Begin to create a stack; return its reference."""
+        stack = self._try("POST", "/stacks", body)["stack"]
+        return f"{body['stack_name']}/{stack['id']}"
 
     def update(self, stack: str, body: Json, *, existing: bool = False) -> None:
-        """See StackService."""
+        """Begin to update a stack.
+
+        :param existing: keep what the body does not mention.
+        """
         self._try("PATCH" if existing else "PUT", _path(stack), body)
 
     def delete(self, stack: str) -> None:
-        """See StackService."""
-        try:
-            self._try("DELETE", _path(stack))
-        except ClusterError as error:
-            if error.status != 404:
-                raise
+        """Begin to delete a stack, if there is one."""
+        self._send_unless({404}, "DELETE", _path(stack))
 
     def cancel(self, stack: str) -> None:
-        """See StackService."""
-        try:
-            self._try("POST", _path(stack) + "/actions", {"cancel_without_rollback": None})
-        except ClusterError as error:
-            if error.status not in (400, 404, 409):  # it has ended by itself
-                raise
-
-    def mark_unhealthy(self, stack: str, name: str, reason: str) -> None:
-        """See StackService."""
-        body = {"mark_unhealthy": True, "resource_status_reason": reason}
-        self._try("PATCH", f"{_path(stack)}/resources/{quote(name, safe='')}", body)
+        """Cancel the update that is in progress, if there is one; the stack stays as far as it
+        got."""
+        ended = {400, 404, 409}
+        path = _path(stack) + "/actions"
+        self._send_unless(ended, "POST", path, {"cancel_without_rollback": None})
 
     # --- one request ----------------------------------------------------------------------------
 
-    def _find(self, path: str) -> Json | None:
+    def _send_unless(
+        self, nothing: Collection[int], method: str, path: str, body: Json | None = None
+    ) -> Json | None:
+        """Send a request; return None where Heat answers with one of the statuses that say that
+        there is nothing to do it to."""
         try:
-            return self._get(path)
+            return self._try(method, path, body)
         except ClusterError as error:
-            if error.status == 404:
-                return None
-            raise
+            if error.status not in nothing:
+                raise
+            return None
 
     def _get(self, path: str) -> Json:
         return self._try("GET", path)
 
     def _try(self, method: str, path: str, body: Json | None = None) -> Json:
-        """Send it, again and again where that may help. A cloud that never answered is not waited
-        for: its address is wrong."""
-        deadline, pause = self._clock() + self._retry_seconds, _FIRST_PAUSE
+        """Send a request, repeatedly where that may help. A cloud that never answered is not
+        waited for: its address is wrong."""
+        deadline, pause = time.monotonic() + self._retry_seconds, _FIRST_PAUSE
         while True:
             try:
                 return self._send(method, path, body)
             except ClusterError as error:
                 helps = error.transient and (self._answered or error.status is not None)
                 wait = max(error.retry_after or 0.0, pause)
-                if not helps or self._clock() + wait > deadline:
+                if not helps or time.monotonic() + wait > deadline:
                     raise
                 LOG.info("%s; trying again in %.1f s", error, wait)
-                self._pause(wait)
+                time.sleep(wait)
                 pause = min(2 * pause, _LONGEST_PAUSE)
 
     def _send(self, method: str, path: str, body: Json | None) -> Json:
         what = f"{method} {path.partition('?')[0]}"
-        self._sent += 1
+        self.requests += 1
         try:
             answer = self._adapter.request(path, method, json=body, raise_exc=False)
         except exceptions.HttpError as error:  # Keystone's answer, before Heat was asked
@@ -290,7 +228,7 @@ def _path(stack: str) -> str:
 
 
 def _refusal(what: str, answer: Any) -> ClusterError:
-    """Heat's own words. A proxy before it may answer in HTML, which is left out."""
+    """Return Heat's own words as an error. A proxy may answer in HTML, which is left out."""
     try:
         error = answer.json()["error"]
         kind, message = str(error["type"]), str(error["message"])

@@ -1,10 +1,10 @@
-"""What a stack should be after the change: old parameters, the new package's software. Pure."""
+"""The desired stack: the new package's templates and software, the old parameters. Pure."""
 
 from __future__ import annotations
 
 import copy
 import enum
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -31,7 +31,7 @@ def desired_stack(
     software: Software,
     sizes: Mapping[str, int],
 ) -> Body:
-    """Return the whole stack as the new package says it.
+    """Return the whole stack after the change.
 
     :param package: the flavour's templates.
     :param live: the stack as it is, whose parameters are carried over.
@@ -40,8 +40,7 @@ def desired_stack(
     :raises PackageError: a new parameter has neither a default nor a value in the old stack.
     """
     body = replace(package, parameters=_carried(package, live), environment=live.environment)
-    for vdu_id, place in places.items():
-        body = _with_software(body, vdu_id, place, software)
+    body = _with_software(body, places, software)
     for head, size in sizes.items():
         if (body.template["resources"].get(head) or {}).get("type") == hot.GROUP:
             body = _with_size(body, head, size)
@@ -69,14 +68,8 @@ def first(
             f"{', '.join(unknown)}: expected parameters of the top template, which has "
             f"{', '.join(schemata) or 'none'}"
         )
-    body = replace(package, parameters=dict(given))
-    for vdu_id, place in places.items():
-        body = _with_software(body, vdu_id, place, software)
-    missing = [
-        name
-        for name, schema in schemata.items()
-        if name not in body.parameters and "default" not in schema
-    ]
+    body = _with_software(replace(package, parameters=dict(given)), places, software)
+    missing = _without_value(schemata, body.parameters)
     if missing:
         raise PackageError(
             f"parameters of the top template: {', '.join(missing)} have no default and no value: "
@@ -88,10 +81,8 @@ def first(
 def _carried(package: Body, live: Body) -> Json:
     schemata = package.template.get("parameters") or {}
     given = hot.parse_json(live.template, live.parameters)
-    there = set(given) | (live.hidden & set(live.template.get("parameters") or {}))
-    missing = [
-        name for name, schema in schemata.items() if name not in there and "default" not in schema
-    ]
+    hidden = live.hidden & set(live.template.get("parameters") or {})
+    missing = _without_value(schemata, {*given, *hidden})
     if missing:
         raise PackageError(
             f"parameters of the new top template: {', '.join(missing)} have no default, and the "
@@ -100,33 +91,38 @@ def _carried(package: Body, live: Body) -> Json:
     return {name: value for name, value in given.items() if name in schemata}
 
 
-def _with_software(body: Body, vdu_id: str, place: Place, software: Software) -> Body:
-    """Return the parameters of a VDU's image, flavour and volumes' images, set to the VNFD's.
-    What a template says itself, without a parameter, stays."""
-    template = body.file(place.file) if place.file else body.template
-    resources = template["resources"]
-    server = resources[place.server] if place.server else hot.outer_definition(body, place)
-    beside = (
-        hot.with_dependencies(template, {place.server}) - {place.server} if place.server else set()
-    )
-    settings = [
-        (server, "image", software.images.get(vdu_id)),
-        (server, "flavor", software.flavours.get(vdu_id)),
-        *((resources[name], "image", software.images.get(name)) for name in beside),
+def _without_value(schemata: Mapping[str, Json], values: Container[str]) -> list[str]:
+    return [
+        name for name, schema in schemata.items() if name not in values and "default" not in schema
     ]
+
+
+def _with_software(body: Body, places: Mapping[str, Place], software: Software) -> Body:
+    """Return the body with images and flavours as the VNFD says, where parameters set them."""
     parameters = body.parameters
-    for definition, name, value in settings:
-        path = hot.top_parameter(body, place, (definition.get("properties") or {}).get(name))
-        if path is not None and value is not None:
-            parameters = hot.set_at(parameters, path, value)
+    for vdu_id, place in places.items():
+        template = body.file(place.file) if place.file else body.template
+        resources = template["resources"]
+        server = resources[place.server] if place.server else hot.outer_definition(body, place)
+        settings = [
+            (server, "image", software.images.get(vdu_id)),
+            (server, "flavor", software.flavours.get(vdu_id)),
+        ]
+        needed = hot.with_dependencies(template, {place.server}) if place.server else set()
+        for name in needed - {place.server}:
+            settings.append((resources[name], "image", software.images.get(name)))
+        for definition, name, value in settings:
+            path = hot.top_parameter(body, place, (definition.get("properties") or {}).get(name))
+            if path is not None and value is not None:
+                parameters = hot.set_at(parameters, path, value)
     return replace(body, parameters=parameters)
 
 
 def _with_size(body: Body, head: str, size: int) -> Body:
-    """Return the body with a scaled group's size: Heat resizes a group that is updated to what its
-    template says."""
-    said = (body.template["resources"][head].get("properties") or {}).get("desired_capacity")
-    path = hot.parameter_path(said)
+    """Return the body with the present size of a group: an update of the stack resizes the group to
+    what the template says."""
+    capacity = (body.template["resources"][head].get("properties") or {}).get("desired_capacity")
+    path = hot.parameter_path(capacity)
     if path is not None:
         return replace(body, parameters=hot.set_at(body.parameters, path, size))
     template = copy.deepcopy(body.template)
@@ -138,7 +134,7 @@ def _with_size(body: Body, head: str, size: int) -> Body:
 
 
 def overlay(old: Body, new: Body, names: Iterable[str], source: str) -> Body:
-    """Return the old stack with some resources, and what they need, as the new one says them.
+    """Return the old stack with some resources, and what they depend on, taken from the new one.
 
     A parameter that others use as well keeps its old value for them: the taken resources have the
     new value written in.
@@ -179,23 +175,23 @@ def overlay(old: Body, new: Body, names: Iterable[str], source: str) -> Body:
 
 def _files_of(definitions: Mapping[str, Json], body: Body) -> set[str]:
     """Return the nested files that resources use, and those that these use."""
-    found: set[str] = set()
-    waiting: list[Any] = [definitions]
-    while waiting:
-        value = waiting.pop()
+    files: set[str] = set()
+    queue: list[Any] = [definitions]
+    while queue:
+        value = queue.pop()
         if isinstance(value, dict):
             kind = value.get("type")
-            if isinstance(kind, str) and kind in body.files and kind not in found:
-                found.add(kind)
-                waiting.append(body.file(kind))
-            waiting += value.values()
+            if isinstance(kind, str) and kind in body.files and kind not in files:
+                files.add(kind)
+                queue.append(body.file(kind))
+            queue += value.values()
         elif isinstance(value, list):
-            waiting += value
-    return found
+            queue += value
+    return files
 
 
 def nested(place: Place, new: Body, old: Body, live: Body, ids: Mapping[str, str | None]) -> Body:
-    """Return a nested stack with a VDU's server as the new package says it.
+    """Return the body of a nested stack with a VDU's server as the new package says it.
 
     :param new: the whole new stack.
     :param old: the whole stack as it is.
@@ -213,7 +209,7 @@ def nested(place: Place, new: Body, old: Body, live: Body, ids: Mapping[str, str
         value = _with_ids(hot.bind(said, values), ids)
         if not hot.is_literal(value):
             if before.get(name) == said and name in live.hidden:
-                continue  # nobody tells its value: the update leaves it as it is
+                continue  # its value is not known: the update keeps it
             if name not in live.parameters or before.get(name) != said:
                 raise PackageError(
                     f"{place.file}: its property {name} comes from {said}, which is only known "
@@ -255,7 +251,7 @@ def is_same(one: Body, other: Body) -> bool:
 
 
 def _as_text(values: Mapping[str, Any]) -> dict[str, str]:
-    """Heat gives a number back as the text or the number that it was given as."""
+    """Return the values as text: Heat returns a number as it was given, as a number or as text."""
     return {name: str(value) for name, value in values.items()}
 
 
@@ -289,19 +285,20 @@ def server_changes(old: Body, new: Body, name: str) -> tuple[tuple[str, ...], Re
         keeps its id from image to image; with a volume of another image it is another server.
     """
     before, after = _resolved(old, name), _resolved(new, name)
-    reasons = []
     differ = {key for key in before | after if before.get(key) != after.get(key)}
-    for changed in sorted(differ):
-        simple = all(isinstance(side.get(changed), (str, type(None))) for side in (before, after))
-        if simple and changed in ("image", "flavor"):
-            reasons.append(f"{changed} {before.get(changed)} -> {after.get(changed)}")
+    reasons = []
+    for key in sorted(differ):
+        values = before.get(key), after.get(key)
+        is_text = all(isinstance(value, str | None) for value in values)
+        if is_text and key in ("image", "flavor"):
+            reasons.append(f"{key} {values[0]} -> {values[1]}")
         else:
-            reasons.append(f"its property {changed} changes")
-    volumes = _volume_images(old, name), _volume_images(new, name)
-    if volumes[0] != volumes[1]:
-        reasons.append(f"image of its volumes {_joined(volumes[0])} -> {_joined(volumes[1])}")
+            reasons.append(f"its property {key} changes")
+    old_images, new_images = _volume_images(old, name), _volume_images(new, name)
+    if old_images != new_images:
+        reasons.append(f"image of its volumes {_joined(old_images)} -> {_joined(new_images)}")
     sentences = tuple(reasons) or ("the template around the server changes",)
-    return sentences, _replacement(differ, after, another_volume=volumes[0] != volumes[1])
+    return sentences, _replacement(differ, after, another_volume=old_images != new_images)
 
 
 def _replacement(
@@ -313,13 +310,11 @@ def _replacement(
     )
     if replaced or another_volume or differ - _IN_PLACE:
         return Replacement.REPLACED
-    if {"image", "flavor"} <= differ:
-        return Replacement.BOTH
-    replacements = {"image": Replacement.REBUILT, "flavor": Replacement.RESIZED}
-    return next(
-        (replacement for name, replacement in replacements.items() if name in differ),
-        Replacement.UPDATED,
-    )
+    return {
+        (True, True): Replacement.BOTH,
+        (True, False): Replacement.REBUILT,
+        (False, True): Replacement.RESIZED,
+    }.get(("image" in differ, "flavor" in differ), Replacement.UPDATED)
 
 
 def _resolved(body: Body, name: str) -> Json:

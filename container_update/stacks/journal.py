@@ -1,10 +1,10 @@
-"""What is needed to undo a change or to go on with it: a stack of its own, beside the VNF's.
+"""The journal of a change: what is needed to undo it or to resume it, in a stack of its own.
 
 A stack without resources holds the journal as one of its files. It is where the VNF is, so that
 any host with access to the project can finish or undo what a lost host began; its name can be taken
 only once, which keeps a second change of the same instance out; nothing of it is in ``stack show``.
-It takes one stack of the project's quota while a change runs. Who holds it says so in its tags
-every now and then: after ``lease_seconds`` of silence another host may go on.
+It takes one stack of the project's quota while a change runs. Its tags name the holder and the time
+of the last heartbeat: after ``lease_seconds`` of silence another host may take over.
 """
 
 from __future__ import annotations
@@ -13,30 +13,19 @@ import base64
 import hashlib
 import json
 import logging
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from datetime import datetime, timezone
+from datetime import datetime
 from typing import Any
 
-from container_update.cluster.lease import held
-from container_update.model.errors import (
-    ClusterError,
-    LeaseLostError,
-    UpdateInProgressError,
-)
+from container_update.cluster.lease import held, utc_now
+from container_update.model.errors import ClusterError, LeaseLostError, UpdateInProgressError
 from container_update.model.objects import Json
-from container_update.model.operation import (
-    OperationRecord,
-    Phase,
-    from_bytes,
-    name_of,
-    to_bytes,
-)
+from container_update.model.operation import OperationRecord, Phase, from_bytes, name_of, to_bytes
 from container_update.model.plan import Action
 from container_update.package.hot import Body, Place
-from container_update.stacks.client import StackService, reference
+from container_update.stacks.client import Heat, reference
 from container_update.stacks.plan import StackPlan
 from container_update.stacks.steps import AnyStep, ScriptStep, StackStep
 from container_update.stacks.vnfcs import VnfcServer
@@ -72,7 +61,7 @@ class Record(OperationRecord):
 
     @property
     def progress(self) -> str:
-        """How far it is, for people."""
+        """See :class:`OperationRecord`."""
         return super().progress if self.phase is Phase.UNDO else f"{self.done} steps done"
 
     def overview(self) -> Iterator[str]:
@@ -80,75 +69,66 @@ class Record(OperationRecord):
         yield str(self.plan)
 
 
-def now() -> datetime:
-    """Return the time, in UTC."""
-    return datetime.now(timezone.utc)
-
-
+@dataclass
 class Journal:
-    """The journal of one VNF instance.
+    """The journal of one VNF instance."""
 
-    :param holder: who asks; another's journal is touched only after its silence.
-    """
+    service: Heat
+    instance_id: str | None
+    operation: str
+    """The run that uses it: it takes over another run's journal only after that one's silence."""
+    lease_seconds: float
+    clock: Callable[[], datetime] = utc_now
+    _renewed: datetime | None = field(default=None, init=False)
 
-    def __init__(  # noqa: PLR0913
-        self,
-        service: StackService,
-        instance_id: str | None,
-        holder: str,
-        lease_seconds: float,
-        *,
-        clock: Callable[[], datetime] = now,
-        pause: Callable[[float], object] | None = None,
-    ) -> None:
-        self._service = service
-        self._name = name_of(instance_id)
-        self._holder = holder
-        self._lease = lease_seconds
-        self._clock = clock
-        self._pause = pause or threading.Event().wait
-        self._renewed: datetime | None = None
+    @property
+    def _name(self) -> str:
+        return name_of(self.instance_id)
 
     # --- reading --------------------------------------------------------------------------------
 
     def read(self) -> Record | None:
         """Return the change that is under way; None where there is none, or it ends just now."""
         stack = self._settle()
-        if stack is None:
-            return None
-        return decode(self._service.files(reference(stack))[_FILE])
+        return None if stack is None else decode(self.service.files(reference(stack))[_FILE])
 
     def holder(self) -> tuple[str, float] | None:
-        """Return who holds the journal, and for how many seconds nothing was heard.
+        """Return who holds the journal, and the seconds since its last heartbeat.
 
         None where there is no journal, or where its run has ended and left it.
         """
         stack = self._stack()
         if stack is None or f"renewed={_NEVER}" in (stack.get("tags") or ()):
             return None
-        return _held(stack, self._clock())
+        return _held(stack, self.clock())
 
     def _stack(self) -> Json | None:
-        return self._service.stack(self._name)
+        return self.service.stack(self._name)
+
+    def _holds(self, stack: Json) -> bool:
+        return _held(stack, self.clock())[0] == self.operation
 
     # --- writing --------------------------------------------------------------------------------
 
     def begin(self, record: Record) -> None:
-        """Write it down before anything is done. UpdateInProgressError: there is one already."""
+        """Create the journal before anything is done.
+
+        :raises UpdateInProgressError: another run has one already.
+        """
         body = {"stack_name": self._name, "template": _TEMPLATE, **self._content(record)}
         try:
-            self._service.create(body)
+            self.service.create(body)
         except ClusterError as error:
             if error.status != 409:
                 raise
             stack = self._stack()
-            if stack is None or _held(stack, self._clock())[0] != self._holder:
+            if stack is None or not self._holds(stack):
                 raise UpdateInProgressError(
                     f"another change of this VNF instance has begun: stack {self._name} is its "
                     "journal"
                 ) from error
         self._settle()
-        self._renewed = self._clock()
+        self._renewed = self.clock()
 
     def take_over(self) -> None:
         """Become the holder; nothing happens where the change has ended.
@@ -158,9 +138,9 @@ class Journal:
         stack = self._settle()
         if stack is None:
             return
-        name, silence = _held(stack, self._clock())
-        if name != self._holder and silence < self._lease:
-            raise UpdateInProgressError(held(name, silence, self._lease))
+        name, silence = _held(stack, self.clock())
+        if name != self.operation and silence < self.lease_seconds:
+            raise UpdateInProgressError(held(name, silence, self.lease_seconds))
         try:
             self._write({"tags": self._tags()})
             self._check_held()
@@ -169,29 +149,35 @@ class Journal:
                 raise
 
     def write(self, record: Record) -> Record:
-        """Write down how far it is. LeaseLostError: another host has taken over."""
+        """Replace the record; return it.
+
+        :raises LeaseLostError: another run has taken over.
+        """
         self._check_held()
         self._write(self._content(record))
         return record
 
     def renew(self) -> None:
-        """Let it be known that somebody is here, now and then."""
-        if self._renewed and (self._clock() - self._renewed).total_seconds() > self._lease / 3:
+        """Send a heartbeat if the last one is more than a third of the lease ago."""
+        if (
+            self._renewed
+            and (self.clock() - self._renewed).total_seconds() > self.lease_seconds / 3
+        ):
             self._check_held()
             self._write({"tags": self._tags()})
 
     def release(self) -> None:
-        """Let anybody go on at once, where a run ends and its journal stays."""
+        """Let any other run take over at once: this one has ended and leaves its journal."""
         stack = self._stack()
-        if stack is None or _held(stack, self._clock())[0] != self._holder:
+        if stack is None or not self._holds(stack):
             return
         try:
-            self._write({"tags": f"holder={self._holder},renewed={_NEVER}"})
+            self._write({"tags": f"holder={self.operation},renewed={_NEVER}"})
         except ClusterError as error:
-            LOG.warning("the journal is free only after %.0f s: %s", self._lease, error)
+            LOG.warning("the journal is free only after %.0f s: %s", self.lease_seconds, error)
 
     def remove(self) -> None:
-        """End: the change is finished or undone."""
+        """Delete the journal: the change is finished or undone."""
         deadline = time.monotonic() + _SETTLES_WITHIN
         while (stack := self._settle()) is not None:
             if time.monotonic() > deadline:
@@ -200,15 +186,15 @@ class Journal:
                     "expected it to be deleted. The change itself has ended: delete this stack"
                 )
             try:
-                self._service.delete(reference(stack))
+                self.service.delete(reference(stack))
             except ClusterError as error:
-                if error.status != 409:  # somebody else is at it
+                if error.status != 409:  # another action is in progress
                     raise
-            self._pause(0.02)
+            time.sleep(0.02)
 
     def _check_held(self) -> None:
         stack = self._stack()
-        if stack is None or _held(stack, self._clock())[0] != self._holder:
+        if stack is None or not self._holds(stack):
             raise LeaseLostError(
                 f"This run stopped where it was: another run holds stack {self._name}, the journal "
                 "of this change"
@@ -222,12 +208,14 @@ class Journal:
                 "is gone"
             )
         try:
-            self._service.update(reference(stack), content, existing=True)
+            self.service.update(reference(stack), content, existing=True)
         except ClusterError as error:
-            if error.status != 409:  # a lost answer was sent again: it is being done
+            if (
+                error.status != 409
+            ):  # the answer was lost and the request repeated: it is being done
                 raise
         self._settle()
-        self._renewed = self._clock()
+        self._renewed = self.clock()
 
     def _settle(self) -> Json | None:
         deadline = time.monotonic() + _SETTLES_WITHIN
@@ -240,7 +228,7 @@ class Journal:
                     f"stack {self._name} stays in {stack['stack_status']}: expected it to end this "
                     f"within {_SETTLES_WITHIN:.0f} s: check that Heat's engines run"
                 )
-            self._pause(pause)
+            time.sleep(pause)
             pause = min(2 * pause, 1.0)
         return stack
 
@@ -248,8 +236,8 @@ class Journal:
         return {"files": {_FILE: encode(record)}, "tags": self._tags()}
 
     def _tags(self) -> str:
-        renewed = self._clock().strftime("%Y-%m-%dT%H:%M:%SZ")
-        return f"holder={self._holder},renewed={renewed}"
+        renewed = self.clock().strftime("%Y-%m-%dT%H:%M:%SZ")
+        return f"holder={self.operation},renewed={renewed}"
 
 
 def _held(stack: Json, time_now: datetime) -> tuple[str, float]:
@@ -263,7 +251,7 @@ def _held(stack: Json, time_now: datetime) -> tuple[str, float]:
 
 
 def encode(record: Record) -> str:
-    """Return a record as text. A body that several steps share is in it once."""
+    """Return a record as text, with one copy of a body that several steps share."""
     bodies: dict[str, Json] = {}
 
     def kept(body: Body | None) -> str | None:
@@ -291,12 +279,12 @@ def encode(record: Record) -> str:
 
 
 def decode(text: str) -> Record:
-    """Return the record that :func:`encode` made a text of.
+    """Return the record of a text that :func:`encode` returned.
 
     :raises UpdateInProgressError: another version of this program wrote it.
     """
     common, content = from_bytes(base64.b64decode(text), _FORMAT)
-    bodies = {name: _body(body) for name, body in content["bodies"].items()}
+    bodies = {name: Body(**body) for name, body in content["bodies"].items()}
     plan = StackPlan(
         namespace="",
         instance_id=common["instance_id"],
@@ -312,12 +300,6 @@ def decode(text: str) -> Record:
         done=content["done"],
         context=content["context"],
         phase=Phase(content["phase"]),
-    )
-
-
-def _body(content: Mapping[str, Any]) -> Body:
-    return Body(
-        content["template"], content["parameters"], content["files"], content["environment"]
     )
 
 

@@ -1,7 +1,8 @@
-"""What is live: a VNF's stack read from Heat, as far as a plan needs it."""
+"""Read a VNF's live stack from Heat, as far as a plan needs it."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -9,7 +10,7 @@ from container_update.model.errors import PlanError
 from container_update.model.objects import Json
 from container_update.package import hot
 from container_update.package.hot import Body, Place
-from container_update.stacks.client import StackService, reference
+from container_update.stacks.client import Heat, reference
 from container_update.stacks.plan import Live, StackPlan
 from container_update.stacks.vnfcs import VnfcServer, members, stack_of
 
@@ -19,10 +20,10 @@ _KEPT = ("parameter_defaults", "resource_registry")
 """The parts of an environment that go from one stack to another."""
 
 
-def find(service: StackService, name: str) -> Json:
+def find(service: Heat, name: str) -> Json:
     """Return the VNF's stack, which has to be complete.
 
-    :raises PlanError: there is none, something is done to it, or it failed.
+    :raises PlanError: there is none, or it is in another state.
     """
     stack = service.stack(name)
     if stack is None:
@@ -36,8 +37,8 @@ def find(service: StackService, name: str) -> Json:
     return stack
 
 
-def body_of(service: StackService, stack: str) -> Body:
-    """All that makes a stack, as Heat has it; hidden parameters, which it masks, are left out."""
+def body_of(service: Heat, stack: str) -> Body:
+    """Return the body of a stack as Heat has it, without hidden parameters, which Heat masks."""
     environment = service.environment(stack)
     body = Body(service.template(stack), files=service.files(stack))
     seen = {
@@ -53,33 +54,31 @@ def body_of(service: StackService, stack: str) -> Body:
     )
 
 
-def read(service: StackService, stack: Json, body: Body, places: Mapping[str, Place]) -> Live:
+def read(service: Heat, stack: Json, body: Body, places: Mapping[str, Place]) -> Live:
     """Return the stack with the VNFCs of some VDUs, and the stacks that these are in."""
     top = reference(stack)
     resources = service.resources(top, DEPTH)
-    found = members(resources, top, places)
-    there = {member.vdu_id for member in found}
-    empty = [vdu_id for vdu_id in places if vdu_id not in there and not places[vdu_id].grouped]
+    servers = members(resources, top, places)
+    present = {member.vdu_id for member in servers}
+    empty = [vdu_id for vdu_id in places if vdu_id not in present and not places[vdu_id].grouped]
     if empty:
         raise PlanError(f"stack {stack['stack_name']} has no server for {', '.join(empty)}")
-    inner = dict.fromkeys(member.stack for member in found if member.stack != top)
+    nested = dict.fromkeys(member.stack for member in servers if member.stack != top)
     ids = {
         str(resource["resource_name"]): resource["physical_resource_id"]
         for resource in resources
         if (stack_of(resource) or top) == top
     }
-    return Live(top, body, found, ids, {stack: body_of(service, stack) for stack in inner})
+    return Live(top, body, servers, ids, {stack: body_of(service, stack) for stack in nested})
 
 
-def after(service: StackService, plan: StackPlan) -> Live:
-    """Return the VNF's stack as a plan that was carried out has left it."""
+def after(service: Heat, plan: StackPlan) -> Live:
+    """Return the VNF's stack after a plan was carried out."""
     stack = find(service, plan.new_stack)
     return read(service, stack, body_of(service, reference(stack)), plan.places)
 
 
-def members_of(
-    service: StackService, stack: Json, vdus: Mapping[str, str]
-) -> tuple[VnfcServer, ...]:
+def members_of(service: Heat, stack: Json, vdus: Mapping[str, str]) -> tuple[VnfcServer, ...]:
     """Return the VNFCs of every VDU that the live stack has a place for.
 
     :param vdus: VDU id to its name.
@@ -94,12 +93,11 @@ def members_of(
 
 
 def sizes(resources: Sequence[Json], body: Body) -> dict[str, int]:
-    """Scaling group to how many members it has."""
+    """Return the number of members of each scaling group, by its name."""
     counts = {}
+    parents = Counter((stack_of(resource) or "").rpartition("/")[2] for resource in resources)
     for resource in resources:
         name = resource["resource_name"]
         if (body.template["resources"].get(name) or {}).get("type") == hot.GROUP:
-            group = str(resource["physical_resource_id"])
-            inside = [stack_of(other) for other in resources]
-            counts[name] = sum(1 for stack in inside if stack and stack.endswith("/" + group))
+            counts[name] = parents[str(resource["physical_resource_id"])]
     return counts

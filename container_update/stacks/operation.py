@@ -1,5 +1,5 @@
-"""Changes of stacks that can be interrupted anywhere: the journal around a run, and what is done
-with a journal that a run left behind.
+"""Changes of stacks that may be interrupted anywhere: the journal around a run, and the recovery of
+a run that left its journal.
 """
 
 from __future__ import annotations
@@ -7,57 +7,47 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from container_update.cluster.lease import utc_now
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.operation import Status, begun, recover, refuse_incomplete
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
-from container_update.stacks.client import StackService
-from container_update.stacks.coordination import Coordinator, no_coordination
+from container_update.stacks.client import Heat
 from container_update.stacks.execute import Execution
-from container_update.stacks.journal import Journal, Record, now
+from container_update.stacks.journal import Journal, Record
 from container_update.stacks.plan import StackPlan
+from container_update.stacks.steps import Coordinator
 
 
 @dataclass(frozen=True)
 class StackInstance:
     """A VNF instance in a cloud: what can be under way there."""
 
-    service: StackService
+    service: Heat
     instance_id: str | None
     options: Options
-    coordinate: Coordinator = no_coordination
-    cancel: CancelToken | None = None
+    coordinate: Coordinator = lambda _: None
+    cancel: CancelToken = field(default_factory=CancelToken)
     progress: Progress = lambda _: None
     leave_failed: bool = False
     """A failure is left for a rollback or a resume, not undone at once."""
-    clock: Callable[[], datetime] = now
+    clock: Callable[[], datetime] = utc_now
 
-    def journal(self, holder: str) -> Journal:
-        """Where a change that is under way is written down."""
-        return Journal(
-            self.service, self.instance_id, holder, self.options.lease_seconds, clock=self.clock
-        )
-
-    def run(self, plan: StackPlan, goal: str) -> Outcome:
-        """Carry out a plan, with a journal.
-
-        :param goal: stands for what was asked for.
-        :raises UpdateInProgressError: another change of this instance runs.
-        :raises UpdateFailedError: see :meth:`Execution.run`.
-        """
-        with self.begun(plan, goal) as execution:
-            return Outcome(plan, execution.run())
+    def journal(self, operation: str) -> Journal:
+        """Return the journal of a change that is under way, for use by the operation."""
+        lease_seconds = self.options.lease_seconds
+        return Journal(self.service, self.instance_id, operation, lease_seconds, self.clock)
 
     @contextmanager
     def begun(
         self, plan: StackPlan, goal: str, context: Mapping[str, Any] | None = None
     ) -> Iterator[Execution]:
-        """Keep a plan in the journal while the block carries it out.
+        """Hold the journal, with the plan in it, while the block carries the plan out.
 
         :param context: plain values that a resume needs beside the plan; no passwords.
         :raises UpdateInProgressError: another change of this instance runs.
@@ -90,28 +80,31 @@ class StackInstance:
     ) -> Outcome | None:
         """Finish or undo the change that left its journal behind.
 
-        :param goal: what is asked for now; a journal that leads elsewhere is undone.
+        :param goal: of the current request; a change with another goal is undone.
         :param back: undo in any case.
-        :param go_on: brings it to its end.
-        :param started: told the execution before it goes either way.
-        :returns: what became of it; None: there was nothing.
+        :param go_on: carries out the steps that are left.
+        :param started: called with the execution before either.
+        :returns: what became of it; None where there was nothing.
         :raises UpdateInProgressError: it is still running.
         :raises UndoIncompleteError: it could not be undone.
         """
 
-        def execution(record: Record, journal: Journal) -> Execution:
-            made = self._execution(journal, record)
-            started(made)
-            return made
+        def finish(record: Record, journal: Journal) -> Outcome:
+            execution = self._execution(journal, record)
+            started(execution)
+            go_on(execution)
+            journal.remove()
+            return Outcome(execution.record.plan, execution.results)
 
-        return recover(
-            self.journal("").read,
-            self._held,
-            lambda record, journal: _finish(execution(record, journal), go_on, journal),
-            lambda record, journal: _go_back(execution(record, journal), journal),
-            goal=goal,
-            back=back,
-        )
+        def undo(record: Record, journal: Journal) -> Outcome:
+            execution = self._execution(journal, record)
+            started(execution)
+            outcome = Outcome(execution.record.plan, execution.undo())
+            refuse_incomplete(execution.record, outcome)
+            journal.remove()
+            return outcome
+
+        return recover(self.journal("").read, self._held, finish, undo, goal=goal, back=back)
 
     @contextmanager
     def _held(self) -> Iterator[Journal]:
@@ -125,32 +118,17 @@ class StackInstance:
             self.service,
             journal,
             record,
-            options=self.options,
-            coordinate=self.coordinate,
-            progress=self.progress,
-            cancel=self.cancel,
-            leave_failed=self.leave_failed,
+            self.options,
+            self.coordinate,
+            self.progress,
+            self.cancel,
+            self.leave_failed,
         )
-
-
-def _finish(
-    execution: Execution, go_on: Callable[[Execution], object], journal: Journal
-) -> Outcome:
-    go_on(execution)
-    journal.remove()
-    return Outcome(execution.record.plan, execution.results)
-
-
-def _go_back(execution: Execution, journal: Journal) -> Outcome:
-    outcome = Outcome(execution.record.plan, execution.undo())
-    refuse_incomplete(execution.record, outcome)
-    journal.remove()
-    return outcome
 
 
 @contextmanager
 def _released(journal: Journal) -> Iterator[None]:
-    """Let others go on with a run that fails and leaves its journal."""
+    """Release the journal of a run that fails and leaves it."""
     try:
         yield
     except ContainerUpdateError:

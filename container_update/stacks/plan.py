@@ -1,4 +1,4 @@
-"""What will be done to a VNF's stacks, in order, with reasons. Pure: no call leaves it."""
+"""The plan of a change of a VNF's stacks: its steps in order, with reasons. Pure."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ class StackPlan(Plan):
     stack: str = field(kw_only=True)
     """The reference of the stack that the VNF is now."""
     members: tuple[VnfcServer, ...] = field(default=(), kw_only=True)
-    """Every VNFC of the target VDUs as it is before."""
+    """Every VNFC of the target VDUs before the change."""
     places: Mapping[str, Place] = field(default_factory=dict, kw_only=True)
     """Target VDU to where its server stands in the new templates."""
 
     @property
     def new_stack(self) -> str:
         """The stack that the VNF is after the change: the same one, unless one is created."""
-        created = [step.stack for step in self.steps if step.action is Action.CREATE]
-        return created[0] if created else self.stack
+        created = (step.stack for step in self.steps if step.action is Action.CREATE)
+        return next(created, self.stack)
 
     def without_scripts(self) -> Plan:
-        """Return the plan for reports: the runs of scripts are reported by themselves."""
+        """Return the plan for reports, which list the runs of scripts separately."""
         return replace(self, steps=tuple(s for s in self.steps if isinstance(s, StackStep)))
 
     def __str__(self) -> str:
@@ -96,8 +96,8 @@ def blue_green(live: Live, new: Body, places: Mapping[str, Place], new_name: str
 
 
 def rolling(live: Live, new: Body, places: Mapping[str, Place], source: str) -> StackPlan:
-    """Plan one VNFC after the other, each with its script; then the stack as a whole, so that it
-    says what its members are.
+    """Plan the update of one VNFC after the other, each with its script, then of the whole stack,
+    so that its template and parameters agree with its members.
 
     :param places: target VDU to where its server stands in the new templates.
     :param source: the new package, for messages.
@@ -113,27 +113,25 @@ def rolling(live: Live, new: Body, places: Mapping[str, Place], source: str) -> 
             unchanged.append(member)
             continue
         bodies[member.stack] = after
-        steps += _member_steps(member, before, after, place)
-    whole = _whole(live.body, new, places, source)
-    if not is_same(bodies[live.reference], whole):
-        before = bodies[live.reference]
+        reasons, replacement = server_changes(before, after, place.server or member.resource)
+        action = Action.RECREATE if replacement is Replacement.REPLACED else Action.UPDATE
+        reasons = (*reasons, replacement.value)
+        steps.append(StackStep.of(action, member.stack, before, after, member, reasons))
+        steps.append(ScriptStep.of("new", member.stack, member))
+    before, whole = bodies[live.reference], _whole(live.body, new, places, source)
+    if not is_same(before, whole):
         reason = "the stack says what its members are; nothing of them changes"
         steps.append(StackStep.of(Action.UPDATE, live.reference, before, whole, reasons=[reason]))
     return live.plan("RollingUpdate", places, tuple(steps), tuple(unchanged))
 
 
-def _member_steps(member: VnfcServer, before: Body, after: Body, place: Place) -> Iterable[AnyStep]:
-    name = member.resource if place.server is None else place.server
-    reasons, replacement = server_changes(before, after, name)
-    action = Action.RECREATE if replacement is Replacement.REPLACED else Action.UPDATE
-    yield StackStep.of(action, member.stack, before, after, member, (*reasons, replacement.value))
-    yield ScriptStep.of("new", member.stack, member)
-
-
 def _after(  # noqa: PLR0913, PLR0917
     live: Live, new: Body, member: VnfcServer, place: Place, now: Body, source: str
 ) -> Body:
-    """Return a VNFC's stack, as it is by then, with this VNFC as the new package says it."""
+    """Return a VNFC's stack with this VNFC as the new package says it.
+
+    :param now: the stack after the steps before this one.
+    """
     if member.stack == live.reference:
         return overlay(now, new, {place.head}, source)
     if place.file is None:
@@ -146,8 +144,7 @@ def _after(  # noqa: PLR0913, PLR0917
 
 
 def _grouped_server(new: Body, member: VnfcServer, place: Place, now: Body) -> Body:
-    """Return the stack of a group whose members are servers without a template of their own: it has
-    a resource for each."""
+    """Return the stack of a group whose members are plain servers: it has a resource for each."""
     values = hot.effective_parameters(new)
     definition = hot.bind(hot.outer_definition(new, place), values)
     if not hot.is_literal(definition):
@@ -160,7 +157,8 @@ def _grouped_server(new: Body, member: VnfcServer, place: Place, now: Body) -> B
 
 
 def _whole(old: Body, new: Body, places: Mapping[str, Place], source: str) -> Body:
-    """Return the new stack; only the targets' part of it where other VDUs stay as they are."""
+    """Return the new stack; where other VDUs do not change, the old one with the targets' part of
+    the new one."""
     heads = {place.head for place in places.values()}
     if {place.head for place, _ in hot.servers(new)} <= heads:
         return new

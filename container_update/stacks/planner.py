@@ -15,19 +15,19 @@ from container_update.package import csar, hot, hot_files
 from container_update.package.hot import Body, Place
 from container_update.package.vnfd import Flavour
 from container_update.stacks import live
-from container_update.stacks.client import StackService, reference
+from container_update.stacks.client import Heat, reference
 from container_update.stacks.desired import Software, desired_stack, is_same
 from container_update.stacks.plan import StackPlan, blue_green, rolling
 
 BLUE_GREEN, ROLLING = "Blue-Green", "RollingUpdate"
 
-_OWN_ENDING = re.compile(r"\.[0-9a-f]{8}$")
-"""What Blue-Green has put behind the stack's first name before."""
+_SUFFIX = re.compile(r"\.[0-9a-f]{8}$")
+"""What an earlier Blue-Green change added to the stack's name."""
 
 
 @dataclass(frozen=True)
 class StackRequest:
-    """What is asked for: from which package to which, for which stack."""
+    """A request: from which package to which, for which stack."""
 
     old: str
     new: str
@@ -44,15 +44,15 @@ class StackRequest:
 
 @dataclass(frozen=True)
 class Packages:
-    """What the two packages say, without a look at the stack."""
+    """What the two packages say, independent of the live stack."""
 
     request: StackRequest
     old_vdus: Mapping[str, str]
-    """Those of the old package that change, with their names."""
+    """The VDUs of the old package that change: id to name."""
     new_vdus: Mapping[str, str]
-    """Those of the new package that change, with their names."""
+    """The VDUs of the new package that change: id to name."""
     all_vdus: Mapping[str, str]
-    """Every VDU of either package, with its name."""
+    """Every VDU of either package: id to name."""
     body: Body
     software: Software
     vnfd_id: str
@@ -65,10 +65,10 @@ class Packages:
 
     @property
     def goal(self) -> str:
-        """Stands for what is asked for."""
-        asked = [self.request.upgrade_type, self.request.vdu_ids, self.vnfd_id]
+        """A digest of the request and the new package: the goal in the journal's record."""
+        request = [self.request.upgrade_type, self.request.vdu_ids, self.vnfd_id]
         software = [dict(self.software.images), dict(self.software.flavours)]
-        text = json.dumps([asked, software, self.body.as_request()], sort_keys=True)
+        text = json.dumps([request, software, self.body.as_request()], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()
 
 
@@ -145,7 +145,7 @@ def _places(body: Body, vdus: Mapping[str, str], source: str) -> dict[str, Place
     return {vdu_id: hot.place_of(body, vdu_id, name, source) for vdu_id, name in vdus.items()}
 
 
-def make_plan(packages: Packages, service: StackService) -> StackPlan:
+def make_plan(packages: Packages, service: Heat) -> StackPlan:
     """Compare the packages with the live stack.
 
     :raises PlanError: the stack is in no state for a change.
@@ -162,7 +162,7 @@ def make_plan(packages: Packages, service: StackService) -> StackPlan:
     if is_same(body, new):
         return state.plan(BLUE_GREEN, packages.places, unchanged=state.members)
     _check_nothing_hidden(body, new, stack["stack_name"])
-    base = _OWN_ENDING.sub("", stack["stack_name"])
+    base = _SUFFIX.sub("", stack["stack_name"])
     return blue_green(state, new, packages.places, f"{base}.{uuid.uuid4().hex[:8]}")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from container_update.model.objects import ObjectKey
@@ -56,11 +56,15 @@ class ScriptStep(Step):
     """``new`` or ``old``: which of the request's two scripts."""
     member: VnfcServer | None = None
     """The VNFC that it is about; None: the stack as a whole."""
+    back: bool = False
+    """The change is being undone: traffic goes back to the old VNF. Never so in a plan."""
 
     @classmethod
-    def of(cls, role: str, stack: str, member: VnfcServer | None = None) -> ScriptStep:
+    def of(
+        cls, role: str, stack: str, member: VnfcServer | None = None, *, back: bool = False
+    ) -> ScriptStep:
         """Return the step; its key is the VNFC's, or else the stack's."""
-        return cls(_key(stack, member), Action.COORDINATE, stack, role, member)
+        return cls(_key(stack, member), Action.COORDINATE, stack, role, member, back)
 
     @property
     def stage(self) -> Stage:
@@ -73,13 +77,16 @@ class ScriptStep(Step):
 
 AnyStep = StackStep | ScriptStep
 
+Coordinator = Callable[[ScriptStep], object]
+"""Runs a coordination script of the request, where it has one; ContainerUpdateError: it failed."""
+
+
+def server_key(member: VnfcServer) -> ObjectKey:
+    """Return the key of a VNFC's server in a plan."""
+    return ObjectKey("openstack", "Server", "", str(member))
+
 
 def _key(stack: str, member: VnfcServer | None) -> ObjectKey:
     if member is not None:
         return server_key(member)
     return ObjectKey("openstack", "Stack", "", stack.partition("/")[0])
-
-
-def server_key(member: VnfcServer) -> ObjectKey:
-    """Return what a VNFC is called in a plan."""
-    return ObjectKey("openstack", "Server", "", str(member))

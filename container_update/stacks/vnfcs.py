@@ -1,4 +1,4 @@
-"""The live side: which server of a stack stands for which VDU, and what belongs to it. Pure."""
+"""The VNFCs of a live stack: its servers by VDU, with their ports and volumes. Pure."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ SERVER, PORT, VOLUME = "OS::Nova::Server", "OS::Neutron::Port", "OS::Cinder::Vol
 
 @dataclass(frozen=True)
 class VnfcServer:
-    """A VNFC: a server of a VDU, with the ports and volumes beside it."""
+    """A server of a VDU (a VNFC), with the ports and volumes of its stack."""
 
     vdu_id: str
     stack: str
     """The stack that it is a resource of (``name/id``): the top one, or one nested in it."""
     resource: str
-    """Its name there."""
+    """The name of its resource in that stack."""
     server_id: str
     name: str
-    """Its resource below the top: the group member's name, else the resource's."""
+    """The name among the VDU's VNFCs: the group member's, else the resource's."""
     ports: Mapping[str, str] = field(default_factory=dict)
     """Connection point (the resource's name) to the port's id."""
     volumes: Mapping[str, str] = field(default_factory=dict)
@@ -41,25 +41,27 @@ def members(
     :param top: the reference of the stack itself.
     :param places: VDU id to where its server stands in the stack's templates.
     """
-    parents = {_id_of(str(found["physical_resource_id"])): found for found in resources}
-    owners = [(stack_of(found) or top, found) for found in resources]
-    result = []
+    parents = {_id_of(str(resource["physical_resource_id"])): resource for resource in resources}
+    owners = [(stack_of(resource) or top, resource) for resource in resources]
+    in_order = sorted(owners, key=lambda pair: (pair[1]["creation_time"], pair[1]["resource_name"]))
+    servers = []
     for vdu_id, place in places.items():
-        found_here = [
-            VnfcServer(
-                vdu_id,
-                stack,
-                found["resource_name"],
-                str(found["physical_resource_id"]),
-                _name(found, parents.get(_id_of(stack)), place),
-                _beside(owners, stack, PORT),
-                _beside(owners, stack, VOLUME),
+        for stack, server in in_order:
+            if server["resource_type"] != SERVER or not _is_at(place, server, stack, parents, top):
+                continue
+            named = server if place.file is None else parents.get(_id_of(stack), server)
+            servers.append(
+                VnfcServer(
+                    vdu_id,
+                    stack,
+                    server["resource_name"],
+                    str(server["physical_resource_id"]),
+                    str(named["resource_name"]),
+                    _ids(owners, stack, PORT),
+                    _ids(owners, stack, VOLUME),
+                )
             )
-            for stack, found in _in_order(owners)
-            if found["resource_type"] == SERVER and _stands_at(found, stack, place, parents, top)
-        ]
-        result += found_here
-    return tuple(result)
+    return tuple(servers)
 
 
 def stack_of(resource: Json) -> str | None:
@@ -70,15 +72,9 @@ def stack_of(resource: Json) -> str | None:
     return None
 
 
-def _in_order(owners: Sequence[tuple[str, Json]]) -> list[tuple[str, Json]]:
-    return sorted(owners, key=lambda entry: (entry[1]["creation_time"], entry[1]["resource_name"]))
-
-
-def _stands_at(
-    found: Json, stack: str, place: Place, parents: Mapping[str, Json], top: str
-) -> bool:
-    """Whether a server's chain of resources, up to the top stack, is that of a place."""
-    names = [found["resource_name"]]
+def _is_at(place: Place, server: Json, stack: str, parents: Mapping[str, Json], top: str) -> bool:
+    """Return whether the resources from the top stack down to a server are those of a place."""
+    names = [server["resource_name"]]
     while _id_of(stack) != _id_of(top):
         parent = parents.get(_id_of(stack))
         if parent is None:
@@ -92,16 +88,12 @@ def _stands_at(
     )
 
 
-def _name(found: Json, parent: Json | None, place: Place) -> str:
-    own = str(found["resource_name"])
-    return own if parent is None or place.file is None else str(parent["resource_name"])
-
-
-def _beside(owners: Sequence[tuple[str, Json]], stack: str, kind: str) -> dict[str, str]:
+def _ids(owners: Sequence[tuple[str, Json]], stack: str, kind: str) -> dict[str, str]:
+    """Return the ids of a stack's own resources of a type, by their names."""
     return {
-        str(found["resource_name"]): str(found["physical_resource_id"])
-        for owner, found in owners
-        if owner == stack and found["resource_type"] == kind
+        str(resource["resource_name"]): str(resource["physical_resource_id"])
+        for owner, resource in owners
+        if owner == stack and resource["resource_type"] == kind
     }
 
 

@@ -1,4 +1,4 @@
-"""Runs the package's coordination scripts: when, for which VDU, with what, and for how long.
+"""Run the package's coordination scripts: when, for which VDU, with what, and for how long.
 
 A script is somebody else's code: it gets a folder of its own with a copy of the package, and a dict
 as Tacker's v2 API gives it. Exit status 0 is success; what it prints is shown in the report,
@@ -11,6 +11,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from container_update.package import archive, csar
 NEW, OLD = "new", "old"
 
 _BIGGEST_COPY = 16 * 1024 * 1024
-"""Bytes of a file of the package that a script gets a copy of; container images are bigger."""
+"""The most bytes of a file that is copied for a script; container images are bigger."""
 
 _POLL = 0.05
 _STRUCK_OUT = "***"
@@ -81,12 +82,12 @@ class Coordination:
     reports: list[ScriptReport] = field(default_factory=list)
 
     def run(self, which: str, strategy: Strategy) -> None:
-        """Run a script for every VDU that changes, unless a run before this one did.
+        """Run a script for every VDU that changes, unless an interrupted run did so already.
 
         :raises CoordinationError: one failed, or was stopped; the ones after it are not run.
         """
         script = self._script(which)
-        if script is None:
+        if script is None or which not in strategy.scripts_per_vdu:
             return
         for vdu in strategy.vdus():
             milestone = quote(f"{which}:{vdu.vdu_id}", safe=":")
@@ -108,7 +109,7 @@ class Coordination:
         if script is None:
             return
         try:
-            report = self._in_a_folder_of_its_own(script, which, vdu)
+            report = self._run_in_copy(script, which, vdu)
         except OSError as error:
             what = f"coordination script {script.path} cannot be run: {error}"
             raise CoordinationError(what) from error
@@ -122,24 +123,30 @@ class Coordination:
             else f"ended with status {report.status}"
         )
         last = report.output.strip().rpartition("\n")[2]
-        raise CoordinationError(
-            f"coordination script {script.path} for the {which} VNF, {vdu.vdu_id}: {how}"
-            + (f": {last}" if last else "")
-        )
+        message = f"coordination script {script.path} for the {which} VNF, {vdu.vdu_id}: {how}"
+        raise CoordinationError(f"{message}: {last}" if last else message)
 
-    def _in_a_folder_of_its_own(
-        self, script: ScriptName, which: str, vdu: VduChange
-    ) -> ScriptReport:
+    def _run_in_copy(self, script: ScriptName, which: str, vdu: VduChange) -> ScriptReport:
+        """Run a script in a copy of the package.
+
+        :raises PackageError: the script is not the one that the package's metadata lists.
+        """
         with tempfile.TemporaryDirectory(prefix="container-update-script-") as name:
-            package = Path(name) / "package"
-            self._check_hash(script)
-            _copy_package(self.job.new, package)
-            return self._process(script, which, vdu, package)
-
-    def _check_hash(self, script: ScriptName) -> None:
-        """PackageError where the script is not what the package's metadata lists."""
-        with csar.open_package(self.job.new, options=self.job.options) as package:
-            package.read(script.path)
+            copy = Path(name) / "package"
+            with csar.open_package(self.job.new, options=self.job.options) as package:
+                package.read(script.path)
+            _copy_package(self.job.new, copy)
+            started = time.monotonic()
+            with Script(script, copy, self._context(which, vdu, copy)) as process:
+                status = self._wait(process, started + self.job.options.coordination_seconds)
+            return ScriptReport(
+                which=which,
+                vdu_id=vdu.vdu_id,
+                script=script.path,
+                status=status,
+                seconds=time.monotonic() - started,
+                output=self._without_secrets(process.output()),
+            )
 
     def _script(self, which: str) -> ScriptName | None:
         request = self.job.request
@@ -148,8 +155,8 @@ class Coordination:
     def _context(self, which: str, vdu: VduChange, package: Path) -> dict[str, Any]:
         """Return the dict: its first five entries are Tacker's, the last one is ours."""
         request = self.job.request
-        chosen = [params for params in request.vdu_params if params.vdu_id == vdu.vdu_id]
-        params = chosen[0] if chosen else VduParams(vdu.vdu_id)
+        by_vdu = {params.vdu_id: params for params in request.vdu_params}
+        params = by_vdu.get(vdu.vdu_id) or VduParams(vdu.vdu_id)
         return {
             "request": dict(request.body),
             "vnf_instance": dict(self.job.instance),
@@ -168,22 +175,6 @@ class Coordination:
             },
         }
 
-    def _process(
-        self, script: ScriptName, which: str, vdu: VduChange, package: Path
-    ) -> ScriptReport:
-        context = self._context(which, vdu, package)
-        began = time.monotonic()
-        with Script(script, package, context) as process:
-            status = self._wait(process, began + self.job.options.coordination_seconds)
-        return ScriptReport(
-            which=which,
-            vdu_id=vdu.vdu_id,
-            script=script.path,
-            status=status,
-            seconds=time.monotonic() - began,
-            output=self._without_secrets(process.output()),
-        )
-
     def _wait(self, process: Script, deadline: float) -> int | None:
         while time.monotonic() < deadline and not self.cancel:
             if (status := process.wait(_POLL)) is not None:
@@ -191,27 +182,20 @@ class Coordination:
         return None
 
     def _without_secrets(self, text: str) -> str:
-        hidden = {
-            *secrets_in(self.job.request.body),
-            *secrets_in(self.access),
-            *secrets_in(self.job.instance),
-        }
-        for secret in sorted(hidden, key=len, reverse=True):
+        secrets = set(secrets_in([self.job.request.body, self.access, self.job.instance]))
+        for secret in sorted(secrets, key=len, reverse=True):
             text = text.replace(secret, _STRUCK_OUT)
         return text
 
 
 def _copy_package(source: str, target: Path) -> None:
-    files = archive.open_archive(source, DEFAULTS)
-    try:
+    with closing(archive.open_archive(source, DEFAULTS)) as files:
         for name in files.names():
             if files.size(name) <= _BIGGEST_COPY:
                 copy = target / name
                 copy.parent.mkdir(parents=True, exist_ok=True)
                 with files.open(name) as content, copy.open("wb") as file:
                     shutil.copyfileobj(content, file)
-    finally:
-        files.close()
 
 
 def notes(job: ChangeJob, used: frozenset[str]) -> Iterator[str]:

@@ -1,8 +1,8 @@
-"""The process of a coordination script: it inherits nothing and ends with us.
+"""The process of a coordination script: it inherits nothing and ends with this process.
 
 It is started by our interpreter, without a shell, with an environment of a few harmless variables
-and a pickled dict on standard input, in a process group that is ended with it. Where we end
-ourselves, by kill -9 even, so does the group: the runner holds one end of a pipe and we the other.
+and a pickled dict on standard input, in a process group that is killed with it. Where this process
+ends, even by kill -9, so does the group: the runner holds the other end of a pipe.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import tempfile
 import threading
 from collections.abc import Mapping
 from pathlib import Path
-from types import TracebackType
 from typing import IO, Any
 
 from container_update.operations.change_request import ScriptName
@@ -30,7 +29,7 @@ _KEPT_OUTPUT = 8 * 1024
 
 
 class Script:
-    """A script that runs until the end of the ``with``, and whatever it started with it.
+    """A running script; at the end of the ``with`` it is killed with all that it has started.
 
     :param script: its path in the package, and the class whose ``coordinate_vnf()`` is called, or
         None: it is run as a program.
@@ -64,7 +63,7 @@ class Script:
         self._output = _Output(self._process.stdout)
 
     def wait(self, seconds: float) -> int | None:
-        """Its exit status, or None where it still runs after so long."""
+        """Return the exit status; None where the script still runs after so many seconds."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             return self._process.wait(seconds)
         return None
@@ -76,12 +75,7 @@ class Script:
     def __enter__(self) -> Script:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        where: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """End what the script left running, and the script itself."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)

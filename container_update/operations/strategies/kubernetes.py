@@ -1,7 +1,7 @@
-"""What both Kubernetes strategies share: the engine of an update, with another plan.
+"""What both Kubernetes strategies share: they carry out another plan in the way of an update.
 
 The plan's stages are the strategy's phases: objects and workloads are prepared, Services switched,
-what is old removed. Lease, journal, waiting and undo are the engine's.
+what is old removed. Lease, journal, waiting and undo are an update's.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar, NoReturn
 
 from container_update.cluster import journal
@@ -23,6 +24,7 @@ from container_update.model.outcome import Outcome, Progress, StepResult
 from container_update.model.plan import Action, Plan, Stage
 from container_update.operations.read_packages import read_packages
 from container_update.operations.strategy import ChangeJob, Strategy, VduChange
+from container_update.operations.update import restarted_pods
 from container_update.operations.vnf_records import Records, workloads_of
 from container_update.planning.change import ChangePlanner
 from container_update.planning.package_pair import Packages, Placing
@@ -30,7 +32,7 @@ from container_update.planning.release_labels import selector_of
 from container_update.planning.steps import ManifestStep, object_steps
 from container_update.planning.update import collections, traffic
 from container_update.workloads import ownership, pod_template
-from container_update.workloads.registry import is_workload, known_kind
+from container_update.workloads.registry import is_workload
 
 _OBJECTS_DONE = "objects"
 """A milestone: held Services must not be held again after they were switched."""
@@ -57,12 +59,9 @@ class _Facts:
 
     targets: tuple[VduChange, ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
-    """What runs a VDU: its old name to its new one, where that changed."""
+    """Old to new name of a VDU's workload, where that changed."""
     network: Mapping[str, str] = field(default_factory=dict)
     storage: Mapping[str, str] = field(default_factory=dict)
-
-    def as_dict(self) -> Json:
-        return asdict(self)
 
     @classmethod
     def of(cls, body: Json) -> _Facts:
@@ -73,7 +72,7 @@ class _Facts:
 class KubernetesStrategy(Strategy):
     """A strategy that carries out a plan in a cluster; a subclass says how it is made."""
 
-    planning: ClassVar[type[ChangePlanner]]
+    planner: ClassVar[type[ChangePlanner]]
     new_vnfc_ids: ClassVar[bool]
     """See :class:`~container_update.operations.vnf_records.Records`."""
 
@@ -87,7 +86,6 @@ class KubernetesStrategy(Strategy):
         self._cluster = RetryingCluster(target.cluster, job.options.retry_seconds)
         self._informer = Informer(self._cluster, watch_seconds=job.options.watch_seconds)
         self._plan: Plan | None = None
-        self._packages: Packages | None = None
         self._run: JournalledRun | None = None
         self._facts = _Facts()
         self._resumed: tuple[StepResult, ...] = ()
@@ -98,22 +96,26 @@ class KubernetesStrategy(Strategy):
 
     # --- the plan -------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def packages(self) -> Packages:
         """Both packages, read when they are first needed."""
-        if self._packages is None:
-            target = self.target
-            placing = Placing(target.def_files, target.namespace, target.one_namespace)
-            self._packages = read_packages(self.job, placing)
-        return self._packages
+        target = self.target
+        placing = Placing(target.def_files, target.namespace, target.one_namespace)
+        return read_packages(self.job, placing)
 
     def validate(self) -> Plan:
         """Compare both packages with what is live."""
         live = self._read()
-        planning = self.planning(self.packages, live, self.target.namespace, self.job.instance_id)
-        self._plan = plan = planning.plan()
+        planner = self.planner(self.packages, live, self.target.namespace, self.job.instance_id)
+        self._plan = plan = planner.plan()
         if not plan.is_empty:
-            self._facts = self._facts_of(plan, planning)
+            names = self.successors(planner)
+            self._facts = _Facts(
+                targets=tuple(self._vdus(plan, planner, names)),
+                names=names,
+                network=self.connection_points(planner),
+                storage=_claims(plan, names),
+            )
         return plan
 
     def _read(self) -> dict[ObjectKey, Json]:
@@ -129,28 +131,19 @@ class KubernetesStrategy(Strategy):
                     live[key] = body
         return live
 
-    def _facts_of(self, plan: Plan, planning: ChangePlanner) -> _Facts:
-        names = self.successors(planning)
-        return _Facts(
-            targets=tuple(self._vdus(plan, planning, names)),
-            names=names,
-            network=self.connection_points(planning),
-            storage=_claims(plan, names),
-        )
-
-    def successors(self, planning: ChangePlanner) -> dict[str, str]:  # noqa: ARG002
-        """Old to new name of what runs a VDU, where another object takes its place."""
+    def successors(self, planner: ChangePlanner) -> dict[str, str]:  # noqa: ARG002
+        """Return old to new name of a VDU's workload, where another one replaces it."""
         return {}
 
-    def connection_points(self, planning: ChangePlanner) -> dict[str, str]:  # noqa: ARG002
-        """Old to new name of the Services of the VNF, where another takes its place."""
+    def connection_points(self, planner: ChangePlanner) -> dict[str, str]:  # noqa: ARG002
+        """Return old to new name of the VNF's Services, where another one replaces it."""
         return {}
 
     def _vdus(
-        self, plan: Plan, planning: ChangePlanner, names: Mapping[str, str]
+        self, plan: Plan, planner: ChangePlanner, names: Mapping[str, str]
     ) -> Iterator[VduChange]:
         old_names = {new: old for old, new in names.items()}
-        in_manifest = {there: named for named, there in planning.renamed.items()}
+        manifest_names = {live: named for named, live in planner.renamed.items()}
         services = [
             {"name": s.key.name, "namespace": s.key.namespace, "selector": selector_of(s.content)}
             for s in object_steps(plan)
@@ -162,7 +155,7 @@ class KubernetesStrategy(Strategy):
         for step in object_steps(plan):
             if step.stage is not Stage.WORKLOADS:
                 continue
-            key = replace(step.key, name=in_manifest.get(step.key.name, step.key.name))
+            key = replace(step.key, name=manifest_names.get(step.key.name, step.key.name))
             yield VduChange(
                 vdu_id=self.packages.vdu_of(key),
                 old_resource=old_names.get(step.key.name, step.key.name if step.before else ""),
@@ -200,7 +193,7 @@ class KubernetesStrategy(Strategy):
             yield
 
     def recover(
-        self, carry_out: Callable[[Strategy], None], *, whatever: bool = False
+        self, carry_out: Callable[[Strategy], None], *, any_goal: bool = False
     ) -> Outcome | None:
         """See Strategy."""
 
@@ -211,14 +204,14 @@ class KubernetesStrategy(Strategy):
             carry_out(self)
             return run.execution.results
 
-        goal = None if whatever else self._goal
+        goal = None if any_goal else self._goal
         outcome = self._instance.recover(goal=goal, cancel=self.cancel, go_on=go_on)
         self._resumed = outcome.results if outcome else ()
         return outcome
 
     @property
     def _goal(self) -> str:
-        """Stands for what is asked for; never what a modify operation leads to."""
+        """The goal in the journal's record; never the same as an update's."""
         kind = self.job.request.upgrade_type
         return f"{kind} {journal.goal_of(self.packages.new.values())}"
 
@@ -231,7 +224,7 @@ class KubernetesStrategy(Strategy):
             "defFiles": list(target.def_files),
             "oneNamespace": target.one_namespace,
             "instance": dict(job.instance),
-            "facts": self._facts.as_dict(),
+            "facts": asdict(self._facts),
         }
 
     @property
@@ -269,21 +262,18 @@ class KubernetesStrategy(Strategy):
         return [replace(vdu, details=self._details(vdu)) for vdu in self._facts.targets]
 
     def _details(self, vdu: VduChange) -> Json:
+        informer = self._run.execution.informer if self._run is not None else self._informer
+
         def pods(name: str) -> list[str]:
             key = ObjectKey("apps", vdu.details["kind"], vdu.details["namespace"], name)
-            live = self._live_informer.get(key)
-            found = self._live_informer.pods_of(live) if live is not None else ()
-            return [pod["metadata"]["name"] for pod in found]
+            live = informer.get(key)
+            return [pod["metadata"]["name"] for pod in informer.pods_of(live)] if live else []
 
         return {
             **vdu.details,
             "new_pods": pods(vdu.new_resource),
             "old_pods": pods(vdu.old_resource) if vdu.old_resource else [],
         }
-
-    @property
-    def _live_informer(self) -> Informer:
-        return self._run.execution.informer if self._run is not None else self._informer
 
     def has_passed(self, milestone: str) -> bool:
         """See Strategy."""
@@ -303,20 +293,10 @@ class KubernetesStrategy(Strategy):
             plan=self._plan,
             results=results,
             vnfcs=ownership.vnfcs(self.packages.new_vdus, self._plan.manifests, live),
-            restarted=dict(self._pods_now(results)),
+            restarted=restarted_pods(results, self._informer),
             requests=self.target.cluster.requests - self._sent_before,
             seconds=time.monotonic() - self._began,
         )
-
-    def _pods_now(
-        self, results: Sequence[StepResult]
-    ) -> Iterator[tuple[ObjectKey, tuple[str, ...]]]:
-        for result in results:
-            live = self._informer.get(result.step.key)
-            if live is not None and result.step.stage is Stage.WORKLOADS:
-                is_pod = known_kind(result.step.key).is_pod
-                pods = (live,) if is_pod else self._informer.pods_of(live)
-                yield result.step.key, tuple(pod["metadata"]["name"] for pod in pods)
 
     def records(self) -> Records:
         """Return the attributes that the specification lists for this way of changing."""
@@ -335,19 +315,19 @@ class KubernetesStrategy(Strategy):
 
 
 def _claims(plan: Plan, names: Mapping[str, str]) -> dict[str, str]:
-    """Old to new PersistentVolumeClaim of a workload that another takes the place of, by volume."""
+    """Return old to new PersistentVolumeClaim of the workloads that others replace."""
     steps = {
         (step.action, step.key.name): step
         for step in plan.steps
         if isinstance(step, ManifestStep) and is_workload(step.key)
     }
-    found = {}
+    claims = {}
     for old_name, new_name in names.items():
         old, new = steps.get((Action.DELETE, old_name)), steps.get((Action.CREATE, new_name))
         before = _claims_of(old.before if old else None)
         after = _claims_of(new.content if new else None)
-        found.update({before[volume]: after[volume] for volume in before if volume in after})
-    return {old: new for old, new in found.items() if old != new}
+        claims.update({before[volume]: after[volume] for volume in before if volume in after})
+    return {old: new for old, new in claims.items() if old != new}
 
 
 def _claims_of(body: Json | None) -> dict[str, str]:

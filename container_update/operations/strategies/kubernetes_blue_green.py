@@ -19,30 +19,30 @@ from container_update.workloads.traffic import selects
 class KubernetesBlueGreen(KubernetesStrategy):
     """See the module."""
 
-    planning = BlueGreenPlanner
+    planner = BlueGreenPlanner
     new_vnfc_ids = False
 
     def switch_over(self) -> None:
-        """Switch, then let the old pods answer what is still under way."""
+        """Switch, then let the old pods finish the requests that they have."""
         super().switch_over()
         run = self._running
         if any(step.action is Action.DELETE for step in run.execution.plan.steps):
             run.execution.linger(self.job.options.drain_seconds)
 
-    def successors(self, planning: ChangePlanner) -> dict[str, str]:
+    def successors(self, planner: ChangePlanner) -> dict[str, str]:
         """Return the old Deployments' names to those of the new ones."""
-        assert isinstance(planning, BlueGreenPlanner), "this strategy's own planning"
-        return {pair.blue.name: planning.renamed[key.name] for key, pair in planning.pairs.items()}
+        assert isinstance(planner, BlueGreenPlanner), "this strategy's own planner"
+        return {pair.blue.name: planner.renamed[key.name] for key, pair in planner.pairs.items()}
 
-    def connection_points(self, planning: ChangePlanner) -> dict[str, str]:
+    def connection_points(self, planner: ChangePlanner) -> dict[str, str]:
         """Return old to new name of a Service that another one has replaced."""
-        assert isinstance(planning, BlueGreenPlanner), "this strategy's own planning"
-        found: dict[str, str] = {}
-        for pair in planning.pairs.values():
+        assert isinstance(planner, BlueGreenPlanner), "this strategy's own planner"
+        replaced: dict[str, str] = {}
+        for pair in planner.pairs.values():
             gone = _serving(self.packages.old, pair.old, but_in=self.packages.new)
             come = _serving(self.packages.new, pair.new, but_in=self.packages.old)
-            found.update(zip(gone, come, strict=False))
-        return found
+            replaced.update(zip(gone, come, strict=False))
+        return replaced
 
 
 def _serving(objects: Objects, served: Manifest | None, *, but_in: Objects) -> list[str]:

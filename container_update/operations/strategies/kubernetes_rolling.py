@@ -13,6 +13,6 @@ from container_update.planning.rolling import RollingPlanner
 class KubernetesRollingUpdate(KubernetesStrategy):
     """See the module."""
 
-    planning = RollingPlanner
+    planner = RollingPlanner
     new_vnfc_ids = True
-    scripts_per_vdu = frozenset({"new"})  # one call, when the update is done: no old VNF is left
+    scripts_per_vdu = frozenset({"new"})  # run after the update: no old VNF is left

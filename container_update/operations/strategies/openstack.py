@@ -11,23 +11,23 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, NoReturn
 
 from container_update.model.cancellation import CancelToken
-from container_update.model.errors import PackageError, UpdateFailedError
+from container_update.model.errors import UpdateFailedError
 from container_update.model.objects import Json
-from container_update.model.options import Options
 from container_update.model.outcome import Event, Outcome, Progress, StepResult
 from container_update.model.plan import Action, Plan
 from container_update.operations import stack_records
+from container_update.operations.read_packages import check_request
 from container_update.operations.request_schema import COORDINATE_NEW, COORDINATE_OLD
-from container_update.operations.scripts.coordination import Coordination as ScriptRuns
+from container_update.operations.scripts.coordination import Coordination
 from container_update.operations.strategy import ChangeJob, Strategy, VduChange
 from container_update.operations.vnf_records import Records
 from container_update.package import csar
 from container_update.stacks import live
-from container_update.stacks.client import StackService, reference
-from container_update.stacks.coordination import Coordination
+from container_update.stacks.client import Heat, reference
 from container_update.stacks.execute import Execution
 from container_update.stacks.operation import StackInstance
 from container_update.stacks.plan import Live, StackPlan
@@ -40,7 +40,7 @@ from container_update.stacks.vnfcs import VnfcServer
 class OpenStackTarget:
     """A VNF in a stack of an OpenStack project."""
 
-    service: StackService
+    service: Heat
     stack: str
     """The VNF's stack, by name or by ``name/id``."""
     flavour_id: str | None = None
@@ -51,9 +51,10 @@ class OpenStackTarget:
 
 
 class OpenStackStrategy(Strategy):
-    """Either of the two: which steps there are is the plan's matter."""
+    """What both have in common, which is all but the plan's steps."""
 
     scripts_per_vdu = frozenset()
+    scripts_used = frozenset({"new", "old"})
 
     target: OpenStackTarget
 
@@ -62,7 +63,6 @@ class OpenStackStrategy(Strategy):
     ) -> None:
         super().__init__(job, target, cancel, progress)
         self._began, self._sent_before = time.monotonic(), target.service.requests
-        self._packages: Packages | None = None
         self._plan: StackPlan | None = None
         self._execution: Execution | None = None
         self._live: Live | None = None
@@ -76,42 +76,29 @@ class OpenStackStrategy(Strategy):
             self.job.options,
             self._run_scripts,
             self.cancel,
-            self._tell,
+            self._report_progress,
             leave_failed=self.job.leave_failed,
         )
 
-    @property
+    @cached_property
     def packages(self) -> Packages:
         """Both packages, read when they are first needed."""
-        if self._packages is None:
-            job, request = self.job, self.job.request
-            self._check_request(job.options)
-            self._packages = read_packages(
-                StackRequest(
-                    job.old,
-                    job.new,
-                    self.target.stack,
-                    request.upgrade_type,
-                    tuple(vdu.vdu_id for vdu in request.vdu_params),
-                    job.instance_id,
-                    self.target.flavour_id,
-                ),
-                job.options,
-            )
-        return self._packages
-
-    def _check_request(self, options: Options) -> None:
-        """Raise PackageError where the new package is not what the request says."""
-        request = self.job.request
-        with csar.open_package(self.job.new, options=options) as new:
-            if new.vnfd_id and new.vnfd_id != request.vnfd_id:
-                raise PackageError(
-                    f"vnfdId: expected {new.vnfd_id}, which the VNFD in {new.source} has, found "
-                    f"{request.vnfd_id}: this is not the package that the request asks for"
-                )
-            for script in (request.coordinate_old, request.coordinate_new):
-                if script is not None:
-                    new.read(script.path)
+        job, request, target = self.job, self.job.request, self.target
+        with csar.open_package(job.new, options=job.options) as new:
+            check_request(request, new)
+        vdu_ids = tuple(vdu.vdu_id for vdu in request.vdu_params)
+        return read_packages(
+            StackRequest(
+                job.old,
+                job.new,
+                target.stack,
+                request.upgrade_type,
+                vdu_ids,
+                job.instance_id,
+                target.flavour_id,
+            ),
+            job.options,
+        )
 
     # --- plan and run ---------------------------------------------------------------------------
 
@@ -128,7 +115,7 @@ class OpenStackStrategy(Strategy):
         """See Strategy."""
         assert self._plan is not None, "a plan is validated before it is begun"
         with (
-            self._reported(),
+            self._with_outcome(),
             self._instance.begun(self._plan, self.packages.goal, self._context()) as execution,
         ):
             self._execution = execution
@@ -136,7 +123,7 @@ class OpenStackStrategy(Strategy):
             self._live = live.after(self.target.service, self._plan)
 
     def recover(
-        self, carry_out: Callable[[Strategy], None], *, whatever: bool = False
+        self, carry_out: Callable[[Strategy], None], *, any_goal: bool = False
     ) -> Outcome | None:
         """See Strategy."""
 
@@ -144,31 +131,31 @@ class OpenStackStrategy(Strategy):
             carry_out(self)
             self._live = live.after(self.target.service, execution.record.plan)
 
-        goal = self.packages.goal  # a package that is missing is noticed before all else
-        return self._recover(goal=None if whatever else goal, go_on=go_on)
+        goal = self.packages.goal  # read in any case, so that a missing package is noticed first
+        return self._recover(goal=None if any_goal else goal, go_on=go_on)
 
     def _context(self) -> Json:
-        order, body = self.job, self.job.request.body
+        job, body = self.job, self.job.request.body
         request = _without_inputs(body)
         return {
-            "old": order.old,
-            "new": order.new,
+            "old": job.old,
+            "new": job.new,
             "flavourId": self.target.flavour_id,
             "request": request,
             "isComplete": request == body,
         }
 
     def roll_back(self) -> Outcome | None:
-        """Undo in any case what an earlier run left."""
+        """Undo what an earlier run left, whatever its goal."""
         return self._recover(back=True)
 
     def _recover(self, **how: Any) -> Outcome | None:
-        with self._reported():
-            outcome = self._instance.recover(started=self._started, **how)
-        return outcome and self._report(self._running.record.plan, outcome.results)
+        def started(execution: Execution) -> None:
+            self._execution = execution
 
-    def _started(self, execution: Execution) -> None:
-        self._execution = execution
+        with self._with_outcome():
+            outcome = self._instance.recover(started=started, **how)
+        return outcome and self._outcome(self._running.record.plan, outcome.results)
 
     @property
     def _running(self) -> Execution:
@@ -180,7 +167,7 @@ class OpenStackStrategy(Strategy):
         self._running.run(before=Action.DELETE)
 
     def switch_over(self) -> None:
-        """Do nothing: the scripts have done it, only they know what spreads the traffic."""
+        """Do nothing: the scripts have done it, only they know the load balancer."""
 
     def finish(self) -> None:
         """Delete the old stack, where there are two."""
@@ -192,24 +179,22 @@ class OpenStackStrategy(Strategy):
 
     # --- scripts --------------------------------------------------------------------------------
 
-    def _run_scripts(self, what: Coordination) -> None:
-        for vdu in self._vdus(what):
-            self.run_script(what.role, vdu)
+    def _run_scripts(self, step: ScriptStep) -> None:
+        for vdu in self._changes(step):
+            self.run_script(step.role, vdu)
 
-    def _vdus(self, what: Coordination) -> Iterator[VduChange]:
+    def _changes(self, step: ScriptStep) -> Iterator[VduChange]:
+        """Yield each VDU that a script runs for, with the VNFCs that it is about."""
         plan = self._running.record.plan
-        members = [what.member] if what.member else self._members(what, plan)
+        members = [step.member] if step.member else self._members(step, plan)
         for vdu_id in dict.fromkeys(member.vdu_id for member in members):
-            of_vdu = [member for member in members if member.vdu_id == vdu_id]
-            details: Json = {
-                "back": what.back,
-                "vnfcs": [self._vnfc_details(member) for member in of_vdu],
-            }
+            vnfcs = [self._vnfc_details(member) for member in members if member.vdu_id == vdu_id]
+            details: Json = {"back": step.back, "vnfcs": vnfcs}
             yield VduChange(vdu_id, plan.stack, plan.new_stack, details)
 
-    def _members(self, what: Coordination, plan: StackPlan) -> Sequence[VnfcServer]:
+    def _members(self, step: ScriptStep, plan: StackPlan) -> Sequence[VnfcServer]:
         """Return the VNFCs of a script's stack; none where the stack was never created."""
-        stack = self.target.service.stack(what.stack)
+        stack = self.target.service.stack(step.stack)
         if stack is None:
             return ()
         if reference(stack) == plan.stack:
@@ -229,25 +214,14 @@ class OpenStackStrategy(Strategy):
         fixed = (resource.get("attributes") or {}).get("fixed_ips") or ()
         return [str(address["ip_address"]) for address in fixed]
 
-    def vdus(self) -> Sequence[VduChange]:
-        """None: the scripts run in the phases."""
-        return ()
-
-    def has_passed(self, milestone: str) -> bool:  # noqa: ARG002
-        """See Strategy; there are no milestones beside the plan's steps."""
-        return False
-
-    def pass_milestone(self, milestone: str) -> None:
-        """See Strategy."""
-
     # --- what became of it ----------------------------------------------------------------------
 
     def outcome(self) -> Outcome:
         """Return the plan, the result of each step, and the VNFCs of every VDU."""
         if self._live is not None:
-            return self._report(self._running.record.plan, self._running.results)
+            return self._outcome(self._running.record.plan, self._running.results)
         assert self._plan is not None, "a plan is validated before there is an outcome"
-        return self._report(self._plan)
+        return self._outcome(self._plan)
 
     def records(self) -> Records:
         """Return the attributes that the specification lists for this way of changing."""
@@ -260,21 +234,18 @@ class OpenStackStrategy(Strategy):
 
     def _live_members(self) -> Sequence[VnfcServer]:
         """Return the live VNFCs of every VDU, target or not."""
-        stack = live.find(self.target.service, self._stack_now)
+        reference_now = self._live.reference if self._live else self.target.stack
+        stack = live.find(self.target.service, reference_now)
         return live.members_of(self.target.service, stack, self.packages.all_vdus)
 
-    @property
-    def _stack_now(self) -> str:
-        return self._live.reference if self._live else self.target.stack
+    # --- reports: they list the runs of scripts separately, as for every strategy -----------------
 
-    # --- for reports: the runs of scripts are reported by themselves, as for every strategy -------
-
-    def _tell(self, event: Event) -> None:
+    def _report_progress(self, event: Event) -> None:
         step = event.step if isinstance(event, StepResult) else event
         if not isinstance(step, ScriptStep):
             self.progress(event)
 
-    def _report(self, plan: StackPlan, results: Sequence[StepResult] = ()) -> Outcome:
+    def _outcome(self, plan: StackPlan, results: Sequence[StepResult] = ()) -> Outcome:
         return Outcome(
             plan=plan.without_scripts(),
             results=tuple(r for r in results if not isinstance(r.step, ScriptStep)),
@@ -284,35 +255,31 @@ class OpenStackStrategy(Strategy):
         )
 
     @contextmanager
-    def _reported(self) -> Iterator[None]:
-        """Let a failed change tell what became of it as one that succeeds does."""
+    def _with_outcome(self) -> Iterator[None]:
+        """Give the error of a failed change an outcome like that of one that succeeds."""
         try:
             yield
         except UpdateFailedError as error:
-            error.outcome = self._report(self._running.record.plan, error.outcome.results)
+            error.outcome = self._outcome(self._running.record.plan, error.outcome.results)
             raise
 
 
 class OpenStackBlueGreen(OpenStackStrategy):
-    """The new stack beside the old one."""
+    """A new stack beside the old one.
 
-    @property
-    def scripts_used(self) -> frozenset[str]:
-        """Both: the new VNF's, which knows the load balancer too, then the old one's."""
-        return frozenset({"new", "old"})
+    The new VNF's script runs first, as it knows the load balancer too, then the old one's.
+    """
 
 
 class OpenStackRollingUpdate(OpenStackStrategy):
-    """Every VNFC in its place."""
+    """Every VNFC in place.
 
-    @property
-    def scripts_used(self) -> frozenset[str]:
-        """Both: the new one's after a VNFC's update, the old one's where it is put back."""
-        return frozenset({"new", "old"})
+    The new VNF's script runs after a VNFC's update, the old one's after its undo.
+    """
 
 
 def _without_inputs(body: Mapping[str, Any]) -> Json:
-    """Return a request without what only its scripts read, which may be passwords."""
+    """Return a request without what only its scripts use, which may be passwords."""
     params = body["additionalParams"]
     scripts = (COORDINATE_NEW, COORDINATE_OLD)
     names = ("upgrade_type", *scripts, *(f"{name}-class" for name in scripts))
@@ -327,14 +294,14 @@ def _without_inputs(body: Mapping[str, Any]) -> Json:
 def roll_back(
     job: ChangeJob,
     target: OpenStackTarget,
-    scripts: ScriptRuns,
+    scripts: Coordination,
     progress: Progress = lambda _: None,
 ) -> Outcome | None:
     """Undo what an earlier run of a job left; None where there is nothing.
 
-    :param progress: told the result of each step.
+    :param progress: called with the result of each step.
     :raises UndoIncompleteError: it could not be undone.
-    :raises NoWayBackError: the old stack goes already: the change can only be finished.
+    :raises NoWayBackError: the old stack is being deleted: the change can only be finished.
     """
     strategy = OpenStackStrategy(job, target, CancelToken(), progress)
     strategy.run_script = scripts.run_for

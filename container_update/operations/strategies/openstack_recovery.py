@@ -1,4 +1,4 @@
-"""Finishes or undoes the interrupted change of a stack's VNF, by the journal in its project."""
+"""Finish or undo the interrupted change of a stack's VNF, by the journal in its project."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def recover_stack(
 ) -> tuple[Outcome | None, Sequence[ScriptReport]]:
     """Finish or undo the change that was interrupted. Its packages have to be where they were.
 
-    :param request: the change's request again: the journal holds no passwords, so that a change
-        whose scripts need them cannot do without.
+    :param request: the change's request again, where its scripts need passwords: the journal holds
+        none.
     :param back: undo it.
     :returns: what became of it, None where there was nothing; and the runs of its scripts.
     :raises PackageError: a package is not there, or the request is needed; nothing was done.
@@ -40,7 +40,7 @@ def recover_stack(
     record = instance.journal("").read()
     if record is None:
         return None, ()
-    job, target = _order(instance, record, target, request)
+    job, target = _job(instance, record, target, request)
     scripts = coordination_of(job, target, cancel)
     if back:
         outcome = roll_back(job, target, scripts, instance.progress)
@@ -49,7 +49,7 @@ def recover_stack(
     return outcome, scripts.reports
 
 
-def _order(
+def _job(
     instance: StackInstance,
     record: Record,
     target: OpenStackTarget,
@@ -74,7 +74,8 @@ def _order(
 
 
 def _merged(kept: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the request as it was given; options of a command line are in the journal only."""
+    """Return the given request with what the journal keeps of it: options of a command line are
+    only there."""
     params = {**(given.get("additionalParams") or {}), **kept["additionalParams"]}
     if "vdu_params" in (given.get("additionalParams") or {}):
         params["vdu_params"] = given["additionalParams"]["vdu_params"]

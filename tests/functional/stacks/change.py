@@ -13,10 +13,10 @@ from container_update.operations.change_request import ChangeRequest
 from container_update.operations.scripts import coordination
 from container_update.operations.strategies.openstack import OpenStackTarget
 from container_update.operations.strategy import ChangeJob, VduChange
-from container_update.stacks.client import StackService
-from container_update.stacks.coordination import Coordination, Coordinator, no_coordination
+from container_update.stacks.client import Heat
 from container_update.stacks.plan import StackPlan
 from container_update.stacks.planner import StackRequest, make_plan, read_packages
+from container_update.stacks.steps import Coordinator, ScriptStep
 from container_update.stacks.vnfcs import VnfcServer
 
 NEW_VNFD = "vnfd-new"
@@ -24,10 +24,10 @@ NEW_VNFD = "vnfd-new"
 
 def change(
     request: StackRequest,
-    service: StackService,
+    service: Heat,
     options: Options,
     *,
-    coordinate: Coordinator = no_coordination,
+    coordinate: Coordinator = lambda _: None,
     cancel: CancelToken | None = None,
 ) -> Changed:
     """Change the package; the callable is run where a request's scripts are."""
@@ -44,7 +44,7 @@ def change(
     return change_package.run_change(job, site, cancel, scripts=scripts)
 
 
-def plan_change(request: StackRequest, service: StackService) -> StackPlan:
+def plan_change(request: StackRequest, service: Heat) -> StackPlan:
     """Return the plan with everything that only the stack's side knows of it."""
     return make_plan(read_packages(request, Options()), service)
 
@@ -53,7 +53,7 @@ def plan_change(request: StackRequest, service: StackService) -> StackPlan:
 class Scripts(coordination.Coordination):
     """Scripts that are a callable."""
 
-    coordinate: Coordinator = no_coordination
+    coordinate: Coordinator = lambda _: None
 
     def run_for(self, which: str, target: VduChange) -> None:
         """Tell what the script would be told; for a whole stack that is no VNFC in particular."""
@@ -63,4 +63,4 @@ class Scripts(coordination.Coordination):
         if target.new_resource == target.old_resource:
             (vnfc,) = details["vnfcs"]
             member = VnfcServer(target.vdu_id, stack, "", vnfc["server_id"], vnfc["name"])
-        self.coordinate(Coordination(which, stack, member, details["back"]))
+        self.coordinate(ScriptStep.of(which, stack, member, back=details["back"]))

@@ -25,6 +25,7 @@ from typing import Any
 
 from aiohttp import web
 
+from container_update.cluster.lease import utc_now
 from container_update.emulator import faults
 from container_update.emulator.faults import Effect, Fault, FaultedRequest, Faults
 from container_update.emulator.heat import CloudFaults, EmbeddedOpenStack
@@ -36,7 +37,6 @@ from container_update.model.errors import (
 )
 from container_update.model.options import Options
 from container_update.stacks.client import connect
-from container_update.stacks.journal import now
 from container_update.stacks.planner import BLUE_GREEN, ROLLING, StackRequest
 from tests.functional.stacks.change import change
 from tests.functional.stacks.told import Balancer
@@ -309,7 +309,7 @@ class Lab:
 
 def in_an_hour() -> datetime:
     """The clock of the host that takes over."""
-    return now() + timedelta(hours=1)
+    return utc_now() + timedelta(hours=1)
 
 
 def _change(auth: dict[str, str], request: StackRequest, balancer: Balancer) -> bool:

@@ -6,7 +6,6 @@ import pytest
 
 from container_update.model.plan import Action, Reason
 from container_update.operations.vnf_records import Records
-from container_update.stacks.coordination import Coordination
 from container_update.stacks.desired import Replacement
 from container_update.stacks.planner import BLUE_GREEN, ROLLING
 from container_update.stacks.steps import ScriptStep
@@ -25,9 +24,9 @@ class Scripts:
     """Notes what is coordinated."""
 
     def __init__(self) -> None:
-        self.calls: list[Coordination] = []
+        self.calls: list[ScriptStep] = []
 
-    def __call__(self, what: Coordination, /) -> None:
+    def __call__(self, what: ScriptStep, /) -> None:
         self.calls.append(what)
 
 
@@ -124,7 +123,7 @@ def test_blue_green_coordinates_the_new_vnf_then_the_old_one_while_both_run(vnf:
     vnf.instantiate("group")
     seen = []
 
-    def script(what: Coordination, /) -> None:
+    def script(what: ScriptStep, /) -> None:
         names = [name for name in vnf.stacks() if name.startswith("vnf-")]
         seen.append((what.role, what.stack.partition("/")[0] == vnf.stack, len(names)))
 

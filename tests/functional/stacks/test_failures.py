@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from container_update.cluster.lease import utc_now
 from container_update.emulator.faults import Fault, Faults, drop_after, raise_error
 from container_update.emulator.heat import EmbeddedOpenStack, ResourceFault
 from container_update.emulator.heat.api_errors import OpenStackApiError, stack_busy
@@ -30,14 +31,13 @@ from container_update.model.operation import Phase, name_of
 from container_update.model.options import Options
 from container_update.model.outcome import StepState
 from container_update.stacks.client import Heat
-from container_update.stacks.coordination import Coordination
-from container_update.stacks.journal import now
 from container_update.stacks.planner import (
     BLUE_GREEN,
     ROLLING,
     make_plan,
     read_packages,
 )
+from container_update.stacks.steps import ScriptStep
 from tests.functional.stacks import templates
 from tests.functional.stacks.change import change
 from tests.functional.stacks.vnf import Vnf
@@ -118,8 +118,11 @@ def test_a_failure_that_was_left_is_mended_by_the_same_request(
     cloud.faults.resources.append(ResourceFault(where=is_new, nth=2, times=1))
     packages = read_packages(request, Options())
     plan = make_plan(packages, vnf.heat)
-    with pytest.raises(UpdateFailedError, match=r"Everything is left as it is$") as caught:
-        vnf.instance(leave_failed=True).run(plan, packages.goal)
+    with (
+        pytest.raises(UpdateFailedError, match=r"Everything is left as it is$") as caught,
+        vnf.instance(leave_failed=True).begun(plan, packages.goal) as execution,
+    ):
+        execution.run()
     assert caught.value.next_step is NextStep.RESUME_OR_ROLLBACK
     change(request, vnf.heat, vnf.options)
     assert list(vnf.servers().values()) == ["image-2"] * 2
@@ -166,9 +169,9 @@ def test_a_script_that_fails_has_the_change_undone_and_the_traffic_sent_back(
     vnf: Vnf, upgrade_type: str, nth: int
 ) -> None:
     vnf.instantiate("group")
-    calls: list[Coordination] = []
+    calls: list[ScriptStep] = []
 
-    def script(what: Coordination, /) -> None:
+    def script(what: ScriptStep, /) -> None:
         calls.append(what)
         if len(calls) == nth:
             raise ContainerUpdateError("the load balancer does not answer")
@@ -341,7 +344,7 @@ class DyingHeat:
 
 
 def in_an_hour() -> datetime:
-    return now() + timedelta(hours=1)
+    return utc_now() + timedelta(hours=1)
 
 
 @BOTH
@@ -403,7 +406,7 @@ def test_a_journal_that_is_just_being_deleted_is_of_a_change_that_has_ended(
 def test_a_run_that_was_taken_over_stops_where_it_is(vnf: Vnf) -> None:
     vnf.instantiate("group")
 
-    def script(what: Coordination, /) -> None:
+    def script(what: ScriptStep, /) -> None:
         vnf.instance(clock=in_an_hour).recover(back=True)
 
     with pytest.raises(LeaseLostError, match="another run holds stack"):

@@ -10,8 +10,8 @@ import pytest
 
 from container_update.emulator.heat import EmbeddedOpenStack, ResourceFault
 from container_update.model.errors import PlanError, UpdateFailedError
-from container_update.stacks.coordination import Coordination
 from container_update.stacks.planner import BLUE_GREEN
+from container_update.stacks.steps import ScriptStep
 from tests.functional.stacks.change import plan_change
 from tests.functional.stacks.vnf import Vnf
 
@@ -68,7 +68,7 @@ def test_its_value_is_in_no_plan_no_journal_and_no_log(
     shown = io.StringIO()
     shown.write(repr(plan_change(vnf.request(new), vnf.heat)))
 
-    def script(what: Coordination, /) -> None:
+    def script(what: ScriptStep, /) -> None:
         status = vnf.instance().status()
         assert status.record is not None
         shown.write(f"{status}{status!r}{status.as_dict()}{what!r}")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from container_update.model.errors import ContainerUpdateError
-from container_update.stacks.coordination import Coordination
+from container_update.stacks.steps import ScriptStep
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class Balancer:
     fails: bool
     """The last script of the change fails."""
 
-    def __call__(self, what: Coordination, /) -> None:
+    def __call__(self, what: ScriptStep, /) -> None:
         member = what.member.name if what.member else ""
         entry = [what.role, what.stack.partition("/")[0], member, what.back]
         with open(self.path, "a", encoding="utf-8") as file:
