@@ -116,7 +116,7 @@ class Step(ABC):
 
     Each kind of step is a class of its own: what the step makes of its object, how to recognise
     that, and the way back. See :mod:`container_update.planning.steps` and
-    :mod:`container_update.stacks.steps`.
+    :mod:`container_update.stacks.plan`.
     """
 
     key: ObjectKey

@@ -1,5 +1,5 @@
 """The operations that a user knows: update, change of the package, resume; and their records.
 
-Start with :mod:`container_update.operations.update`; ``change_package`` tells the story of
-ChangeCurrentVNFPackage (ETSI GS NFV-SOL 003).
+Start with :mod:`container_update.operations.update`; ``change_package`` is ChangeCurrentVNFPackage
+(ETSI GS NFV-SOL 003).
 """

@@ -128,11 +128,8 @@ def run_change(
     :param progress: called with the plan, with each step that begins, and with each step's result.
     :param scripts: runs the coordination scripts; its reports are there also after a failure.
         None: a new one.
-    :raises PackageError: a package or the request is wrong; nothing was written.
-    :raises PlanError: the VNF is in no state to be changed this way; nothing was written.
-    :raises UpdateInProgressError: another update of this instance runs; nothing was written.
-    :raises UpdateFailedError: it failed; everything was put back, or left where the job says so.
-    :raises UndoIncompleteError: the same, and something could not be put back.
+    :raises ContainerUpdateError: as :func:`change_package` does; after a failure everything is left
+        as it is where the job says so.
     """
     cancel = CancelToken() if cancel is None else cancel
     scripts = scripts or coordination_of(job, target, cancel)

@@ -1,4 +1,4 @@
-"""What an update tells while it runs, as plain values: for a file, a database, a page. Pure."""
+"""The progress of an update as plain values: for a file, a database, a web page. Pure."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ PLANNED, RUNNING = "planned", "running"
 
 
 def step_events(event: Event) -> list[Json]:
-    """Return a value for each step that the event is about.
+    """Return a value for each step of an event.
 
-    A plan has all of them, ``planned``, with their reasons; a step that begins or ended has one,
-    without reasons.
+    For a plan these are all its steps, ``planned``, with their reasons; for a step that begins or
+    has ended it is that one, without reasons.
     """
     if isinstance(event, Plan):
         return [

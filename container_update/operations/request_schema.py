@@ -129,9 +129,9 @@ _TYPES: Mapping[str, type] = {
 def check(value: object, schema: Json, path: str = "") -> None:
     """Check a value against a schema of this module.
 
-    :param path: where it stands in the request, for the message.
-    :raises PackageError: names the first attribute that is wrong by its path, and no value: it
-        might be a password in the wrong place.
+    :param path: its path in the request, for the message.
+    :raises PackageError: names the path of the first wrong attribute, but not its value, which may
+        be a password in the wrong attribute.
     """
     fitting = next((each for each in schema.get("anyOf", [schema]) if _has_type(value, each)), None)
     if fitting is None or not _has_form(value, fitting):
@@ -176,6 +176,6 @@ def _check_attributes(value: Mapping[str, Any], schema: Json, path: str) -> None
         check(value[name], others, f"{where}{name}")
     for name, below in known.items():
         if name in value or name in required:
-            # of an object that is missing, the message names what is missing in it
+            # where an object is missing, the message names the attribute that is missing in it
             missing: Json | None = {} if below.get("type") == "object" else None
             check(value.get(name, missing), below, f"{where}{name}")

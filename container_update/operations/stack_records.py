@@ -1,12 +1,12 @@
-"""What a VNFM writes down of a VNF that is a Heat stack. Pure.
+"""What a VNFM records of a VNF that is a Heat stack. Pure.
 
-:func:`records` is what a change of the package leaves, as every strategy tells it.
-:func:`described` writes instantiatedVnfInfo from what is live, whatever was recorded of it.
+:func:`records` is the result of a change of the package, as every strategy returns it.
+:func:`described` writes instantiatedVnfInfo from the live stack, independent of earlier records.
 
 Source: SOL003 5.5.2.2 and the specification's lists of attributes to be updated, "process for
 OpenStack VIM": the stack's id in ``instance_id``, servers, connection points and volumes by their
-ids. Which ids change is Heat's matter: an entry whose resource was replaced by one of the same name
-goes on with that one.
+ids. Heat decides which ids change: an entry whose resource was replaced by one of the same name
+gets its id.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from container_update.operations.vnf_records import Records, Storage, assign, vn
 from container_update.stacks.vnfcs import PORT, SERVER, VOLUME, VnfcServer
 
 STACK = "instance_id"
-"""Where the specification has the stack's id."""
+"""The attribute in which the specification has the stack's id."""
 
 _Ids = Mapping[tuple[str, str], Sequence[str]]
 """VDU and resource name to the ids of its VNFCs' resources of that name."""
@@ -44,14 +44,14 @@ def records(
     """
     old, new = _by_name(before, "volumes"), _by_name(after, "volumes")
     renamed = _renamed(old, new)
-    there = {id_ for ids in new.values() for id_ in ids}
+    present = {id_ for ids in new.values() for id_ in ids}
     return Records(
         vnfd_id=vnfd_id,
         vnfcs=vnfcs(live),
         network_resources=_renamed(_by_name(before, "ports"), _by_name(after, "ports")),
         storage_resources=renamed,
         gone_storages=frozenset(
-            id_ for ids in old.values() for id_ in ids if id_ not in renamed and id_ not in there
+            id_ for ids in old.values() for id_ in ids if id_ not in renamed and id_ not in present
         ),
         new_storages=tuple(
             Storage(name, id_, member.server_id)
@@ -64,7 +64,7 @@ def records(
 
 
 def vnfcs(members: Sequence[VnfcServer]) -> tuple[Vnfc, ...]:
-    """Return the VNFCs as every strategy tells them."""
+    """Return the VNFCs as every strategy reports them."""
     return tuple(
         Vnfc(member.vdu_id, member.server_id, "", SERVER, member.name) for member in members
     )
@@ -79,21 +79,21 @@ def _renamed(old: _Ids, new: _Ids) -> dict[str, str]:
     }
 
 
-def _by_name(members: Sequence[VnfcServer], what: str) -> _Ids:
-    found: dict[tuple[str, str], list[str]] = {}
+def _by_name(members: Sequence[VnfcServer], attribute: str) -> _Ids:
+    ids: dict[tuple[str, str], list[str]] = {}
     for member in members:
-        for name, id_ in getattr(member, what).items():
-            found.setdefault((member.vdu_id, name), []).append(id_)
-    return found
+        for name, id_ in getattr(member, attribute).items():
+            ids.setdefault((member.vdu_id, name), []).append(id_)
+    return ids
 
 
 # --- as it is -----------------------------------------------------------------------------------
 
 
 def described(info: Json, members: Sequence[VnfcServer], stack_id: str) -> Json:
-    """instantiatedVnfInfo as a stack is.
+    """Return instantiatedVnfInfo for a live stack.
 
-    :param info: as it was recorded; what is not about resources stays.
+    :param info: the recorded one; what is not about resources stays.
     :param members: every VNFC.
     :param stack_id: the VNF's stack.
     """
@@ -121,13 +121,13 @@ def described(info: Json, members: Sequence[VnfcServer], stack_id: str) -> Json:
 
 @dataclass(frozen=True)
 class _List:
-    """One of the lists of resources."""
+    """One of the lists of resources in instantiatedVnfInfo."""
 
     attribute: str
     name: str
-    """The attribute of an entry that says what of the VNFD it is."""
+    """The attribute of an entry that names its node in the VNFD."""
     handle: str
-    """Its ResourceHandle."""
+    """The attribute of an entry that is its ResourceHandle."""
     kind: str
     """vimLevelResourceType."""
 
@@ -136,7 +136,7 @@ class _List:
         return str((entry.get(self.handle) or {}).get("resourceId", ""))
 
     def entries(self, info: Json, live: Sequence[tuple[str, str]]) -> list[Json]:
-        """One entry for each name and resource id, in their order."""
+        """Return one entry for each name and resource id, in their order."""
         pairs = assign(
             list(info.get(self.attribute) or ()),
             live,

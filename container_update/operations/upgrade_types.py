@@ -19,7 +19,7 @@ VIMS: Mapping[str, str] = {
     "openstack": "openstack",
     "ETSINFV.OPENSTACK_KEYSTONE.V_3": "openstack",
 }
-"""vimType as Tacker and SOL003 have it to the kind of VIM in an entry point's name."""
+"""vimType of Tacker and SOL003 to the kind of VIM in an entry point's name."""
 
 _SHORT = {"rolling": "rollingupdate"}
 
@@ -33,12 +33,12 @@ def installed() -> Mapping[str, Sequence[str]]:
     """Return the upgrade types that a strategy is installed for, by kind of VIM."""
     from stevedore import NamedExtensionManager  # noqa: PLC0415, slow to load
 
-    found: dict[str, set[str]] = {}
+    by_kind: dict[str, set[str]] = {}
     for name in NamedExtensionManager(NAMESPACE, names=[]).entry_points_names():
         kind, _, upgrade_type = name.partition("-")
         if upgrade_type:
-            found.setdefault(kind, set()).add(upgrade_type)
-    return {kind: sorted(found[kind]) for kind in sorted(found)}
+            by_kind.setdefault(kind, set()).add(upgrade_type)
+    return {kind: sorted(by_kind[kind]) for kind in sorted(by_kind)}
 
 
 def resolve(text: str, vim_type: str | None = None) -> str:
@@ -50,8 +50,8 @@ def resolve(text: str, vim_type: str | None = None) -> str:
     by_kind = installed()
     kinds = list(by_kind) if vim_type is None else [kind_of_vim(vim_type)]
     known = {_plain(name): name for kind in kinds for name in by_kind.get(kind, ())}
-    asked = _plain(text)
-    resolved = known.get(asked) or known.get(_SHORT.get(asked, ""))
+    plain = _plain(text)
+    resolved = known.get(plain) or known.get(_SHORT.get(plain, ""))
     if resolved is None:
         lists = {kind: ", ".join(by_kind.get(kind, ())) or "none" for kind in kinds}
         choices = "; ".join(f"{kind}: {names}" for kind, names in lists.items())

@@ -1,4 +1,4 @@
-"""What a VNFM writes down of a VNF that was updated or changed, and the one writer for v2. Pure.
+"""What a VNFM records of a VNF that was updated or changed, and the one writer for v2. Pure.
 
 :class:`Records` says what there is now; :meth:`Records.applied` writes it into a VnfInstance of the
 v2 API (a dict). The writer for v1, whose instances are Tacker's objects, is
@@ -29,7 +29,7 @@ VDU_RESES = "vdu_reses"
 
 @dataclass(frozen=True)
 class Storage:
-    """A volume that a VNFC has and had none of before."""
+    """A volume that a VNFC did not have before."""
 
     name: str
     """The VNFD's storage node: virtualStorageDescId."""
@@ -40,10 +40,10 @@ class Storage:
 
 @dataclass(frozen=True)
 class Records:
-    """What a VNFM writes down."""
+    """What a VNFM records."""
 
     vnfd_id: str | None = None
-    """The new package's; None where it stays, or is the VNFM's to write."""
+    """The new package's; None where it stays, or the VNFM writes it itself."""
     vnfcs: tuple[Vnfc, ...] = ()
     """The live instances of every VDU."""
     new_vnfc_ids: bool = False
@@ -54,18 +54,18 @@ class Records:
     def_files: tuple[str, ...] | None = None
     """The new list of def-files; None where it stays."""
     manifests: tuple[Manifest, ...] = ()
-    """What the recorded workloads and new VNFCs are described by now."""
+    """The manifests of the recorded workloads and of new VNFCs."""
     workloads: Mapping[str, Json] | None = None
     """VDU to the manifest of its workload, where all of it may have changed; None: at most the
     images did, which *manifests* have."""
     resource_names: Mapping[str, str] = field(default_factory=dict)
-    """VnfResource.resourceName: old name to new name of what runs a VDU."""
+    """VnfResource.resourceName: old to new name of a VDU's workload."""
     network_resources: Mapping[str, str] = field(default_factory=dict)
     """vnfVirtualLinkResourceInfo.networkResource.resourceId: old to new."""
     storage_resources: Mapping[str, str] = field(default_factory=dict)
     """virtualStorageResourceInfo.storageResource.resourceId: old to new."""
     gone_storages: frozenset[str] = frozenset()
-    """resourceIds of volumes that are no more: what was recorded of them goes."""
+    """resourceIds of deleted volumes, whose entries are removed."""
     new_storages: tuple[Storage, ...] = ()
     """Volumes where there were none."""
     instance_ref: str | None = None
@@ -73,7 +73,7 @@ class Records:
 
     @classmethod
     def of_update(cls, outcome: Outcome) -> Records:
-        """Return what an update of configuration and images leaves."""
+        """Return what a VNFM records of an update of configuration and images."""
         plan = outcome.plan
         return cls(
             vnfcs=outcome.vnfcs,
@@ -92,7 +92,7 @@ class Records:
         info["vnfcInfo"] = vnfc_info(info)
         _rename(info.get("vnfVirtualLinkResourceInfo"), "networkResource", self.network_resources)
         _rename(info.get("virtualStorageResourceInfo"), _STORAGE, self.storage_resources)
-        self._come_and_gone(info)
+        self._write_storages(info)
         if self.instance_ref is not None:
             info["instance_id"] = self.instance_ref
         self._write_workloads(info.get("metadata") or {})
@@ -113,25 +113,26 @@ class Records:
         for workload in metadata[VDU_RESES].values():
             set_images(workload, _images_of(workload, self.manifests))
 
-    def _come_and_gone(self, info: Json) -> None:
-        """Storages that are no more, or new, with what their VNFCs say of them."""
+    def _write_storages(self, info: Json) -> None:
+        """Remove the entries of deleted storages, add those of new ones, and name them in the
+        VNFCs."""
         if not self.gone_storages and not self.new_storages:
             return
         entries: list[Json] = info.get("virtualStorageResourceInfo") or []
         gone = [entry for entry in entries if _resource_id(entry, _STORAGE) in self.gone_storages]
-        came = [(storage, _entry_of(storage)) for storage in self.new_storages]
-        kept = [entry for entry in entries if entry not in gone]
-        info["virtualStorageResourceInfo"] = [*kept, *(entry for _, entry in came)]
         gone_ids = {entry.get("id") for entry in gone}
+        added = [(storage.server_id, _storage_entry(storage)) for storage in self.new_storages]
+        info["virtualStorageResourceInfo"] = [
+            *(entry for entry in entries if entry not in gone),
+            *(entry for _, entry in added),
+        ]
         for vnfc in info["vnfcResourceInfo"]:
-            named = [id_ for id_ in vnfc.get("storageResourceIds") or () if id_ not in gone_ids]
-            server = _resource_id(vnfc)
-            named += [entry["id"] for storage, entry in came if storage.server_id == server]
-            if named or "storageResourceIds" in vnfc:
-                vnfc["storageResourceIds"] = named
+            ids = [id_ for id_ in vnfc.get("storageResourceIds") or () if id_ not in gone_ids]
+            ids += [entry["id"] for server, entry in added if server == _resource_id(vnfc)]
+            if ids or "storageResourceIds" in vnfc:
+                vnfc["storageResourceIds"] = ids
 
     def _vnfc_resources(self, recorded: Iterable[Json]) -> list[Json]:
-        """One entry for each live VNFC."""
         pairs = assign(
             list(recorded),
             [(vnfc.vdu_id, vnfc.pod_name) for vnfc in self.vnfcs],
@@ -140,43 +141,45 @@ class Records:
         return [self._vnfc_resource(vnfc, old) for old, vnfc in zip(pairs, self.vnfcs, strict=True)]
 
     def _vnfc_resource(self, vnfc: Vnfc, old: Json | None) -> Json:
-        if self.named_by_pods:
-            return _named_by_pod(vnfc, old)
+        handle = {"resourceId": vnfc.pod_name, "vimLevelResourceType": vnfc.workload_kind}
         if old is not None and _resource_id(old) == vnfc.pod_name:
-            return old
-        compute = {**((old or {}).get("computeResource") or {}), "resourceId": vnfc.pod_name}
-        compute.setdefault("vimLevelResourceType", vnfc.workload_kind)
+            return {**old, "id": vnfc.pod_name} if self.named_by_pods else old
+        if self.named_by_pods:
+            entry = {"id": vnfc.pod_name, "vduId": vnfc.vdu_id}
+            return {**entry, "computeResource": handle, "metadata": {}}
+        before = old or {}
+        compute = {**handle, **(before.get("computeResource") or {}), "resourceId": vnfc.pod_name}
         if old is not None and not self.new_vnfc_ids:
             return {**old, "computeResource": compute}
         pod = {"name": vnfc.pod_name, "namespace": vnfc.namespace, "labels": dict(vnfc.labels)}
         return {
-            **(old or {}),
+            **before,
             "id": str(uuid.uuid4()),
             "vduId": vnfc.vdu_id,
             "computeResource": compute,
-            "metadata": {**((old or {}).get("metadata") or {}), **pod},
+            "metadata": {**(before.get("metadata") or {}), **pod},
         }
 
 
 def assign(
     entries: Sequence[Entry],
     live: Sequence[tuple[str, str]],
-    told_by: Callable[[Entry], tuple[str, str]],
+    identify: Callable[[Entry], tuple[str, str]],
 ) -> list[Entry | None]:
-    """Return for each live resource the entry that goes on to stand for it; None: a new one.
+    """Return the entry of each live resource; None: it needs a new one.
 
     An entry keeps its resource while that lives, else takes over a new one of the same name.
     Surplus entries are left out.
 
     :param live: name (a VDU, a connection point, a storage) and resource id of each.
-    :param told_by: the same of an entry.
+    :param identify: returns name and resource id of an entry.
     """
-    by_resource = {told_by(entry)[1]: entry for entry in entries}
-    there = {resource_id for _, resource_id in live}
+    by_resource = {identify(entry)[1]: entry for entry in entries}
+    live_ids = {resource_id for _, resource_id in live}
     free: dict[str, list[Entry]] = {}
     for entry in entries:
-        name, resource_id = told_by(entry)
-        if resource_id not in there:
+        name, resource_id = identify(entry)
+        if resource_id not in live_ids:
             free.setdefault(name, []).append(entry)
     return [
         by_resource[resource_id]
@@ -187,8 +190,8 @@ def assign(
 
 
 def vnfc_info(info: Json) -> list[Json]:
-    """Return vnfcInfo for the VNFCs of an instantiatedVnfInfo; what else was recorded of one that
-    stays is kept."""
+    """Return vnfcInfo for the VNFCs of an instantiatedVnfInfo; other attributes of the entries are
+    kept."""
     before: Mapping[str, Json] = {
         entry.get("vnfcResourceInfoId", ""): entry for entry in info.get("vnfcInfo") or ()
     }
@@ -225,7 +228,7 @@ def set_images(workload: Json, images: Mapping[str, str]) -> None:
 
 
 def _images_of(workload: Json, manifests: Iterable[Manifest]) -> Mapping[str, str]:
-    """Return the images by container name that the manifests give a recorded workload."""
+    """Return the images, by container name, of a recorded workload in its manifest."""
     for manifest in manifests:
         key = manifest.key
         if (key.kind, key.name) == (workload.get("kind"), workload["metadata"].get("name")):
@@ -237,24 +240,10 @@ def _images_of(workload: Json, manifests: Iterable[Manifest]) -> Mapping[str, st
     return {}
 
 
-def _named_by_pod(vnfc: Vnfc, old: Json | None) -> Json:
-    if old is not None and _resource_id(old) == vnfc.pod_name:
-        return {**old, "id": vnfc.pod_name}
-    return {
-        "id": vnfc.pod_name,
-        "vduId": vnfc.vdu_id,
-        "computeResource": {
-            "resourceId": vnfc.pod_name,
-            "vimLevelResourceType": vnfc.workload_kind,
-        },
-        "metadata": {},
-    }
-
-
 _STORAGE = "storageResource"
 
 
-def _entry_of(storage: Storage) -> Json:
+def _storage_entry(storage: Storage) -> Json:
     handle = {"resourceId": storage.resource_id, "vimLevelResourceType": "OS::Cinder::Volume"}
     return {"id": str(uuid.uuid4()), "virtualStorageDescId": storage.name, _STORAGE: handle}
 

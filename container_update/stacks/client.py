@@ -1,7 +1,7 @@
 """Heat, OpenStack's orchestration; the only module that imports an OpenStack library.
 
 Plain dicts in and out, as Heat sent them. Requests go through keystoneauth1's adapter, which also
-renews a token that expired; openstacksdk is asked for configuration alone (clouds.yaml, ``OS_*``
+renews an expired token; openstacksdk only reads the configuration (clouds.yaml, ``OS_*``
 variables, TLS). Its own stack class is not used: it cannot update what exists (PATCH) and drops
 fields it does not know; python-heatclient can, but reads no clouds.yaml and brings a command line.
 """
@@ -168,8 +168,7 @@ class Heat:
     def _send_unless(
         self, nothing: Collection[int], method: str, path: str, body: Json | None = None
     ) -> Json | None:
-        """Send a request; return None where Heat answers with one of the statuses that say that
-        there is nothing to do it to."""
+        """Send a request; return None where Heat answers with one of the statuses in *nothing*."""
         try:
             return self._try(method, path, body)
         except ClusterError as error:
@@ -201,7 +200,7 @@ class Heat:
         self.requests += 1
         try:
             answer = self._adapter.request(path, method, json=body, raise_exc=False)
-        except exceptions.HttpError as error:  # Keystone's answer, before Heat was asked
+        except exceptions.HttpError as error:  # from Keystone, before a request to Heat
             status = error.http_status
             raise ClusterError(
                 f"Keystone refused a token for {what}: {error}: check the cloud's access data",

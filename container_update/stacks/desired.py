@@ -16,7 +16,7 @@ from container_update.package.hot import Body, Place
 
 @dataclass(frozen=True)
 class Software:
-    """What the VNFD says of the VDUs' software."""
+    """The images and flavours of the VDUs in the VNFD."""
 
     images: Mapping[str, str] = field(default_factory=dict)
     """VDU or storage node to the name of its image."""
@@ -47,7 +47,7 @@ def desired_stack(
     return body
 
 
-def first(
+def initial_stack(
     package: Body,
     given: Mapping[str, Any],
     places: Mapping[str, Place],
@@ -161,16 +161,11 @@ def overlay(old: Body, new: Body, names: Iterable[str], source: str) -> Body:
         for name, schema in (new.template.get("parameters") or {}).items()
         if name in new.hidden and name not in schemata
     }
-    return replace(
-        old,
-        template={
-            **old.template,
-            **({"parameters": {**schemata, **unseen}} if unseen else {}),
-            "resources": resources,
-        },
-        parameters={name: old_values[name] for name in old.parameters},
-        files=files,
-    )
+    template = {**old.template, "resources": resources}
+    if unseen:
+        template["parameters"] = {**schemata, **unseen}
+    parameters = {name: old_values[name] for name in old.parameters}
+    return replace(old, template=template, parameters=parameters, files=files)
 
 
 def _files_of(definitions: Mapping[str, Json], body: Body) -> set[str]:
@@ -205,15 +200,16 @@ def nested(place: Place, new: Body, old: Body, live: Body, ids: Mapping[str, str
     values = hot.effective_parameters(new)
     before = _properties_above(old, place)
     parameters = {}
-    for name, said in (hot.outer_definition(new, place).get("properties") or {}).items():
-        value = _with_ids(hot.bind(said, values), ids)
+    for name, definition in (hot.outer_definition(new, place).get("properties") or {}).items():
+        value = _with_ids(hot.bind(definition, values), ids)
         if not hot.is_literal(value):
-            if before.get(name) == said and name in live.hidden:
+            if before.get(name) == definition and name in live.hidden:
                 continue  # its value is not known: the update keeps it
-            if name not in live.parameters or before.get(name) != said:
+            if name not in live.parameters or before.get(name) != definition:
                 raise PackageError(
-                    f"{place.file}: its property {name} comes from {said}, which is only known "
-                    "when the whole stack is updated: use get_param or get_resource, or Blue-Green"
+                    f"{place.file}: its property {name} comes from {definition}, which is only "
+                    "known when the whole stack is updated: use get_param or get_resource, or "
+                    "Blue-Green"
                 )
             value = live.parameters[name]
         parameters[name] = value
@@ -221,7 +217,7 @@ def nested(place: Place, new: Body, old: Body, live: Body, ids: Mapping[str, str
 
 
 def _properties_above(old: Body, place: Place) -> Json:
-    """Return what the old top template gives the nested one; nothing without such a resource."""
+    """Return the properties that the old top template sets for the nested one, if it has it."""
     definition = old.template["resources"].get(place.head) or {}
     properties: Json = definition.get("properties") or {}
     if place.grouped:

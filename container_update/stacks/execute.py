@@ -1,7 +1,7 @@
 """Carry out a plan against Heat step by step, each safe to repeat; undo it on failure.
 
 What a step has sent to a stack is marked in the stack's tags with the operation and a digest of
-what was sent: after a lost answer, or in another run, the tag tells whether it was done.
+what was sent: after a lost answer, or in another run, the tag shows whether it was done.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from container_update.model.plan import Action
 from container_update.package.hot import Body
 from container_update.stacks.client import Heat, reference, state_sentence
 from container_update.stacks.journal import Journal, Record
-from container_update.stacks.steps import AnyStep, Coordinator, ScriptStep, StackStep
+from container_update.stacks.plan import AnyStep, Coordinator, ScriptStep, StackStep
 from container_update.stacks.vnfcs import VnfcServer
 
 LOG = logging.getLogger(__name__)

@@ -39,7 +39,7 @@ def described_by(package: str, flavour_id: str, given: Mapping[str, Any], option
             for vdu_id, name in flavour.vdus.items()
         }
         software = Software(flavour.images, flavour.compute_flavours)
-        return desired.first(body, given, places, software)
+        return desired.initial_stack(body, given, places, software)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from container_update.cluster.lease import held, utc_now
@@ -26,8 +26,7 @@ from container_update.model.operation import OperationRecord, Phase, from_bytes,
 from container_update.model.plan import Action
 from container_update.package.hot import Body, Place
 from container_update.stacks.client import Heat, reference
-from container_update.stacks.plan import StackPlan
-from container_update.stacks.steps import AnyStep, ScriptStep, StackStep
+from container_update.stacks.plan import AnyStep, ScriptStep, StackPlan, StackStep
 from container_update.stacks.vnfcs import VnfcServer
 
 LOG = logging.getLogger(__name__)
@@ -105,8 +104,9 @@ class Journal:
     def _stack(self) -> Json | None:
         return self.service.stack(self._name)
 
-    def _holds(self, stack: Json) -> bool:
-        return _held(stack, self.clock())[0] == self.operation
+    def _is_held(self) -> bool:
+        stack = self._stack()
+        return stack is not None and _held(stack, self.clock())[0] == self.operation
 
     # --- writing --------------------------------------------------------------------------------
 
@@ -121,8 +121,7 @@ class Journal:
         except ClusterError as error:
             if error.status != 409:
                 raise
-            stack = self._stack()
-            if stack is None or not self._holds(stack):
+            if not self._is_held():
                 raise UpdateInProgressError(
                     f"another change of this VNF instance has begun: stack {self._name} is its "
                     "journal"
@@ -159,17 +158,14 @@ class Journal:
 
     def renew(self) -> None:
         """Send a heartbeat if the last one is more than a third of the lease ago."""
-        if (
-            self._renewed
-            and (self.clock() - self._renewed).total_seconds() > self.lease_seconds / 3
-        ):
+        now, due = self.clock(), timedelta(seconds=self.lease_seconds / 3)
+        if self._renewed and now - self._renewed > due:
             self._check_held()
             self._write({"tags": self._tags()})
 
     def release(self) -> None:
         """Let any other run take over at once: this one has ended and leaves its journal."""
-        stack = self._stack()
-        if stack is None or not self._holds(stack):
+        if not self._is_held():
             return
         try:
             self._write({"tags": f"holder={self.operation},renewed={_NEVER}"})
@@ -193,8 +189,7 @@ class Journal:
             time.sleep(0.02)
 
     def _check_held(self) -> None:
-        stack = self._stack()
-        if stack is None or not self._holds(stack):
+        if not self._is_held():
             raise LeaseLostError(
                 f"This run stopped where it was: another run holds stack {self._name}, the journal "
                 "of this change"
@@ -210,9 +205,7 @@ class Journal:
         try:
             self.service.update(reference(stack), content, existing=True)
         except ClusterError as error:
-            if (
-                error.status != 409
-            ):  # the answer was lost and the request repeated: it is being done
+            if error.status != 409:  # an answer was lost: the first request is being carried out
                 raise
         self._settle()
         self._renewed = self.clock()
@@ -254,7 +247,7 @@ def encode(record: Record) -> str:
     """Return a record as text, with one copy of a body that several steps share."""
     bodies: dict[str, Json] = {}
 
-    def kept(body: Body | None) -> str | None:
+    def store(body: Body | None) -> str | None:
         if body is None:
             return None
         content = body.as_request()
@@ -270,7 +263,7 @@ def encode(record: Record) -> str:
         "phase": record.phase.value,
         "upgradeType": plan.upgrade_type,
         "stack": plan.stack,
-        "steps": [_step_to_dict(step, kept) for step in plan.steps],
+        "steps": [_step_to_dict(step, store) for step in plan.steps],
         "members": [asdict(member) for member in plan.members],
         "places": {vdu_id: asdict(place) for vdu_id, place in plan.places.items()},
         "bodies": bodies,
@@ -303,15 +296,15 @@ def decode(text: str) -> Record:
     )
 
 
-def _step_to_dict(step: AnyStep, kept: Callable[[Body | None], str | None]) -> Json:
+def _step_to_dict(step: AnyStep, store: Callable[[Body | None], str | None]) -> Json:
     values: Json = {"stack": step.stack, "member": step.member and asdict(step.member)}
     if isinstance(step, ScriptStep):
         return {**values, "role": step.role}
     return {
         **values,
         "action": step.action.name,
-        "before": kept(step.before),
-        "after": kept(step.after),
+        "before": store(step.before),
+        "after": store(step.after),
         "reasons": [reason.text for reason in step.reasons],
     }
 

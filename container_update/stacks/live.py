@@ -79,7 +79,7 @@ def after(service: Heat, plan: StackPlan) -> Live:
 
 
 def members_of(service: Heat, stack: Json, vdus: Mapping[str, str]) -> tuple[VnfcServer, ...]:
-    """Return the VNFCs of every VDU that the live stack has a place for.
+    """Return the VNFCs of every VDU that has a server in the live stack.
 
     :param vdus: VDU id to its name.
     """

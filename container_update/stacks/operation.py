@@ -20,13 +20,12 @@ from container_update.model.outcome import Outcome, Progress
 from container_update.stacks.client import Heat
 from container_update.stacks.execute import Execution
 from container_update.stacks.journal import Journal, Record
-from container_update.stacks.plan import StackPlan
-from container_update.stacks.steps import Coordinator
+from container_update.stacks.plan import Coordinator, StackPlan
 
 
 @dataclass(frozen=True)
 class StackInstance:
-    """A VNF instance in a cloud: what can be under way there."""
+    """A VNF instance in a cloud, on which one change at a time can be under way."""
 
     service: Heat
     instance_id: str | None
@@ -67,8 +66,8 @@ class StackInstance:
         if record is None or holder is None:
             return Status(record)
         name, silence = holder
-        heard = f"(last heartbeat {silence:.0f} s ago)"
-        return Status(record, name, heard, silence > self.options.lease_seconds)
+        heartbeat = f"(last heartbeat {silence:.0f} s ago)"
+        return Status(record, name, heartbeat, silence > self.options.lease_seconds)
 
     def recover(
         self,
@@ -83,7 +82,7 @@ class StackInstance:
         :param goal: of the current request; a change with another goal is undone.
         :param back: undo in any case.
         :param go_on: carries out the steps that are left.
-        :param started: called with the execution before either.
+        :param started: called with the execution before it goes on or is undone.
         :returns: what became of it; None where there was nothing.
         :raises UpdateInProgressError: it is still running.
         :raises UndoIncompleteError: it could not be undone.

@@ -1,17 +1,106 @@
-"""The plan of a change of a VNF's stacks: its steps in order, with reasons. Pure."""
+"""The plan of a change of a VNF's stacks: its steps in order, with reasons. Pure.
+
+:mod:`container_update.stacks.execute` carries it out.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from container_update.model.errors import PackageError
-from container_update.model.plan import Action, Plan
+from container_update.model.objects import ObjectKey
+from container_update.model.plan import Action, Plan, Reason, Stage, Step
 from container_update.package import hot
 from container_update.package.hot import Body, Place
 from container_update.stacks.desired import Replacement, is_same, nested, overlay, server_changes
-from container_update.stacks.steps import AnyStep, ScriptStep, StackStep, server_key
 from container_update.stacks.vnfcs import VnfcServer
+
+# --- steps --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class StackStep(Step):
+    """Create, update or delete a stack, with what is needed to undo it."""
+
+    stack: str
+    """The stack's reference; for a creation the new stack's name."""
+    before: Body | None = field(default=None, repr=False)
+    after: Body | None = field(default=None, repr=False)
+    member: VnfcServer | None = None
+    """The VNFC that it is about; None: the stack as a whole."""
+
+    @classmethod
+    def of(  # noqa: PLR0913, PLR0917
+        cls,
+        action: Action,
+        stack: str,
+        before: Body | None = None,
+        after: Body | None = None,
+        member: VnfcServer | None = None,
+        reasons: Iterable[str] = (),
+    ) -> StackStep:
+        """Return the step; its key is the VNFC's, or else the stack's."""
+        why = tuple(Reason(text) for text in reasons)
+        return cls(_key(stack, member), action, stack, before, after, member, reasons=why)
+
+    @property
+    def stage(self) -> Stage:
+        """By what is done."""
+        return Stage.REMOVE if self.action is Action.DELETE else Stage.OBJECTS
+
+    def __str__(self) -> str:
+        because = f": {'; '.join(map(str, self.reasons))}" if self.reasons else ""
+        return f"{self.key}: {self.action.value}{because}"
+
+
+@dataclass(frozen=True)
+class ScriptStep(Step):
+    """Run a coordination script of the request, where it has one."""
+
+    stack: str
+    """The reference of the stack that the script is about."""
+    role: str
+    """``new`` or ``old``: which of the request's two scripts."""
+    member: VnfcServer | None = None
+    """The VNFC that it is about; None: the stack as a whole."""
+    back: bool = False
+    """The change is being undone, traffic goes back to the old VNF; False in every plan."""
+
+    @classmethod
+    def of(
+        cls, role: str, stack: str, member: VnfcServer | None = None, *, back: bool = False
+    ) -> ScriptStep:
+        """Return the step; its key is the VNFC's, or else the stack's."""
+        return cls(_key(stack, member), Action.COORDINATE, stack, role, member, back)
+
+    @property
+    def stage(self) -> Stage:
+        """Among the steps for the stacks."""
+        return Stage.OBJECTS
+
+    def __str__(self) -> str:
+        return f"{self.key}: {self.action.value} the {self.role} VNF"
+
+
+AnyStep = StackStep | ScriptStep
+
+Coordinator = Callable[[ScriptStep], object]
+"""Runs a coordination script of the request, where it has one; ContainerUpdateError: it failed."""
+
+
+def _server_key(member: VnfcServer) -> ObjectKey:
+    """Return the key of a VNFC's server in a plan."""
+    return ObjectKey("openstack", "Server", "", str(member))
+
+
+def _key(stack: str, member: VnfcServer | None) -> ObjectKey:
+    if member is not None:
+        return _server_key(member)
+    return ObjectKey("openstack", "Stack", "", stack.partition("/")[0])
+
+
+# --- the plan -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -72,7 +161,7 @@ class Live:
             namespace="",
             instance_id=self.instance_id,
             steps=steps,
-            unchanged=tuple(map(server_key, unchanged)),
+            unchanged=tuple(map(_server_key, unchanged)),
             upgrade_type=upgrade_type,
             stack=self.reference,
             members=self.members,

@@ -169,10 +169,10 @@ def make_plan(packages: Packages, service: Heat) -> StackPlan:
 def _check_nothing_hidden(old: Body, new: Body, stack: str) -> None:
     """Refuse hidden parameters: a second stack needs their values, which Heat masks."""
     both = set(old.template.get("parameters") or {}) & set(new.template.get("parameters") or {})
-    untold = sorted((old.hidden & both) - set(new.parameters))
-    if untold:
+    unknown = sorted((old.hidden & both) - set(new.parameters))
+    if unknown:
         raise PlanError(
             f"stack {stack}: Heat does not tell the values of its hidden parameters "
-            f"({', '.join(untold)}), so that no second stack can be made with them: use "
+            f"({', '.join(unknown)}), so that no second stack can be made with them: use "
             "RollingUpdate, which leaves them as they are"
         )

@@ -1,8 +1,7 @@
 """Run the package's coordination scripts: when, for which VDU, with what, and for how long.
 
-A script is somebody else's code: it gets a folder of its own with a copy of the package, and a dict
-as Tacker's v2 API gives it. Exit status 0 is success; what it prints is shown in the report,
-passwords struck out.
+A script is third-party code: it gets a folder of its own with a copy of the package, and a dict as
+in Tacker's v2 API. Exit status 0 is success; its output is shown in the report, without passwords.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ _BIGGEST_COPY = 16 * 1024 * 1024
 """The most bytes of a file that is copied for a script; container images are bigger."""
 
 _POLL = 0.05
-_STRUCK_OUT = "***"
+_HIDDEN = "***"
 
 
 class CoordinationError(ContainerUpdateError):
@@ -40,17 +39,17 @@ class CoordinationError(ContainerUpdateError):
 
 @dataclass(frozen=True)
 class ScriptReport:
-    """What became of one run of a script."""
+    """The result of one run of a script."""
 
     which: str
     """'new' or 'old': the VNF that was coordinated."""
     vdu_id: str
     script: str
     status: int | None
-    """The exit status, None where it was ended."""
+    """The exit status; None where the script was killed."""
     seconds: float
     output: str
-    """The end of what it printed."""
+    """The last part of what it printed."""
 
     def __str__(self) -> str:
         how = "was ended" if self.status is None else f"status {self.status}"
@@ -184,7 +183,7 @@ class Coordination:
     def _without_secrets(self, text: str) -> str:
         secrets = set(secrets_in([self.job.request.body, self.access, self.job.instance]))
         for secret in sorted(secrets, key=len, reverse=True):
-            text = text.replace(secret, _STRUCK_OUT)
+            text = text.replace(secret, _HIDDEN)
         return text
 
 

@@ -1,9 +1,9 @@
-"""Runs a coordination script in a process of its own: ``LIFELINE SCRIPT [CLASS]`` as arguments.
+"""Run a coordination script in a process of its own: ``LIFELINE SCRIPT [CLASS]`` as arguments.
 
-The class, where one is named, is made with the dict that the process finds pickled on standard
-input, and asked to ``coordinate_vnf()``; else the script is run as a program. LIFELINE is a file
-descriptor whose other end the parent process holds: when it is gone, so is this process and
-whatever it started. Imports nothing of this project: only this file is started.
+With a class, the process creates an instance of it from the dict that is pickled on standard input,
+and calls its ``coordinate_vnf()``; else it runs the script as a program. LIFELINE is a file
+descriptor whose other end the parent process holds: when that is closed, this process and all that
+it has started are killed. Imports nothing of this project: only this file is started.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 
 def main(lifeline: int, path: str, class_name: str | None = None) -> None:
-    """Run the script; whatever it raises ends the process with status 1."""
+    """Run the script; an exception ends the process with status 1."""
     os.set_inheritable(lifeline, False)
     threading.Thread(target=_end_with_parent, args=(lifeline,), daemon=True).start()
     sys.path[0] = os.path.dirname(path)  # the script's neighbours, not this file's
@@ -31,7 +31,7 @@ def main(lifeline: int, path: str, class_name: str | None = None) -> None:
 
 
 def _end_with_parent(lifeline: int) -> None:
-    os.read(lifeline, 1)  # nothing is ever written: it returns when the other end is gone
+    os.read(lifeline, 1)  # nothing is ever written: it returns when the other end is closed
     os.killpg(0, signal.SIGKILL)
 
 
@@ -43,10 +43,10 @@ def _coordinate(path: str, class_name: str) -> None:
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
-    found = getattr(module, class_name, None)
-    if not isinstance(found, type):
+    script_class = getattr(module, class_name, None)
+    if not isinstance(script_class, type):
         sys.exit(f"{os.path.basename(path)}: expected a class {class_name}, found none")
-    found(context).coordinate_vnf()
+    script_class(context).coordinate_vnf()
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ class KubernetesTarget:
     access: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """How a script reaches the cluster: ``kubeconfig`` and ``context``, or a VIM connection."""
     one_namespace: bool = False
-    """Everything lives in that namespace, whatever its manifest says."""
+    """All objects are in that namespace, whatever their manifests say."""
     vim_type: str = "kubernetes"
 
 

@@ -39,9 +39,9 @@ class KubernetesBlueGreen(KubernetesStrategy):
         assert isinstance(planner, BlueGreenPlanner), "this strategy's own planner"
         replaced: dict[str, str] = {}
         for pair in planner.pairs.values():
-            gone = _serving(self.packages.old, pair.old, but_in=self.packages.new)
-            come = _serving(self.packages.new, pair.new, but_in=self.packages.old)
-            replaced.update(zip(gone, come, strict=False))
+            old = _serving(self.packages.old, pair.old, but_in=self.packages.new)
+            new = _serving(self.packages.new, pair.new, but_in=self.packages.old)
+            replaced.update(zip(old, new, strict=False))
         return replaced
 
 

@@ -30,9 +30,8 @@ from container_update.stacks import live
 from container_update.stacks.client import Heat, reference
 from container_update.stacks.execute import Execution
 from container_update.stacks.operation import StackInstance
-from container_update.stacks.plan import Live, StackPlan
+from container_update.stacks.plan import Live, ScriptStep, StackPlan
 from container_update.stacks.planner import Packages, StackRequest, make_plan, read_packages
-from container_update.stacks.steps import ScriptStep
 from container_update.stacks.vnfcs import VnfcServer
 
 
@@ -145,10 +144,6 @@ class OpenStackStrategy(Strategy):
             "isComplete": request == body,
         }
 
-    def roll_back(self) -> Outcome | None:
-        """Undo what an earlier run left, whatever its goal."""
-        return self._recover(back=True)
-
     def _recover(self, **how: Any) -> Outcome | None:
         def started(execution: Execution) -> None:
             self._execution = execution
@@ -206,13 +201,13 @@ class OpenStackStrategy(Strategy):
         return {
             "name": member.name,
             "server_id": member.server_id,
-            "addresses": {name: self._addresses(member, name) for name in member.ports},
+            "addresses": {port: self._addresses(member.stack, port) for port in member.ports},
         }
 
-    def _addresses(self, member: VnfcServer, port: str) -> list[str]:
-        resource = self.target.service.resource(member.stack, port) or {}
-        fixed = (resource.get("attributes") or {}).get("fixed_ips") or ()
-        return [str(address["ip_address"]) for address in fixed]
+    def _addresses(self, stack: str, port: str) -> list[str]:
+        resource = self.target.service.resource(stack, port) or {}
+        addresses = (resource.get("attributes") or {}).get("fixed_ips") or ()
+        return [str(address["ip_address"]) for address in addresses]
 
     # --- what became of it ----------------------------------------------------------------------
 
@@ -234,8 +229,8 @@ class OpenStackStrategy(Strategy):
 
     def _live_members(self) -> Sequence[VnfcServer]:
         """Return the live VNFCs of every VDU, target or not."""
-        reference_now = self._live.reference if self._live else self.target.stack
-        stack = live.find(self.target.service, reference_now)
+        name = self._live.reference if self._live else self.target.stack
+        stack = live.find(self.target.service, name)
         return live.members_of(self.target.service, stack, self.packages.all_vdus)
 
     # --- reports: they list the runs of scripts separately, as for every strategy -----------------
@@ -287,7 +282,7 @@ def _without_inputs(body: Mapping[str, Any]) -> Json:
     if "vdu_params" in params:
         given = params["vdu_params"]
         vdus = [given] if isinstance(given, Mapping) else given
-        kept["vdu_params"] = [{"vdu_id": vdu["vdu_id"]} for vdu in vdus]
+        kept["vdu_params"] = vdus and [{"vdu_id": vdu["vdu_id"]} for vdu in vdus]
     return {"vnfdId": body["vnfdId"], "additionalParams": kept}
 
 
@@ -305,4 +300,4 @@ def roll_back(
     """
     strategy = OpenStackStrategy(job, target, CancelToken(), progress)
     strategy.run_script = scripts.run_for
-    return strategy.roll_back()
+    return strategy._recover(back=True)

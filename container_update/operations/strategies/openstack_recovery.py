@@ -55,14 +55,20 @@ def _job(
     target: OpenStackTarget,
     given: Mapping[str, Any] | None,
 ) -> tuple[ChangeJob, OpenStackTarget]:
-    context = record.context
+    context, given_params = record.context, (given or {}).get("additionalParams") or {}
+    # the journal keeps what came from options of the command line, which the request lacks
+    kept = context["request"]
+    params = {**given_params, **kept["additionalParams"]}
+    if "vdu_params" in given_params:
+        params["vdu_params"] = given_params["vdu_params"]
+    body = {**(given or {}), **kept, "additionalParams": params}
     job = ChangeJob(
-        request=ChangeRequest.of(_merged(context["request"], given or {}), target.vim_type),
-        old=context["old"],
-        new=context["new"],
-        instance_id=instance.instance_id,
-        options=instance.options,
-        leave_failed=instance.leave_failed,
+        ChangeRequest.of(body, target.vim_type),
+        context["old"],
+        context["new"],
+        instance.instance_id,
+        instance.options,
+        instance.leave_failed,
     )
     has_scripts = job.request.coordinate_new or job.request.coordinate_old
     if has_scripts and given is None and not context["isComplete"]:
@@ -71,12 +77,3 @@ def _job(
             "coordination scripts read more of it than the journal holds (passwords)"
         )
     return job, replace(target, flavour_id=context["flavourId"])
-
-
-def _merged(kept: Mapping[str, Any], given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the given request with what the journal keeps of it: options of a command line are
-    only there."""
-    params = {**(given.get("additionalParams") or {}), **kept["additionalParams"]}
-    if "vdu_params" in (given.get("additionalParams") or {}):
-        params["vdu_params"] = given["additionalParams"]["vdu_params"]
-    return {**given, **kept, "additionalParams": params}

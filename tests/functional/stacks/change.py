@@ -14,9 +14,8 @@ from container_update.operations.scripts import coordination
 from container_update.operations.strategies.openstack import OpenStackTarget
 from container_update.operations.strategy import ChangeJob, VduChange
 from container_update.stacks.client import Heat
-from container_update.stacks.plan import StackPlan
+from container_update.stacks.plan import Coordinator, ScriptStep, StackPlan
 from container_update.stacks.planner import StackRequest, make_plan, read_packages
-from container_update.stacks.steps import Coordinator, ScriptStep
 from container_update.stacks.vnfcs import VnfcServer
 
 NEW_VNFD = "vnfd-new"

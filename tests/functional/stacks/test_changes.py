@@ -5,10 +5,14 @@ from __future__ import annotations
 import pytest
 
 from container_update.model.plan import Action, Reason
+from container_update.operations.change_package import run_change
+from container_update.operations.change_request import ChangeRequest
+from container_update.operations.strategies.openstack import OpenStackTarget
+from container_update.operations.strategy import ChangeJob
 from container_update.operations.vnf_records import Records
 from container_update.stacks.desired import Replacement
+from container_update.stacks.plan import ScriptStep
 from container_update.stacks.planner import BLUE_GREEN, ROLLING
-from container_update.stacks.steps import ScriptStep
 from tests.functional.stacks.change import plan_change
 from tests.functional.stacks.vnf import NEW_VNFD, Vnf
 
@@ -156,3 +160,13 @@ def test_a_second_blue_green_does_not_pile_up_names(vnf: Vnf) -> None:
     for image in (1, 0):
         vnf.change(vnf.package("server", vnf.site.images[image]), BLUE_GREEN)
     assert len(vnf.page()["stack_name"]) == len(vnf.stack) + 9
+
+
+def test_a_request_without_vdus_may_have_null_for_them(vnf: Vnf) -> None:
+    vnf.instantiate("server")
+    new = vnf.package("server", vnf.site.images[1])
+    params = {"upgrade_type": BLUE_GREEN, "vdu_params": None}
+    request = ChangeRequest.of({"vnfdId": NEW_VNFD, "additionalParams": params})
+    job = ChangeJob(request, vnf.old, new, vnf.instance_id, vnf.options)
+    run_change(job, OpenStackTarget(vnf.heat, vnf.stack))
+    assert set(vnf.servers().values()) == {vnf.site.images[1]}

@@ -31,13 +31,13 @@ from container_update.model.operation import Phase, name_of
 from container_update.model.options import Options
 from container_update.model.outcome import StepState
 from container_update.stacks.client import Heat
+from container_update.stacks.plan import ScriptStep
 from container_update.stacks.planner import (
     BLUE_GREEN,
     ROLLING,
     make_plan,
     read_packages,
 )
-from container_update.stacks.steps import ScriptStep
 from tests.functional.stacks import templates
 from tests.functional.stacks.change import change
 from tests.functional.stacks.vnf import Vnf

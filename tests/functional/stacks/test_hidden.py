@@ -10,8 +10,8 @@ import pytest
 
 from container_update.emulator.heat import EmbeddedOpenStack, ResourceFault
 from container_update.model.errors import PlanError, UpdateFailedError
+from container_update.stacks.plan import ScriptStep
 from container_update.stacks.planner import BLUE_GREEN
-from container_update.stacks.steps import ScriptStep
 from tests.functional.stacks.change import plan_change
 from tests.functional.stacks.vnf import Vnf
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from container_update.model.errors import ContainerUpdateError
-from container_update.stacks.steps import ScriptStep
+from container_update.stacks.plan import ScriptStep
 
 
 @dataclass(frozen=True)

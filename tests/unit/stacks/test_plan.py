@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from container_update.model.plan import Action
 from container_update.package.hot import Body
-from container_update.stacks.steps import StackStep
+from container_update.stacks.plan import StackStep
 
 
 def test_a_step_shows_no_parameter_of_its_stack() -> None:
