@@ -150,7 +150,6 @@ class _List:
         ]
 
     def _entry(self, name: str, resource_id: str, old: Json | None) -> Json:
-        """Return the entry with another resource, or a new entry."""
         handle = {"resourceId": resource_id, "vimLevelResourceType": self.kind}
         return {"id": str(uuid.uuid4()), **(old or {}), self.name: name, self.handle: handle}
 

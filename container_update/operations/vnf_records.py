@@ -228,7 +228,6 @@ def set_images(workload: Json, images: Mapping[str, str]) -> None:
 
 
 def _images_of(workload: Json, manifests: Iterable[Manifest]) -> Mapping[str, str]:
-    """Return the images, by container name, of a recorded workload in its manifest."""
     for manifest in manifests:
         key = manifest.key
         if (key.kind, key.name) == (workload.get("kind"), workload["metadata"].get("name")):

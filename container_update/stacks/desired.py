@@ -35,7 +35,7 @@ def desired_stack(
 
     :param package: the flavour's templates.
     :param live: the stack as it is, whose parameters are carried over.
-    :param places: VDU id to where its server stands in *package*.
+    :param places: VDU id to where its server is defined in *package*.
     :param sizes: scaling group to how many members it has now, which it keeps.
     :raises PackageError: a new parameter has neither a default nor a value in the old stack.
     """
@@ -57,9 +57,8 @@ def initial_stack(
 
     :param package: the flavour's templates.
     :param given: values for the top template's parameters; image and flavour are the VNFD's.
-    :param places: VDU id to where its server stands in *package*.
-    :raises PackageError: a parameter that has no default is not given, or one that is given does
-        not exist.
+    :param places: VDU id to where its server is defined in *package*.
+    :raises PackageError: a parameter without a default has no value, or a given one does not exist.
     """
     schemata = package.template.get("parameters") or {}
     unknown = sorted(set(given) - set(schemata))
@@ -237,18 +236,15 @@ def _with_ids(value: Any, ids: Mapping[str, str | None]) -> Any:
 
 
 def is_same(one: Body, other: Body) -> bool:
-    """Whether Heat would have nothing to do: the same template, values and files in use."""
-    return (
-        one.template == other.template
-        and _as_text(hot.effective_parameters(one)) == _as_text(hot.effective_parameters(other))
-        and {name: one.files[name] for name in _files_of(one.template["resources"], one)}
-        == {name: other.files[name] for name in _files_of(other.template["resources"], other)}
-    )
+    """Return whether Heat would have nothing to do: same template, values and files in use."""
+    return _in_use(one) == _in_use(other)
 
 
-def _as_text(values: Mapping[str, Any]) -> dict[str, str]:
-    """Return the values as text: Heat returns a number as it was given, as a number or as text."""
-    return {name: str(value) for name, value in values.items()}
+def _in_use(body: Body) -> tuple[Json, Json, Json]:
+    # as text: Heat returns a number as it was given, as a number or as text
+    values = {name: str(value) for name, value in hot.effective_parameters(body).items()}
+    files = {name: body.files[name] for name in _files_of(body.template["resources"], body)}
+    return body.template, values, files
 
 
 class Replacement(enum.Enum):

@@ -125,8 +125,8 @@ class Execution:
         return tuple(reversed(results))
 
     def _reached(self) -> int:
-        """Return how many steps may have to be undone. The old VNF's script gives it its traffic
-        back: it runs wherever the new VNF's script may have taken the traffic away."""
+        """Return how many steps may have to be undone. The old VNF's script, which gives it its
+        traffic back, is one of them once the new VNF's script may have taken the traffic away."""
         reached = self.record.done + 1
         for step in self.record.plan.steps[self.record.done : reached]:
             reached += isinstance(step, ScriptStep) and step.role == "new" and not step.member
@@ -167,7 +167,7 @@ class Execution:
         return ""
 
     def _restore(self, step: StackStep) -> None:
-        """Restore a stack, if this operation ever sent anything to it."""
+        """Restore a stack if this operation has sent an update to it."""
         assert step.before is not None
         current = self.service.stack(step.stack) or {}
         after, before = self._tag(step.after), self._tag(step.before)

@@ -116,7 +116,7 @@ class StackPlan(Plan):
     members: tuple[VnfcServer, ...] = field(default=(), kw_only=True)
     """Every VNFC of the target VDUs before the change."""
     places: Mapping[str, Place] = field(default_factory=dict, kw_only=True)
-    """Target VDU to where its server stands in the new templates."""
+    """Target VDU to where its server is defined in the new templates."""
 
     @property
     def new_stack(self) -> str:
@@ -188,7 +188,7 @@ def rolling(live: Live, new: Body, places: Mapping[str, Place], source: str) -> 
     """Plan the update of one VNFC after the other, each with its script, then of the whole stack,
     so that its template and parameters agree with its members.
 
-    :param places: target VDU to where its server stands in the new templates.
+    :param places: target VDU to where its server is defined in the new templates.
     :param source: the new package, for messages.
     :raises PackageError: the new templates cannot be taken over VNFC by VNFC.
     """

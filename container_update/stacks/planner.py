@@ -60,7 +60,7 @@ class Packages:
 
     @property
     def places(self) -> dict[str, Place]:
-        """Target VDU to where its server stands in the new templates."""
+        """Target VDU to where its server is defined in the new templates."""
         return _places(self.body, self.new_vdus, self.request.new)
 
     @property
@@ -118,7 +118,6 @@ def flavour_of(package: csar.Csar, flavour_id: str | None) -> Flavour:
 def _targets(
     request: StackRequest, old_vdus: Mapping[str, str], new_vdus: Mapping[str, str]
 ) -> set[str]:
-    """Return the VDUs that change."""
     where = "additionalParams.vdu_params"
     for number, vdu_id in enumerate(request.vdu_ids):
         if vdu_id not in new_vdus:

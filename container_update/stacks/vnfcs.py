@@ -39,7 +39,7 @@ def members(
 
     :param resources: the stack's resources, nested ones too, as Heat lists them.
     :param top: the reference of the stack itself.
-    :param places: VDU id to where its server stands in the stack's templates.
+    :param places: VDU id to where its server is defined in the stack's templates.
     """
     parents = {_id_of(str(resource["physical_resource_id"])): resource for resource in resources}
     owners = [(stack_of(resource) or top, resource) for resource in resources]
