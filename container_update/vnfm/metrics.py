@@ -1,14 +1,14 @@
-"""What Prometheus is told at ``/metrics``.
+"""Metrics for Prometheus, at ``/metrics``.
 
-Counts of what happened are of this process; what is the case now is asked of the database, so that
-each of several services on one database tells the same. Labels have few values: never an id.
+Counters are those of this process; gauges are read from the database, so that all services on one
+database report the same. Labels have few values: never an id.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
-from typing import Protocol
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 
 from fastapi import APIRouter, FastAPI
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
@@ -26,55 +26,39 @@ from container_update.vnfm.store.database import Database
 from container_update.vnfm.store.rows import Instance, Notification, Operation, Package
 
 _PREFIX = "container_update"
-_RUNS = (1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600)
+_BUCKETS = (1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600)
 """Seconds that operations take."""
-_UNSETTLED = frozenset(state.value for state in UNSETTLED)
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
-class Pool(Protocol):
-    """The workers, as far as they are counted."""
-
-    @property
-    def busy(self) -> int:
-        """Operations and packages that are queued or at work."""
-
-
 class Metrics:
-    """What happened in this process so far."""
+    """The counters of this process."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
-        self._states = Counter(
-            f"{_PREFIX}_operation_states",
-            "States that lifecycle operations entered",
-            ("operation", "state"),
-            registry=self.registry,
+        counter = partial(Counter, namespace=_PREFIX, registry=self.registry)
+        histogram = partial(Histogram, namespace=_PREFIX, registry=self.registry)
+        of_operation, of_request = ("operation", "state"), ("method", "route", "status")
+        self._states = counter(
+            "operation_states", "States that lifecycle operations entered", of_operation
         )
-        self._seconds = Histogram(
-            f"{_PREFIX}_operation_seconds",
+        self._seconds = histogram(
+            "operation_seconds",
             "Seconds from an operation's start to the state that it ended in",
-            ("operation", "state"),
-            buckets=_RUNS,
-            registry=self.registry,
+            of_operation,
+            buckets=_BUCKETS,
         )
-        self._notified = Counter(
-            f"{_PREFIX}_notifications",
-            "Attempts to deliver a notification, by what became of them",
-            ("result",),
-            registry=self.registry,
+        self._notified = counter(
+            "notifications", "Attempts to deliver a notification, by their result", ("result",)
         )
-        self._requests = Histogram(
-            f"{_PREFIX}_request_seconds",
-            "Seconds that requests to the API took",
-            ("method", "route", "status"),
-            registry=self.registry,
+        self._requests = histogram(
+            "request_seconds", "Seconds that requests to the API took", of_request
         )
 
     def entered(self, operation: str, state: str, seconds: float) -> None:
         """Count an operation that entered a state, with the seconds since its start."""
         self._states.labels(operation, state).inc()
-        if state not in _UNSETTLED:
+        if state not in UNSETTLED:
             self._seconds.labels(operation, state).observe(seconds)
 
     def notified(self, result: str) -> None:
@@ -86,18 +70,22 @@ class Metrics:
         self._requests.labels(method, route, str(status)).observe(seconds)
 
 
-class Now(Collector):
-    """What is the case while it is asked."""
+class Gauges(Collector):
+    """The gauges, read at each scrape.
 
-    def __init__(self, database: Database, workers: Pool, size: int) -> None:
+    :param busy: returns how many operations and packages are queued or at work.
+    :param workers: how many can be at work at the same time.
+    """
+
+    def __init__(self, database: Database, busy: Callable[[], int], workers: int) -> None:
         self._database = database
+        self._busy = busy
         self._workers = workers
-        self._size = size
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        """Yield the gauges; without those of the database where it does not answer."""
-        busy = self._workers.busy
-        running = min(busy, self._size)
+        """Yield the gauges, without those of the database while it does not answer."""
+        busy = self._busy()
+        running = min(busy, self._workers)
         yield _gauge("workers_running", "Workers that have something to do", running)
         yield _gauge(
             "queue_length", "Operations and packages that wait for a worker", busy - running
@@ -119,55 +107,47 @@ class Now(Collector):
             for name, text, columns in counted:
                 labels = [column.key for column in columns]
                 family = GaugeMetricFamily(f"{_PREFIX}_{name}", text, labels=labels)
-                for *values, count in session.execute(
-                    select(*columns, func.count()).group_by(*columns)
-                ):
-                    family.add_metric(
-                        [
-                            str(value).lower() if isinstance(value, bool) else value
-                            for value in values
-                        ],
-                        count,
-                    )
+                query = select(*columns, func.count()).group_by(*columns)
+                for *values, count in session.execute(query):
+                    family.add_metric([_label(value) for value in values], count)
                 yield family
             waiting = session.scalar(select(func.count(Notification.id)).where(*PENDING))
         text = "Notifications that are not delivered yet"
         yield _gauge("notifications_waiting", text, waiting or 0)
 
 
+def _label(value: str | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else value
+
+
 def _gauge(name: str, text: str, value: float) -> GaugeMetricFamily:
     return GaugeMetricFamily(f"{_PREFIX}_{name}", text, value=value)
 
 
-def router(metrics: Metrics, now: Now) -> APIRouter:
-    """``GET /metrics``."""
-    metrics.registry.register(now)
+def router(metrics: Metrics, gauges: Gauges) -> APIRouter:
+    """Return the resource ``GET /metrics``."""
+    metrics.registry.register(gauges)
     routes = APIRouter(tags=["Operation of the service"])
 
     @routes.get("/metrics", response_class=Response)
     def tell() -> Response:
-        """Return what happened, and what is the case, for Prometheus."""
+        """Return the metrics, for Prometheus."""
         return Response(generate_latest(metrics.registry), media_type=CONTENT_TYPE_PLAIN_0_0_4)
 
     return routes
 
 
 def install(app: FastAPI, metrics: Metrics) -> None:
-    """Have the requests of *app* counted; outside of all other middlewares."""
-    app.add_middleware(Requests, metrics=metrics)
+    """Count the requests to *app*; this has to be the outermost middleware."""
+    app.add_middleware(_counted, metrics=metrics)
 
 
-class Requests:
-    """Counts requests by their route: paths have ids in them."""
+def _counted(app: ASGIApp, metrics: Metrics) -> ASGIApp:
+    """Count requests by their route: paths have ids in them."""
 
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
-        self._app = app
-        self._metrics = metrics
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI."""
+    async def count(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await app(scope, receive, send)
             return
         began, status = time.monotonic(), 500
 
@@ -178,8 +158,10 @@ class Requests:
             await send(message)
 
         try:
-            await self._app(scope, receive, sending)
+            await app(scope, receive, sending)
         finally:
             route = getattr(scope.get("route"), "path", "") or "other"
             method = scope["method"] if scope["method"] in _METHODS else "other"
-            self._metrics.answered(method, route, status, time.monotonic() - began)
+            metrics.answered(method, route, status, time.monotonic() - began)
+
+    return count

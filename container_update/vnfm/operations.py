@@ -1,18 +1,17 @@
-"""Operation occurrences: how one begins, goes from state to state, and is taken over from a service
-that died. What one does is in :mod:`container_update.vnfm.lcm`.
+"""Operation occurrences: their beginning, their states, and takeover from a service that died.
 
-An occurrence is written before its request is answered, and only then given to a worker: what was
-acknowledged is in the database, whatever becomes of this process.
+What an operation does is in :mod:`container_update.vnfm.lcm`. An occurrence is stored before its
+request is answered, and only then given to a worker: what was acknowledged survives this process.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import CursorResult, select, update
+from sqlalchemy import ColumnElement, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -21,6 +20,7 @@ from container_update.model.objects import Json
 from container_update.vnfm.http import redaction
 from container_update.vnfm.notify import outbox
 from container_update.vnfm.problems import ProblemError, problem_of, requests_of
+from container_update.vnfm.queries import compare_and_set
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.states import RUNNING, TRANSITIONS, UNSETTLED, Request, State, after
 from container_update.vnfm.store.database import now
@@ -32,23 +32,21 @@ def begin(  # noqa: PLR0913
     session: Session,
     instance: Instance,
     operation: str,
-    *,
     request: Json,
-    vnfd_id: str | None = None,
-    hidden: Collection[str] = (),
+    *,
+    hidden: Collection[str],
 ) -> Operation:
-    """Write down that an operation is to be done; the caller commits, then queues it.
+    """Store a new operation; the caller commits, then queues it.
 
-    :param vnfd_id: the package that it leads to, where it leads to another.
-    :param hidden: attributes that are not to be shown, beside those that look like it.
+    :param hidden: attributes that are not shown, beside those that look like credentials.
     :raises ProblemError: 409: the instance has an operation that is not settled.
     """
     moment, instance_id = now(), instance.id
-    begun = Operation(
+    occurrence = Operation(
         id=str(uuid.uuid4()),
         api=instance.api,
-        instance_id=instance.id,
-        vnfd_id=vnfd_id,
+        instance_id=instance_id,
+        vnfd_id=request.get("vnfdId"),
         operation=operation,
         state=State.STARTING.value,
         started=moment,
@@ -57,7 +55,7 @@ def begin(  # noqa: PLR0913
         params=redaction.without(request, hidden),
         sealed=service.vault.seal(request),
     )
-    session.add(begun)
+    session.add(occurrence)
     try:
         session.flush()
     except IntegrityError as error:
@@ -66,8 +64,8 @@ def begin(  # noqa: PLR0913
             f"VNF instance {instance_id}: another operation has not ended: wait until it ends; "
             "one that is FAILED_TEMP ends by a request to retry, rollback or fail",
         ) from error
-    _tell(service, session, begun)
-    return begun
+    _publish(service, session, occurrence)
+    return occurrence
 
 
 def enter(
@@ -78,86 +76,80 @@ def enter(
     state: State,
     **values: Any,
 ) -> bool:
-    """Bring an occurrence of this service's own from a state into another, with what else changes.
+    """Move an occurrence of this service from one state to another, and set other columns with it.
 
-    :returns: False where it is not in that state, or not this service's any more: another one took
-        it over.
+    :returns: False if it is not in the state *was*, or another service took it over.
     """
     assert state in TRANSITIONS[was], f"{was} -> {state}"
-    mine = (
-        Operation.id == operation_id,
-        Operation.state == was.value,
-        Operation.owner == service.process_lock.id,
-    )
-    if not _change(session, mine, state, values):
-        return False
-    operation = session.get_one(Operation, operation_id, populate_existing=True)
-    _tell(service, session, operation)
-    return True
+    mine = Operation.owner == service.process_lock.id
+    return _move(service, session, operation_id, was, state, mine, **values)
 
 
-def ask(service: ServiceContext, session: Session, operation: Operation, request: Request) -> None:
-    """Do what a client asks of an occurrence: the state it leads to is entered.
+def apply_request(
+    service: ServiceContext, session: Session, operation: Operation, request: Request
+) -> None:
+    """Move an occurrence to the state that a client's request leads to.
 
-    :raises ProblemError: 409: it is not allowed in its state.
+    :raises ProblemError: 409: the request is not allowed in its state.
     """
     was = State(operation.state)
     state = after(was, request)
-    unchanged = (Operation.id == operation.id, Operation.state == was.value)
-    values = {"owner": service.process_lock.id}
-    if state is None or not _change(session, unchanged, state, values):
+    owner = service.process_lock.id
+    if state is None or not _move(service, session, operation.id, was, state, owner=owner):
         raise ProblemError(
             409,
             f"operation {operation.id}: {request.value} is possible only in FAILED_TEMP, found "
             f"{operation.state}",
         )
-    session.refresh(operation)
-    _tell(service, session, operation)
 
 
-def _tell(service: ServiceContext, session: Session, operation: Operation) -> None:
-    """Whoever wants to know: subscribers, and the metrics."""
-    outbox.tell_state(session, operation, service.settings.base_url)
+def _move(
+    service: ServiceContext,
+    session: Session,
+    operation_id: str,
+    was: State,
+    state: State,
+    *conditions: ColumnElement[bool],
+    **values: Any,
+) -> bool:
+    is_in_state = (Operation.id == operation_id, Operation.state == was.value)
+    changed = {"state": state.value, "entered": now(), **values}
+    if not compare_and_set(session, Operation, *is_in_state, *conditions, **changed):
+        return False
+    operation = session.get_one(Operation, operation_id, populate_existing=True)
+    _publish(service, session, operation)
+    return True
+
+
+def _publish(service: ServiceContext, session: Session, operation: Operation) -> None:
+    """Notify subscribers of the state that an occurrence entered, and count it."""
+    outbox.add_state_change(session, operation, service.settings.base_url)
     seconds = (operation.entered - operation.started).total_seconds()
     service.metrics.entered(operation.operation, operation.state, seconds)
 
 
-def _change(
-    session: Session, conditions: Sequence[Any], state: State, values: Mapping[str, Any]
-) -> bool:
-    """Compare and set: False where somebody else was first."""
-    result = session.execute(
-        update(Operation)
-        .where(*conditions)
-        .values(state=state.value, entered=now(), **values)
-        .execution_options(synchronize_session=False)
-    )
-    assert isinstance(result, CursorResult)
-    return bool(result.rowcount == 1)
-
-
 def unsettled(session: Session, instance_id: str) -> Operation | None:
     """Return the instance's operation that is not settled."""
-    wanted = [state.value for state in UNSETTLED]
-    found: Operation | None = session.scalar(
-        select(Operation).where(Operation.instance_id == instance_id, Operation.state.in_(wanted))
+    operation: Operation | None = session.scalar(
+        select(Operation).where(
+            Operation.instance_id == instance_id, Operation.state.in_(UNSETTLED)
+        )
     )
-    return found
+    return operation
 
 
 # --- services that died -------------------------------------------------------------------------
 
 
 def take_over(service: ServiceContext) -> list[str]:
-    """Settle what services left behind that are dead.
+    """Settle the operations of services that died.
 
-    :returns: the occurrences that nobody had begun: they are this service's now, to be queued.
+    :returns: the occurrences that had not begun: this service owns them now and has to queue them.
     """
-    running = [state.value for state in RUNNING]
     with service.database.reading() as session:
         owners = session.scalars(
             select(Operation.owner)
-            .where(Operation.state.in_(running), Operation.owner != service.process_lock.id)
+            .where(Operation.state.in_(RUNNING), Operation.owner != service.process_lock.id)
             .distinct()
         ).all()
     taken: list[str] = []
@@ -168,29 +160,49 @@ def take_over(service: ServiceContext) -> list[str]:
     return taken
 
 
-def _settle(service: ServiceContext, owner: str, *conditions: Any) -> list[str]:
-    """Take over what no service had begun; set what was interrupted to FAILED_TEMP."""
-    running = [state.value for state in RUNNING]
-    begin: list[str] = []
+def settle_forgotten(
+    service: ServiceContext, at_work: Collection[str], before: datetime
+) -> list[str]:
+    """Settle the operations that this service owns and no thread carries out.
+
+    :param at_work: the occurrences that threads carry out.
+    :param before: only occurrences that entered their state before this time.
+    :returns: the occurrences that had not begun, to be queued.
+    """
+    own = service.process_lock.id
+    with service.database.reading() as session:  # few looks find anything to write
+        forgotten = session.scalars(
+            select(Operation.id).where(
+                Operation.owner == own,
+                Operation.state.in_(RUNNING),
+                Operation.entered < before,
+                Operation.id.not_in(at_work),
+            )
+        ).all()
+    return _settle(service, own, Operation.id.in_(forgotten)) if forgotten else []
+
+
+def _settle(service: ServiceContext, owner: str, *conditions: ColumnElement[bool]) -> list[str]:
+    """Take over what *owner* had not begun; set what was interrupted to FAILED_TEMP."""
+    taken: list[str] = []
     with service.database.writing() as session:
         left = session.scalars(
             select(Operation).where(
-                Operation.owner == owner, Operation.state.in_(running), *conditions
+                Operation.owner == owner, Operation.state.in_(RUNNING), *conditions
             )
         )
         for operation in left.all():
             if operation.state == State.STARTING.value:
                 operation.owner = service.process_lock.id
-                begin.append(operation.id)
+                taken.append(operation.id)
                 continue
             operation.state, operation.entered = State.FAILED_TEMP.value, now()
-            operation.error, operation.owner = _died(operation), None
-            _tell(service, session, operation)
-    return begin
+            operation.error, operation.owner = _interrupted(operation), None
+            _publish(service, session, operation)
+    return taken
 
 
-def _died(operation: Operation) -> Json:
-    """Return the error of an operation whose service ended before it."""
+def _interrupted(operation: Operation) -> Json:
     error = ContainerUpdateError(
         "the service that carried out this operation ended before the operation did; the VIM has "
         "a journal of what was written",
@@ -202,23 +214,3 @@ def _died(operation: Operation) -> Json:
         undoable=operation.operation != "TERMINATE",
         title="The service was stopped",
     )
-
-
-def forgotten(service: ServiceContext, at_work: Collection[str], before: datetime) -> list[str]:
-    """Settle what this service itself should work at and does not, for whatever reason.
-
-    :param at_work: the occurrences that it does work at.
-    :param before: only what has been in its state since then.
-    :returns: those that nobody had begun, to be queued.
-    """
-    running = [state.value for state in RUNNING]
-    with service.database.reading() as session:
-        own = session.scalars(
-            select(Operation.id).where(
-                Operation.owner == service.process_lock.id,
-                Operation.state.in_(running),
-                Operation.entered < before,
-                Operation.id.not_in(at_work),
-            )
-        ).all()
-    return _settle(service, service.process_lock.id, Operation.id.in_(own)) if own else []

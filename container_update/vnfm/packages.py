@@ -1,7 +1,7 @@
-"""VNF packages: from an uploaded zip to a folder that the operations work from (SOL005, clause 9).
+"""VNF packages: from an uploaded zip to a folder that operations read (SOL005, clause 9).
 
-Each package has a folder of its own: ``content.zip`` as it was uploaded, ``csar`` unpacked. A part
-that is not complete has a name with ``.part`` and counts for nothing.
+Each package has a folder: ``content.zip`` is the upload, ``csar`` is unpacked. What has a name with
+``.part`` is incomplete and ignored.
 """
 
 from __future__ import annotations
@@ -12,17 +12,19 @@ import os
 import shutil
 import uuid
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import CursorResult, select, update
+from sqlalchemy import select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from container_update.model.errors import ContainerUpdateError, PackageError
 from container_update.model.objects import Json
 from container_update.package import archive, csar, hot_files
-from container_update.vnfm.problems import Problem, ProblemError
+from container_update.vnfm.problems import ProblemError
+from container_update.vnfm.queries import by_id, compare_and_set
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.states import UNSETTLED
 from container_update.vnfm.store.database import now
@@ -37,43 +39,39 @@ _CHUNK = 1024 * 1024
 
 
 def folder(service: ServiceContext, package_id: str) -> Path:
-    """Where a package is."""
+    """Return the folder of a package."""
     return service.settings.packages / package_id
 
 
 def content(service: ServiceContext, package_id: str) -> Path:
-    """Return the zip as it was uploaded."""
+    """Return the path of the zip that was uploaded."""
     return folder(service, package_id) / "content.zip"
 
 
 def unpacked(service: ServiceContext, package_id: str) -> Path:
-    """Return what is in it."""
+    """Return the folder with the unpacked files."""
     return folder(service, package_id) / "csar"
 
 
-def get(session: Session, package_id: str) -> Package:
-    """Return a package, or ProblemError 404."""
-    found = session.get(Package, package_id)
-    if found is None:
-        raise ProblemError(404, f"VNF package {package_id}: there is none with this id")
-    return found
+def _part(service: ServiceContext, package_id: str) -> Path:
+    return folder(service, package_id) / "content.part"
 
 
 def of_vnfd(session: Session, vnfd_id: str) -> Package:
     """Return the onboarded package with a VNFD.
 
-    :raises ProblemError: 422, there is none.
+    :raises ProblemError: 422: there is none, or it is disabled.
     """
-    found = session.scalar(select(Package).where(Package.vnfd_id == vnfd_id))
-    if found is None or found.onboarding_state != ONBOARDED:
+    package = session.scalar(select(Package).where(Package.vnfd_id == vnfd_id))
+    if package is None or package.onboarding_state != ONBOARDED:
         raise ProblemError(
             422, f"vnfdId: no onboarded package has the VNFD {vnfd_id}: upload it first"
         )
-    if found.operational_state != ENABLED:
+    if package.operational_state != ENABLED:
         raise ProblemError(
-            422, f"vnfdId: package {found.id} of the VNFD {vnfd_id} is disabled: enable it first"
+            422, f"vnfdId: package {package.id} of the VNFD {vnfd_id} is disabled: enable it first"
         )
-    return found
+    return package
 
 
 def hidden_parameters(
@@ -81,29 +79,28 @@ def hidden_parameters(
 ) -> frozenset[str]:
     """Return the hidden parameters of a VNF's Heat templates; none where it has no templates."""
     package = session.scalars(select(Package).where(Package.vnfd_id == vnfd_id)).one()
-    folder = str(unpacked(service, package.id))
+    source = str(unpacked(service, package.id))
     try:
-        with csar.open_package(folder, options=service.options) as opened:
+        with csar.open_package(source, options=service.options) as opened:
             return hot_files.base_hot(opened, flavour_id).hidden
     except PackageError:
         return frozenset()
 
 
 def in_use(session: Session, package: Package) -> bool:
-    """Return whether an instance was created from it, or an operation leads to it."""
-    if package.vnfd_id is None:
-        return False
-    wanted = [state.value for state in UNSETTLED]
+    """Return whether an instance has its VNFD, or an unsettled operation leads to it."""
     instances = select(Instance.id).where(Instance.vnfd_id == package.vnfd_id)
     operations = select(Operation.id).where(
-        Operation.vnfd_id == package.vnfd_id, Operation.state.in_(wanted)
+        Operation.vnfd_id == package.vnfd_id, Operation.state.in_(UNSETTLED)
     )
-    return any(session.scalar(query.limit(1)) is not None for query in (instances, operations))
+    return package.vnfd_id is not None and any(
+        session.scalar(query.limit(1)) is not None for query in (instances, operations)
+    )
 
 
 def create(session: Session, user_data: Mapping[str, Any]) -> Package:
-    """Return a new package, without content."""
-    created = Package(
+    """Create a package without content."""
+    package = Package(
         id=str(uuid.uuid4()),
         created=now(),
         onboarding_state=CREATED,
@@ -111,32 +108,37 @@ def create(session: Session, user_data: Mapping[str, Any]) -> Package:
         user_data=dict(user_data),
         body={},
     )
-    session.add(created)
-    return created
+    session.add(package)
+    return package
 
 
-def modify(package: Package, wanted: Json) -> Json:
-    """Enable or disable a package, or change its user data; what changed, as SOL005 has it.
+def require_onboarded(package: Package) -> None:
+    """Raise ProblemError 409 unless a package is onboarded."""
+    if package.onboarding_state != ONBOARDED:
+        raise ProblemError(
+            409,
+            f"package {package.id}: expected it to be ONBOARDED, found {package.onboarding_state}",
+        )
+
+
+def modify(package: Package, changes: Json) -> Json:
+    """Enable or disable a package, or change its user data; return what changed, as in SOL005.
 
     :raises ProblemError: 409: it is in that state already, or not onboarded.
     """
-    state = wanted.get("operationalState")
+    state = changes.get("operationalState")
     if state is not None:
-        if package.onboarding_state != ONBOARDED:
-            found = package.onboarding_state
-            raise ProblemError(
-                409, f"package {package.id}: expected it to be ONBOARDED, found {found}"
-            )
+        require_onboarded(package)
         if package.operational_state == state:
             raise ProblemError(409, f"package {package.id} is {state} already")
         package.operational_state = state
-    if wanted.get("userDefinedData") is not None:
-        package.user_data = {**package.user_data, **wanted["userDefinedData"]}
-    return wanted
+    if changes.get("userDefinedData") is not None:
+        package.user_data = {**package.user_data, **changes["userDefinedData"]}
+    return changes
 
 
 def delete(service: ServiceContext, session: Session, package: Package) -> None:
-    """Delete a package that nobody uses.
+    """Delete a package that is not in use.
 
     :raises ProblemError: 409: it is enabled, in use, or being read in.
     """
@@ -152,7 +154,7 @@ def delete(service: ServiceContext, session: Session, package: Package) -> None:
     session.delete(package)
     try:
         session.flush()
-    except IntegrityError as error:  # an instance came meanwhile
+    except IntegrityError as error:  # an instance was created meanwhile
         raise used from error
     shutil.rmtree(folder(service, package.id), ignore_errors=True)
 
@@ -166,22 +168,20 @@ def begin_upload(service: ServiceContext, package_id: str) -> Path:
     :raises ProblemError: 404, or 409: it has content already.
     """
     with service.database.writing() as session:
-        package = get(session, package_id)
-        if not _move(
-            session, package_id, (CREATED, ERROR), UPLOADING, owner=service.process_lock.id
-        ):
+        by_id(session, Package, package_id)
+        owner = service.process_lock.id
+        if not _move(session, package_id, (CREATED, ERROR), UPLOADING, owner=owner):
             raise ProblemError(
                 409, f"package {package_id}: its content was uploaded already: create a new package"
             )
-        session.refresh(package)
-    part = folder(service, package_id) / "content.part"
+    part = _part(service, package_id)
     part.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     return part
 
 
 def end_upload(service: ServiceContext, package_id: str) -> None:
-    """All of the content is written: it is on the disk, and to be read in."""
-    part = folder(service, package_id) / "content.part"
+    """Flush the complete content to the disk; the package is then ready to be read in."""
+    part = _part(service, package_id)
     with part.open("rb") as file:
         os.fsync(file.fileno())
     part.rename(content(service, package_id))
@@ -191,13 +191,13 @@ def end_upload(service: ServiceContext, package_id: str) -> None:
 
 def give_up_upload(service: ServiceContext, package_id: str) -> None:
     """Reset a package whose upload failed to the state before the upload."""
-    (folder(service, package_id) / "content.part").unlink(missing_ok=True)
+    _part(service, package_id).unlink(missing_ok=True)
     with service.database.writing() as session:
         _move(session, package_id, (UPLOADING,), CREATED, owner=None)
 
 
 def onboard(service: ServiceContext, package_id: str) -> None:
-    """Read an uploaded package in; where it is wrong it becomes ERROR and says why."""
+    """Read an uploaded package in; a wrong one becomes ERROR, with the cause."""
     try:
         vnfd_id, body = _read(service, package_id)
         _unpack(service, package_id)
@@ -216,14 +216,14 @@ def onboard(service: ServiceContext, package_id: str) -> None:
 
 
 def _fail(service: ServiceContext, package_id: str, status: int, detail: str) -> None:
-    details = Problem(status, detail, title="The package could not be read in").as_dict()
+    details = ProblemError(status, detail, title="The package could not be read in").as_dict()
     with service.database.writing() as session:
         body = {"onboardingFailureDetails": details}
         _move(session, package_id, (PROCESSING,), ERROR, body=body, owner=None)
 
 
 def _read(service: ServiceContext, package_id: str) -> tuple[str, Json]:
-    """Return the VNFD's id, and the attributes of VnfPkgInfo that come from the package."""
+    """Return the id of the VNFD, and the attributes of VnfPkgInfo that come from the package."""
     path = content(service, package_id)
     with csar.open_package(str(path), options=service.options) as package:
         package.verify()
@@ -252,24 +252,22 @@ def _read(service: ServiceContext, package_id: str) -> tuple[str, Json]:
 def _digest(path: Path) -> str:
     digest = hashlib.sha512()
     with path.open("rb") as file:
-        while piece := file.read(_CHUNK):
-            digest.update(piece)
+        while chunk := file.read(_CHUNK):
+            digest.update(chunk)
     return digest.hexdigest()
 
 
 def _unpack(service: ServiceContext, package_id: str) -> None:
-    """Write out every file: only the archive's own, checked paths, private to the service."""
+    """Write the files of the archive, whose paths are checked, readable only to the service."""
     part = folder(service, package_id) / "csar.part"
     shutil.rmtree(part, ignore_errors=True)
-    files = archive.open_archive(str(content(service, package_id)), service.options)
-    try:
+    path = str(content(service, package_id))
+    with closing(archive.open_archive(path, service.options)) as files:
         for name in files.names():
             target = part / name
             target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             with files.open(name) as source, target.open("xb") as file:
                 shutil.copyfileobj(source, file, _CHUNK)
-    finally:
-        files.close()
     shutil.rmtree(unpacked(service, package_id), ignore_errors=True)
     part.rename(unpacked(service, package_id))
 
@@ -277,21 +275,15 @@ def _unpack(service: ServiceContext, package_id: str) -> None:
 def _move(
     session: Session, package_id: str, before: tuple[str, ...], after: str, **values: Any
 ) -> bool:
-    """Compare and set: False where it is not in one of the states it should be in."""
-    result = session.execute(
-        update(Package)
-        .where(Package.id == package_id, Package.onboarding_state.in_(before))
-        .values(onboarding_state=after, **values)
-        .execution_options(synchronize_session=False)
-    )
-    assert isinstance(result, CursorResult)
-    return bool(result.rowcount == 1)
+    """Change the onboarding state; return False if the package is in none of the states before."""
+    in_state = (Package.id == package_id, Package.onboarding_state.in_(before))
+    return compare_and_set(session, Package, *in_state, onboarding_state=after, **values)
 
 
 def take_over(service: ServiceContext) -> list[str]:
-    """Return the packages that dead services left half read in; they are this service's now.
+    """Return the packages that dead services were reading in; this service owns them now.
 
-    An upload that died with its service is given up.
+    An upload that ended with its service is given up.
     """
     with service.database.reading() as session:
         left = session.execute(
@@ -300,17 +292,13 @@ def take_over(service: ServiceContext) -> list[str]:
                 Package.owner != service.process_lock.id,
             )
         ).all()
-    taken = []
+    own, taken = service.process_lock.id, []
     for package_id, owner, state in left:
         with service.process_lock.dead(str(owner)) as dead:
-            if not dead:
-                continue
-            if state == UPLOADING:
+            if dead and state == UPLOADING:
                 give_up_upload(service, package_id)
-                continue
-            with service.database.writing() as session:
-                if _move(
-                    session, package_id, (PROCESSING,), PROCESSING, owner=service.process_lock.id
-                ):
-                    taken.append(package_id)
+            elif dead:
+                with service.database.writing() as session:
+                    if _move(session, package_id, (PROCESSING,), PROCESSING, owner=own):
+                        taken.append(package_id)
     return taken

@@ -1,14 +1,13 @@
-"""The service, put together. Start here.
+"""The service with all its parts: the module to read first.
 
     request -> api/ -> a row in the database, 202 -> workers -> lcm/perform -> the VIM -> the record
 
-``service_context`` is what every part works with, ``states`` and ``store/rows`` say what is kept,
-``operations`` how an occurrence begins and goes on, ``lcm/`` what it does.
+``service_context`` is what every part works with, ``states`` and ``store/rows`` what is stored,
+``operations`` the life of an occurrence, ``lcm/`` what an operation does.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import fields
@@ -30,44 +29,42 @@ from container_update.vnfm.store.database import Database
 from container_update.vnfm.store.vault import Vault
 from container_update.vnfm.workers import Workers
 
-LOG = logging.getLogger(__name__)
-
 
 class Service:
-    """A VNFM: its means, its threads and its REST API.
+    """The VNFM: its context, its threads and its REST API.
 
     :raises ContainerUpdateError: its settings, keys or database cannot be used.
     """
 
     def __init__(self, settings: Settings, options: Options) -> None:
-        self.settings = settings
         settings.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         _write_options(settings, options)
-        self.database = Database(settings.database)
-        self.database.upgrade()
-        self.vault = Vault(settings.key_path)
+        database = Database(settings.database)
+        database.upgrade()
         self.context = ServiceContext(
             settings=settings,
             options=options,
-            database=self.database,
-            vault=self.vault,
-            process_lock=liveness.join(self.database, settings.folder / "members"),
+            database=database,
+            vault=Vault(settings.key_path),
+            process_lock=liveness.join(database, settings.folder / "members"),
         )
         self.workers = Workers(self.context)
-        self.notifier = Notifier(settings, self.database, self.vault, self.context.metrics.notified)
+        self.notifier = Notifier(
+            settings, database, self.context.vault, self.context.metrics.notified
+        )
         self.app = self._app()
 
     def start(self) -> None:
-        """Begin to work; the API answers once this has returned."""
+        """Start the threads; the API answers once this has returned."""
         self.workers.start()
         self.notifier.start()
 
     def stop(self) -> None:
-        """End; what runs is given its time, and nothing that was accepted is lost."""
+        """Stop the threads in the configured time; nothing that was accepted is lost."""
         self.workers.stop()
         self.notifier.stop()
         self.context.process_lock.leave()
-        self.database.close()
+        self.context.database.close()
 
     def _app(self) -> FastAPI:
         app = FastAPI(
@@ -78,27 +75,24 @@ class Service:
             redoc_url=None,
             lifespan=self._lifespan,
         )
-        known = [Depends(authenticator(self.settings))]
+        authentication = Depends(authenticator(self.context.settings))
         for router in self._routers():
-            app.include_router(router, dependencies=known)
-        app.include_router(health.router(self._checks()))
-        page.install(app)
-        error_responses.install(app)
-        limits.install(app, self.settings)
-        metrics.install(app, self.context.metrics)
-        return app
-
-    def _checks(self) -> Mapping[str, health.Check]:
-        """Return what has to be the case for the service to be ready."""
-        return {
-            "database": lambda: health.answers(self.database),
+            app.include_router(router, dependencies=[authentication])
+        checks: Mapping[str, health.Check] = {
+            "database": lambda: health.answers(self.context.database),
             "workers": lambda: self.workers.is_alive,
             "notifier": lambda: self.notifier.is_alive,
             "lock": self.context.process_lock.holds,
         }
+        app.include_router(health.router(checks))
+        page.install(app)
+        error_responses.install(app)
+        limits.install(app, self.context.settings)
+        metrics.install(app, self.context.metrics)
+        return app
 
     def _routers(self) -> Iterator[APIRouter]:
-        """Every resource that a token is needed for."""
+        """Yield the resources that need a token."""
         context, workers = self.context, self.workers
         yield packages.router(context, workers)
         yield versions.router()
@@ -107,8 +101,9 @@ class Service:
             yield operations.router(context, workers, api)
             yield subscriptions.router(context, api)
         yield vims.router(context)
-        now = metrics.Now(context.database, workers, context.settings.workers)
-        yield metrics.router(context.metrics, now)
+        size = context.settings.workers
+        gauges = metrics.Gauges(context.database, lambda: workers.busy, size)
+        yield metrics.router(context.metrics, gauges)
 
     @asynccontextmanager
     async def _lifespan(self, _: FastAPI) -> AsyncIterator[None]:
@@ -118,7 +113,7 @@ class Service:
 
 
 def _write_options(settings: Settings, options: Options) -> None:
-    """How updates behave, for the scripts of packages, which read it from a file."""
+    """Write the options of updates to a file, from which the scripts of packages read them."""
     lines = [f"[{GROUP}]"]
     for option in fields(Options):
         value = getattr(options, option.name)

@@ -1,4 +1,4 @@
-"""What every part of the service works with, made once at its start."""
+"""The context of the service: what every part works with, created once."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from container_update.vnfm.store.vault import Vault
 
 @dataclass(frozen=True)
 class ServiceContext:
-    """The service's means."""
+    """The service's settings, storage and counters."""
 
     settings: Settings
     options: Options
-    """How updates behave."""
+    """The options of updates."""
     database: Database
     vault: Vault
     process_lock: ProcessLock
     metrics: Metrics = field(default_factory=Metrics)
     ending: threading.Event = field(default_factory=threading.Event)
-    """Set when the service is to end: nothing new is begun."""
+    """Set when the service has to end: no operation is begun any more."""

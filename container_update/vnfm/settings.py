@@ -1,4 +1,4 @@
-"""The settings of the service, as a value and as oslo.config options, group ``[vnfm]``."""
+"""The settings of the service, as a dataclass and as oslo.config options, group ``[vnfm]``."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ GROUP = "vnfm"
 _MIB = 1024 * 1024
 
 
-def _option(default: float | int | bool | str | tuple[str, ...], text: str) -> Any:
+def _option(default: float | int | str | tuple[str, ...], text: str) -> Any:
     return field(default=default, metadata={"help": text})
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How the service behaves. Times are in seconds."""
+    """The settings of the service. Times are in seconds, sizes in bytes."""
 
     host: str = _option("127.0.0.1", "The address to listen on.")
     port: int = _option(9890, "The port to listen on; 0: a free one.")
@@ -39,7 +39,7 @@ class Settings:
     upload_bytes: int = _option(1024 * _MIB, "How big an uploaded package may be.")
     page_size: int = _option(100, "How many entries one page of a list holds.")
     drain_seconds: float = _option(
-        30.0, "How long running operations may still take when the service is told to stop."
+        30.0, "How long running operations may still take when the service stops."
     )
     lock_seconds: float = _option(
         10.0, "How often a service looks whether another one of the same database died."
@@ -104,12 +104,12 @@ class Settings:
 
     @property
     def packages(self) -> Path:
-        """Where the packages are."""
+        """The folder of the packages."""
         return self.folder / "packages"
 
     @property
     def key_path(self) -> Path:
-        """The key that credentials are encrypted with."""
+        """The file with the key that credentials are encrypted with."""
         return Path(self.key_file).expanduser() if self.key_file else self.folder / "vault.key"
 
     @property
@@ -119,16 +119,16 @@ class Settings:
 
     @property
     def base_url(self) -> str:
-        """What links begin with."""
+        """The beginning of every link."""
         scheme = "https" if self.tls_cert else "http"
         host = f"[{self.host}]" if ":" in self.host else self.host
         return self.endpoint.rstrip("/") or f"{scheme}://{host}:{self.port}"
 
     @classmethod
     def from_conf(cls, conf: Any, **given: Any) -> Settings:
-        """Return the settings of an ``oslo_config.cfg.ConfigOpts``; *given* ones win.
+        """Return the settings of an ``oslo_config.cfg.ConfigOpts``; *given* ones override them.
 
-        :raises ValueError: a setting makes no sense.
+        :raises ValueError: a setting is invalid.
         """
         conf.register_opts(_oslo_options(), group=GROUP)
         values = {option.name: conf[GROUP][option.name] for option in fields(cls)}
@@ -137,7 +137,7 @@ class Settings:
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches what listens there."""
+    """Return whether a host name or address is a loopback one."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -147,20 +147,16 @@ def is_loopback(host: str) -> bool:
 def _oslo_options() -> list[Any]:
     from oslo_config import cfg  # noqa: PLC0415
 
-    kinds = {bool: cfg.BoolOpt, int: cfg.IntOpt, float: cfg.FloatOpt, str: cfg.StrOpt}
+    kinds = {int: cfg.IntOpt, float: cfg.FloatOpt, str: cfg.StrOpt, tuple: cfg.ListOpt}
     options = []
     for option in fields(Settings):
-        default: Any = option.default
-        text = option.metadata["help"]
-        if isinstance(default, tuple):
-            options.append(cfg.ListOpt(option.name, default=list(default), help=text))
-        else:
-            secret = bool(option.metadata.get("secret"))
-            kind: Any = kinds[type(default)]
-            options.append(kind(option.name, default=default, help=text, secret=secret))
+        kind: Any = kinds[type(option.default)]
+        value: Any = option.default
+        default = list(value) if isinstance(value, tuple) else value
+        options.append(kind(option.name, default=default, **option.metadata))
     return options
 
 
 def list_opts() -> list[tuple[str, list[Any]]]:
-    """For oslo-config-generator: the group and its options."""
+    """Return the group and its options, for oslo-config-generator."""
     return [(GROUP, _oslo_options())]

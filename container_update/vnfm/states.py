@@ -1,7 +1,7 @@
-"""The life of an operation occurrence, and what may be asked of it when. Pure.
+"""The states of an operation occurrence, and the requests that each allows. Pure.
 
 Source: ETSI GS NFV-SOL 003, 5.6.2 (states and transitions) and 5.4.14 to 5.4.16 (retry, rollback,
-fail). There are no grants here, so STARTING only means that nobody has begun yet.
+fail). There are no grants here: STARTING means that no worker has begun.
 """
 
 from __future__ import annotations
@@ -23,25 +23,24 @@ class State(str, enum.Enum):
 
 
 class Request(str, enum.Enum):
-    """What a client may ask of an occurrence."""
+    """A request about an occurrence that failed."""
 
     RETRY = "retry"
     ROLLBACK = "rollback"
     FAIL = "fail"
 
 
-UNSETTLED = frozenset({State.STARTING, State.PROCESSING, State.ROLLING_BACK, State.FAILED_TEMP})
-"""As long as an occurrence is in one of these, its instance has no other."""
-
 RUNNING = frozenset({State.STARTING, State.PROCESSING, State.ROLLING_BACK})
-"""Some service works at it, or should."""
+"""A service works at the occurrence, or has to."""
 
-AFTER_REQUEST: Mapping[tuple[State, Request], State] = {
-    (State.FAILED_TEMP, Request.RETRY): State.PROCESSING,
-    (State.FAILED_TEMP, Request.ROLLBACK): State.ROLLING_BACK,
-    (State.FAILED_TEMP, Request.FAIL): State.FAILED,
+UNSETTLED = RUNNING | {State.FAILED_TEMP}
+"""The instance can have no other occurrence."""
+
+_AFTER_REQUEST: Mapping[Request, State] = {
+    Request.RETRY: State.PROCESSING,
+    Request.ROLLBACK: State.ROLLING_BACK,
+    Request.FAIL: State.FAILED,
 }
-"""Every request that is allowed, and the state it leads to."""
 
 TRANSITIONS: Mapping[State, frozenset[State]] = {
     State.STARTING: frozenset({State.PROCESSING, State.ROLLED_BACK}),
@@ -57,4 +56,4 @@ TRANSITIONS: Mapping[State, frozenset[State]] = {
 
 def after(state: State, request: Request) -> State | None:
     """Return the state that a request leads to; None where it is not allowed."""
-    return AFTER_REQUEST.get((state, request))
+    return _AFTER_REQUEST[request] if state is State.FAILED_TEMP else None

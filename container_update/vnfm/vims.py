@@ -1,4 +1,4 @@
-"""VIMs: the registered ones, and what an instance says about its own, as one kind of connection.
+"""VIMs: the registered ones and those in an instance's vimConnectionInfo, as connections.
 
 A connection is a VimConnectionInfo of the v2 API: ``vimId, vimType, interfaceInfo {endpoint,
 ssl_ca_cert}, accessInfo {bearer_token | username, password | oidc_token_url, ...}``; of an
@@ -9,7 +9,7 @@ OpenStack ``interfaceInfo {endpoint, ssl_ca_cert, skipCertificateVerification}, 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any
 
@@ -27,40 +27,32 @@ from container_update.vnfm.store.database import now
 from container_update.vnfm.store.rows import Vim
 
 KUBERNETES, OPENSTACK = "kubernetes", "openstack"
-"""The kinds of VIMs, as they are registered."""
-
-
-def get(session: Session, vim_id: str) -> Vim:
-    """Return a registered VIM, or ProblemError 404."""
-    found = session.get(Vim, vim_id)
-    if found is None:
-        raise ProblemError(404, f"VIM {vim_id}: there is none with this id")
-    return found
+"""The kinds of VIM."""
 
 
 def register(service: ServiceContext, session: Session, body: Json) -> Vim:
     """Register a VIM.
 
-    :param body: name, auth_url, auth_cred, and whatever else is shown as it came.
+    :param body: name, auth_url, auth_cred, and attributes that are stored unchanged.
     :raises ProblemError: 409: there is one of that name.
     """
-    shown = {key: value for key, value in body.items() if key not in ("auth_cred", "name")}
-    created = Vim(
+    own = ("auth_cred", "name", "is_default")
+    vim = Vim(
         id=str(uuid.uuid4()),
         created=now(),
         name=body["name"],
-        is_default=bool(shown.pop("is_default", False)),
-        body=shown,
+        is_default=bool(body.get("is_default", False)),
+        body={key: value for key, value in body.items() if key not in own},
         sealed=service.vault.seal(body.get("auth_cred") or {}),
     )
-    _refuse_same_name(session, created)
-    _only_default(session, created)
-    session.add(created)
-    return created
+    _refuse_same_name(session, vim)
+    _only_default(session, vim)
+    session.add(vim)
+    return vim
 
 
 def change(service: ServiceContext, session: Session, vim: Vim, body: Json) -> None:
-    """Lay other attributes over a VIM's.
+    """Change attributes of a VIM.
 
     :raises ProblemError: 409: there is another of that name.
     """
@@ -92,12 +84,12 @@ def _only_default(session: Session, vim: Vim) -> None:
 
 
 def kind_of(connection: Mapping[str, Any]) -> str | None:
-    """Which kind of VIM it is: :data:`KUBERNETES`, :data:`OPENSTACK`; None for an unknown one."""
+    """Return :data:`KUBERNETES` or :data:`OPENSTACK`; None for an unknown vimType."""
     return VIMS.get(str(connection.get("vimType")))
 
 
 def require(kind: str | None) -> None:
-    """PackageError where what a kind of VIM needs is not installed."""
+    """Raise a PackageError if the library for a kind of VIM is not installed."""
     if kind == OPENSTACK and find_spec("openstack") is None:
         raise PackageError(
             "VIMs of type openstack need openstacksdk, which is not installed: "
@@ -106,21 +98,32 @@ def require(kind: str | None) -> None:
 
 
 def connection(service: ServiceContext, session: Session, given: Any) -> Json:
-    """Where an instance runs: the entry of its vimConnectionInfo that is known here, complete.
+    """Return the connection to an instance's VIM, with its endpoint and credentials.
 
-    :param given: a list (v1) or a map (v2); none: the default VIM.
-    :raises PackageError: it leads to no VIM of a known kind.
+    :param given: vimConnectionInfo: a list (v1) or a map (v2); if empty, the default VIM.
+    :raises PackageError: there is no VIM of a known kind.
     """
-    found = _complete(service, session, given)
-    require(kind_of(found))
-    return found
+    complete = _complete(service, session, given)
+    require(kind_of(complete))
+    return complete
 
 
 def _complete(service: ServiceContext, session: Session, given: Any) -> Json:
     entries = list(given.values()) if isinstance(given, dict) else list(given or ())
     if not entries:
-        return _default(service, session)
-    chosen = _chosen(entries)
+        default = session.scalar(select(Vim).where(Vim.is_default))
+        if default is None:
+            raise PackageError(
+                "vimConnectionInfo: expected one, or a registered default VIM, and found neither"
+            )
+        return _registered(service, default)
+    known = [entry for entry in entries if kind_of(entry) is not None]
+    if not known:
+        types = ", ".join(sorted(str(entry.get("vimType")) for entry in entries))
+        raise PackageError(
+            f"vimConnectionInfo: expected an entry of vimType {', '.join(VIMS)}; found {types}"
+        )
+    chosen = min(known, key=lambda entry: kind_of(entry) != KUBERNETES)
     if chosen.get("accessInfo") or chosen.get("interfaceInfo"):
         return dict(chosen)
     registered = session.get(Vim, chosen.get("vimId") or "")
@@ -132,45 +135,21 @@ def _complete(service: ServiceContext, session: Session, given: Any) -> Json:
     return _registered(service, registered)
 
 
-def _chosen(entries: Sequence[Json]) -> Json:
-    for kind in (KUBERNETES, OPENSTACK):
-        for entry in entries:
-            if kind_of(entry) == kind:
-                return entry
-    found = sorted(str(entry.get("vimType")) for entry in entries)
-    raise PackageError(
-        f"vimConnectionInfo: expected an entry of vimType {', '.join(VIMS)}; found "
-        f"{', '.join(found)}"
-    )
-
-
-def _default(service: ServiceContext, session: Session) -> Json:
-    found = session.scalar(select(Vim).where(Vim.is_default))
-    if found is None:
-        raise PackageError(
-            "vimConnectionInfo: expected one, or a registered default VIM, and found neither"
-        )
-    return _registered(service, found)
-
-
 def _registered(service: ServiceContext, vim: Vim) -> Json:
+    """Return the connection that a registered VIM's attributes and credentials describe."""
     kind = str(vim.body.get("type", KUBERNETES))
-    interface, access = _FROM_LEGACY[kind](vim.body, service.vault.open(vim.sealed))
+    access = dict(service.vault.open(vim.sealed))
+    interface = {"endpoint": vim.body.get("auth_url", "")}
+    if authority := access.pop("ssl_ca_cert", None):
+        interface["ssl_ca_cert"] = authority
+    if kind == OPENSTACK:  # cert_verify comes as text
+        interface["skipCertificateVerification"] = access.get("cert_verify") in ("False", False)
+        access = _openstack_access(vim.body, access)
     return {"vimId": vim.id, "vimType": kind, "interfaceInfo": interface, "accessInfo": access}
 
 
-def _kubernetes(body: Json, credentials: Json) -> tuple[Json, Json]:
-    access = dict(credentials)
-    authority = access.pop("ssl_ca_cert", None)
-    interface = {"endpoint": body.get("auth_url", "")}
-    return interface | ({"ssl_ca_cert": authority} if authority else {}), access
-
-
-def _openstack(body: Json, credentials: Json) -> tuple[Json, Json]:
-    """cert_verify comes as a text."""
+def _openstack_access(body: Json, credentials: Json) -> Json:
     project = body.get("vim_project") or {}
-    interface, _ = _kubernetes(body, credentials)
-    interface["skipCertificateVerification"] = credentials.get("cert_verify") in ("False", False)
     access = {
         "username": credentials.get("username"),
         "password": credentials.get("password"),
@@ -179,20 +158,13 @@ def _openstack(body: Json, credentials: Json) -> tuple[Json, Json]:
         "projectDomain": project.get("project_domain_name"),
         "region": (body.get("extra") or {}).get("region"),
     }
-    return interface, {name: value for name, value in access.items() if value}
-
-
-_FROM_LEGACY: Mapping[str, Callable[[Json, Json], tuple[Json, Json]]] = {
-    KUBERNETES: _kubernetes,
-    OPENSTACK: _openstack,
-}
-"""A registered VIM's attributes and credentials as interfaceInfo and accessInfo."""
+    return {name: value for name, value in access.items() if value}
 
 
 def cluster(service: ServiceContext, connection: Json) -> Cluster:
-    """Return the cluster that a connection leads to; the caller closes it.
+    """Return the cluster of a connection; the caller closes it.
 
-    :raises ClusterError: what it says is incomplete or refused.
+    :raises ClusterError: the connection is incomplete or refused.
     """
     interface = connection.get("interfaceInfo") or {}
     return drivers_vim.connect(

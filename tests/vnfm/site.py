@@ -16,7 +16,7 @@ import uvicorn
 from container_update.cli.demo import service as demo
 from container_update.cli.demo.service import Scene, Stage
 from container_update.model.options import Options
-from container_update.vnfm.http.tokens import read_tokens
+from container_update.vnfm.http.authentication import read_tokens
 from container_update.vnfm.service import Service
 from container_update.vnfm.settings import Settings
 from tests.vnfm.waiting import until

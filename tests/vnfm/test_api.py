@@ -149,7 +149,7 @@ def test_a_package_that_is_wrong_says_why_and_can_be_uploaded_again(
     assert package["onboardingState"] == "ERROR"
     details = package["onboardingFailureDetails"]
     assert details["status"] == 422
-    assert str(service.settings.folder) not in details["detail"]
+    assert str(service.context.settings.folder) not in details["detail"]
 
     right, vnfd_id = vnfs.package(tmp_path, "1.0", vnfs.ours("v1"))
     path = package["_links"]["packageContent"]["href"]
@@ -207,7 +207,9 @@ def test_credentials_of_a_vim_are_kept_but_never_shown(
     shown = [client.send("GET", each).text for each in (path, operation["_links"]["self"]["href"])]
     assert all(cluster.token not in text for text in shown)
     assert "vimConnectionInfo" in shown[0]
-    database = b"".join(each.read_bytes() for each in service.settings.folder.glob("*.sqlite*"))
+    database = b"".join(
+        each.read_bytes() for each in service.context.settings.folder.glob("*.sqlite*")
+    )
     assert cluster.token.encode() not in database
     assert b"PRIVATE" not in database
     client.do("POST", f"{path}/terminate", {"terminationType": "GRACEFUL"})

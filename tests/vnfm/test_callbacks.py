@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from container_update.vnfm.notify import callback_uris
-from container_update.vnfm.notify.callback_test import check_callback
+from container_update.vnfm.notify import callbacks
+from container_update.vnfm.notify.callbacks import check_callback
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.settings import Settings
 from tests.vnfm.consumer import Consumer
@@ -66,7 +66,7 @@ def test_anything_but_204_is_refused_and_no_redirect_followed(
     consumer.statuses.append(status)
     with pytest.raises(ProblemError, match=f"found {status}") as caught:
         check_callback(HERE, consumer.url, basic())
-    assert caught.value.problem.status == 422
+    assert caught.value.status == 422
     assert len(consumer.asked) == 1
     assert "hunter2" not in str(caught.value)
 
@@ -83,7 +83,7 @@ def test_a_callback_where_nobody_listens_is_refused() -> None:
         unheard.bind(("127.0.0.1", 0))
         with pytest.raises(ProblemError, match="not reached") as caught:
             check_callback(HERE, f"http://127.0.0.1:{unheard.getsockname()[1]}/", None)
-    assert caught.value.problem.status == 422
+    assert caught.value.status == 422
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_addresses_of_this_host_and_its_link_are_off_limits(host: str) -> None:
     for scheme in ("http", "https"):
         with pytest.raises(ProblemError, match="off limits") as caught:
             check_callback(Settings(), f"{scheme}://{host}/", None)
-        assert caught.value.problem.status == 422
+        assert caught.value.status == 422
 
 
 @pytest.mark.parametrize("name", ["localhost", "127.1", "2130706433", "0x7f.1", "LOCALHOST"])
@@ -169,8 +169,8 @@ def test_a_name_with_one_address_off_limits_is_not_asked(
 
 def test_only_the_configured_hosts_are_asked() -> None:
     settings = Settings(callback_hosts=("nfvo", "127.0.0.1"))
-    assert callback_uris.uri_problem("http://nfvo:8000/x", settings.callback_hosts) == ""
-    assert callback_uris.uri_problem("http://127.0.0.1/x", settings.callback_hosts) == ""
+    assert callbacks.uri_problem("http://nfvo:8000/x", settings.callback_hosts) == ""
+    assert callbacks.uri_problem("http://127.0.0.1/x", settings.callback_hosts) == ""
     with pytest.raises(ProblemError, match="other is none of the hosts"):
         check_callback(settings, "http://other/", None)
 
@@ -179,14 +179,14 @@ def test_only_the_configured_hosts_are_asked() -> None:
     "address", ["10.0.0.1", "192.168.1.1", "192.0.32.8", "2606:2800::1", "64:ff9b::a00:1"]
 )
 def test_private_and_public_addresses_are_allowed(address: str) -> None:
-    assert callback_uris.address_problem(address) == ""
+    assert callbacks.address_problem(address) == ""
 
 
 @pytest.mark.parametrize("uri", NO_CALLBACKS, ids=lambda uri: ascii(uri)[:40])
 def test_what_is_no_callback_is_refused(uri: str) -> None:
     with pytest.raises(ProblemError, match="expected") as caught:
         check_callback(Settings(), uri, None)
-    assert caught.value.problem.status == 422
+    assert caught.value.status == 422
     assert "password" not in str(caught.value)
 
 
@@ -218,6 +218,6 @@ def test_credentials_that_cannot_be_sent_are_refused(
 ) -> None:
     with pytest.raises(ProblemError, match="authentication: ") as caught:
         check_callback(HERE, consumer.url, authentication)
-    assert caught.value.problem.status == status
+    assert caught.value.status == status
     assert "hunter2" not in str(caught.value)
     assert consumer.asked == []

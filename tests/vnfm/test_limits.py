@@ -113,7 +113,7 @@ def test_a_body_that_stands_still_is_refused(monkeypatch: pytest.MonkeyPatch) ->
         await asyncio.Event().wait()
 
     scope = {"type": "http", "method": "POST", "path": "/", "headers": []}
-    asyncio.run(limits.BodyLimit(app, lambda _: 100)(scope, never, None))  # type: ignore[arg-type]
+    asyncio.run(limits.body_limit(app, Settings())(scope, never, None))  # type: ignore[arg-type]
     assert caught == [408]
 
 
@@ -209,6 +209,6 @@ def test_a_refusal_has_its_own_title_and_headers() -> None:
 
 def test_of_many_faults_the_first_are_told() -> None:
     faults = [{"loc": ("body", n), "msg": "wrong", "type": "x"} for n in range(9)]
-    told = error_responses._told(faults)
+    told = error_responses._text_of(faults)
     assert told.startswith("body.0: wrong; body.1: wrong")
     assert told.endswith("(and 4 more)")

@@ -13,17 +13,11 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from container_update.vnfm import metrics
 from container_update.vnfm.http import error_responses, health
-from container_update.vnfm.metrics import Metrics, Now
+from container_update.vnfm.metrics import Gauges, Metrics
 from container_update.vnfm.store.database import Database, now
 from container_update.vnfm.store.rows import Notification, Operation, Package, Subscription
 
 ID = "00000000-0000-4000-8000-00000000000{}"
-
-
-class Pool:
-    """Workers."""
-
-    busy = 5
 
 
 class Watched:
@@ -34,7 +28,7 @@ class Watched:
         self.database.upgrade()
         self.metrics = Metrics()
         app = FastAPI()
-        app.include_router(metrics.router(self.metrics, Now(self.database, Pool(), 3)))
+        app.include_router(metrics.router(self.metrics, Gauges(self.database, lambda: 5, 3)))
         app.add_api_route("/things/{thing}", lambda thing: thing)
         error_responses.install(app)
         metrics.install(app, self.metrics)

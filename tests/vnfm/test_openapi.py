@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 
 from container_update.model.options import Options
 from container_update.package import samples
-from container_update.vnfm.http.tokens import read_tokens
+from container_update.vnfm.http.authentication import read_tokens
 from container_update.vnfm.service import Service
 from container_update.vnfm.settings import Settings
 from container_update.vnfm.store.database import now
@@ -111,7 +111,7 @@ class Known:
     def _subscribe(self, api: str) -> str:
         """Without a consumer, which would have to answer."""
         found = f"00000000-0000-4000-8000-00000000000{api[1]}"
-        with self.service.database.writing() as session:
+        with self.service.context.database.writing() as session:
             session.add(
                 Subscription(
                     id=found, created=now(), api=api, callback_uri=NOWHERE, filter=None, sealed=None

@@ -71,7 +71,7 @@ def test_an_entry_is_shown_as(query: dict[str, str], shown: object) -> None:
 def test_the_query_is_refused(query: dict[str, str]) -> None:
     with pytest.raises(ProblemError) as caught:
         select([BODY], query, ATTRIBUTES)
-    assert caught.value.problem.status == 400
+    assert caught.value.status == 400
 
 
 def test_filters_look_at_attributes_that_are_not_shown() -> None:

@@ -97,4 +97,4 @@ def test_a_filter_lets_through(wanted: Any, state: bool, created: bool) -> None:
 def test_a_misshapen_filter_is_refused(wanted: Any) -> None:
     with pytest.raises(ProblemError, match="filter: ") as caught:
         check(wanted)
-    assert caught.value.problem.status == 400
+    assert caught.value.status == 400

@@ -83,7 +83,7 @@ def test_credentials_are_nowhere_in_the_database_nor_in_an_answer(
     subscription = subscribe(here, consumer.url, authentication=BASIC)
     path = here.instantiated(ROLLING, "kept")
     secrets = [PASSWORD, here.stage.cluster.token, here.token]
-    files = list(here.service.settings.folder.glob("vnfm.sqlite*"))
+    files = list(here.service.context.settings.folder.glob("vnfm.sqlite*"))
     assert files
     kept = b"".join(file.read_bytes() for file in files)
     assert b"rolling" in kept, "the file is read as it is"

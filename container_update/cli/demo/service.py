@@ -24,6 +24,7 @@ from container_update.model.requests import DEF_FILES
 from container_update.package import build, samples
 from container_update.vnfm import packages, vims
 from container_update.vnfm.service_context import ServiceContext
+from container_update.vnfm.store.rows import Package
 
 if TYPE_CHECKING:
     from container_update.emulator.kubernetes import EmbeddedCluster
@@ -185,7 +186,7 @@ def _onboard(context: ServiceContext, zipped: Path) -> str:
     packages.end_upload(context, package_id)
     packages.onboard(context, package_id)
     with context.database.reading() as session:
-        package = packages.get(session, package_id)
+        package = session.get_one(Package, package_id)
     if package.vnfd_id is None:
         reason = package.body.get("onboardingFailureDetails", {}).get("detail")
         raise ContainerUpdateError(f"the package {zipped} cannot be onboarded: {reason}")

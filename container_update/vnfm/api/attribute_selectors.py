@@ -1,6 +1,6 @@
-"""Which items of a list are answered, and which of their attributes: SOL013 clauses 5.2 and 5.3.
+"""The selection of a list's entries and of their attributes: SOL013 clauses 5.2 and 5.3. Pure.
 
-Pure. :func:`select` is what the handlers of lists call. The parameters of clause 5.3:
+The parameters of clause 5.3:
 
 ======================================  =========================================================
 none, or ``exclude_default``            all but the attributes that are hidden by default
@@ -21,102 +21,73 @@ from container_update.model.objects import Json
 from container_update.vnfm.api import query_filters
 from container_update.vnfm.problems import ProblemError
 
-MOST_FIELDS = 64
-PARAMETERS = frozenset({"all_fields", "fields", "exclude_fields", "exclude_default"})
-_TOGETHER = tuple(
-    frozenset(names)
-    for names in (
-        set[str](),
-        {"all_fields"},
-        {"fields"},
-        {"fields", "exclude_default"},
-        {"exclude_fields"},
-        {"exclude_default"},
-    )
-)
+_MAX_FIELDS = 64
+_PARAMETERS = frozenset({"all_fields", "fields", "exclude_fields", "exclude_default"})
 
-Paths = dict[str, Any]
-"""Attribute to what is named below it; an empty one means all of it."""
+_Paths = dict[str, Any]
+"""Paths as a tree of attributes; an empty branch stands for everything below it."""
 
 
 @dataclass(frozen=True)
 class Attributes:
-    """What the specification says of the attributes of a resource."""
+    """The attributes of a resource that the specification treats specially."""
 
     required: frozenset[str] = frozenset()
-    """Those with a lowest cardinality of one: in every answer."""
+    """Those with a minimum cardinality of one; they are in every answer."""
     hidden: tuple[str, ...] = ()
-    """Paths that are left out where nothing is asked for."""
+    """The paths that are excluded by default."""
 
 
-def select(
-    bodies: Iterable[Json], query: Mapping[str, str], attributes: Attributes | None = None
-) -> list[Json]:
-    """Return the bodies that ``filter`` finds, with the attributes that the selectors leave.
+def select(bodies: Iterable[Json], query: Mapping[str, str], attributes: Attributes) -> list[Json]:
+    """Return the bodies that match ``filter``, with the attributes that the selectors leave.
 
-    :param query: the request's query parameters; others than those of clause 5 are left alone.
+    :param query: the request's query parameters; those of other clauses are ignored.
     :raises ProblemError: 400: a parameter is wrong, or two of them exclude each other.
     """
-    narrow = Selector.of(query, attributes or Attributes())
-    return [narrow.apply(body) for body in query_filters.find(bodies, query.get("filter"))]
+    keep, drop = _selection(query, attributes)
+    return [
+        dict(_without(body if keep is None else _kept(body, keep), drop))
+        for body in query_filters.find(bodies, query.get("filter"))
+    ]
 
 
-@dataclass(frozen=True)
-class Selector:
-    """The attributes that are kept, of those the ones that are dropped; None keeps all."""
-
-    keep: Paths | None
-    drop: Paths
-
-    @classmethod
-    def of(cls, query: Mapping[str, str], attributes: Attributes) -> Selector:
-        """Return what the parameters say.
-
-        :raises ProblemError: 400: a parameter is wrong, or two of them exclude each other.
-        """
-        given = PARAMETERS & query.keys()
-        if given not in _TOGETHER:
-            raise ProblemError(
-                400,
-                f"{', '.join(sorted(given))} exclude each other: only fields and exclude_default "
-                "go together (SOL013 clause 5.3)",
-            )
-        listed = _listed(query, "fields")
-        if "all_fields" in given:
-            return cls(None, {})
-        if "exclude_fields" in given:
-            excluded = _listed(query, "exclude_fields")
-            return cls(None, _paths(p for p in excluded if p[0] not in attributes.required))
-        if given == {"fields"}:
-            return cls(_paths([*listed, *([name] for name in attributes.required)]), {})
-        hidden = (query_filters.path_of(path) for path in attributes.hidden)
-        return cls(None, _paths(path for path in hidden if not _asked(path, listed)))
-
-    def apply(self, body: Json) -> Json:
-        """Return the body with only these attributes; the given one is left as it is."""
-        kept = body if self.keep is None else _kept(body, self.keep)
-        return dict(_without(kept, self.drop))
+def _selection(query: Mapping[str, str], attributes: Attributes) -> tuple[_Paths | None, _Paths]:
+    """Return the attributes to keep, None for all, and those of them to drop."""
+    given = _PARAMETERS & query.keys()
+    if len(given) > 1 and given != {"fields", "exclude_default"}:
+        raise ProblemError(
+            400,
+            f"{', '.join(sorted(given))} exclude each other: only fields and exclude_default "
+            "go together (SOL013 clause 5.3)",
+        )
+    fields, excluded = _listed(query, "fields"), _listed(query, "exclude_fields")
+    if given == {"all_fields"}:
+        return None, {}
+    if given == {"exclude_fields"}:
+        return None, _tree(path for path in excluded if path[0] not in attributes.required)
+    if given == {"fields"}:
+        return _tree([*fields, *([name] for name in attributes.required)]), {}
+    hidden = (query_filters.path_of(path) for path in attributes.hidden)
+    return None, _tree(path for path in hidden if not _overlaps(path, fields))
 
 
 def _listed(query: Mapping[str, str], name: str) -> list[list[str]]:
-    if name not in query:
-        return []
-    paths = query[name].split(",")
-    if len(paths) > MOST_FIELDS:
+    paths = query[name].split(",") if name in query else []
+    if len(paths) > _MAX_FIELDS:
         raise ProblemError(
-            400, f"{name}: expected at most {MOST_FIELDS} attributes, found {len(paths)}"
+            400, f"{name}: expected at most {_MAX_FIELDS} attributes, found {len(paths)}"
         )
     return [query_filters.path_of(path) for path in paths]
 
 
-def _asked(path: list[str], listed: list[list[str]]) -> bool:
-    """Whether a path, what is above it or what is below it is listed."""
+def _overlaps(path: list[str], listed: list[list[str]]) -> bool:
+    """Return whether the path, one above it or one below it is listed."""
     return any(path[: len(other)] == other[: len(path)] for other in listed)
 
 
-def _paths(paths: Iterable[list[str]]) -> Paths:
-    """Return the paths as a tree; what is named as a whole stays whole."""
-    root: Paths = {}
+def _tree(paths: Iterable[list[str]]) -> _Paths:
+    """Return the paths as a tree; a path absorbs those below it."""
+    root: _Paths = {}
     for path in sorted(paths, key=len, reverse=True):
         branch = root
         for name in path[:-1]:
@@ -125,26 +96,21 @@ def _paths(paths: Iterable[list[str]]) -> Paths:
     return root
 
 
-def _kept(found: Any, paths: Paths) -> Any:
-    if not paths:
-        return found
-    if isinstance(found, list):
-        return [_kept(entry, paths) for entry in found]
-    if isinstance(found, dict):
-        return {name: _kept(found[name], below) for name, below in paths.items() if name in found}
-    return found
+def _kept(value: Any, paths: _Paths) -> Any:
+    if paths and isinstance(value, list):
+        return [_kept(entry, paths) for entry in value]
+    if paths and isinstance(value, dict):
+        return {name: _kept(value[name], below) for name, below in paths.items() if name in value}
+    return value
 
 
-def _without(found: Any, paths: Paths) -> Any:
-    if not paths:
-        return found
-    if isinstance(found, list):
-        return [_without(entry, paths) for entry in found]
-    if not isinstance(found, dict):
-        return found
-    dropped = {name for name, below in paths.items() if not below}
-    return {
-        name: _without(value, paths.get(name, {}))
-        for name, value in found.items()
-        if name not in dropped
-    }
+def _without(value: Any, paths: _Paths) -> Any:
+    if paths and isinstance(value, list):
+        return [_without(entry, paths) for entry in value]
+    if paths and isinstance(value, dict):
+        return {
+            name: _without(below, paths.get(name, {}))
+            for name, below in value.items()
+            if paths.get(name) != {}
+        }
+    return value

@@ -1,7 +1,4 @@
-"""The bodies of requests (SOL003 and SOL005), as far as they are supported.
-
-An attribute that is not here is refused: to leave it out without a word would be worse.
-"""
+"""The bodies of requests (SOL003 and SOL005): the supported attributes; others are refused."""
 
 from __future__ import annotations
 
@@ -33,8 +30,8 @@ Map = dict[str, Any]
 
 
 def _writable(value: Any) -> Any:
-    """JSON allows half a character and Python's reader numbers like NaN: neither can be answered
-    again."""
+    """Refuse what no response could hold: lone surrogates, which JSON allows, and numbers like NaN,
+    which Python's parser does."""
     try:
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except (UnicodeEncodeError, TypeError) as error:
@@ -175,7 +172,7 @@ class VimAttributes(Body):
 
 
 class NewVimAttributes(VimAttributes):
-    """A VIM that is to be registered: what has to be there."""
+    """A new VIM, with the required attributes."""
 
     name: Text
     auth_url: Text

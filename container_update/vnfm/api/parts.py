@@ -1,33 +1,35 @@
-"""What the modules of the API share: the answers they document, version headers, paging, 202."""
+"""What the modules of the API share: documented refusals, version headers, paging, 202."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Annotated, Any
 from urllib.parse import urlencode
 
-from fastapi import Header, Request, Response
+from fastapi import APIRouter, Depends, Header, Request, Response
 from sqlalchemy import Select
+from sqlalchemy.orm import Session
 
+from container_update.model.errors import PackageError
 from container_update.model.objects import Json
+from container_update.vnfm.api import representations
 from container_update.vnfm.api.attribute_selectors import Attributes, select
 from container_update.vnfm.http.error_responses import MEDIA_TYPE
 from container_update.vnfm.problems import ProblemError
+from container_update.vnfm.service_context import ServiceContext
+from container_update.vnfm.store.rows import Operation
 
-_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+_MARKER = "nextpage_opaque_marker"
 
-VERSIONS: Mapping[str, tuple[str, ...]] = {"v1": ("1.3.0",), "v2": ("2.0.0",)}
-"""The versions of SOL003's interfaces that each API speaks."""
+VERSIONS: Mapping[str, str] = {"v1": "1.3.0", "v2": "2.0.0"}
+"""The version of the SOL003 interface that each API supports."""
 
+_TEXT = {"type": "string"}
 _PROBLEM = {
     "type": "object",
-    "properties": {
-        "type": {"type": "string"},
-        "title": {"type": "string"},
-        "status": {"type": "integer"},
-        "detail": {"type": "string"},
-    },
+    "properties": {"type": _TEXT, "title": _TEXT, "status": {"type": "integer"}, "detail": _TEXT},
     "required": ["status", "detail"],
 }
 
@@ -36,7 +38,7 @@ _MEANING = {
     401: "A valid token is missing.",
     403: "The token's owner may not do this.",
     404: "There is no such resource.",
-    406: "The version asked for is not spoken here.",
+    406: "The version asked for is not supported.",
     409: "The state of the resource does not allow it.",
     413: "The body is too big.",
     415: "The body is of a kind that is not understood.",
@@ -45,81 +47,97 @@ _MEANING = {
 
 
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return the refusals that an operation documents, beside those that every one of them has."""
+    """Return the refusals to document for a route: these, and those that every route has."""
+    content = {MEDIA_TYPE: {"schema": _PROBLEM}}
     return {
-        status: {
-            "description": _MEANING[status],
-            "content": {MEDIA_TYPE: {"schema": _PROBLEM}},
-        }
+        status: {"description": _MEANING[status], "content": content}
         for status in sorted({400, 401, 403, 406, 422, *statuses})
     }
 
 
-def version_of(api: str) -> Any:
-    """Return a dependency: the ``Version`` header of a request, which v2 asks for (SOL013, 9.2)."""
+def accepting(*statuses: int) -> dict[str, Any]:
+    """Return the arguments of a route that answers 202, beside these refusals."""
+    return {"status_code": 202, "response_class": Response, "responses": refusals(*statuses)}
+
+
+def lcm_router(api: str, path: str, title: str) -> APIRouter:
+    """Return a router for one resource of one of the two lifecycle management APIs."""
+    return APIRouter(
+        prefix=f"/vnflcm/{api}/{path}",
+        tags=[f"{title} ({api})"],
+        dependencies=[Depends(_version_check(api))],
+    )
+
+
+def _version_check(api: str) -> Callable[..., None]:
+    """Return a dependency that checks the ``Version`` header, required in v2 (SOL013, 9.2)."""
 
     def check(
         response: Response, version: str | None = Header(default=None, alias="Version")
     ) -> None:
-        spoken = VERSIONS[api]
+        supported = VERSIONS[api]
         if api == "v2" and version is None:
-            raise ProblemError(400, f"Version: expected this header, for example {spoken[0]}")
-        if version is not None and version not in spoken and api == "v2":
-            raise ProblemError(
-                406, f"Version: expected {' or '.join(spoken)}, found {version[:64]!r}"
-            )
-        response.headers["Version"] = spoken[-1]
+            raise ProblemError(400, f"Version: expected this header, for example {supported}")
+        if api == "v2" and version is not None and version != supported:
+            raise ProblemError(406, f"Version: expected {supported}, found {version[:64]!r}")
+        response.headers["Version"] = supported
 
     return check
 
 
-def accepted(location: str, api: str) -> Response:
-    """202: the operation is written down and will be done."""
-    headers = {"Location": location, "Version": VERSIONS[api][-1]}
+def accepted(service: ServiceContext, operation: Operation) -> Response:
+    """Return a 202: the operation is stored and will be carried out."""
+    location = representations.operation_url(operation, service.settings.base_url)
+    headers = {"Location": location, "Version": VERSIONS[operation.api]}
     return Response(status_code=202, headers=headers)
 
 
-Reader = Callable[[Select[Any]], Sequence[Json]]
-"""Carries a query out and shapes what it finds, in that order."""
+@contextmanager
+def unprocessable() -> Iterator[None]:
+    """Turn a PackageError of the ``with`` block into ProblemError 422."""
+    try:
+        yield
+    except PackageError as error:
+        raise ProblemError(422, str(error)) from error
 
 
-def listed(  # noqa: PLR0913
-    query: Select[Any],
-    read: Reader,
-    request: Request,
-    response: Response,
-    *,
-    attributes: Attributes,
-    page_size: int,
-) -> list[Json]:
-    """Return a page of what the query parameters find; ``Link`` leads to the next one (SOL013,
-    5.4).
+class PageRequest:
+    """The parameters of a request for a list, and the headers of its response (SOL013, 5.4)."""
 
-    :param query: every row, in an order that stays. Without a filter only a page of it is read.
-    """
-    start = _start(request.query_params.get("nextpage_opaque_marker"))
-    if "filter" in request.query_params:
-        found = select(read(query), request.query_params, attributes)[start:]
-    else:
-        page = query.offset(start).limit(page_size + 1)
-        found = select(read(page), request.query_params, attributes)
-    if len(found) > page_size:
-        parameters = dict(request.query_params)
-        parameters["nextpage_opaque_marker"] = str(start + page_size)
-        response.headers["Link"] = f'<{request.url.path}?{urlencode(parameters)}>; rel="next"'
-    return found[:page_size]
+    def __init__(self, request: Request, response: Response) -> None:
+        self._path = request.url.path
+        self._parameters = dict(request.query_params)
+        self._headers = response.headers
+
+    def read(
+        self,
+        service: ServiceContext,
+        query: Select[Any],
+        represent: Callable[[Session, Any], Json],
+        attributes: Attributes,
+    ) -> list[Json]:
+        """Return one page of what the parameters select; ``Link`` leads to the next one.
+
+        :param query: all rows, in a stable order. Without a filter only a page of them is read.
+        """
+        start, size = self._start(), service.settings.page_size
+        is_filtered = "filter" in self._parameters
+        if not is_filtered:
+            query = query.offset(start).limit(size + 1)
+        with service.database.reading() as session:
+            bodies = [represent(session, row) for row in session.scalars(query).all()]
+        bodies = select(bodies, self._parameters, attributes)[start if is_filtered else 0 :]
+        if len(bodies) > size:
+            following = urlencode({**self._parameters, _MARKER: start + size})
+            self._headers["Link"] = f'<{self._path}?{following}>; rel="next"'
+        return bodies[:size]
+
+    def _start(self) -> int:
+        marker = self._parameters.get(_MARKER, "0")
+        if not re.fullmatch(r"[0-9]{1,9}", marker):
+            raise ProblemError(400, f"{_MARKER}: expected one from a Link header")
+        return int(marker)
 
 
-def _start(marker: str | None) -> int:
-    if marker is None:
-        return 0
-    if not re.fullmatch(r"[0-9]{1,9}", marker):
-        raise ProblemError(400, "nextpage_opaque_marker: expected one from a Link header")
-    return int(marker)
-
-
-def known_id(text: str, what: str) -> str:
-    """Return an id out of a path; ProblemError 404 where it can be none of ours."""
-    if _ID.fullmatch(text) is None:
-        raise ProblemError(404, f"{what} {text[:64]!r}: there is none with this id")
-    return text.lower()
+Page = Annotated[PageRequest, Depends(PageRequest)]
+"""A dependency of FastAPI."""

@@ -1,11 +1,11 @@
 """Attribute-based filters: ``filter=(eq,vnfdId,x);(in,instantiationState,a,b)``, SOL013 clause 5.2.
 
-Pure. All expressions must hold. Expressions that lead into the same array are asked of the same
-entry: ``(eq,parts/color,green);(eq,parts/id,3)`` finds what has a green part 3. An attribute that
-is absent satisfies no expression, not even ``neq``. ``@key`` stands for the keys of a map.
+Pure. All expressions must hold. Expressions about the same array must hold for the same entry:
+``(eq,parts/color,green);(eq,parts/id,3)`` finds what has a green part 3. An absent attribute
+satisfies no expression, not even ``neq``. ``@key`` stands for the keys of a map.
 
-A filter comes from whoever has a token: its length, expressions, values and depth are bounded, and
-the parser reads every character once.
+Filters are not trusted: their length, expressions, values and depth are limited, and the parser
+reads every character once.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 from container_update.model.objects import Json
 from container_update.vnfm.problems import ProblemError
 
-MOST_CHARACTERS, MOST_EXPRESSIONS, MOST_VALUES, DEEPEST = 4096, 16, 64, 12
+_MAX_CHARACTERS, _MAX_EXPRESSIONS, _MAX_VALUES, _MAX_DEPTH = 4096, 16, 64, 12
 
 Compare = Callable[[Any, Any], bool]
 
@@ -42,46 +42,48 @@ _ESCAPED = {"0": "~", "1": "/", "a": ",", "b": "@"}
 
 @dataclass(frozen=True)
 class Condition:
-    """What one expression asks of the attribute that its path leads to."""
+    """The operator and the values of one expression."""
 
     op: str
     values: tuple[str, ...]
 
-    def holds(self, found: object) -> bool:
-        """Whether a scalar of a document satisfies it."""
+    def holds(self, attribute: object) -> bool:
+        """Return whether a scalar attribute satisfies it."""
         if self.op in _ORDER:
-            return _ordered(_ORDER[self.op], found, self.values[0])
+            return _ordered(_ORDER[self.op], attribute, self.values[0])
         if self.op in ("cont", "ncont"):
-            contains = isinstance(found, str) and any(value in found for value in self.values)
+            contains = isinstance(attribute, str) and any(
+                value in attribute for value in self.values
+            )
             return contains == (self.op == "cont")
-        same = any(_same(found, value) for value in self.values)
+        same = any(_same(attribute, value) for value in self.values)
         return same == (self.op in ("eq", "in"))
 
 
 @dataclass
 class Filter:
-    """All expressions of a filter, as a tree that follows the attributes."""
+    """All expressions of a filter, as a tree of attributes."""
 
     conditions: list[Condition] = field(default_factory=list)
-    """What is asked of the attribute that this branch leads to."""
+    """Those for the attribute of this branch."""
     branches: dict[str, Filter] = field(default_factory=dict)
-    """Attribute to what is asked below it."""
+    """Those for the attributes below it, by their names."""
 
-    def matches(self, found: object) -> bool:
-        """Whether a document satisfies every expression."""
-        if isinstance(found, list):
-            return any(self.matches(entry) for entry in found)
-        if isinstance(found, dict):
+    def matches(self, value: object) -> bool:
+        """Return whether a document satisfies every expression."""
+        if isinstance(value, list):
+            return any(self.matches(entry) for entry in value)
+        if isinstance(value, dict):
             return not self.conditions and all(
-                branch.matches(list(found))
+                branch.matches(list(value))
                 if name == _KEYS
-                else name in found and branch.matches(found[name])
+                else name in value and branch.matches(value[name])
                 for name, branch in self.branches.items()
             )
-        return not self.branches and all(condition.holds(found) for condition in self.conditions)
+        return not self.branches and all(condition.holds(value) for condition in self.conditions)
 
     def at(self, path: Iterable[str]) -> Filter:
-        """Return the branch that a path leads to; made where there is none yet."""
+        """Return the branch at a path; create it if necessary."""
         branch = self
         for name in path:
             branch = branch.branches.setdefault(name, Filter())
@@ -89,19 +91,19 @@ class Filter:
 
 
 def parse(text: str) -> Filter:
-    """Return the filter that a query parameter says.
+    """Parse the query parameter ``filter``.
 
-    :raises ProblemError: 400: it is no filter, or a bigger one than is allowed.
+    :raises ProblemError: 400: it is malformed or exceeds a limit.
     """
-    if len(text) > MOST_CHARACTERS:
-        raise _wrong(f"has {len(text)} characters, at most {MOST_CHARACTERS} are allowed")
+    if len(text) > _MAX_CHARACTERS:
+        raise _wrong(f"has {len(text)} characters, at most {_MAX_CHARACTERS} are allowed")
     root, position, expressions, values = Filter(), 0, 0, 0
     while True:
         path, condition, position = _expression(text, position)
         root.at(path).conditions.append(condition)
         expressions, values = expressions + 1, values + len(condition.values)
-        if expressions > MOST_EXPRESSIONS or values > MOST_VALUES:
-            limits = f"at most {MOST_EXPRESSIONS} expressions and {MOST_VALUES} values"
+        if expressions > _MAX_EXPRESSIONS or values > _MAX_VALUES:
+            limits = f"at most {_MAX_EXPRESSIONS} expressions and {_MAX_VALUES} values"
             raise _wrong(f"{limits} are allowed")
         if position == len(text):
             return root
@@ -111,18 +113,16 @@ def parse(text: str) -> Filter:
 
 
 def find(items: Iterable[Json], text: str | None) -> list[Json]:
-    """Return the items that satisfy a filter, all where there is none.
+    """Return the items that satisfy a filter; without one, all items.
 
-    :raises ProblemError: 400: it is no filter, or a bigger one than is allowed.
+    :raises ProblemError: 400: it is malformed or exceeds a limit.
     """
-    if text is None:
-        return list(items)
-    wanted = parse(text)
-    return [item for item in items if wanted.matches(item)]
+    root = Filter() if text is None else parse(text)
+    return [item for item in items if root.matches(item)]
 
 
 def _expression(text: str, start: int) -> tuple[list[str], Condition, int]:
-    """Return the path and the condition of the expression that starts there, and where it ends."""
+    """Return the path and the condition of the expression at a position, and where it ends."""
     head = _HEAD.match(text, start)
     if head is None:
         raise _wrong(f"expected '(operator,attribute,value)' at character {start + 1}")
@@ -138,19 +138,19 @@ def _expression(text: str, start: int) -> tuple[list[str], Condition, int]:
         quoting = "a value with one of ,()' stands in quotes, '' for a quote in it"
         raise _wrong(f"expected a value or ')' at character {position + 1}; {quoting}")
     if not values or (op in _ONE and len(values) > 1):
-        wanted = "exactly one value" if op in _ONE else "at least one value"
-        raise _wrong(f"{op!r} at character {start + 1} takes {wanted}, found {len(values)}")
+        expected = "exactly one value" if op in _ONE else "at least one value"
+        raise _wrong(f"{op!r} at character {start + 1} takes {expected}, found {len(values)}")
     return path_of(head["path"]), Condition(op, tuple(values)), position + 1
 
 
 def path_of(text: str) -> list[str]:
-    """Return the attribute names of a path, '~1' and the like resolved.
+    """Return the attribute names of a path, with escapes like '~1' resolved.
 
-    :raises ProblemError: 400: it is none.
+    :raises ProblemError: 400: it is malformed or too deep.
     """
     names = text.split("/")
-    if len(names) > DEEPEST or "" in names:
-        raise _wrong(f"{text!r} is no path of 1 to {DEEPEST} attributes")
+    if len(names) > _MAX_DEPTH or "" in names:
+        raise _wrong(f"{text!r} is no path of 1 to {_MAX_DEPTH} attributes")
     return [_ESCAPE.sub(_resolved, name) for name in names]
 
 
@@ -161,29 +161,21 @@ def _resolved(match: re.Match[str]) -> str:
     return _ESCAPED[match[1]]
 
 
-def _same(found: object, value: str) -> bool:
-    if isinstance(found, bool):
-        return value == str(found).lower()
-    if isinstance(found, int | float):
-        return found == _number(value)
-    return found == value or (
-        isinstance(found, str)
-        and (moment := _moment(found)) is not None
-        and moment == _moment(value)
-    )
+def _same(attribute: object, value: str) -> bool:
+    if isinstance(attribute, bool):
+        return value == str(attribute).lower()
+    return attribute == value or _ordered(operator.eq, attribute, value)
 
 
-def _ordered(compare: Compare, found: object, value: str) -> bool:
-    """Numbers as numbers, times as times, other texts by their characters."""
-    if isinstance(found, bool):
-        return False
-    if isinstance(found, int | float):
+def _ordered(compare: Compare, attribute: object, value: str) -> bool:
+    """Compare numbers as numbers, times as times, other texts by their characters."""
+    if isinstance(attribute, int | float) and not isinstance(attribute, bool):
         number = _number(value)
-        return number is not None and compare(found, number)
-    if not isinstance(found, str):
+        return number is not None and compare(attribute, number)
+    if not isinstance(attribute, str):
         return False
-    moments = _moment(found), _moment(value)
-    return compare(*moments) if None not in moments else compare(found, value)
+    moments = _moment(attribute), _moment(value)
+    return compare(*moments) if None not in moments else compare(attribute, value)
 
 
 def _number(text: str) -> float | None:

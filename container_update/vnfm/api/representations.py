@@ -1,9 +1,11 @@
-"""Resources as SOL003 and SOL005 show them, from rows. Pure; nothing here ever sees a credential,
-but for the vimConnectionInfo that is handed in opened and goes out without its accessInfo.
+"""The resources of SOL003 and SOL005, from rows. Pure.
+
+The only credentials that come in are those of a decrypted vimConnectionInfo; they are removed.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from container_update.model.objects import Json
@@ -12,7 +14,7 @@ from container_update.vnfm.store.rows import Instance, Operation, Package, Step,
 
 
 def package(row: Package) -> Json:
-    """VnfPkgInfo (SOL005, 9.5.2.5), with links as Tacker writes them: without a host."""
+    """Return a VnfPkgInfo (SOL005, 9.5.2.5), with links as Tacker writes them: without a host."""
     self = f"/vnfpkgm/v1/vnf_packages/{row.id}"
     return {
         "id": row.id,
@@ -20,48 +22,44 @@ def package(row: Package) -> Json:
         "operationalState": row.operational_state,
         "userDefinedData": row.user_data,
         **row.body,
-        "_links": {
-            "self": {"href": self},
-            "packageContent": {"href": f"{self}/package_content"},
-        },
+        "_links": _links({"self": self, "packageContent": f"{self}/package_content"}),
     }
 
 
 def instance(row: Instance, vims: Any, base_url: str) -> Json:
-    """VnfInstance (SOL003, 5.5.2.2).
+    """Return a VnfInstance (SOL003, 5.5.2.2).
 
     :param vims: vimConnectionInfo: a list in v1, a map in v2; None where there is none.
     """
     self = f"{base_url}/vnflcm/{row.api}/vnf_instances/{row.id}"
-    actions = ["terminate"] if row.instantiated else ["instantiate"]
+    action = "terminate" if row.instantiated else "instantiate"
+    links = {"self": self, action: f"{self}/{action}"}
     if row.instantiated and row.api == "v2":
-        actions.append("changeVnfPkg")
-    paths = {"changeVnfPkg": "change_vnfpkg"}
+        links["changeVnfPkg"] = f"{self}/change_vnfpkg"
     body: Json = {
         "id": row.id,
         "vnfdId": row.vnfd_id,
         "instantiationState": "INSTANTIATED" if row.instantiated else "NOT_INSTANTIATED",
         **row.body,
-        "_links": {
-            "self": {"href": self},
-            **{name: {"href": f"{self}/{paths.get(name, name)}"} for name in actions},
-        },
+        "_links": _links(links),
     }
     if row.api == "v1":
-        body.setdefault("vnfPkgId", row.body.get("vnfPkgId"))
+        body.setdefault("vnfPkgId", None)
     if vims:
-        body["vimConnectionInfo"] = _without_access(vims)
+        body["vimConnectionInfo"] = (
+            {name: _without_access(vim) for name, vim in vims.items()}
+            if isinstance(vims, dict)
+            else [_without_access(vim) for vim in vims]
+        )
     return body
 
 
-def _without_access(vims: Any) -> Any:
-    if isinstance(vims, dict):
-        return {name: _one_vim(vim) for name, vim in vims.items()}
-    return [_one_vim(vim) for vim in vims]
+def _links(hrefs: dict[str, str]) -> Json:
+    return {name: {"href": href} for name, href in hrefs.items()}
 
 
-def _one_vim(vim: Json) -> Json:
-    """Only what tells which one it is: the rest may be a credential."""
+def _without_access(vim: Json) -> Json:
+    """Return only what identifies a VIM: the rest may be a credential."""
     interface = {
         name: value
         for name, value in (vim.get("interfaceInfo") or {}).items()
@@ -71,11 +69,16 @@ def _one_vim(vim: Json) -> Json:
     return {**kept, "interfaceInfo": interface} if interface else kept
 
 
+def operation_url(row: Operation, base_url: str) -> str:
+    """Return the URL of an operation occurrence."""
+    return f"{base_url}/vnflcm/{row.api}/vnf_lcm_op_occs/{row.id}"
+
+
 def operation(row: Operation, base_url: str) -> Json:
-    """VnfLcmOpOcc (SOL003, 5.5.2.13)."""
-    root = f"{base_url}/vnflcm/{row.api}"
-    self = f"{root}/vnf_lcm_op_occs/{row.id}"
-    links = {"self": self, "vnfInstance": f"{root}/vnf_instances/{row.instance_id}"}
+    """Return a VnfLcmOpOcc (SOL003, 5.5.2.13)."""
+    self = operation_url(row, base_url)
+    instance_url = f"{base_url}/vnflcm/{row.api}/vnf_instances/{row.instance_id}"
+    links = {"self": self, "vnfInstance": instance_url}
     if row.state == "FAILED_TEMP":
         links |= {name: f"{self}/{name}" for name in ("retry", "rollback", "fail")}
     body: Json = {
@@ -88,7 +91,7 @@ def operation(row: Operation, base_url: str) -> Json:
         "isAutomaticInvocation": False,
         "operationParams": row.params,
         "isCancelPending": False,
-        "_links": {name: {"href": href} for name, href in links.items()},
+        "_links": _links(links),
     }
     if row.error is not None:
         body["error"] = row.error
@@ -101,21 +104,12 @@ def operation(row: Operation, base_url: str) -> Json:
     return body
 
 
-def progress(row: Operation, steps: list[Step]) -> Json:
-    """How far an operation is; an extension of ours."""
+def progress(row: Operation, steps: Iterable[Step]) -> Json:
+    """Return the progress of an operation; an extension of SOL003."""
+    names = ("object", "action", "state", "reasons", "message", "seconds")
     return {
         "operationState": row.state,
-        "steps": [
-            {
-                "object": step.object,
-                "action": step.action,
-                "state": step.state,
-                "reasons": step.reasons,
-                "message": step.message,
-                "seconds": step.seconds,
-            }
-            for step in steps
-        ],
+        "steps": [{name: getattr(step, name) for name in names} for step in steps],
     }
 
 
@@ -133,11 +127,7 @@ def vim(row: Vim) -> Json:
 
 
 def subscription(row: Subscription, base_url: str) -> Json:
-    """LccnSubscription (SOL003, 5.5.2.16)."""
+    """Return an LccnSubscription (SOL003, 5.5.2.16)."""
     self = f"{base_url}/vnflcm/{row.api}/subscriptions/{row.id}"
-    body: Json = {
-        "id": row.id,
-        "callbackUri": row.callback_uri,
-        "_links": {"self": {"href": self}},
-    }
+    body = {"id": row.id, "callbackUri": row.callback_uri, "_links": _links({"self": self})}
     return {**body, "filter": row.filter} if row.filter else body

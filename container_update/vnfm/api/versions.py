@@ -15,24 +15,23 @@ def router() -> APIRouter:
     @routes.get("/api_versions", responses=refusals())
     def every() -> Json:
         """Return the versions of both APIs."""
-        spoken = [version for versions in VERSIONS.values() for version in versions]
-        return _told("/vnflcm", spoken)
+        return _versions("/vnflcm", *VERSIONS.values())
 
     @routes.get("/v1/api_versions", responses=refusals())
     def v1() -> Json:
-        """Return the versions of v1."""
-        return _told("/vnflcm/v1", VERSIONS["v1"])
+        """Return the version of v1."""
+        return _versions("/vnflcm/v1", VERSIONS["v1"])
 
     @routes.get("/v2/api_versions", responses=refusals())
     def v2() -> Json:
-        """Return the versions of v2."""
-        return _told("/vnflcm/v2", VERSIONS["v2"])
+        """Return the version of v2."""
+        return _versions("/vnflcm/v2", VERSIONS["v2"])
 
     return routes
 
 
-def _told(prefix: str, spoken: list[str] | tuple[str, ...]) -> Json:
+def _versions(prefix: str, *versions: str) -> Json:
     return {
         "uriPrefix": prefix,
-        "apiVersions": [{"version": version, "isDeprecated": False} for version in spoken],
+        "apiVersions": [{"version": version, "isDeprecated": False} for version in versions],
     }

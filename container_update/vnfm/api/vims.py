@@ -1,18 +1,16 @@
-"""``/v1.0/vims``: registered VIMs, as far as ``openstack vim`` needs them (Tacker's legacy API)."""
+"""``/v1.0/vims``: registered VIMs, for ``openstack vim`` (Tacker's legacy API)."""
 
 from __future__ import annotations
 
-from typing import Any
-
 from fastapi import APIRouter, Request
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
-from container_update.model.errors import PackageError
 from container_update.model.objects import Json
 from container_update.vnfm import vims
 from container_update.vnfm.api import models, representations
-from container_update.vnfm.api.parts import known_id, refusals
-from container_update.vnfm.problems import ProblemError
+from container_update.vnfm.api.parts import refusals, unprocessable
+from container_update.vnfm.queries import by_id
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.rows import Vim
 
@@ -30,27 +28,21 @@ def _add_list(routes: APIRouter, service: ServiceContext) -> None:
     @routes.post("/vims", status_code=201, responses=refusals(409, 413))
     def register(body: models.NewVim) -> dict[str, Json]:
         """Register a VIM."""
-        try:
+        with unprocessable():
             vims.require(body.vim.type)
-        except PackageError as error:
-            raise ProblemError(422, str(error)) from error
         with service.database.writing() as session:
-            created = vims.register(service, session, body.vim.model_dump(exclude_none=True))
-            return {"vim": representations.vim(created)}
+            vim = vims.register(service, session, body.vim.model_dump(exclude_none=True))
+            return {"vim": representations.vim(vim)}
 
     @routes.get("/vims.json", responses=refusals())
     @routes.get("/vims", responses=refusals())
     def list_all(request: Request) -> dict[str, list[Json]]:
-        """Return the registered VIMs; ``id`` and ``name`` in the query find one."""
+        """Return the registered VIMs; ``id`` and ``name`` in the query select one."""
         with service.database.reading() as session:
             rows = session.scalars(select(Vim).order_by(Vim.created, Vim.id)).all()
-            bodies = [representations.vim(row) for row in rows]
-        wanted = {k: v for k, v in request.query_params.items() if k in ("id", "name")}
-        return {"vims": [body for body in bodies if _has(body, wanted)]}
-
-
-def _has(body: Json, wanted: dict[str, Any]) -> bool:
-    return all(body[name] == value for name, value in wanted.items())
+        bodies = [representations.vim(row) for row in rows]
+        given = {k: v for k, v in request.query_params.items() if k in ("id", "name")}
+        return {"vims": [body for body in bodies if given.items() <= body.items()]}
 
 
 def _add_one(routes: APIRouter, service: ServiceContext) -> None:
@@ -58,22 +50,22 @@ def _add_one(routes: APIRouter, service: ServiceContext) -> None:
     def show(vim_id: str) -> dict[str, Json]:
         """Return a registered VIM, without its credentials."""
         with service.database.reading() as session:
-            return {"vim": representations.vim(vims.get(session, _id(vim_id)))}
+            return {"vim": representations.vim(_get(session, vim_id))}
 
     @routes.put("/vims/{vim_id}", responses=refusals(404, 409, 413))
     def change(vim_id: str, body: models.ChangedVim) -> dict[str, Json]:
         """Change a registered VIM."""
         with service.database.writing() as session:
-            found = vims.get(session, _id(vim_id))
-            vims.change(service, session, found, body.vim.as_sent())
-            return {"vim": representations.vim(found)}
+            vim = _get(session, vim_id)
+            vims.change(service, session, vim, body.vim.as_sent())
+            return {"vim": representations.vim(vim)}
 
     @routes.delete("/vims/{vim_id}", status_code=204, responses=refusals(404))
     def delete(vim_id: str) -> None:
-        """Forget a VIM; instances that name it cannot be reached any more."""
+        """Delete a VIM; instances that name it cannot be reached any more."""
         with service.database.writing() as session:
-            session.delete(vims.get(session, _id(vim_id)))
+            session.delete(_get(session, vim_id))
 
 
-def _id(text: str) -> str:
-    return known_id(text.removesuffix(".json"), "VIM")
+def _get(session: Session, vim_id: str) -> Vim:
+    return by_id(session, Vim, vim_id.removesuffix(".json"))

@@ -1,6 +1,6 @@
-"""Whether the service lives and can work: ``/healthz`` and ``/readyz``.
+"""Liveness and readiness: ``/healthz`` and ``/readyz``.
 
-Both answer without a token and tell nothing but names of parts.
+Both answer without a token and show only names of parts.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.store.database import Database
 
 Check = Callable[[], bool]
-"""Whether a part of the service can do its work."""
+"""Returns whether a part of the service can do its work."""
 
 LOG = logging.getLogger(__name__)
 
 
 def answers(database: Database) -> bool:
-    """Whether the database answers."""
+    """Return whether the database answers."""
     try:
         with database.reading() as session:
             return bool(session.scalar(text("SELECT 1")))
@@ -34,18 +34,18 @@ def answers(database: Database) -> bool:
 def router(checks: Mapping[str, Check]) -> APIRouter:
     """Return the two resources.
 
-    :param checks: the name of each part to its check.
+    :param checks: by the name of the part.
     """
     routes = APIRouter(tags=["Operation of the service"])
 
     @routes.get("/healthz")
     def healthz() -> dict[str, str]:
-        """Return the process answers."""
+        """Answer: the process is alive."""
         return {"status": "ok"}
 
     @routes.get("/readyz", responses={503: {"description": "A part cannot work; it is named."}})
     def readyz() -> dict[str, str]:
-        """Every part can do its work."""
+        """Check that every part of the service can do its work."""
         unfit = [name for name, check in checks.items() if not check()]
         if unfit:
             raise ProblemError(503, f"not ready: {', '.join(unfit)}", headers={"Retry-After": "5"})

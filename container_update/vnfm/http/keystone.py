@@ -1,4 +1,4 @@
-"""Tokens that Keystone gave out: asked about with a user of our own, remembered for a minute."""
+"""Tokens from Keystone, validated with the service's own user and cached for a minute."""
 
 from __future__ import annotations
 
@@ -6,32 +6,31 @@ import hashlib
 import logging
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any
 
-from cachetools import TTLCache
+from cachetools import TTLCache, cached
 from keystoneauth1 import exceptions
 from keystoneauth1.identity.v3 import Password
 from keystoneauth1.session import Session
 
 from container_update.model.errors import ContainerUpdateError
-from container_update.vnfm.http.principal import Principal
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.settings import Settings
 
-REMEMBERED_SECONDS = 60.0
-"""How long a token that was taken back in Keystone may still be good here."""
-_REMEMBERED = 4096
-_ANSWER_SECONDS = 10.0
+_CACHE_SECONDS = 60.0
+"""How long a token that was revoked in Keystone may still be accepted here."""
+_CACHE_SIZE = 4096
+_TIMEOUT = 10.0
 
 LOG = logging.getLogger(__name__)
 
 
 class KeystoneTokens:
-    """Asks Keystone who a token stands for.
+    """Asks Keystone for the user of a token.
 
-    :raises ContainerUpdateError: the settings do not say where Keystone is, or who asks.
+    :raises ContainerUpdateError: the settings lack Keystone's URL or the service's user.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -50,32 +49,24 @@ class KeystoneTokens:
                 project_domain_name=settings.keystone_project_domain,
             ),
             verify=settings.keystone_cacert or True,
-            timeout=_ANSWER_SECONDS,
+            timeout=_TIMEOUT,
         )
-        self._known: TTLCache[str, tuple[Mapping[str, Any] | None, float]] = TTLCache(
-            _REMEMBERED, REMEMBERED_SECONDS
-        )
-        self._lock = threading.Lock()
+        cache: TTLCache[str, Mapping[str, Any] | None] = TTLCache(_CACHE_SIZE, _CACHE_SECONDS)
+        self._token: Callable[[str], Mapping[str, Any] | None] = cached(
+            cache, key=_digest, lock=threading.Lock()
+        )(self._ask)
 
-    def __call__(self, token: str) -> Principal | None:
-        """Who it stands for; None where Keystone does not know it (any more).
+    def __call__(self, token: str) -> str | None:
+        """Return the name of a token's user; None if the token is unknown or expired.
 
-        :raises ProblemError: 403: none of the wanted roles. 503: Keystone does not answer.
+        :raises ProblemError: 403: none of the configured roles. 503: Keystone does not answer.
         """
-        name = hashlib.sha256(token.encode()).hexdigest()
-        with self._lock:
-            known = self._known.get(name)
-        if known is None:
-            body = self._ask(token)
-            known = body, _end(body)
-            with self._lock:
-                self._known[name] = known
-        body, end = known
-        if body is None or end <= time.time():
+        body = self._token(token)
+        if body is None or _end(body) <= time.time():
             return None
         if not self._roles & {role["name"] for role in body.get("roles", ())}:
             raise ProblemError(403, f"expected one of the roles {', '.join(sorted(self._roles))}")
-        return Principal(body["user"]["name"], body.get("project", {}).get("name", ""))
+        return str(body["user"]["name"])
 
     def _ask(self, token: str) -> Mapping[str, Any] | None:
         try:
@@ -94,7 +85,9 @@ class KeystoneTokens:
             ) from error
 
 
-def _end(body: Mapping[str, Any] | None) -> float:
-    if body is None:
-        return 0.0
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def _end(body: Mapping[str, Any]) -> float:
     return datetime.fromisoformat(body["expires_at"].replace("Z", "+00:00")).timestamp()

@@ -1,12 +1,12 @@
-"""What stands around every request: who may be asked for, how much may come, how fast.
+"""Limits for every request: its host and origin, and the size and pace of its body.
 
-Pure ASGI, so that bodies are counted as they come in, chunked ones too.
+The middlewares are pure ASGI: they count a body as it arrives, also a chunked one.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from urllib.parse import urlsplit
 
 from fastapi import FastAPI
@@ -15,11 +15,11 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from container_update.vnfm.http.error_responses import respond
-from container_update.vnfm.problems import Problem
+from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.settings import Settings, is_loopback
 
 CHUNK_SECONDS = 30.0
-"""How long the next part of a body may take."""
+"""Maximum time to wait for the next part of a body."""
 
 _LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 _SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -36,22 +36,17 @@ _HEADERS = {
 
 
 def install(app: FastAPI, settings: Settings) -> None:
-    """Put all of it around *app*; what is added last is outermost."""
-    app.add_middleware(BodyLimit, most=lambda scope: _most(scope, settings))
-    app.add_middleware(OwnHosts, hosts=own_hosts(settings))
-    app.add_middleware(SecurityHeaders)
+    """Add the middlewares to *app*; the last one is the outermost."""
+    app.add_middleware(body_limit, settings=settings)
+    app.add_middleware(_own_hosts_only, hosts=_own_hosts(settings))
+    app.add_middleware(_security_headers)
 
 
-def _most(scope: Scope, settings: Settings) -> int:
-    upload = scope["method"] == "PUT" and scope["path"].endswith("/package_content")
-    return settings.upload_bytes if upload else settings.request_bytes
+def _own_hosts(settings: Settings) -> frozenset[str] | None:
+    """Return the host names of the service; None where they cannot be known.
 
-
-def own_hosts(settings: Settings) -> frozenset[str] | None:
-    """Return the names that the service is asked for by; None where they cannot be known.
-
-    A page of elsewhere may make a browser send requests to a loopback address under a name of its
-    own (DNS rebinding): on loopback, and wherever ``endpoint`` says the name, others are refused.
+    A foreign page may make a browser send requests to a loopback address under the page's own host
+    name (DNS rebinding). On loopback, and where ``endpoint`` names the host, others are refused.
     """
     named = urlsplit(settings.endpoint).hostname
     if not named and not is_loopback(settings.host):
@@ -59,15 +54,10 @@ def own_hosts(settings: Settings) -> frozenset[str] | None:
     return _LOOPBACK | {settings.host} | ({named} if named else set())
 
 
-class SecurityHeaders:
-    """What browsers are told to do with every answer."""
+def _security_headers(app: ASGIApp) -> ASGIApp:
+    """Add headers that restrict what a browser does with a response."""
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI."""
-
+    async def add(scope: Scope, receive: Receive, send: Send) -> None:
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
@@ -75,34 +65,34 @@ class SecurityHeaders:
                     headers.setdefault(name, value)
             await send(message)
 
-        await self._app(scope, receive, sending if scope["type"] == "http" else send)
+        await app(scope, receive, sending if scope["type"] == "http" else send)
+
+    return add
 
 
-class OwnHosts:
-    """Refuses what was meant for another host, and changes that a page of elsewhere asks for."""
+def _own_hosts_only(app: ASGIApp, hosts: Collection[str] | None) -> ASGIApp:
+    """Refuse requests for other hosts, and changes that a foreign page requests."""
 
-    def __init__(self, app: ASGIApp, hosts: Collection[str] | None) -> None:
-        self._app = app
-        self._hosts = hosts
+    async def check(scope: Scope, receive: Receive, send: Send) -> None:
+        problem = _host_problem(scope, hosts) if scope["type"] == "http" else None
+        await (respond(problem) if problem else app)(scope, receive, send)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI."""
-        problem = self._problem(scope) if scope["type"] == "http" else None
-        await (respond(problem) if problem else self._app)(scope, receive, send)
+    return check
 
-    def _problem(self, scope: Scope) -> Problem | None:
-        headers = Headers(scope=scope)
-        host, origin = _hostname(f"//{headers.get('host', '')}"), headers.get("origin")
-        if not host or (self._hosts is not None and host not in self._hosts):
-            return Problem(
-                400,
-                "Host: expected a name of this service; where clients know it by another one, "
-                "set [vnfm] endpoint",
-            )
-        foreign = origin is not None and _hostname(origin) not in {host, *(self._hosts or ())}
-        if foreign and scope["method"] not in _SAFE:
-            return Problem(403, "Origin: pages of other hosts may not change anything here")
-        return None
+
+def _host_problem(scope: Scope, hosts: Collection[str] | None) -> ProblemError | None:
+    headers = Headers(scope=scope)
+    host, origin = _hostname(f"//{headers.get('host', '')}"), headers.get("origin")
+    if not host or (hosts is not None and host not in hosts):
+        return ProblemError(
+            400,
+            "Host: expected a name of this service; where clients know it by another one, "
+            "set [vnfm] endpoint",
+        )
+    foreign = origin is not None and _hostname(origin) not in {host, *(hosts or ())}
+    if foreign and scope["method"] not in _SAFE:
+        return ProblemError(403, "Origin: pages of other hosts may not change anything here")
+    return None
 
 
 def _hostname(url: str) -> str | None:
@@ -112,46 +102,44 @@ def _hostname(url: str) -> str | None:
         return None
 
 
-class BodyLimit:
-    """Refuses bodies that are too big, whether they say so or not, and those that stand still."""
+def body_limit(app: ASGIApp, settings: Settings) -> ASGIApp:
+    """Refuse a body that is too big, with or without a Content-Length, or that does not go on."""
 
-    def __init__(self, app: ASGIApp, most: Callable[[Scope], int]) -> None:
-        self._app = app
-        self._most = most
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """ASGI."""
+    async def limit(scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
-            await self._app(scope, receive, send)
+            await app(scope, receive, send)
             return
-        most = self._most(scope)
-        said = Headers(scope=scope).get("content-length", "0")
-        if not said.isdecimal() or int(said[:20]) > most:
-            await respond(Problem(413, _too_big(most)))(scope, receive, send)
+        is_upload = scope["method"] == "PUT" and scope["path"].endswith("/package_content")
+        maximum = settings.upload_bytes if is_upload else settings.request_bytes
+        length = Headers(scope=scope).get("content-length", "0")
+        if not length.isdecimal() or int(length[:20]) > maximum:
+            await respond(ProblemError(413, _too_big(maximum)))(scope, receive, send)
             return
-        await self._app(scope, _counting(receive, most), send)
+        await app(scope, _counting(receive, maximum), send)
+
+    return limit
 
 
-def _counting(receive: Receive, most: int) -> Receive:
-    """*receive*, with an end; once the whole body came it only waits for the client to go."""
-    size, whole = 0, False
+def _counting(receive: Receive, maximum: int) -> Receive:
+    """Return *receive* with the limits; after the whole body it may wait for a disconnect."""
+    size, complete = 0, False
 
     async def counted() -> Message:
-        nonlocal size, whole
+        nonlocal size, complete
         try:
-            message = await asyncio.wait_for(receive(), None if whole else CHUNK_SECONDS)
+            message = await asyncio.wait_for(receive(), None if complete else CHUNK_SECONDS)
         except asyncio.TimeoutError:
             detail = f"the body stood still for {CHUNK_SECONDS:g} seconds: send it again"
             raise HTTPException(408, detail) from None
         if message["type"] == "http.request":
             size += len(message.get("body", b""))
-            whole = not message.get("more_body", False)
-            if size > most:
-                raise HTTPException(413, _too_big(most))
+            complete = not message.get("more_body", False)
+            if size > maximum:
+                raise HTTPException(413, _too_big(maximum))
         return message
 
     return counted
 
 
-def _too_big(most: int) -> str:
-    return f"the body has more than {most} bytes, which is what is allowed here"
+def _too_big(maximum: int) -> str:
+    return f"the body has more than {maximum} bytes, which is what is allowed here"

@@ -1,4 +1,4 @@
-"""Logs as lines of JSON, each with the id of the operation or package that it is about."""
+"""Logs as JSON lines, each with the id of its operation or package."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _ABOUT: ContextVar[str] = ContextVar("about", default="")
 
 @contextmanager
 def about(key: str) -> Iterator[None]:
-    """Mark what this thread logs in the block with the operation or package *key*."""
+    """Add the id of an operation or package to the log lines of the ``with`` block."""
     token = _ABOUT.set(key)
     try:
         yield
@@ -26,7 +26,7 @@ class JsonFormatter(logging.Formatter):
     """One JSON object a line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the record as a line."""
+        """Return the record as one line."""
         moment = datetime.fromtimestamp(record.created, timezone.utc)
         line = {
             "time": moment.isoformat(timespec="milliseconds"),
@@ -41,9 +41,9 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(line)
 
 
-def configure(level: int = logging.INFO) -> None:
+def configure() -> None:
     """Log to standard error, as lines of JSON."""
     handler = logging.StreamHandler()
     handler.setFormatter(JsonFormatter())
-    logging.basicConfig(level=level, handlers=[handler], force=True)
+    logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     logging.getLogger("alembic").setLevel(logging.WARNING)

@@ -1,4 +1,4 @@
-"""What must not be shown of a request. Pure."""
+"""Requests without their credentials. Pure."""
 
 from __future__ import annotations
 
@@ -7,33 +7,33 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 HIDDEN = "***"
-"""What is shown in place of a credential."""
+"""Replaces a credential."""
 
 _NAME = re.compile(
     r"passw(or)?d|passphrase|(^|_)pass$|bearer|private_?key|client_?secret|(^|_)token$|^secret$",
     re.IGNORECASE,
 )
 _WHOLE = frozenset({"accessinfo", "access_info", "auth_cred", "authentication"})
-"""Attributes below which everything is hidden."""
+"""Attributes whose whole content is hidden."""
 
 
 def without(request: Any, names: Collection[str] = ()) -> Any:
-    """Return the request without the values of attributes for credentials.
+    """Return the request without credentials, which are known by their attributes' names.
 
-    :param names: other attributes for credentials.
+    :param names: other attributes with credentials.
     """
 
-    def shown(value: Any, hidden: bool) -> Any:
+    def redacted(value: Any, hidden: bool) -> Any:
         if isinstance(value, Mapping):
             return {
-                name: shown(below, hidden or name in names or _is_credential(str(name)))
+                name: redacted(below, hidden or name in names or _is_credential(str(name)))
                 for name, below in value.items()
             }
         if isinstance(value, list):
-            return [shown(below, hidden) for below in value]
+            return [redacted(below, hidden) for below in value]
         return HIDDEN if hidden and value is not None else value
 
-    return shown(request, False)
+    return redacted(request, False)
 
 
 def _is_credential(name: str) -> bool:

@@ -30,7 +30,7 @@ from container_update.vnfm.lcm.modification import do_modify, undo_modify
 from container_update.vnfm.lcm.operation_context import OperationContext, Record
 from container_update.vnfm.lcm.steps import Follower, Steps
 from container_update.vnfm.lcm.vim import connected
-from container_update.vnfm.problems import is_told, problem_of, requests_of
+from container_update.vnfm.problems import is_expected, problem_of, requests_of
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.states import RUNNING, State
 from container_update.vnfm.store.rows import Instance, Operation
@@ -167,7 +167,7 @@ def _fail(context: OperationContext, was: State, error: Exception, *, undoable: 
     problem = problem_of(error, requests, undoing=undoing, undoable=undoable)
     if isinstance(error, ContainerUpdateError):
         v2_progress.report_end(context.steps, error)
-    trace = None if is_told(error) else error
+    trace = None if is_expected(error) else error
     LOG.error("VNF instance %s: %s", context.instance_id, problem["detail"], exc_info=trace)
     with context.service.database.writing() as session:
         before = session.get_one(Operation, context.operation_id).kept or {}

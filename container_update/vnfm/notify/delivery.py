@@ -1,9 +1,9 @@
-"""Delivers what the outbox holds: every notification to its callback, in order, until it is there.
+"""Delivers the notifications of the outbox: at least once, in order, with a bounded effort.
 
-At least once: an attempt is written down before it is made, so that neither a crash nor a second
-service on the same database loses one, and a notification may come twice (its ``id`` tells). In
-order: a subscription's next notification waits for the one before. Bounded: after
-``callback_attempts``, or when it has waited as long as these would have taken, it is given up.
+An attempt is stored before it is made, so neither a crash nor a second service on the same database
+loses a notification; it may arrive twice (with the same ``id``). The next notification of a
+subscription waits for the one before. After ``callback_attempts``, or the time that these would
+take, a notification is given up.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from sqlalchemy import delete, func, or_, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from container_update.model.objects import Json
-from container_update.vnfm.notify.callback_test import CallbackError, Callbacks
+from container_update.vnfm.notify.callbacks import CallbackError, Callbacks
+from container_update.vnfm.queries import compare_and_set
 from container_update.vnfm.settings import Settings
 from container_update.vnfm.store.database import Database, now
 from container_update.vnfm.store.rows import Notification, Subscription
@@ -31,36 +32,35 @@ LOG = logging.getLogger(__name__)
 
 LONGEST_PAUSE_SECONDS = 60.0
 LOOK_SECONDS = 1.0
-"""How often the outbox is looked at where nobody says that something is in it."""
+"""Maximum time between two looks at the outbox."""
 KEPT = timedelta(days=1)
-"""How long it stays written down what became of a notification."""
+"""How long a notification is kept after it was delivered or given up."""
 AT_ONCE = 16
-"""How many callbacks are asked at the same time."""
+"""Maximum number of callbacks that are called at the same time."""
 
 PENDING = (Notification.delivered.is_(None), Notification.given_up.is_(None))
-"""The conditions of a notification that is to be delivered still."""
+"""The conditions for a notification that is still to be delivered."""
 
 
 def pause(attempts: int) -> float:
-    """Seconds from a failed attempt to the next: 1, 2, 4, ..."""
+    """Return the seconds from a failed attempt to the next: 1, 2, 4, ..."""
     return min(2.0 ** (attempts - 1), LONGEST_PAUSE_SECONDS)
 
 
 @dataclass(frozen=True)
-class Letter:
-    """A notification, and the attempt to deliver it."""
+class Attempt:
+    """An attempt to deliver a notification."""
 
-    id: int
+    notification_id: int
     created: datetime
-    attempts: int
-    """With this one."""
+    number: int
     body: Json
     uri: str
     sealed: str | None
     """The credentials."""
 
     def __str__(self) -> str:
-        parts = urlsplit(self.uri)  # without its path and query, which may be a secret
+        parts = urlsplit(self.uri)  # its path and query may be secret
         about = self.body.get("operationState") or self.body.get("notificationType")
         return f"notification {self.body.get('id')} ({about}) to {parts.scheme}://{parts.netloc}"
 
@@ -68,7 +68,7 @@ class Letter:
 class Notifier:
     """Delivers notifications on a thread of its own.
 
-    :param count: told what became of each attempt: 'delivered', 'failed' or 'given_up'.
+    :param count: called with the result of each attempt: 'delivered', 'failed' or 'given_up'.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class Notifier:
         settings: Settings,
         database: Database,
         vault: Vault,
-        count: Callable[[str], object] = lambda _: None,
+        count: Callable[[str], object],
     ) -> None:
         self._seconds = settings.callback_seconds
         self._attempts = settings.callback_attempts
@@ -85,7 +85,7 @@ class Notifier:
         self._settings, self._database, self._vault = settings, database, vault
         self._count = count
         self._busy: set[str] = set()
-        """The subscriptions that something is being delivered to."""
+        """The subscriptions with an attempt in progress."""
         self._tidied = datetime.min
         self._loop = asyncio.new_event_loop()
         self._something = asyncio.Event()
@@ -95,23 +95,23 @@ class Notifier:
     # --- life -----------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Begin to deliver, with what an earlier process left."""
+        """Begin to deliver, also what an earlier process left."""
         self._thread.start()
 
     def wake(self) -> None:
-        """Something may be in the outbox; thread-safe."""
-        with contextlib.suppress(RuntimeError):  # it has ended: the next process will look
+        """Look at the outbox now; this may be called from any thread."""
+        with contextlib.suppress(RuntimeError):  # the loop has ended: the next process will look
             self._loop.call_soon_threadsafe(self._something.set)
 
     def stop(self) -> None:
-        """End, once the attempts that are being made have come to theirs."""
+        """Stop after the attempts in progress."""
         self._stopping = True
         self.wake()
         self._thread.join()
 
     @property
     def is_alive(self) -> bool:
-        """Whether it delivers."""
+        """Whether the thread runs."""
         return self._thread.is_alive()
 
     def _run(self) -> None:
@@ -141,22 +141,22 @@ class Notifier:
         """Deliver a subscription's notifications until none is due."""
         try:
             while not self._stopping:
-                letter = await asyncio.to_thread(self._take, subscription)
-                if letter is None:
+                attempt = await asyncio.to_thread(self._begin, subscription)
+                if attempt is None:
                     return
-                problem = await self._send(callbacks, letter)
-                await asyncio.to_thread(self._record, letter, problem)
+                problem = await self._send(callbacks, attempt)
+                await asyncio.to_thread(self._record, attempt, problem)
         except SQLAlchemyError as error:
             LOG.error("the outbox cannot be read or written, is tried again: %s", error)
         finally:
             self._busy.discard(subscription)
             self._something.set()
 
-    async def _send(self, callbacks: Callbacks, letter: Letter) -> str:
-        """Nothing, or why it was not delivered."""
+    async def _send(self, callbacks: Callbacks, attempt: Attempt) -> str:
+        """Return why the notification was not delivered, or an empty text."""
         try:
-            credentials = self._vault.open(letter.sealed) if letter.sealed else None
-            status = await callbacks.request("POST", letter.uri, credentials, letter.body)
+            credentials = self._vault.open(attempt.sealed) if attempt.sealed else None
+            status = await callbacks.request("POST", attempt.uri, credentials, attempt.body)
         except (CallbackError, VaultError) as error:
             return str(error)
         return "" if 200 <= status < 300 else f"answered {status}"
@@ -172,7 +172,7 @@ class Notifier:
                 Notification.id.in_(first.group_by(Notification.subscription_id))
             )
             with self._database.reading() as session:
-                waiting = [(name, when) for name, when in session.execute(query)]
+                waiting = session.execute(query).all()
         except SQLAlchemyError as error:
             LOG.error("the outbox cannot be read, is tried again: %s", error)
             return [], LOOK_SECONDS
@@ -181,10 +181,10 @@ class Notifier:
         later = [(when - moment).total_seconds() for _, when in waiting if when > moment]
         return due, min([LOOK_SECONDS, *later])
 
-    def _take(self, subscription: str) -> Letter | None:
-        """Return the first notification of a subscription, for an attempt that is written down now.
+    def _begin(self, subscription: str) -> Attempt | None:
+        """Store the next attempt for the first notification of a subscription, and return it.
 
-        None where it is not due (any more): another service has taken it.
+        :returns: None if none is due; another service may have begun the attempt.
         """
         moment = now()
         query = (
@@ -198,47 +198,45 @@ class Notifier:
             row = session.execute(query).one_or_none()
             if row is None or row[0].next_attempt > moment:
                 return None
-            found, uri, sealed = row
-            attempts = found.attempts + 1
-            # twice the time: a token may have to be asked for first
-            until = moment + timedelta(seconds=2 * self._seconds + pause(attempts))
-            taken = session.execute(
-                update(Notification)
-                .where(Notification.id == found.id, Notification.attempts == found.attempts)
-                .values(attempts=attempts, next_attempt=until)
-                .execution_options(synchronize_session=False)
-            )
-            if taken.rowcount == 0:  # type: ignore[attr-defined]
+            notification, uri, sealed = row
+            number = notification.attempts + 1
+            # twice the time: there may be a request for a token first
+            until = moment + timedelta(seconds=2 * self._seconds + pause(number))
+            if not compare_and_set(
+                session,
+                Notification,
+                Notification.id == notification.id,
+                Notification.attempts == notification.attempts,
+                attempts=number,
+                next_attempt=until,
+            ):
                 return None
-            return Letter(found.id, found.created, attempts, dict(found.body), uri, sealed)
+            body = dict(notification.body)
+            return Attempt(notification.id, notification.created, number, body, uri, sealed)
 
-    def _record(self, letter: Letter, problem: str) -> None:
+    def _record(self, attempt: Attempt, problem: str) -> None:
         moment = now()
         values: dict[str, object] = {"delivered": moment}
         result = "delivered"
         if problem:
-            is_last = letter.attempts >= self._attempts or moment - letter.created > self._patience
-            again = moment + timedelta(seconds=pause(letter.attempts))
+            is_last = attempt.number >= self._attempts or moment - attempt.created > self._patience
+            again = moment + timedelta(seconds=pause(attempt.number))
             result = "given_up" if is_last else "failed"
             values = {"given_up": moment} if is_last else {"next_attempt": again}
             level = logging.ERROR if is_last else logging.WARNING
             outlook = "it is given up" if is_last else "it is tried again"
-            LOG.log(level, "%s, attempt %d: %s; %s", letter, letter.attempts, problem, outlook)
+            LOG.log(level, "%s, attempt %d: %s; %s", attempt, attempt.number, problem, outlook)
         with self._database.writing() as session:
-            session.execute(
-                update(Notification).where(Notification.id == letter.id).values(**values)
-            )
+            is_notification = Notification.id == attempt.notification_id
+            session.execute(update(Notification).where(is_notification).values(**values))
         self._count(result)
 
     def _tidy(self) -> None:
-        """Once in a while, forget what became of notifications long ago."""
+        """Once an hour, delete the old notifications that were delivered or given up."""
         moment = now()
         if moment - self._tidied < timedelta(hours=1):
             return
         self._tidied, end = moment, moment - KEPT
+        is_old = or_(Notification.delivered < end, Notification.given_up < end)
         with self._database.writing() as session:
-            session.execute(
-                delete(Notification).where(
-                    or_(Notification.delivered < end, Notification.given_up < end)
-                )
-            )
+            session.execute(delete(Notification).where(is_old))

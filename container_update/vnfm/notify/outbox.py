@@ -1,5 +1,7 @@
-"""Notifications are written down in the transaction of what they are about, one for each
-subscription that wants them; :mod:`container_update.vnfm.notify.delivery` delivers them.
+"""Notifications, stored in the transaction of the change that they report.
+
+There is one for each subscription that matches; :mod:`container_update.vnfm.notify.delivery` sends
+them.
 
 Source: ETSI GS NFV-SOL 003, 5.5.2.17 to 5.5.2.19.
 """
@@ -24,12 +26,12 @@ _OCCURRENCE = "VnfLcmOperationOccurrenceNotification"
 _RESULTS = frozenset({State.COMPLETED, State.FAILED_TEMP, State.FAILED, State.ROLLED_BACK})
 
 
-def tell_state(session: Session, operation: Operation, base_url: str) -> None:
-    """Write the notifications of an occurrence that entered a state."""
+def add_state_change(session: Session, operation: Operation, base_url: str) -> None:
+    """Add the notifications of an occurrence that entered a state."""
     root = f"{base_url}/vnflcm/{operation.api}"
     body: Json = {
         "notificationType": _OCCURRENCE,
-        "notificationStatus": "RESULT" if State(operation.state) in _RESULTS else "START",
+        "notificationStatus": "RESULT" if operation.state in _RESULTS else "START",
         "operationState": operation.state,
         "vnfInstanceId": operation.instance_id,
         "operation": operation.operation,
@@ -44,27 +46,28 @@ def tell_state(session: Session, operation: Operation, base_url: str) -> None:
     if operation.error is not None:
         body["error"] = operation.error
     instance = session.get(Instance, operation.instance_id)
-    _write(session, operation.api, body, root, instance)
+    _add(session, operation.api, body, root, instance)
 
 
-def tell_instance(session: Session, instance: Instance, kind: str, base_url: str) -> None:
-    """Write the notifications of an instance that was created or deleted."""
+def add_instance_change(session: Session, instance: Instance, kind: str, base_url: str) -> None:
+    """Add the notifications of an instance that was created or deleted."""
     root = f"{base_url}/vnflcm/{instance.api}"
     body: Json = {
         "notificationType": kind,
         "vnfInstanceId": instance.id,
         "_links": {"vnfInstance": {"href": f"{root}/vnf_instances/{instance.id}"}},
     }
-    _write(session, instance.api, body, root, instance)
+    _add(session, instance.api, body, root, instance)
 
 
-def _write(session: Session, api: str, body: Json, root: str, instance: Instance | None) -> None:
+def _add(session: Session, api: str, body: Json, root: str, instance: Instance | None) -> None:
     moment = now()
-    about = {} if instance is None else {"id": instance.id, "vnfdId": instance.vnfd_id}
-    about |= {} if instance is None else instance.body
-    wanted = session.scalars(select(Subscription).where(Subscription.api == api))
-    for subscription in wanted.all():
-        if not subscription_filters.matches(subscription.filter, body, about):
+    attributes: Json = {}
+    if instance is not None:
+        attributes = {"id": instance.id, "vnfdId": instance.vnfd_id, **instance.body}
+    subscriptions = session.scalars(select(Subscription).where(Subscription.api == api))
+    for subscription in subscriptions.all():
+        if not subscription_filters.matches(subscription.filter, body, attributes):
             continue
         link = {"href": f"{root}/subscriptions/{subscription.id}"}
         session.add(

@@ -1,6 +1,6 @@
-"""Which notifications a subscription wants: LifecycleChangeNotificationsFilter, SOL003 5.5.3.12.
+"""The filters of subscriptions: LifecycleChangeNotificationsFilter, SOL003 5.5.3.12. Pure.
 
-Pure. Different attributes of a filter must all match, of the values of one attribute any.
+All attributes of a filter must match, each with any one of its values.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _OF_NOTIFICATION = {
     "operationTypes": "operation",
     "operationStates": "operationState",
 }
-"""Attribute of the filter to that of the notification."""
+"""Attributes of the filter, with those of the notification."""
 _OF_INSTANCE = {
     "vnfdIds": "vnfdId",
     "vnfInstanceIds": "id",
@@ -28,55 +28,58 @@ _NESTED = (
     ("vnfProducts", "vnfProductName", None),
     ("versions", "vnfSoftwareVersion", "vnfdVersions"),
 )
-"""The levels below a provider: the list, the attribute that says which, a list of more values."""
+"""The levels of vnfProductsFromProviders: list, attribute of its entries, list of VNFD versions."""
 
 
-def matches(wanted: Json | None, notification: Json, instance: Json) -> bool:
-    """Whether a subscription wants a notification.
+def matches(filter_: Json | None, notification: Json, instance: Json) -> bool:
+    """Return whether a subscription's filter, which passed :func:`check`, lets a notification pass.
 
-    :param wanted: the subscription's filter, as :func:`check` let it pass.
-    :param instance: the VNF instance that the notification is about, as it is shown.
+    :param instance: the attributes of the VNF instance that the notification is about.
     """
-    if not wanted:
+    if not filter_:
         return True
-    of_instance = wanted.get(_INSTANCES) or {}
+    of_instance = filter_.get(_INSTANCES) or {}
     return (
-        _any_of(wanted, notification, _OF_NOTIFICATION)
+        _any_of(filter_, notification, _OF_NOTIFICATION)
         and _any_of(of_instance, instance, _OF_INSTANCE)
-        and (not of_instance.get(_PRODUCTS) or _product(of_instance, instance, 0))
+        and _product(of_instance, instance, 0)
     )
 
 
-def _any_of(wanted: Json, found: Json, names: Mapping[str, str]) -> bool:
-    """Return whether every listed filter matches; an attribute that *found* lacks is not asked."""
+def _any_of(filter_: Json, resource: Json, names: Mapping[str, str]) -> bool:
+    """Return whether every list of values has the resource's; an absent attribute matches."""
     return all(
-        not wanted.get(listed) or name not in found or found[name] in wanted[listed]
+        not filter_.get(listed) or name not in resource or resource[name] in filter_[listed]
         for listed, name in names.items()
     )
 
 
-def _product(wanted: Json, instance: Json, level: int) -> bool:
+def _product(filter_: Json, instance: Json, level: int) -> bool:
     if level == len(_NESTED):
         return True
-    listed, name, also = _NESTED[level]
-    return not wanted.get(listed) or any(
+    listed, name, versions = _NESTED[level]
+    return not filter_.get(listed) or any(
         entry.get(name) == instance.get(name)
-        and (not also or not entry.get(also) or instance.get("vnfdVersion") in entry[also])
+        and (
+            not versions
+            or not entry.get(versions)
+            or instance.get("vnfdVersion") in entry[versions]
+        )
         and _product(entry, instance, level + 1)
-        for entry in wanted[listed]
+        for entry in filter_[listed]
     )
 
 
-def check(wanted: Any) -> None:
-    """Refuse what :func:`matches` could not read.
+def check(filter_: Any) -> None:
+    """Refuse a filter that :func:`matches` could not read.
 
     :raises ProblemError: 400: an attribute is unknown or has another type.
     """
-    if wanted is None:
+    if filter_ is None:
         return
-    nested = _object(wanted, "filter", {*_OF_NOTIFICATION, _INSTANCES}).get(_INSTANCES, {})
+    nested = _object(filter_, "filter", {*_OF_NOTIFICATION, _INSTANCES}).get(_INSTANCES, {})
     _object(nested, _INSTANCES, {*_OF_INSTANCE, _PRODUCTS})
-    for owner, names in ((wanted, _OF_NOTIFICATION), (nested, _OF_INSTANCE)):
+    for owner, names in ((filter_, _OF_NOTIFICATION), (nested, _OF_INSTANCE)):
         for name in names:
             _texts(owner, name)
     _check_products(nested, 0)
@@ -85,30 +88,30 @@ def check(wanted: Any) -> None:
 def _check_products(owner: Json, level: int) -> None:
     if level == len(_NESTED):
         return
-    listed, name, also = _NESTED[level]
-    below = {_NESTED[level + 1][0]} if level + 1 < len(_NESTED) else set()
+    listed, name, versions = _NESTED[level]
+    below = {following for following, _, _ in _NESTED[level + 1 : level + 2]}
     for entry in _list(owner, listed):
-        _object(entry, listed, {name, *below, *([also] if also else [])})
+        _object(entry, listed, {name, *below, *([versions] if versions else [])})
         if not isinstance(entry.get(name), str):
             raise ProblemError(400, f"filter: {listed} expects a text {name} in each entry")
-        if also:
-            _texts(entry, also)
+        if versions:
+            _texts(entry, versions)
         _check_products(entry, level + 1)
 
 
-def _object(found: Any, name: str, known: set[str]) -> Json:
-    if not isinstance(found, dict) or not found.keys() <= known:
+def _object(value: Any, name: str, known: set[str]) -> Json:
+    if not isinstance(value, dict) or not value.keys() <= known:
         raise ProblemError(
             400, f"filter: {name} expects an object with any of {', '.join(sorted(known))}"
         )
-    return found
+    return value
 
 
 def _list(owner: Json, name: str) -> list[Any]:
-    found = owner.get(name, [])
-    if not isinstance(found, list):
+    values = owner.get(name, [])
+    if not isinstance(values, list):
         raise ProblemError(400, f"filter: {name} expects a list")
-    return found
+    return values
 
 
 def _texts(owner: Json, name: str) -> None:

@@ -1,7 +1,7 @@
-"""The page at ``/``: what there is, what runs, and what became of it, for people.
+"""The page at ``/``: the packages, VNF instances and operations, for people.
 
-Three files, no build step, nothing from elsewhere. They are answered without a token: they hold no
-data, but read the REST API with the token that they ask for.
+It has no build step and no external resources. Its files need no token, as they hold no data: the
+page asks for a token and reads the REST API with it.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from fastapi import FastAPI
 from starlette.responses import FileResponse
 from starlette.staticfiles import StaticFiles
 
-FILES = Path(__file__).parent / "files"
+_FILES = Path(__file__).parent / "files"
 
 
 def install(app: FastAPI) -> None:
-    """Have *app* answer ``/`` and what the page needs."""
+    """Add ``/`` and the files of the page to *app*."""
 
+    @app.get("/", include_in_schema=False)
     def page() -> FileResponse:
-        return FileResponse(FILES / "page.html", media_type="text/html")
+        return FileResponse(_FILES / "page.html", media_type="text/html")
 
-    app.add_api_route("/", page, include_in_schema=False)
-    app.mount("/page", StaticFiles(directory=FILES))
+    app.mount("/page", StaticFiles(directory=_FILES))
