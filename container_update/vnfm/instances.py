@@ -5,21 +5,22 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
+from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from container_update.model.objects import Json
-from container_update.vnfm import operations, packages
+from container_update.vnfm import packages
 from container_update.vnfm.notify import outbox
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.service_context import ServiceContext
+from container_update.vnfm.states import UNSETTLED
 from container_update.vnfm.store.database import now
-from container_update.vnfm.store.rows import Instance, Package
+from container_update.vnfm.store.rows import Instance, Operation, Package
 
 
 def product_of(package: Package) -> Json:
     """Return the attributes that an instance takes from its package."""
-    names = ("vnfProvider", "vnfProductName", "vnfSoftwareVersion", "vnfdVersion")
-    return {name: package.body.get(name, "") for name in names}
+    return {name: package.body.get(name, "") for name in packages.PRODUCT}
 
 
 def create(service: ServiceContext, session: Session, api: str, request: Json) -> Instance:
@@ -58,7 +59,8 @@ def delete(service: ServiceContext, session: Session, instance: Instance) -> Non
 
     :raises ProblemError: 409: it is instantiated, or an operation is not settled.
     """
-    unsettled = operations.unsettled(session, instance.id)
+    of_instance = select(Operation).where(Operation.instance_id == instance.id)
+    unsettled = session.scalar(of_instance.where(Operation.state.in_(UNSETTLED)))
     if unsettled is not None:
         raise ProblemError(
             409,

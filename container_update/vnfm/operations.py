@@ -22,7 +22,7 @@ from container_update.vnfm.notify import outbox
 from container_update.vnfm.problems import ProblemError, problem_of, requests_of
 from container_update.vnfm.queries import compare_and_set
 from container_update.vnfm.service_context import ServiceContext
-from container_update.vnfm.states import RUNNING, TRANSITIONS, UNSETTLED, Request, State, after
+from container_update.vnfm.states import RUNNING, TRANSITIONS, Request, State, after
 from container_update.vnfm.store.database import now
 from container_update.vnfm.store.rows import Instance, Operation
 
@@ -126,16 +126,6 @@ def _publish(service: ServiceContext, session: Session, operation: Operation) ->
     outbox.add_state_change(session, operation, service.settings.base_url)
     seconds = (operation.entered - operation.started).total_seconds()
     service.metrics.entered(operation.operation, operation.state, seconds)
-
-
-def unsettled(session: Session, instance_id: str) -> Operation | None:
-    """Return the instance's operation that is not settled."""
-    operation: Operation | None = session.scalar(
-        select(Operation).where(
-            Operation.instance_id == instance_id, Operation.state.in_(UNSETTLED)
-        )
-    )
-    return operation
 
 
 # --- services that died -------------------------------------------------------------------------

@@ -37,6 +37,14 @@ ONBOARDED, ERROR = "ONBOARDED", "ERROR"
 ENABLED, DISABLED = "ENABLED", "DISABLED"
 _CHUNK = 1024 * 1024
 
+PRODUCT: Mapping[str, str] = {
+    "vnfProvider": "provider",
+    "vnfProductName": "product_name",
+    "vnfSoftwareVersion": "software_version",
+    "vnfdVersion": "descriptor_version",
+}
+"""The attributes that an instance takes from its package, with their names in the VNFD."""
+
 
 def folder(service: ServiceContext, package_id: str) -> Path:
     """Return the folder of a package."""
@@ -140,7 +148,7 @@ def modify(package: Package, changes: Json) -> Json:
 def delete(service: ServiceContext, session: Session, package: Package) -> None:
     """Delete a package that is not in use.
 
-    :raises ProblemError: 409: it is enabled, in use, or being read in.
+    :raises ProblemError: 409: it is enabled, in use, being uploaded or onboarded.
     """
     if package.onboarding_state in (UPLOADING, PROCESSING):
         raise ProblemError(
@@ -180,7 +188,7 @@ def begin_upload(service: ServiceContext, package_id: str) -> Path:
 
 
 def end_upload(service: ServiceContext, package_id: str) -> None:
-    """Flush the complete content to the disk; the package is then ready to be read in."""
+    """Flush the complete content to the disk; the package is then ready for onboarding."""
     part = _part(service, package_id)
     with part.open("rb") as file:
         os.fsync(file.fileno())
@@ -197,15 +205,13 @@ def give_up_upload(service: ServiceContext, package_id: str) -> None:
 
 
 def onboard(service: ServiceContext, package_id: str) -> None:
-    """Read an uploaded package in; a wrong one becomes ERROR, with the cause."""
+    """Onboard an uploaded package; an invalid one becomes ERROR, with the cause."""
     try:
         vnfd_id, body = _read(service, package_id)
         _unpack(service, package_id)
         with service.database.writing() as session:
-            _move(
-                session, package_id, (PROCESSING,), ONBOARDED,
-                operational_state=ENABLED, vnfd_id=vnfd_id, body=body, owner=None,
-            )  # fmt: skip
+            values = {"operational_state": ENABLED, "vnfd_id": vnfd_id, "body": body, "owner": None}
+            _move(session, package_id, (PROCESSING,), ONBOARDED, **values)
     except IntegrityError:
         _fail(service, package_id, 409, f"there is a package with the VNFD {vnfd_id} already")
     except ContainerUpdateError as error:
@@ -232,10 +238,7 @@ def _read(service: ServiceContext, package_id: str) -> tuple[str, Json]:
         product = package.flavours[0].product
         return package.vnfd_id, {
             "vnfdId": package.vnfd_id,
-            "vnfProvider": product.get("provider", ""),
-            "vnfProductName": product.get("product_name", ""),
-            "vnfSoftwareVersion": product.get("software_version", ""),
-            "vnfdVersion": product.get("descriptor_version", ""),
+            **{name: product.get(key, "") for name, key in PRODUCT.items()},
             "checksum": {"algorithm": "SHA-512", "hash": _digest(path)},
             "softwareImages": [],
             "additionalArtifacts": [
@@ -281,7 +284,7 @@ def _move(
 
 
 def take_over(service: ServiceContext) -> list[str]:
-    """Return the packages that dead services were reading in; this service owns them now.
+    """Return the packages that dead services were onboarding; this service owns them now.
 
     An upload that ended with its service is given up.
     """

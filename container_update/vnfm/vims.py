@@ -14,6 +14,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from sqlalchemy import select, update
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from container_update.drivers import vim as drivers_vim
@@ -41,13 +42,11 @@ def register(service: ServiceContext, session: Session, body: Json) -> Vim:
         id=str(uuid.uuid4()),
         created=now(),
         name=body["name"],
-        is_default=bool(body.get("is_default", False)),
+        is_default=body.get("is_default", False),
         body={key: value for key, value in body.items() if key not in own},
         sealed=service.vault.seal(body.get("auth_cred") or {}),
     )
-    _refuse_same_name(session, vim)
-    _only_default(session, vim)
-    session.add(vim)
+    _store(session, vim)
     return vim
 
 
@@ -61,21 +60,19 @@ def change(service: ServiceContext, session: Session, vim: Vim, body: Json) -> N
         vim.sealed = service.vault.seal(access)
     vim.name = body.get("name") or vim.name
     if body.get("is_default") is not None:
-        vim.is_default = bool(body["is_default"])
+        vim.is_default = body["is_default"]
     own = ("auth_cred", "name", "is_default", "type")
     vim.body = {**vim.body, **{key: value for key, value in body.items() if key not in own}}
-    _refuse_same_name(session, vim)
-    _only_default(session, vim)
+    _store(session, vim)
 
 
-def _refuse_same_name(session: Session, vim: Vim) -> None:
-    with session.no_autoflush:
-        same = select(Vim.id).where(Vim.name == vim.name, Vim.id != vim.id)
-        if session.scalar(same) is not None:
-            raise ProblemError(409, f"VIM {vim.name}: there is one of this name already")
-
-
-def _only_default(session: Session, vim: Vim) -> None:
+def _store(session: Session, vim: Vim) -> None:
+    name = vim.name  # a failed flush expires it
+    session.add(vim)
+    try:
+        session.flush()
+    except IntegrityError as error:
+        raise ProblemError(409, f"VIM {name}: there is one of this name already") from error
     if vim.is_default:
         session.execute(update(Vim).where(Vim.id != vim.id).values(is_default=False))
 

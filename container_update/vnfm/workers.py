@@ -1,4 +1,4 @@
-"""The threads that carry out operations and read in packages.
+"""The threads that carry out operations and onboard packages.
 
 Their work is in the database. A regular look at it finds the work of services that died, and work
 of this service that no thread has.
@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import threading
-import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from datetime import timedelta
@@ -59,14 +58,12 @@ class Workers:
         """Whether operations are begun and watched."""
         return self._watch.is_alive() and not self._service.ending.is_set()
 
-    # --- submitting -----------------------------------------------------------------------------
-
     def operation(self, operation_id: str) -> None:
         """Queue an operation that is in the database."""
         self._submit(operation_id, lambda cancel: perform(self._service, operation_id, cancel))
 
     def package(self, package_id: str) -> None:
-        """Queue an uploaded package, to be read in."""
+        """Queue an uploaded package for onboarding."""
         self._submit(package_id, lambda _: packages.onboard(self._service, package_id))
 
     def _submit(self, key: str, task: Callable[[CancelToken], None]) -> None:
@@ -86,9 +83,7 @@ class Workers:
             self._cancels.pop(key, None)
             self._changed.notify_all()
         if not future.cancelled() and (error := future.exception()) is not None:
-            LOG.error("%s came to no recorded end", key, exc_info=error)
-
-    # --- looking --------------------------------------------------------------------------------
+            LOG.error("%s failed and its end is not recorded", key, exc_info=error)
 
     def look(self) -> None:
         """Settle or begin the work of dead services, and work of this one that no thread has."""
@@ -109,8 +104,6 @@ class Workers:
             except (SQLAlchemyError, OSError) as error:
                 LOG.warning("the database does not answer: %s", type(error).__name__)
 
-    # --- the end --------------------------------------------------------------------------------
-
     def stop(self) -> None:
         """Stop: wait for what runs, then interrupt it so that a retry can resume it.
 
@@ -128,8 +121,5 @@ class Workers:
             self._watch.join(timeout=_CANCEL_SECONDS)
 
     def _wait(self, seconds: float) -> bool:
-        deadline = time.monotonic() + seconds
         with self._changed:
-            while self._cancels and (left := deadline - time.monotonic()) > 0:
-                self._changed.wait(left)
-            return not self._cancels
+            return self._changed.wait_for(lambda: not self._cancels, seconds)

@@ -1,1 +1,1 @@
-"""The REST API: a module for each resource. It reads requests, asks, and shows; nothing else."""
+"""The REST API: one module for each resource. It reads requests and builds responses."""

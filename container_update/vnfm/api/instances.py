@@ -11,16 +11,8 @@ from sqlalchemy.orm import Session
 from container_update.model.objects import Json
 from container_update.operations.change_request import ChangeRequest
 from container_update.vnfm import instances, operations, packages, vims
-from container_update.vnfm.api import models, representations
+from container_update.vnfm.api import models, parts, representations
 from container_update.vnfm.api.attribute_selectors import Attributes
-from container_update.vnfm.api.parts import (
-    Page,
-    accepted,
-    accepting,
-    lcm_router,
-    refusals,
-    unprocessable,
-)
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.queries import by_id
 from container_update.vnfm.service_context import ServiceContext
@@ -39,7 +31,7 @@ _ATTRIBUTES = Attributes(
 
 def router(service: ServiceContext, workers: Workers, api: str) -> APIRouter:
     """Return the resource of one of the two APIs."""
-    routes = lcm_router(api, "vnf_instances", "VNF instances")
+    routes = parts.lcm_router(api, "vnf_instances", "VNF instances")
     _add_resource(routes, service, api)
     starter = _Starter(service, workers, api)
     (_add_v1 if api == "v1" else _add_v2)(routes, starter)
@@ -52,7 +44,7 @@ def _add_resource(routes: APIRouter, service: ServiceContext, api: str) -> None:
         connections = instances.vims_of(service, row)
         return representations.instance(row, connections, service.settings.base_url)
 
-    @routes.post("", status_code=201, responses=refusals(409, 413))
+    @routes.post("", status_code=201, responses=parts.refusals(409, 413))
     def create(body: models.CreateVnf, response: Response) -> Json:
         """Create a VNF instance of an onboarded package."""
         with service.database.writing() as session:
@@ -61,20 +53,20 @@ def _add_resource(routes: APIRouter, service: ServiceContext, api: str) -> None:
         response.headers["Location"] = answer["_links"]["self"]["href"]
         return answer
 
-    @routes.get("", responses=refusals())
-    def list_all(page: Page) -> list[Json]:
+    @routes.get("", responses=parts.refusals())
+    def list_all(page: parts.Page) -> list[Json]:
         """Return the VNF instances of this API."""
         rows = select(Instance).where(Instance.api == api)
         rows = rows.order_by(Instance.created, Instance.id)
         return page.read(service, rows, represent, _ATTRIBUTES)
 
-    @routes.get("/{instance_id}", responses=refusals(404))
+    @routes.get("/{instance_id}", responses=parts.refusals(404))
     def show(instance_id: str) -> Json:
         """Return a VNF instance."""
         with service.database.reading() as session:
             return represent(session, by_id(session, Instance, instance_id, api))
 
-    @routes.delete("/{instance_id}", status_code=204, responses=refusals(404, 409))
+    @routes.delete("/{instance_id}", status_code=204, responses=parts.refusals(404, 409))
     def delete(instance_id: str) -> None:
         """Delete a VNF instance that is not instantiated."""
         with service.database.writing() as session:
@@ -98,7 +90,7 @@ class _Starter:
         :param instantiated: what the instance has to be; None: either.
         """
         service = self.service
-        with service.database.writing() as session, unprocessable():
+        with service.database.writing() as session, parts.unprocessable():
             instance = by_id(session, Instance, instance_id, self.api, lock=True)
             if instantiated is not None and instance.instantiated is not instantiated:
                 expected = "INSTANTIATED" if instantiated else "NOT_INSTANTIATED"
@@ -122,7 +114,7 @@ class _Starter:
                 service, session, instance, operation, request, hidden=hidden
             )
         self.workers.operation(occurrence.id)
-        return accepted(service, occurrence)
+        return parts.accepted(service, occurrence)
 
     def _hidden(self, session: Session, instance: Instance, request: Json) -> frozenset[str]:
         """Return the hidden parameters of the VNF's Heat templates.
@@ -149,7 +141,7 @@ def _check_modification(instance: Instance, request: Json) -> None:
         )
 
 
-_ACCEPTING = accepting(404, 409, 413)
+_ACCEPTING = parts.accepting(404, 409, 413)
 
 
 def _add_v1(routes: APIRouter, starter: _Starter) -> None:

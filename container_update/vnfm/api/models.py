@@ -76,85 +76,85 @@ ChangeVnfPkg = Annotated[Map, BeforeValidator(_writable), WithJsonSchema(CHANGE_
 class CreateVnf(Body):
     """CreateVnfRequest (SOL003, 5.5.2.3)."""
 
-    vnfdId: Text  # noqa: N815
-    vnfInstanceName: Text | None = None  # noqa: N815
-    vnfInstanceDescription: Prose | None = None  # noqa: N815
+    vnfdId: Text
+    vnfInstanceName: Text | None = None
+    vnfInstanceDescription: Prose | None = None
     metadata: Map | None = None
 
 
 class InstantiateVnf(Body):
     """InstantiateVnfRequest (SOL003, 5.5.2.4)."""
 
-    flavourId: Text  # noqa: N815
-    instantiationLevelId: Text | None = None  # noqa: N815
-    localizationLanguage: Text | None = None  # noqa: N815
-    additionalParams: KubernetesParams = {}  # noqa: N815
+    flavourId: Text
+    instantiationLevelId: Text | None = None
+    localizationLanguage: Text | None = None
+    additionalParams: KubernetesParams = {}
     extensions: Map | None = None
-    vnfConfigurableProperties: Map | None = None  # noqa: N815
+    vnfConfigurableProperties: Map | None = None
 
 
 class InstantiateVnfV1(InstantiateVnf):
     """The same, in v1: VIMs as a list."""
 
-    vimConnectionInfo: list[VimConnection] = []  # noqa: N815
+    vimConnectionInfo: list[VimConnection] = []
 
 
 class InstantiateVnfV2(InstantiateVnf):
     """The same, in v2: VIMs as a map."""
 
-    vimConnectionInfo: dict[Text, VimConnection] = {}  # noqa: N815
+    vimConnectionInfo: dict[Text, VimConnection] = {}
 
 
 class TerminateVnf(Body):
     """TerminateVnfRequest (SOL003, 5.5.2.8)."""
 
-    terminationType: Literal["GRACEFUL", "FORCEFUL"]  # noqa: N815
-    gracefulTerminationTimeout: Annotated[int, Field(ge=0)] | None = None  # noqa: N815
-    additionalParams: Map | None = None  # noqa: N815
+    terminationType: Literal["GRACEFUL", "FORCEFUL"]
+    gracefulTerminationTimeout: Annotated[int, Field(ge=0)] | None = None
+    additionalParams: Map | None = None
 
 
 class VnfcModification(Body):
     """VnfcInfoModifications (SOL003, 5.5.3.24)."""
 
     id: Text
-    vnfcConfigurableProperties: Map  # noqa: N815
+    vnfcConfigurableProperties: Map
 
 
 class ModifyVnf(Body):
     """VnfInfoModificationRequest (SOL003, 5.5.2.12)."""
 
-    vnfInstanceName: Text | None = None  # noqa: N815
-    vnfInstanceDescription: Prose | None = None  # noqa: N815
-    vnfdId: Text | None = None  # noqa: N815
-    vnfConfigurableProperties: Map | None = None  # noqa: N815
+    vnfInstanceName: Text | None = None
+    vnfInstanceDescription: Prose | None = None
+    vnfdId: Text | None = None
+    vnfConfigurableProperties: Map | None = None
     metadata: Map | None = None
     extensions: Map | None = None
-    vnfcInfoModifications: list[VnfcModification] | None = None  # noqa: N815
+    vnfcInfoModifications: list[VnfcModification] | None = None
 
 
 class ModifyVnfV1(ModifyVnf):
     """The same, in v1."""
 
-    vimConnectionInfo: list[VimConnection] | None = None  # noqa: N815
+    vimConnectionInfo: list[VimConnection] | None = None
 
 
 class ModifyVnfV2(ModifyVnf):
     """The same, in v2."""
 
-    vimConnectionInfo: dict[Text, VimConnection | None] | None = None  # noqa: N815
+    vimConnectionInfo: dict[Text, VimConnection | None] | None = None
 
 
 class CreatePackage(Body):
     """CreateVnfPkgInfoRequest (SOL005, 9.5.2.2)."""
 
-    userDefinedData: Map = {}  # noqa: N815
+    userDefinedData: Map = {}
 
 
 class ModifyPackage(Body):
     """VnfPkgInfoModifications (SOL005, 9.5.2.3)."""
 
-    operationalState: Literal["ENABLED", "DISABLED"] | None = None  # noqa: N815
-    userDefinedData: Map | None = None  # noqa: N815
+    operationalState: Literal["ENABLED", "DISABLED"] | None = None
+    userDefinedData: Map | None = None
 
 
 class VimAttributes(Body):
@@ -195,7 +195,7 @@ class ChangedVim(Body):
 class NewSubscription(Body):
     """LccnSubscriptionRequest (SOL003, 5.5.2.15)."""
 
-    callbackUri: Annotated[str, Field(min_length=1, max_length=2048)]  # noqa: N815
+    callbackUri: Annotated[str, Field(min_length=1, max_length=2048)]
     filter: Map | None = None
     authentication: Map | None = Field(default=None, repr=False)
     verbosity: Literal["FULL", "SHORT"] | None = None

@@ -7,9 +7,8 @@ from sqlalchemy import select
 
 from container_update.model.objects import Json
 from container_update.vnfm import operations
-from container_update.vnfm.api import representations
+from container_update.vnfm.api import parts, representations
 from container_update.vnfm.api.attribute_selectors import Attributes
-from container_update.vnfm.api.parts import Page, accepted, accepting, lcm_router, refusals
 from container_update.vnfm.lcm.perform import TASKS
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.queries import by_id
@@ -29,7 +28,7 @@ _ATTRIBUTES = Attributes(
 
 def router(service: ServiceContext, workers: Workers, api: str) -> APIRouter:
     """Return the resource of one of the two APIs."""
-    routes = lcm_router(api, "vnf_lcm_op_occs", "Operation occurrences")
+    routes = parts.lcm_router(api, "vnf_lcm_op_occs", "Operation occurrences")
     _add_reading(routes, service, api)
     _add_requests(routes, service, workers, api)
     return routes
@@ -38,8 +37,8 @@ def router(service: ServiceContext, workers: Workers, api: str) -> APIRouter:
 def _add_reading(routes: APIRouter, service: ServiceContext, api: str) -> None:
     base_url = service.settings.base_url
 
-    @routes.get("", responses=refusals())
-    def list_all(page: Page) -> list[Json]:
+    @routes.get("", responses=parts.refusals())
+    def list_all(page: parts.Page) -> list[Json]:
         """Return the operation occurrences of this API, the oldest first."""
         rows = select(Operation).where(Operation.api == api)
         return page.read(
@@ -49,14 +48,14 @@ def _add_reading(routes: APIRouter, service: ServiceContext, api: str) -> None:
             _ATTRIBUTES,
         )
 
-    @routes.get("/{operation_id}", responses=refusals(404))
+    @routes.get("/{operation_id}", responses=parts.refusals(404))
     def show(operation_id: str) -> Json:
         """Return an operation occurrence."""
         with service.database.reading() as session:
             operation = by_id(session, Operation, operation_id, api)
             return representations.operation(operation, base_url)
 
-    @routes.get("/{operation_id}/progress", responses=refusals(404))
+    @routes.get("/{operation_id}/progress", responses=parts.refusals(404))
     def progress(operation_id: str) -> Json:
         """Return the progress of each object, and why it restarts; an extension of SOL003."""
         with service.database.reading() as session:
@@ -66,12 +65,12 @@ def _add_reading(routes: APIRouter, service: ServiceContext, api: str) -> None:
 
 
 def _add_requests(routes: APIRouter, service: ServiceContext, workers: Workers, api: str) -> None:
-    @routes.post("/{operation_id}/retry", **accepting(404, 409))
+    @routes.post("/{operation_id}/retry", **parts.accepting(404, 409))
     def retry(operation_id: str) -> Response:
         """Resume an operation that is FAILED_TEMP."""
         return begin_again(operation_id, Request.RETRY)
 
-    @routes.post("/{operation_id}/rollback", **accepting(404, 409))
+    @routes.post("/{operation_id}/rollback", **parts.accepting(404, 409))
     def rollback(operation_id: str) -> Response:
         """Undo an operation that is FAILED_TEMP."""
         return begin_again(operation_id, Request.ROLLBACK)
@@ -87,9 +86,9 @@ def _add_requests(routes: APIRouter, service: ServiceContext, workers: Workers, 
                 )
             operations.apply_request(service, session, operation, request)
         workers.operation(operation.id)
-        return accepted(service, operation)
+        return parts.accepted(service, operation)
 
-    @routes.post("/{operation_id}/fail", responses=refusals(404, 409))
+    @routes.post("/{operation_id}/fail", responses=parts.refusals(404, 409))
     def fail(operation_id: str) -> Json:
         """Give up an operation that is FAILED_TEMP: its instance is free for another one."""
         with service.database.writing() as session:
@@ -97,7 +96,7 @@ def _add_requests(routes: APIRouter, service: ServiceContext, workers: Workers, 
             operations.apply_request(service, session, operation, Request.FAIL)
             return representations.operation(operation, service.settings.base_url)
 
-    @routes.post("/{operation_id}/cancel", status_code=202, responses=refusals(404, 409))
+    @routes.post("/{operation_id}/cancel", status_code=202, responses=parts.refusals(404, 409))
     def cancel(operation_id: str) -> None:
         """Refuse to cancel an operation: this is not supported."""
         with service.database.reading() as session:

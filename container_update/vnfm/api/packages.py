@@ -13,9 +13,8 @@ from starlette.requests import ClientDisconnect
 
 from container_update.model.objects import Json
 from container_update.vnfm import packages
-from container_update.vnfm.api import models, representations
+from container_update.vnfm.api import models, parts, representations
 from container_update.vnfm.api.attribute_selectors import Attributes
-from container_update.vnfm.api.parts import Page, accepting, refusals
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.queries import by_id
 from container_update.vnfm.service_context import ServiceContext
@@ -40,33 +39,33 @@ def router(service: ServiceContext, workers: Workers) -> APIRouter:
 
 
 def _add_resource(routes: APIRouter, service: ServiceContext) -> None:
-    @routes.post("", status_code=201, responses=refusals(413))
+    @routes.post("", status_code=201, responses=parts.refusals(413))
     def create(body: models.CreatePackage, response: Response) -> Json:
         """Create a package, without content."""
         with service.database.writing() as session:
-            answer = _shown(session, packages.create(session, body.userDefinedData))
+            answer = _represent(session, packages.create(session, body.userDefinedData))
         response.headers["Location"] = answer["_links"]["self"]["href"]
         return answer
 
-    @routes.get("", responses=refusals())
-    def list_all(page: Page) -> list[Json]:
+    @routes.get("", responses=parts.refusals())
+    def list_all(page: parts.Page) -> list[Json]:
         """Return the packages."""
         rows = select(Package).order_by(Package.created, Package.id)
-        return page.read(service, rows, _shown, _ATTRIBUTES)
+        return page.read(service, rows, _represent, _ATTRIBUTES)
 
-    @routes.get("/{package_id}", responses=refusals(404))
+    @routes.get("/{package_id}", responses=parts.refusals(404))
     def show(package_id: str) -> Json:
         """Return a package."""
         with service.database.reading() as session:
-            return _shown(session, by_id(session, Package, package_id))
+            return _represent(session, by_id(session, Package, package_id))
 
-    @routes.patch("/{package_id}", responses=refusals(404, 409, 413))
+    @routes.patch("/{package_id}", responses=parts.refusals(404, 409, 413))
     def modify(package_id: str, body: models.ModifyPackage) -> Json:
         """Enable or disable a package, or change its user-defined data."""
         with service.database.writing() as session:
             return packages.modify(by_id(session, Package, package_id), body.as_sent())
 
-    @routes.delete("/{package_id}", status_code=204, responses=refusals(404, 409))
+    @routes.delete("/{package_id}", status_code=204, responses=parts.refusals(404, 409))
     def delete(package_id: str) -> None:
         """Delete a package that is disabled and not in use."""
         with service.database.writing() as session:
@@ -76,7 +75,7 @@ def _add_resource(routes: APIRouter, service: ServiceContext) -> None:
 def _add_content(routes: APIRouter, service: ServiceContext, workers: Workers) -> None:
     @routes.put(
         "/{package_id}/package_content",
-        **accepting(404, 409, 413),
+        **parts.accepting(404, 409, 413),
         openapi_extra={"requestBody": {"required": True, **_ZIP}},
     )
     async def upload(package_id: str, request: Request) -> Response:
@@ -97,7 +96,7 @@ def _add_content(routes: APIRouter, service: ServiceContext, workers: Workers) -
     @routes.get(
         "/{package_id}/package_content",
         response_class=FileResponse,
-        responses={**refusals(404, 409), 200: {"description": "The CSAR zip.", **_ZIP}},
+        responses={**parts.refusals(404, 409), 200: {"description": "The CSAR zip.", **_ZIP}},
     )
     def download(package_id: str) -> FileResponse:
         """Return the content of a package, as it was uploaded."""
@@ -114,6 +113,6 @@ async def _receive(request: Request, part: Path) -> None:
             await run_in_threadpool(file.write, chunk)
 
 
-def _shown(session: Session, row: Package) -> Json:
+def _represent(session: Session, row: Package) -> Json:
     used = "IN_USE" if packages.in_use(session, row) else "NOT_IN_USE"
     return {**representations.package(row), "usageState": used}

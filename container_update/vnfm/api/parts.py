@@ -1,4 +1,4 @@
-"""What the modules of the API share: documented refusals, version headers, paging, 202."""
+"""The shared parts of the API: documented refusals, version headers, paging, 202."""
 
 from __future__ import annotations
 
@@ -41,7 +41,6 @@ _MEANING = {
     406: "The version asked for is not supported.",
     409: "The state of the resource does not allow it.",
     413: "The body is too big.",
-    415: "The body is of a kind that is not understood.",
     422: "The request can be read and makes no sense.",
 }
 

@@ -8,9 +8,8 @@ from fastapi import APIRouter, Response
 from sqlalchemy import select
 
 from container_update.model.objects import Json
-from container_update.vnfm.api import models, representations
+from container_update.vnfm.api import models, parts, representations
 from container_update.vnfm.api.attribute_selectors import Attributes
-from container_update.vnfm.api.parts import Page, lcm_router, refusals
 from container_update.vnfm.notify import callbacks, subscription_filters
 from container_update.vnfm.queries import by_id
 from container_update.vnfm.service_context import ServiceContext
@@ -20,10 +19,10 @@ from container_update.vnfm.store.rows import Subscription
 
 def router(service: ServiceContext, api: str) -> APIRouter:
     """Return the resource of one of the two APIs."""
-    routes = lcm_router(api, "subscriptions", "Subscriptions")
+    routes = parts.lcm_router(api, "subscriptions", "Subscriptions")
     base_url = service.settings.base_url
 
-    @routes.post("", status_code=201, responses=refusals(413))
+    @routes.post("", status_code=201, responses=parts.refusals(413))
     def create(body: models.NewSubscription, response: Response) -> Json:
         """Subscribe to notifications; the callback URI is tested first."""
         subscription_filters.check(body.filter)
@@ -42,8 +41,8 @@ def router(service: ServiceContext, api: str) -> APIRouter:
         response.headers["Location"] = answer["_links"]["self"]["href"]
         return answer
 
-    @routes.get("", responses=refusals())
-    def list_all(page: Page) -> list[Json]:
+    @routes.get("", responses=parts.refusals())
+    def list_all(page: parts.Page) -> list[Json]:
         """Return the subscriptions of this API."""
         rows = select(Subscription).where(Subscription.api == api)
         return page.read(
@@ -53,14 +52,14 @@ def router(service: ServiceContext, api: str) -> APIRouter:
             Attributes(),
         )
 
-    @routes.get("/{subscription_id}", responses=refusals(404))
+    @routes.get("/{subscription_id}", responses=parts.refusals(404))
     def show(subscription_id: str) -> Json:
         """Return a subscription."""
         with service.database.reading() as session:
             row = by_id(session, Subscription, subscription_id, api)
             return representations.subscription(row, base_url)
 
-    @routes.delete("/{subscription_id}", status_code=204, responses=refusals(404))
+    @routes.delete("/{subscription_id}", status_code=204, responses=parts.refusals(404))
     def delete(subscription_id: str) -> None:
         """End a subscription; what is not delivered yet is dropped."""
         with service.database.writing() as session:

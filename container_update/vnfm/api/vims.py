@@ -8,8 +8,7 @@ from sqlalchemy.orm import Session
 
 from container_update.model.objects import Json
 from container_update.vnfm import vims
-from container_update.vnfm.api import models, representations
-from container_update.vnfm.api.parts import refusals, unprocessable
+from container_update.vnfm.api import models, parts, representations
 from container_update.vnfm.queries import by_id
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.rows import Vim
@@ -18,24 +17,19 @@ from container_update.vnfm.store.rows import Vim
 def router(service: ServiceContext) -> APIRouter:
     """Return the resource; the client ends its paths with ``.json``."""
     routes = APIRouter(prefix="/v1.0", tags=["VIMs"])
-    _add_list(routes, service)
-    _add_one(routes, service)
-    return routes
 
-
-def _add_list(routes: APIRouter, service: ServiceContext) -> None:
-    @routes.post("/vims.json", status_code=201, responses=refusals(409, 413))
-    @routes.post("/vims", status_code=201, responses=refusals(409, 413))
+    @routes.post("/vims.json", status_code=201, responses=parts.refusals(409, 413))
+    @routes.post("/vims", status_code=201, responses=parts.refusals(409, 413))
     def register(body: models.NewVim) -> dict[str, Json]:
         """Register a VIM."""
-        with unprocessable():
+        with parts.unprocessable():
             vims.require(body.vim.type)
         with service.database.writing() as session:
             vim = vims.register(service, session, body.vim.model_dump(exclude_none=True))
             return {"vim": representations.vim(vim)}
 
-    @routes.get("/vims.json", responses=refusals())
-    @routes.get("/vims", responses=refusals())
+    @routes.get("/vims.json", responses=parts.refusals())
+    @routes.get("/vims", responses=parts.refusals())
     def list_all(request: Request) -> dict[str, list[Json]]:
         """Return the registered VIMs; ``id`` and ``name`` in the query select one."""
         with service.database.reading() as session:
@@ -44,15 +38,13 @@ def _add_list(routes: APIRouter, service: ServiceContext) -> None:
         given = {k: v for k, v in request.query_params.items() if k in ("id", "name")}
         return {"vims": [body for body in bodies if given.items() <= body.items()]}
 
-
-def _add_one(routes: APIRouter, service: ServiceContext) -> None:
-    @routes.get("/vims/{vim_id}", responses=refusals(404))
+    @routes.get("/vims/{vim_id}", responses=parts.refusals(404))
     def show(vim_id: str) -> dict[str, Json]:
         """Return a registered VIM, without its credentials."""
         with service.database.reading() as session:
             return {"vim": representations.vim(_get(session, vim_id))}
 
-    @routes.put("/vims/{vim_id}", responses=refusals(404, 409, 413))
+    @routes.put("/vims/{vim_id}", responses=parts.refusals(404, 409, 413))
     def change(vim_id: str, body: models.ChangedVim) -> dict[str, Json]:
         """Change a registered VIM."""
         with service.database.writing() as session:
@@ -60,11 +52,13 @@ def _add_one(routes: APIRouter, service: ServiceContext) -> None:
             vims.change(service, session, vim, body.vim.as_sent())
             return {"vim": representations.vim(vim)}
 
-    @routes.delete("/vims/{vim_id}", status_code=204, responses=refusals(404))
+    @routes.delete("/vims/{vim_id}", status_code=204, responses=parts.refusals(404))
     def delete(vim_id: str) -> None:
         """Delete a VIM; instances that name it cannot be reached any more."""
         with service.database.writing() as session:
             session.delete(_get(session, vim_id))
+
+    return routes
 
 
 def _get(session: Session, vim_id: str) -> Vim:

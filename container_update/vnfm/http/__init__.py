@@ -1,1 +1,1 @@
-"""The HTTP side apart from SOL003: authentication, limits, problem details, metrics."""
+"""HTTP apart from the resources: authentication, limits, problem details, health, logs."""

@@ -6,12 +6,11 @@ import hashlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping
-from datetime import datetime
-from typing import Any
+from collections.abc import Callable
 
 from cachetools import TTLCache, cached
 from keystoneauth1 import exceptions
+from keystoneauth1.access.access import AccessInfo, create
 from keystoneauth1.identity.v3 import Password
 from keystoneauth1.session import Session
 
@@ -51,8 +50,8 @@ class KeystoneTokens:
             verify=settings.keystone_cacert or True,
             timeout=_TIMEOUT,
         )
-        cache: TTLCache[str, Mapping[str, Any] | None] = TTLCache(_CACHE_SIZE, _CACHE_SECONDS)
-        self._token: Callable[[str], Mapping[str, Any] | None] = cached(
+        cache: TTLCache[str, AccessInfo | None] = TTLCache(_CACHE_SIZE, _CACHE_SECONDS)
+        self._access: Callable[[str], AccessInfo | None] = cached(
             cache, key=_digest, lock=threading.Lock()
         )(self._ask)
 
@@ -61,24 +60,24 @@ class KeystoneTokens:
 
         :raises ProblemError: 403: none of the configured roles. 503: Keystone does not answer.
         """
-        body = self._token(token)
-        if body is None or _end(body) <= time.time():
+        access = self._access(token)
+        if access is None or not access.expires or access.expires.timestamp() <= time.time():
             return None
-        if not self._roles & {role["name"] for role in body.get("roles", ())}:
+        if not self._roles.intersection(access.role_names or ()):
             raise ProblemError(403, f"expected one of the roles {', '.join(sorted(self._roles))}")
-        return str(body["user"]["name"])
+        return access.username
 
-    def _ask(self, token: str) -> Mapping[str, Any] | None:
+    def _ask(self, token: str) -> AccessInfo | None:
         try:
             answer = self._session.get(
                 f"{self._url}/auth/tokens?nocatalog",
                 headers={"X-Subject-Token": token, "Accept": "application/json"},
                 log=False,
             )
-            return dict(answer.json()["token"])
+            return create(body=answer.json())
         except exceptions.NotFound:
             return None
-        except (exceptions.ClientException, ValueError, KeyError) as error:
+        except (exceptions.ClientException, ValueError) as error:
             LOG.error("Keystone could not be asked about a token: %s", error)
             raise ProblemError(
                 503, "Keystone could not be asked about the token", headers={"Retry-After": "5"}
@@ -87,7 +86,3 @@ class KeystoneTokens:
 
 def _digest(token: str) -> str:
     return hashlib.sha256(token.encode()).hexdigest()
-
-
-def _end(body: Mapping[str, Any]) -> float:
-    return datetime.fromisoformat(body["expires_at"].replace("Z", "+00:00")).timestamp()

@@ -9,12 +9,12 @@ from typing import Any
 HIDDEN = "***"
 """Replaces a credential."""
 
-_NAME = re.compile(
-    r"passw(or)?d|passphrase|(^|_)pass$|bearer|private_?key|client_?secret|(^|_)token$|^secret$",
+_CREDENTIAL = re.compile(
+    r"passw(or)?d|passphrase|(^|_)pass$|bearer|private_?key|client_?secret|(^|_)token$|^secret$"
+    r"|^(access_?info|auth_cred|authentication)$",
     re.IGNORECASE,
 )
-_WHOLE = frozenset({"accessinfo", "access_info", "auth_cred", "authentication"})
-"""Attributes whose whole content is hidden."""
+"""The names of attributes whose whole content is hidden."""
 
 
 def without(request: Any, names: Collection[str] = ()) -> Any:
@@ -26,7 +26,9 @@ def without(request: Any, names: Collection[str] = ()) -> Any:
     def redacted(value: Any, hidden: bool) -> Any:
         if isinstance(value, Mapping):
             return {
-                name: redacted(below, hidden or name in names or _is_credential(str(name)))
+                name: redacted(
+                    below, hidden or name in names or bool(_CREDENTIAL.search(str(name)))
+                )
                 for name, below in value.items()
             }
         if isinstance(value, list):
@@ -34,7 +36,3 @@ def without(request: Any, names: Collection[str] = ()) -> Any:
         return HIDDEN if hidden and value is not None else value
 
     return redacted(request, False)
-
-
-def _is_credential(name: str) -> bool:
-    return name.lower() in _WHOLE or _NAME.search(name) is not None

@@ -20,8 +20,7 @@ from typing import Any
 from urllib.parse import quote
 
 import aiohttp
-from aiohttp import ThreadedResolver
-from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.abc import ResolveResult
 
 from container_update.model.objects import Json
 from container_update.package.address_policy import Network, network_of, split_url
@@ -208,26 +207,22 @@ def address_problem(address: str) -> str:
     return ""
 
 
-class CheckingResolver(AbstractResolver):
+class CheckingResolver(aiohttp.ThreadedResolver):
     """Resolves a name if all of its addresses are allowed.
 
     :param hosts: names that may have any address.
     """
 
     def __init__(self, hosts: Collection[str]) -> None:
+        super().__init__()
         self._hosts = hosts
-        self._resolver = ThreadedResolver()
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
     ) -> list[ResolveResult]:
         """Return the addresses of a host; OSError where one of them is off limits."""
-        entries = await self._resolver.resolve(host, port, family)
+        entries = await super().resolve(host, port, family)
         for entry in entries if host not in self._hosts else ():
             if problem := address_problem(entry["host"]):
                 raise PermissionError(errno.EACCES, problem)
         return entries
-
-    async def close(self) -> None:
-        """Close the wrapped resolver."""
-        await self._resolver.close()

@@ -57,7 +57,7 @@ class Attempt:
     body: Json
     uri: str
     sealed: str | None
-    """The credentials."""
+    """The encrypted credentials."""
 
     def __str__(self) -> str:
         parts = urlsplit(self.uri)  # its path and query may be secret
@@ -78,8 +78,7 @@ class Notifier:
         vault: Vault,
         count: Callable[[str], object],
     ) -> None:
-        self._seconds = settings.callback_seconds
-        self._attempts = settings.callback_attempts
+        self._seconds, self._attempts = settings.callback_seconds, settings.callback_attempts
         spent = (self._seconds + pause(number) for number in range(1, self._attempts + 1))
         self._patience = timedelta(seconds=sum(spent))
         self._settings, self._database, self._vault = settings, database, vault
@@ -88,11 +87,9 @@ class Notifier:
         """The subscriptions with an attempt in progress."""
         self._tidied = datetime.min
         self._loop = asyncio.new_event_loop()
-        self._something = asyncio.Event()
+        self._woken = asyncio.Event()
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="notifier", daemon=True)
-
-    # --- life -----------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Begin to deliver, also what an earlier process left."""
@@ -101,7 +98,7 @@ class Notifier:
     def wake(self) -> None:
         """Look at the outbox now; this may be called from any thread."""
         with contextlib.suppress(RuntimeError):  # the loop has ended: the next process will look
-            self._loop.call_soon_threadsafe(self._something.set)
+            self._loop.call_soon_threadsafe(self._woken.set)
 
     def stop(self) -> None:
         """Stop after the attempts in progress."""
@@ -120,13 +117,11 @@ class Notifier:
         finally:
             self._loop.close()
 
-    # --- delivering -----------------------------------------------------------------------------
-
     async def _deliver_all(self) -> None:
         tasks: set[asyncio.Task[None]] = set()
         async with Callbacks(self._settings) as callbacks:
             while not self._stopping:
-                self._something.clear()
+                self._woken.clear()
                 due, seconds = await asyncio.to_thread(self._look)
                 for subscription in due[: AT_ONCE - len(tasks)]:
                     self._busy.add(subscription)
@@ -134,7 +129,7 @@ class Notifier:
                     tasks.add(task)
                     task.add_done_callback(tasks.discard)
                 with contextlib.suppress(asyncio.TimeoutError):
-                    await asyncio.wait_for(self._something.wait(), seconds)
+                    await asyncio.wait_for(self._woken.wait(), seconds)
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _deliver(self, callbacks: Callbacks, subscription: str) -> None:
@@ -150,7 +145,7 @@ class Notifier:
             LOG.error("the outbox cannot be read or written, is tried again: %s", error)
         finally:
             self._busy.discard(subscription)
-            self._something.set()
+            self._woken.set()
 
     async def _send(self, callbacks: Callbacks, attempt: Attempt) -> str:
         """Return why the notification was not delivered, or an empty text."""
@@ -160,8 +155,6 @@ class Notifier:
         except (CallbackError, VaultError) as error:
             return str(error)
         return "" if 200 <= status < 300 else f"answered {status}"
-
-    # --- the outbox -----------------------------------------------------------------------------
 
     def _look(self) -> tuple[list[str], float]:
         """Return the subscriptions whose first notification is due, and when to look again."""
