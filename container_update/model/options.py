@@ -118,28 +118,44 @@ class Options:
     @classmethod
     def from_conf(cls, conf: Any) -> Options:
         """Return the options of an ``oslo_config.cfg.ConfigOpts``; register them if necessary."""
-        conf.register_opts(_oslo_options(), group=GROUP)
-        values = {option.name: conf[GROUP][option.name] for option in fields(cls)}
-        lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
-        return cls(**{**values, **lists})
+        return cls(**read_section(conf, GROUP, cls))
 
 
 DEFAULTS = Options()
 
 
-def _oslo_options() -> list[Any]:
+def read_section(conf: Any, group: str, settings: type) -> dict[str, Any]:
+    """Return the values of a settings dataclass from its group of an oslo.config object."""
+    conf.register_opts(oslo_options(settings), group=group)
+    section: Mapping[str, Any] = conf[group]
+    values: dict[str, Any] = {option.name: section[option.name] for option in fields(settings)}
+    lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
+    return {**values, **lists}
+
+
+def oslo_options(settings: type) -> list[Any]:
+    """Return a settings dataclass as oslo.config options.
+
+    :param settings: its fields have a default, and the other arguments of the option as metadata.
+    """
     from oslo_config import cfg  # noqa: PLC0415
 
-    kinds = {bool: cfg.BoolOpt, int: cfg.IntOpt, float: cfg.FloatOpt, tuple: cfg.ListOpt}
+    kinds = {
+        bool: cfg.BoolOpt,
+        int: cfg.IntOpt,
+        float: cfg.FloatOpt,
+        str: cfg.StrOpt,
+        tuple: cfg.ListOpt,
+    }
     options = []
-    for option in fields(Options):
-        value: Any = option.default
-        default = list(value) if isinstance(value, tuple) else value
+    for option in fields(settings):
+        kind: Any = kinds[type(option.default)]
+        default = list(option.default) if isinstance(option.default, tuple) else option.default
         arguments = {name: value for name, value in option.metadata.items() if value is not None}
-        options.append(kinds[type(value)](option.name, default=default, **arguments))
+        options.append(kind(option.name, default=default, **arguments))
     return options
 
 
 def list_opts() -> list[tuple[str, list[Any]]]:
     """Return the group and its options, for oslo-config-generator."""
-    return [(GROUP, _oslo_options())]
+    return [(GROUP, oslo_options(Options))]

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from container_update.model.options import oslo_options, read_section
+
 GROUP = "vnfm"
 """The section of the configuration file."""
 
@@ -32,17 +34,17 @@ class Settings:
         "", "postgresql://USER@HOST/NAME. Empty: an SQLite file in state_dir."
     )
     endpoint: str = _option(
-        "", "The URL that clients know the service by, for links. Empty: from host and port."
+        "", "The URL under which clients know the service, for links. Empty: from host and port."
     )
-    workers: int = _option(8, "How many lifecycle operations run at the same time.")
-    request_bytes: int = _option(1 * _MIB, "How big the body of a request may be.")
-    upload_bytes: int = _option(1024 * _MIB, "How big an uploaded package may be.")
-    page_size: int = _option(100, "How many entries one page of a list holds.")
+    workers: int = _option(8, "Maximum number of operations that run at the same time.")
+    request_bytes: int = _option(1 * _MIB, "Maximum size in bytes of a request's body.")
+    upload_bytes: int = _option(1024 * _MIB, "Maximum size in bytes of an uploaded package.")
+    page_size: int = _option(100, "Maximum number of entries in one page of a list.")
     drain_seconds: float = _option(
-        30.0, "How long running operations may still take when the service stops."
+        30.0, "Maximum time for running operations to end when the service stops."
     )
     lock_seconds: float = _option(
-        10.0, "How often a service looks whether another one of the same database died."
+        10.0, "Interval of the checks whether another service on the same database died."
     )
     auth: str = _option(
         "token_file", "Who may use the API: token_file, keystone, or none (only on loopback)."
@@ -52,9 +54,9 @@ class Settings:
     )
     keystone_url: str = _option("", "Keystone's URL, with its version: http://HOST:5000/v3.")
     keystone_roles: tuple[str, ...] = _option(
-        ("admin",), "The roles that may use the API; one of them is enough."
+        ("admin",), "The roles that may use the API; a user needs one of them."
     )
-    keystone_username: str = _option("", "The user that asks Keystone about tokens.")
+    keystone_username: str = _option("", "The user that validates tokens in Keystone.")
     keystone_password: str = field(
         default="", repr=False, metadata={"help": "That user's password.", "secret": True}
     )
@@ -67,11 +69,13 @@ class Settings:
     key_file: str = _option(
         "", "The key that credentials are encrypted with. Empty: vault.key in state_dir."
     )
-    callback_seconds: float = _option(10.0, "How long one notification may take.")
-    callback_attempts: int = _option(8, "How often a notification is tried.")
+    callback_seconds: float = _option(
+        10.0, "Maximum time for one attempt to deliver a notification."
+    )
+    callback_attempts: int = _option(8, "Maximum number of attempts to deliver a notification.")
     callback_hosts: tuple[str, ...] = _option(
         (),
-        "Hosts that notifications may go to, loopback ones too. None: every host that has only "
+        "Hosts to which notifications may go, also loopback ones. Empty: every host that has only "
         "public and private addresses.",
     )
 
@@ -130,10 +134,7 @@ class Settings:
 
         :raises ValueError: a setting is invalid.
         """
-        conf.register_opts(_oslo_options(), group=GROUP)
-        values = {option.name: conf[GROUP][option.name] for option in fields(cls)}
-        values = {k: tuple(v) if isinstance(v, list) else v for k, v in values.items()}
-        return cls(**{**values, **given})
+        return cls(**{**read_section(conf, GROUP, cls), **given})
 
 
 def is_loopback(host: str) -> bool:
@@ -144,19 +145,6 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
-def _oslo_options() -> list[Any]:
-    from oslo_config import cfg  # noqa: PLC0415
-
-    kinds = {int: cfg.IntOpt, float: cfg.FloatOpt, str: cfg.StrOpt, tuple: cfg.ListOpt}
-    options = []
-    for option in fields(Settings):
-        kind: Any = kinds[type(option.default)]
-        value: Any = option.default
-        default = list(value) if isinstance(value, tuple) else value
-        options.append(kind(option.name, default=default, **option.metadata))
-    return options
-
-
 def list_opts() -> list[tuple[str, list[Any]]]:
     """Return the group and its options, for oslo-config-generator."""
-    return [(GROUP, _oslo_options())]
+    return [(GROUP, oslo_options(Settings))]
