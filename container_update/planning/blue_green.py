@@ -16,16 +16,9 @@ from functools import cached_property
 from container_update.model.errors import PlanError
 from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.plan import Action, Reason, Step
+from container_update.planning import release_labels as labels
 from container_update.planning import renames
 from container_update.planning.change import ChangePlanner, what_differs
-from container_update.planning.release_labels import (
-    RELEASE_LABEL,
-    overlap,
-    pod_labels,
-    selector_of,
-    with_release,
-    with_targets,
-)
 from container_update.planning.steps import ManifestStep
 from container_update.planning.steps.manifest import (
     manifest_digest,
@@ -62,12 +55,12 @@ class Pair:
     @property
     def old_pods(self) -> Json:
         """The labels of the pods that run now."""
-        return pod_labels(self.live)
+        return labels.pod_labels(self.live)
 
     @property
     def new_pods(self) -> Json:
         """The labels of the new pods, without a release label."""
-        return pod_labels(self.new.body)
+        return labels.pod_labels(self.new.body)
 
 
 class BlueGreenPlanner(ChangePlanner):
@@ -117,16 +110,16 @@ class BlueGreenPlanner(ChangePlanner):
     def needs_release(self) -> bool:
         """The package's own labels do not distinguish old from new pods."""
         return any(
-            overlap(pair.live, pair.new.body)
+            labels.overlap(pair.live, pair.new.body)
             or any(self._mixes(service, pair) for service in self.packages.new.values())
             for pair in self.pairs.values()
         )
 
     def _mixes(self, service: Manifest, pair: Pair) -> bool:
         """Tell whether a Service selects the new pods now, or the old ones afterwards."""
-        now = selector_of(self.live.get(service.key, {}))
+        now = labels.selector_of(self.live.get(service.key, {}))
         return _is_service(service.key) and (
-            selects(now, pair.new_pods) or selects(selector_of(service.body), pair.old_pods)
+            selects(now, pair.new_pods) or selects(labels.selector_of(service.body), pair.old_pods)
         )
 
     def workload_steps(self) -> Iterator[Step]:
@@ -167,7 +160,7 @@ class BlueGreenPlanner(ChangePlanner):
         """Return the new Deployment as it is created."""
         body = pair.new.body
         if self.needs_release:
-            body = with_release(body, self.release)
+            body = labels.with_release(body, self.release)
         body = with_recorded_digest(body, manifest_digest(pair.new.body))
         body["spec"]["replicas"] = replicas(pair.live)
         renames.rename(body, self.renamed[pair.new.key.name])
@@ -186,7 +179,7 @@ class BlueGreenPlanner(ChangePlanner):
             *reasons_of(pair.uses),
         ]
         if self.needs_release:
-            label = f"{RELEASE_LABEL}={self.release}"
+            label = f"{labels.RELEASE_LABEL}={self.release}"
             reasons.append(Reason(f"its pods bear the label {label}, to tell them from the old"))
         there = replace(key, name=self.renamed[key.name])
         body = self.green_body(pair)
@@ -214,8 +207,8 @@ class BlueGreenPlanner(ChangePlanner):
             _is_service(new.key)
             and new.key.namespace == pair.blue.namespace
             and (
-                selects(selector_of(live), pair.old_pods)
-                or selects(selector_of(new.body), pair.new_pods)
+                selects(labels.selector_of(live), pair.old_pods)
+                or selects(labels.selector_of(new.body), pair.new_pods)
             )
         )
 
@@ -223,11 +216,11 @@ class BlueGreenPlanner(ChangePlanner):
         old = self.packages.old.get(new.key)
         content = self._switched(new, live, pairs)
         dropped = dropped_metadata(old, new)
-        labels = ", ".join(f"{k}={v}" for k, v in selector_of(content).items())
-        reasons = (Reason(f"its selector becomes {labels}"), *what_differs(old, new))
+        selector = ", ".join(f"{k}={v}" for k, v in labels.selector_of(content).items())
+        reasons = (Reason(f"its selector becomes {selector}"), *what_differs(old, new))
         step = ManifestStep(new.key, Action.SWITCH, live, content, reasons=reasons, dropped=dropped)
-        now = selector_of(live)
-        if any(selects(now, pod_labels(self.green_body(pair))) for pair in pairs):
+        now = labels.selector_of(live)
+        if any(selects(now, labels.pod_labels(self.green_body(pair))) for pair in pairs):
             held = self._hold(new.key, live, pairs)
             yield held
             assert held.content is not None, "a hold has its selector"
@@ -236,7 +229,7 @@ class BlueGreenPlanner(ChangePlanner):
 
     def _switched(self, new: Manifest, live: Json | None, pairs: list[Pair]) -> Json:
         """Return the Service as it is after the switch: it does not select the old pods."""
-        selector = selector_of(new.body)
+        selector = labels.selector_of(new.body)
         for pair in pairs:
             if not selects(selector, pair.new_pods):
                 raise PlanError(
@@ -244,10 +237,12 @@ class BlueGreenPlanner(ChangePlanner):
                     f"found {selector} in {new.source}: all traffic would be lost, correct one of "
                     "them"
                 )
-        body = with_targets(new.body, self.renamed)
+        body = labels.with_targets(new.body, self.renamed)
         if any(selects(selector, pair.old_pods) for pair in pairs):
-            body = with_release(body, self.release)
-            self._refuse_losers(new, selector_of(live or {}), selector_of(body), pairs)
+            body = labels.with_release(body, self.release)
+            self._refuse_losers(
+                new, labels.selector_of(live or {}), labels.selector_of(body), pairs
+            )
         return with_recorded_digest(body, manifest_digest(new.body))
 
     def _refuse_losers(
@@ -258,7 +253,7 @@ class BlueGreenPlanner(ChangePlanner):
         for key, body in self.live.items():
             if key in changing or not is_workload(key) or key.namespace != new.key.namespace:
                 continue
-            pods = pod_labels(body)
+            pods = labels.pod_labels(body)
             if ownership.controller_uid(body) or not selects(now, pods) or selects(then, pods):
                 continue
             names = ", ".join(str(pair.new.key) for pair in pairs)
@@ -271,7 +266,7 @@ class BlueGreenPlanner(ChangePlanner):
 
     def _hold(self, key: ObjectKey, live: Json, pairs: list[Pair]) -> ManifestStep:
         """Return the step that keeps a Service at its present pods, by their template's hash."""
-        selector = selector_of(live)
+        selector = labels.selector_of(live)
         hashes = {
             str((pod["metadata"].get("labels") or {}).get(HASH_LABEL, ""))
             for other, pod in self.live.items()

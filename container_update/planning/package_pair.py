@@ -33,14 +33,11 @@ class Packages:
         return (*self.new, *(key for key in self.old if key not in self.new))
 
     def concerns(self, key: ObjectKey) -> bool:
-        """Return whether the object may change: it runs no containers, or its VDU was selected."""
+        """Tell whether the object may change: it runs no containers, or its VDU was selected."""
         if self.chosen is None or not is_workload(key):
             return True
-        return any(
-            vdus.get(vdu) == key.name
-            for vdus in (self.old_vdus, self.new_vdus)
-            for vdu in self.chosen
-        )
+        packages = (self.old_vdus, self.new_vdus)
+        return any(vdus.get(vdu) == key.name for vdus in packages for vdu in self.chosen)
 
     def vdu_of(self, key: ObjectKey) -> str:
         """Return the id of a workload's VDU; its own name where the VNFD has none for it."""
