@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import stat
+import tempfile
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -246,9 +247,13 @@ def test_the_credentials_of_a_vim_connection_go_with_every_request(
     assert pool.sent[0][3]["authorization"] == header
 
 
-def test_a_vim_connection_without_credentials_is_refused() -> None:
+def test_a_vim_connection_without_credentials_is_refused_and_leaves_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with pytest.raises(ClusterError, match="has no credentials"):
-        connect_vim("https://vim:6443")
+        connect_vim("https://vim:6443", ca_text=CERTIFICATE)
+    assert not list(tmp_path.iterdir())
 
 
 def test_tls_is_verified_unless_the_options_say_otherwise(
