@@ -12,7 +12,7 @@ import threading
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import delete, func, select, update
 from sqlalchemy.orm import Session
 
 from container_update.drivers import v2_memory, v2_progress
@@ -87,10 +87,10 @@ class Steps:
     def _result(self, session: Session, step: Json) -> None:
         mine = Step.operation_id == self._id
         same = (mine, Step.object == step["object"], Step.action == step["action"])
-        stored = session.scalar(select(Step).where(*same).limit(1))
-        if stored is not None:
-            stored.state, stored.message = step["state"], step["message"]
-            stored.seconds = step["seconds"]
+        number = session.scalar(select(Step.number).where(*same).limit(1))
+        if number is not None:
+            result = {name: step[name] for name in ("state", "message", "seconds")}
+            session.execute(update(Step).where(mine, Step.number == number).values(**result))
             return
         last = session.scalar(select(func.max(Step.number)).where(mine))
         number = 0 if last is None else last + 1
