@@ -8,7 +8,7 @@ usual but not required. A line that begins with a space and has no key continues
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from container_update.model.errors import PackageError
@@ -110,13 +110,14 @@ def _artifact(location: str, block: Mapping[str, str]) -> Artifact:
     return Artifact(path, block.get("Content-Type", ""), algorithm, digest.lower())
 
 
-def _fields(text: bytes, path: str) -> list[tuple[str, str, int]]:
-    """Return key, value and line of each field before the signature."""
+def _fields(text: bytes, path: str) -> Iterator[tuple[str, str, int]]:
+    """Yield key, value and line of each field before the signature."""
     try:
         lines = text.decode("utf-8-sig").splitlines()
     except UnicodeDecodeError as error:
         raise PackageError(f"{path}: expected text in UTF-8") from error
-    fields: list[tuple[str, str, int]] = []
+    key, first_line = "", 0
+    value: list[str] = []
     for number, line in enumerate(lines, 1):
         if line.startswith("-----BEGIN"):  # the signature, in CMS, ends the manifest
             break
@@ -126,20 +127,16 @@ def _fields(text: bytes, path: str) -> list[tuple[str, str, int]]:
                 f"{len(line)} characters"
             )
         if match := _LINE.match(line):
-            key = _checked_key(match[1], f"{path}:{number}")
-            fields.append((key, (match[2] or "").strip(), number))
-        elif line[:1].isspace() and fields:
-            key, value, first_line = fields[-1]
-            fields[-1] = key, value + line.strip(), first_line
-    return [(key, _unquoted(value), line) for key, value, line in fields]
-
-
-def _checked_key(key: str, location: str) -> str:
-    """Return the key; refuse one in the wrong case, which would be ignored."""
-    expected = _SPELLINGS.get(key.lower(), key)
-    if expected != key:
-        raise PackageError(f'{location}: expected "{expected}", found "{key}"')
-    return key
+            if key:
+                yield key, _unquoted("".join(value)), first_line
+            key, value, first_line = match[1], [(match[2] or "").strip()], number
+            expected = _SPELLINGS.get(key.lower(), key)
+            if key != expected:  # it would be ignored
+                raise PackageError(f'{path}:{number}: expected "{expected}", found "{key}"')
+        elif line[:1].isspace():
+            value.append(line.strip())
+    if key:
+        yield key, _unquoted("".join(value)), first_line
 
 
 def _unquoted(value: str) -> str:

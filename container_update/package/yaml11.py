@@ -174,60 +174,61 @@ class _Builder:
         self.path = path
         self.options = options
         self.nodes = 0
-        self._reset(1)
+        self.line = 1
+        """Where the scalar or collection begins that is being added, for messages."""
+        self._reset()
 
-    def _reset(self, line: int) -> None:
+    def _reset(self) -> None:
         self.stack: list[_Collection] = []
         self.anchors: dict[str, _Value | None] = {}
         self.lines: dict[int, int] = {}
-        self.root = _Value(None, line)
+        self.root = _Value(None, self.line)
 
     def run(self, text: bytes) -> Iterator[Document]:
         for event in yaml.parse(text, Loader=_LOADER):
-            line = _line(event.start_mark)
+            self.line = _line(event.start_mark)
             if isinstance(event, yaml.DocumentStartEvent):
-                self._reset(line)
+                self._reset()
             elif isinstance(event, yaml.DocumentEndEvent):
                 yield Document(self.root.value, self.root.line, self.lines)
             elif isinstance(event, yaml.ScalarEvent):
-                self._count(1, 0, line)
-                self._add(_Value(self._scalar(event, line), line), event.anchor)
+                self._count(1, 0)
+                self._add(_Value(self._scalar(event), self.line), event.anchor)
             elif isinstance(event, yaml.AliasEvent):
-                self._add(self._alias(str(event.anchor), line), None)
+                self._add(self._alias(str(event.anchor)), None)
             elif isinstance(event, yaml.CollectionStartEvent):
-                self._open(event, line)
+                self._open(event)
             elif isinstance(event, yaml.CollectionEndEvent):
                 self._close()
 
-    def _fail(self, line: int, problem: str) -> PackageError:
-        return PackageError(f"{self.path}:{line}: {problem}")
+    def _error(self, problem: str) -> PackageError:
+        return PackageError(f"{self.path}:{self.line}: {problem}")
 
-    def _count(self, nodes: int, height: int, line: int) -> None:
+    def _count(self, nodes: int, height: int) -> None:
         self.nodes += nodes
         if self.nodes > self.options.yaml_values:
-            raise self._fail(
-                line,
+            raise self._error(
                 f"more than {self.options.yaml_values} values, with aliases expanded (option "
-                "yaml_values): split the file",
+                "yaml_values): split the file"
             )
         if len(self.stack) + height > self.options.yaml_depth:
-            raise self._fail(
-                line,
+            raise self._error(
                 f"mappings and lists nested more than {self.options.yaml_depth} levels deep "
-                "(option yaml_depth)",
+                "(option yaml_depth)"
             )
 
-    def _open(self, event: Any, line: int) -> None:
+    def _open(self, event: Any) -> None:
         is_mapping = isinstance(event, yaml.MappingStartEvent)
         if event.tag not in (None, "!", _TAG + ("map" if is_mapping else "seq")):
-            raise self._fail(line, _TAGGED)
-        self._count(1, 1, line)
+            raise self._error(_TAGGED)
+        self._count(1, 1)
         if event.anchor:
             self.anchors[event.anchor] = None
-        self.stack.append(_Collection({} if is_mapping else [], line, anchor=event.anchor))
+        self.stack.append(_Collection({} if is_mapping else [], self.line, anchor=event.anchor))
 
     def _close(self) -> None:
         frame = self.stack.pop()
+        self.line = frame.line
         for source in frame.merged:
             for key, value in source.items():
                 frame.value.setdefault(key, value)
@@ -250,7 +251,7 @@ class _Builder:
             self._set(frame, item)
             frame.awaits_value = False
         else:
-            frame.key = self._key(frame, item)
+            frame.key = self._key(frame, item.value)
             frame.awaits_value = True
 
     def _set(self, frame: _Collection, item: _Value) -> None:
@@ -259,12 +260,12 @@ class _Builder:
             return
         for source in item.value if isinstance(item.value, list) else [item.value]:
             if not isinstance(source, dict):
-                problem = f"<< expects a mapping or a list of mappings, found {describe(source)}"
-                raise self._fail(item.line, problem)
+                raise self._error(
+                    f"<< expects a mapping or a list of mappings, found {describe(source)}"
+                )
             frame.merged.append(source)
 
-    def _key(self, frame: _Collection, item: _Value) -> Any:
-        key = item.value
+    def _key(self, frame: _Collection, key: Any) -> Any:
         if key is _MERGE:
             return key
         if isinstance(key, bool):
@@ -272,28 +273,25 @@ class _Builder:
         elif isinstance(key, int):
             key = str(key)
         elif not isinstance(key, str):
-            raise self._fail(item.line, f"a key must be text, found {describe(key)}: quote it")
+            raise self._error(f"a key must be text, found {describe(key)}: quote it")
         if len(key) > _LONGEST_KEY or _CONTROL.search(key):
-            raise self._fail(
-                item.line,
-                f"expected a key of at most {_LONGEST_KEY} characters without control characters",
+            raise self._error(
+                f"expected a key of at most {_LONGEST_KEY} characters without control characters"
             )
         if key in frame.value:
-            raise self._fail(
-                item.line, f'the key "{key}" is twice in one mapping: remove one of them'
-            )
+            raise self._error(f'the key "{key}" is twice in one mapping: remove one of them')
         return key
 
-    def _alias(self, name: str, line: int) -> _Value:
+    def _alias(self, name: str) -> _Value:
         if name not in self.anchors:
-            raise self._fail(
-                line, "an alias without an anchor before it: quote the text if it begins with *"
+            raise self._error(
+                "an alias without an anchor before it: quote the text if it begins with *"
             )
         target = self.anchors[name]
         if target is None:
-            raise self._fail(line, "an anchor contains itself")
-        self._count(target.nodes, target.height, line)
-        return _Value(self._copy(target.value), line, target.nodes, target.height)
+            raise self._error("an anchor contains itself")
+        self._count(target.nodes, target.height)
+        return _Value(self._copy(target.value), self.line, target.nodes, target.height)
 
     def _copy(self, value: Any) -> Any:
         """Copy a value for an alias, so that a change of one object does not change another."""
@@ -305,7 +303,7 @@ class _Builder:
         self.lines[id(copied)] = self.lines[id(value)]
         return copied
 
-    def _scalar(self, event: Any, line: int) -> Any:
+    def _scalar(self, event: Any) -> Any:
         quoted = event.tag is None and not event.implicit[0]
         if quoted or event.tag == "!":
             return event.value
@@ -314,21 +312,21 @@ class _Builder:
             frame = self.stack[-1] if self.stack else None
             if frame and isinstance(frame.value, dict) and not frame.awaits_value:
                 return _MERGE
-        return event.value if kind in _TEXT else self._typed(kind, event.value, line)
+        return event.value if kind in _TEXT else self._typed(kind, event.value)
 
-    def _typed(self, kind: str, text: str, line: int) -> Any:
+    def _typed(self, kind: str, text: str) -> Any:
         if kind == "binary":
-            raise self._fail(
-                line, "!!binary cannot be sent as JSON: write the base64 text under binaryData"
+            raise self._error(
+                "!!binary cannot be sent as JSON: write the base64 text under binaryData"
             )
         if kind not in _TYPES:
-            raise self._fail(line, _TAGGED)
+            raise self._error(_TAGGED)
         try:
             value = scalar(text)
         except ValueError as error:
-            raise self._fail(line, str(error)) from error
+            raise self._error(str(error)) from error
         if type(value) not in _TYPES[kind]:
-            raise self._fail(
-                line, f"expected a value that fits the tag !!{kind}, found {describe(value)}"
+            raise self._error(
+                f"expected a value that fits the tag !!{kind}, found {describe(value)}"
             )
         return value
