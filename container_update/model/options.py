@@ -127,8 +127,7 @@ DEFAULTS = Options()
 def read_section(conf: Any, group: str, settings: type) -> dict[str, Any]:
     """Return the values of a settings dataclass from its group of an oslo.config object."""
     conf.register_opts(oslo_options(settings), group=group)
-    section: Mapping[str, Any] = conf[group]
-    values: dict[str, Any] = {option.name: section[option.name] for option in fields(settings)}
+    values: dict[str, Any] = {option.name: conf[group][option.name] for option in fields(settings)}
     lists = {name: tuple(value) for name, value in values.items() if isinstance(value, list)}
     return {**values, **lists}
 
