@@ -142,7 +142,7 @@ class ChangePlanner:
 
     def _pod_images(self, old: Manifest, new: Manifest, live: Json) -> Iterator[Step]:
         """Yield the step for a Pod whose manifests differ in images alone: it restarts in place."""
-        now = diff.images(live)
+        now = pod_template.images(live)
         images = [c for c in diff.image_changes(old, new) if now.get(c.container) != c.new]
         uses = self.config.config_uses(new.key, live)
         if images or uses:
@@ -163,7 +163,7 @@ class ChangePlanner:
         self.refuse_foreign(step.key, old, live)
         _refuse_other_selector(step)
         references = [use.use for use in uses]
-        now = diff.images(live)
+        now = pod_template.images(live)
         yield replace(
             step,
             action=Action.RECREATE_POD if kind.is_pod else kind.action(live, (), references),
@@ -171,7 +171,7 @@ class ChangePlanner:
             digest=self.config.config_digest(live, uses),
             images={
                 name: image
-                for name, image in diff.images(new.body).items()
+                for name, image in pod_template.images(new.body).items()
                 if now.get(name) not in (None, image)
             },
         )
@@ -282,7 +282,7 @@ def what_differs(old: Manifest | None, new: Manifest) -> Iterator[Reason]:
     if old is None:
         yield Reason(f"is new in {new.source}")
         return
-    before, after = diff.images(old.body), diff.images(new.body)
+    before, after = pod_template.images(old.body), pod_template.images(new.body)
     for name, image in after.items():
         if before.get(name, image) != image:
             yield Reason(f"container {name}: image {before[name]} -> {image}")
@@ -292,6 +292,6 @@ def what_differs(old: Manifest | None, new: Manifest) -> Iterator[Reason]:
 
 
 def _only_images_differ(old: Manifest, new: Manifest) -> bool:
-    images = diff.images(new.body)
-    same_containers = diff.images(old.body).keys() <= images.keys()
+    images = pod_template.images(new.body)
+    same_containers = pod_template.images(old.body).keys() <= images.keys()
     return same_containers and pod_template.with_images(old.body, images) == new.body

@@ -108,20 +108,12 @@ def _details(now: Content, desired: Content, keys: frozenset[str]) -> Iterator[s
         yield "is immutable: deleted and created again"
 
 
-def images(body: Mapping[str, Any]) -> dict[str, str]:
-    """Return container name to image, init containers too, of a workload or its manifest."""
-    return {
-        str(container.get("name")): str(container.get("image", ""))
-        for _, container in pod_template.containers(pod_template.pod_spec(body))
-    }
-
-
 def image_changes(old: Manifest, new: Manifest) -> tuple[ImageChange, ...]:
     """Return the containers of the old manifest that the new one gives another image, in order.
 
     :raises PackageError: a container of the old manifest is not in the new one, or has no image.
     """
-    desired = images(new.body)
+    desired = pod_template.images(new.body)
     changes = []
     for group, container in pod_template.containers(pod_template.pod_spec(old.body)):
         name, image = str(container.get("name")), str(container.get("image", ""))
@@ -157,7 +149,7 @@ def ignored_fields(old: Manifest, new: Manifest) -> tuple[str, ...]:
             for body in (old_body, new_body)
         )
     elif is_workload(old.key):
-        old_body = pod_template.with_images(old_body, images(new_body))
+        old_body = pod_template.with_images(old_body, pod_template.images(new_body))
     return tuple(_paths(old_body, new_body))
 
 

@@ -118,7 +118,7 @@ def in_force(matching: Matching) -> Iterator[Manifest]:
         elif old.key.is_config:
             yield new
         elif is_workload(old.key):
-            body = pod_template.with_images(old.body, diff.images(new.body))
+            body = pod_template.with_images(old.body, pod_template.images(new.body))
             yield replace(old, body=body, source=new.source)
         else:
             yield replace(old, source=new.source)
@@ -248,10 +248,10 @@ class UpdatePlanner:
         self, old: Manifest, changes: Sequence[ImageChange], live: Json
     ) -> list[ImageChange]:
         """Return the image changes that are not live yet; note drift from the old manifest."""
-        live_images = diff.images(live)
+        live_images = pod_template.images(live)
         packaged = {change.container: change for change in changes}
         effective = []
-        for name, image in diff.images(old.body).items():
+        for name, image in pod_template.images(old.body).items():
             now, change = live_images.get(name), packaged.get(name)
             if now is None:
                 self._container_gone(old, name, change)

@@ -44,6 +44,14 @@ def containers(spec: Mapping[str, Any]) -> Iterator[tuple[str, Json]]:
                 yield group, container
 
 
+def images(workload: Mapping[str, Any]) -> dict[str, str]:
+    """Return container name to image, init containers too, of a workload or its manifest."""
+    return {
+        str(container.get("name")): str(container.get("image", ""))
+        for _, container in containers(pod_spec(workload))
+    }
+
+
 def runs_to_its_end(group: str, container: Mapping[str, Any]) -> bool:
     """Return whether it is an init container that runs once, before the others: not a sidecar.
 

@@ -10,12 +10,11 @@ from container_update.cluster.waiting import NotReadyError
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.plan import Action
-from container_update.planning import diff
 from container_update.planning.steps import WorkloadStep
 from container_update.planning.steps.new_objects import recreated_pod
 from container_update.workloads.kinds import pod
 from container_update.workloads.pod_status import is_deleting, is_finished, is_ready
-from container_update.workloads.pod_template import pod_template
+from container_update.workloads.pod_template import images, pod_template
 from container_update.workloads.readiness import DONE, Baseline, Readiness
 from container_update.workloads.registry import known_kind
 
@@ -68,7 +67,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         if live is None or live["metadata"]["uid"] == old_uid:
             self._replace_pod(step.key, old_uid, new, deadline)
             return
-        if diff.images(live) != diff.images(new):
+        if images(live) != images(new):
             raise ChangedByAnotherError(f"{step.key} was created again by somebody else")
         self.rollout.until_recreated(step.key, old_uid, deadline)
 
@@ -120,7 +119,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         if live is not None and live["metadata"]["uid"] == old_uid and not is_deleting(live):
             return self._restore_containers(step, live, deadline)
         uid = old_uid if live is None else live["metadata"]["uid"]
-        again = recreated_pod(step.old, diff.images(step.old))
+        again = recreated_pod(step.old, images(step.old))
         self._replace_pod(step.key, uid, again, deadline)
         return Reverted.RESTORED
 
@@ -173,7 +172,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         """Delete the Pod with that UID, wait until it is gone, create *new*, wait until Ready."""
         self.cluster.delete(key, uid=old_uid)
         self.rollout.until_gone(key, old_uid, deadline)
-        created = self.writer.create(new, lambda live: diff.images(live) == diff.images(new))
+        created = self.writer.create(new, lambda live: images(live) == images(new))
         self.informer.observe(created)
         self.rollout.until_recreated(key, old_uid, deadline)
 

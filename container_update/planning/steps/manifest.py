@@ -19,7 +19,6 @@ from typing import Any
 
 from container_update.model.objects import Json
 from container_update.model.plan import Action, Stage
-from container_update.planning import diff
 from container_update.planning.steps import metadata
 from container_update.planning.steps.config import ConfigStep
 from container_update.planning.steps.new_objects import new_object
@@ -169,7 +168,7 @@ def _agrees(manifest: Json, live: Json) -> bool:
     pointer = _POINTERS.get(str(live.get("kind")))
     return (
         recorded_digest(manifest) == recorded_digest(live)
-        and diff.images(manifest) == diff.images(live)
+        and pod_template.images(manifest) == pod_template.images(live)
         and (pointer is None or _pointed(manifest, pointer) == _pointed(live, pointer))
     )
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from container_update.model.objects import Json
 from container_update.model.plan import Stage
-from container_update.planning import diff
 from container_update.planning.steps.base import ObjectStep
 from container_update.planning.steps.new_objects import recreated_pod
 from container_update.workloads import pod_template
@@ -46,7 +45,7 @@ class RestartStep(WorkloadStep):
 
     def restored(self, live: Json) -> Json:
         """Return the live workload with the images and the digest that it had."""
-        before = diff.images(self.old)
+        before = pod_template.images(self.old)
         images = {name: before[name] for name in self.images if name in before}
         changed = pod_template.with_images(live, images)
         if self.digest is None:
@@ -55,7 +54,7 @@ class RestartStep(WorkloadStep):
 
     def is_same(self, one: Json, other: Json) -> bool:
         """See :class:`ObjectStep`."""
-        one_images, other_images = diff.images(one), diff.images(other)
+        one_images, other_images = pod_template.images(one), pod_template.images(other)
         same_images = all(one_images.get(name) == other_images.get(name) for name in self.images)
         return same_images and (
             self.digest is None
@@ -64,7 +63,7 @@ class RestartStep(WorkloadStep):
 
     def has_traces(self, live: Json) -> bool:
         """Tell whether one of the new images, or the digest, is there."""
-        images = diff.images(live)
+        images = pod_template.images(live)
         has_image = any(images.get(name) == image for name, image in self.images.items())
         has_digest = self.digest is not None and pod_template.config_digest(live) == self.digest
         return has_image or has_digest
