@@ -63,7 +63,7 @@ def guide(_: Path) -> UpdateRequest:
 
 
 def hundred(folder: Path) -> UpdateRequest:
-    """100 Deployments of two pods, 20 of which get another image."""
+    """Return 100 Deployments of two pods, 20 of which get another image."""
     for name, changed in (("old", 0), ("new", 20)):
         files = folder / name / "Files"
         files.mkdir(parents=True)
@@ -75,7 +75,7 @@ def hundred(folder: Path) -> UpdateRequest:
 
 
 def run(request: UpdateRequest, cluster: KubernetesCluster, kubeconfig: Path) -> tuple[float, int]:
-    """One update in a namespace of its own: seconds of the process, requests."""
+    """Run one update in a separate namespace; return its seconds and requests."""
     name = f"b{time.monotonic_ns()}"
     cluster.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     request = replace(request, namespace=name, instance_id=None)
@@ -87,8 +87,8 @@ def run(request: UpdateRequest, cluster: KubernetesCluster, kubeconfig: Path) ->
     for path in request.config_paths:
         command += ["--config-path", path]
     began = time.monotonic()
-    done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
-    return time.monotonic() - began, json.loads(done.stdout)["requests"]
+    completed = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+    return time.monotonic() - began, json.loads(completed.stdout)["requests"]
 
 
 def main() -> None:

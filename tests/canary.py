@@ -1,4 +1,4 @@
-"""A strategy of somebody else: a distribution in a temporary folder, found by its entry point."""
+"""A third-party strategy: a distribution in a temporary folder, loaded by its entry point."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ kubernetes-Canary = {_MODULE}:KubernetesCanary
 
 
 def install(folder: Path, patch: pytest.MonkeyPatch) -> list[str]:
-    """Install the strategy until *patch* ends; the upgrade types that it will be run for."""
+    """Install the strategy until *patch* ends; return the list of the upgrade types it runs for."""
     for name, text in _FILES.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""How the tests are shared among processes (pytest-xdist)."""
+"""How the tests are distributed among processes (pytest-xdist)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LONG = (
     "tests/functional/test_promise.py",
     "tests/project/",
 )
-"""What takes longest is begun first, so that no process is left with it at the end."""
+"""The longest tests start first, so that no process is left with one at the end."""
 
 
 class ByFile(LoadScopeScheduling):  # type: ignore[misc]
@@ -39,7 +39,7 @@ class ByFile(LoadScopeScheduling):  # type: ignore[misc]
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByFile:
-    """Instead of what ``--dist`` names."""
+    """Return the scheduler that replaces the one of ``--dist``."""
     return ByFile(config, log)
 
 
@@ -49,10 +49,10 @@ def pytest_xdist_auto_num_workers() -> int:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """In the order of LONG, then as they were found."""
-    items.sort(key=lambda item: _place(item.nodeid))
+    """Sort by LONG, then in the order of collection."""
+    items.sort(key=lambda item: _position(item.nodeid))
 
 
-def _place(nodeid: str) -> int:
-    places = (place for place, name in enumerate(LONG) if nodeid.startswith(name))
-    return next(places, len(LONG))
+def _position(nodeid: str) -> int:
+    positions = (position for position, name in enumerate(LONG) if nodeid.startswith(name))
+    return next(positions, len(LONG))

@@ -1,4 +1,4 @@
-"""Hundreds of packages that nobody should trust, the same ones for the same seed.
+"""Hundreds of malicious packages, the same ones for the same seed.
 
 Every one of them moves a CNF from :func:`good_package` to something broken, oversized or deceitful,
 and every one has to be refused. ``python -m tests.hostile OLD < LIST`` tries them and prints what
@@ -36,7 +36,7 @@ HASH = "0" * 64
 
 @dataclass(frozen=True)
 class Hostile:
-    """A package, and what is wrong with it."""
+    """A package and a description of its fault."""
 
     what: str
     source: str
@@ -50,25 +50,25 @@ def container(**more: Any) -> dict[str, Any]:
 
 
 def cnf() -> list[dict[str, Any]]:
-    """Its objects."""
+    """Return the CNF's objects."""
     env = [{"name": "A", "valueFrom": {"configMapKeyRef": {"name": "cm", "key": "k"}}}]
     pod = {"containers": [container(env=env)], "initContainers": [container(name="init")]}
     pod["volumes"] = [{"name": "v", "configMap": {"name": "cm"}}]
     template = {"metadata": {"labels": {"app": "w"}}, "spec": pod}
     spec = {"replicas": 1, "selector": {"matchLabels": {"app": "w"}}, "template": template}
 
-    def made(version: str, kind: str, **more: Any) -> dict[str, Any]:
+    def manifest_of(version: str, kind: str, **more: Any) -> dict[str, Any]:
         metadata = {"name": kind.lower(), "namespace": "ns", "labels": {"a": "b"}}
         return {"apiVersion": version, "kind": kind, "metadata": metadata, **copy.deepcopy(more)}
 
     return [
-        made("v1", "ConfigMap", data={"k": "old"}),
-        made("v1", "Secret", data={"k": "b2xk"}, type="Opaque"),
-        made("v1", "Pod", spec=pod),
-        made("apps/v1", "Deployment", spec=spec),
-        made("apps/v1", "StatefulSet", spec=spec),
-        made("batch/v1", "CronJob", spec={"jobTemplate": {"spec": {"template": template}}}),
-        made("example.com/v1", "Thing", spec={"a": [1]}),
+        manifest_of("v1", "ConfigMap", data={"k": "old"}),
+        manifest_of("v1", "Secret", data={"k": "b2xk"}, type="Opaque"),
+        manifest_of("v1", "Pod", spec=pod),
+        manifest_of("apps/v1", "Deployment", spec=spec),
+        manifest_of("apps/v1", "StatefulSet", spec=spec),
+        manifest_of("batch/v1", "CronJob", spec={"jobTemplate": {"spec": {"template": template}}}),
+        manifest_of("example.com/v1", "Thing", spec={"a": [1]}),
     ]
 
 
@@ -81,7 +81,7 @@ def good_files() -> dict[str, str]:
 
 
 def good_package(folder: Path) -> str:
-    """The old package."""
+    """Write the valid old package."""
     return write_folder(folder, good_files())
 
 
@@ -395,7 +395,7 @@ def _patched(content: bytearray, local: int, central: int, value: bytes) -> byte
 
 
 def _overlapping() -> bytearray:
-    """Many directory entries that all point at the same compressed bytes."""
+    """Return an archive with many entries that all point at the same compressed bytes."""
     one = _zip({CNF: bytes(1024 * 1024)})
     start = one.index(b"PK\x01\x02")
     end = one.index(b"PK\x05\x06")
@@ -499,7 +499,7 @@ FOLDERS: Mapping[str, Callable[[Path], object]] = {
 
 
 def packages(folder: Path, seed: int) -> list[Hostile]:
-    """All of them, written below *folder*."""
+    """Write all packages below *folder* and return them."""
     return [
         Hostile(what, make(folder / f"{number:03}"))
         for number, (what, make) in enumerate(_makers(random.Random(seed)))
@@ -572,7 +572,7 @@ def main() -> None:
 def _try(use: Callable[[str, str], None], old: str, new: str) -> dict[str, str]:
     try:
         use(old, new)
-    except Exception as error:  # noqa: BLE001, which one is what is asked
+    except Exception as error:  # noqa: BLE001, the error is the result
         return {"error": type(error).__name__, "message": str(error)}
     return {"error": "", "message": ""}
 
@@ -583,12 +583,12 @@ def _read(_: str, source: str) -> None:
     with csar.open_package(source) as package:
         package.verify()
         package.vdus()
-        found = [
+        keys = [
             manifest.key
             for path in package.manifest_files()
             for manifest in manifests.parse(package.read(path), path, "ns")
         ]
-        if len(set(found)) < len(cnf()):
+        if len(set(keys)) < len(cnf()):
             package.read(CNF)
 
 

@@ -15,13 +15,13 @@ CONFIG_MAP = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: c}\ndata: {k: v}
 
 
 def block(path: str, text: str, algorithm: str = "SHA-256", name: str = "Name") -> str:
-    """The lines of TOSCA.meta (or, with *name* Source, of a manifest) about a file."""
+    """Return the lines of TOSCA.meta (or, with *name* Source, of a manifest) about a file."""
     digest = hashlib.new(algorithm.lower().replace("-", ""), text.encode()).hexdigest()
     return f"{name}: {path}\nAlgorithm: {algorithm}\nHash: {digest}\n"
 
 
 def listing(files: Files, header: str = "TOSCA-Meta-File-Version: 1.0\n") -> str:
-    """A TOSCA.meta that lists these files."""
+    """Return a TOSCA.meta that lists these files."""
     return "\n".join([header, *(block(path, text) for path, text in files.items())])
 
 
@@ -83,7 +83,7 @@ topology_template:
 
 
 def flavour(flavour_id: str, vdus: Mapping[str, str], interfaces: str = "") -> str:
-    """A definitions file of a deployment flavour: VDU id to the name of its workload."""
+    """Return the definitions file of a deployment flavour, from workload names by VDU id."""
     nodes = "".join(
         f"    {vdu}:\n      type: tosca.nodes.nfv.Vdu.Compute\n      properties: {{name: {name}}}\n"
         for vdu, name in vdus.items()

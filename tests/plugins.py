@@ -26,7 +26,7 @@ def distribution(folder: Path, entry_points: str, **modules: str) -> Path:
 
 @contextmanager
 def installed(*folders: Path) -> Iterator[None]:
-    """The distributions in these folders are installed while the block runs."""
+    """Install the distributions in these folders while the block runs."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(ExtensionManager, "ENTRY_POINT_CACHE", {})
         for folder in folders:

@@ -15,7 +15,7 @@ DEADLINE_SECONDS = 30.0
 
 @dataclass
 class Answer:
-    """What the server said."""
+    """The server's response."""
 
     status: int
     body: Any
@@ -43,15 +43,15 @@ class Api:
         headers: dict[str, str] | None = None,
         token: str | None = None,
     ) -> Answer:
-        """One request; *token* '' sends none."""
+        """Send a request; *token* '' sends none."""
         token = self.cluster.token if token is None else token
-        sent = {"Authorization": f"Bearer {token}"} if token else {}
-        sent |= headers or {}
+        sent_headers = {"Authorization": f"Bearer {token}"} if token else {}
+        sent_headers |= headers or {}
         data = None
         if body is not None:
             data = body if isinstance(body, bytes) else json.dumps(body).encode()
-            sent.setdefault("Content-Type", "application/json")
-        self._connection.request(method, path, data, sent)
+            sent_headers.setdefault("Content-Type", "application/json")
+        self._connection.request(method, path, data, sent_headers)
         response = self._connection.getresponse()
         text = response.read().decode()
         parsed = json.loads(text) if text.startswith(("{", "[")) else text
@@ -73,11 +73,11 @@ class Api:
         return self.request("PATCH", path, body, {"Content-Type": f"application/{kind}+json"})
 
     def watch(self, path: str, flag: str = "true", **headers: str) -> Iterator[Any]:
-        """The events of a watch, until the server ends it."""
+        """Yield the events of a watch until the server ends it."""
         connection = self._connect()
         separator = "&" if "?" in path else "?"
-        sent = {"Authorization": f"Bearer {self.cluster.token}"} | headers
-        connection.request("GET", f"{path}{separator}watch={flag}", headers=sent)
+        sent_headers = {"Authorization": f"Bearer {self.cluster.token}"} | headers
+        connection.request("GET", f"{path}{separator}watch={flag}", headers=sent_headers)
         response = connection.getresponse()
         assert response.status == 200, response.read()
         try:
@@ -90,12 +90,14 @@ class Api:
         self._connection.close()
 
 
-def eventually(look: Callable[[], Any], wanted: Callable[[Any], bool], what: str) -> Any:
-    """What *look* returns once it is *wanted*; fails with the last look after the deadline."""
+def eventually(read: Callable[[], Any], is_done: Callable[[Any], bool], condition: str) -> Any:
+    """Call *read* until its value *is_done* and return it; fail with the last value in the end."""
     end = time.monotonic() + DEADLINE_SECONDS
     while True:
-        seen = look()
-        if wanted(seen):
-            return seen
-        assert time.monotonic() < end, f"{what}: not within {DEADLINE_SECONDS} s; last: {seen}"
+        value = read()
+        if is_done(value):
+            return value
+        assert time.monotonic() < end, (
+            f"{condition}: not within {DEADLINE_SECONDS} s; last: {value}"
+        )
         time.sleep(0.005)

@@ -1,7 +1,8 @@
-"""Whether an answer says the same as a recorded one, ids, times and random names apart.
+"""Compare a response with a recorded one, except for ids, times and random names.
 
-Recorded ids are paired with ours as they turn up: the same recorded uid must always be the same one
-of ours, and two different ones may not be one. The pairs also translate later requests.
+Recorded ids are paired with the emulator's as they appear: a recorded uid must always be paired
+with the same one, and two different ones with different ones. The pairs also translate later
+requests.
 """
 
 import re
@@ -10,7 +11,7 @@ from typing import Any
 TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z")
 AGE = re.compile(r"\d+[smhd](\d+[smh])?")
 RANDOM = re.compile(r"-[bcdfghjklmnpqrstvwxz2456789]{5,15}(?=$|[-\"])")
-"""The hash or random end of a name, or both run together where the name was cut."""
+"""The hash or random suffix of a name, or both without a separator in a truncated name."""
 
 ANY_TEXT = {
     "addresses", "clusterIP", "clusterIPs", "containerID", "continue", "controller-revision-hash",
@@ -19,14 +20,14 @@ ANY_TEXT = {
 
 
 class Pairs:
-    """Recorded texts and ours."""
+    """Recorded texts and those of the emulator."""
 
     def __init__(self) -> None:
         self._ours: dict[str, str] = {}
         self._recorded: dict[str, str] = {}
 
     def learn(self, recorded: str, ours: str) -> bool:
-        """Pair two texts; False where either is paired with another."""
+        """Pair two texts; return False if either is paired with another."""
         known = self._ours.setdefault(recorded, ours)
         back = self._recorded.setdefault(ours, recorded)
         return known == ours and back == recorded
@@ -35,7 +36,7 @@ class Pairs:
         return recorded in self._ours
 
     def translate(self, value: Any) -> Any:
-        """*value* with every paired text replaced, within longer texts too."""
+        """Return *value* with every paired text replaced, within longer texts too."""
         if isinstance(value, dict):
             return {self.translate(key): self.translate(entry) for key, entry in value.items()}
         if isinstance(value, list):
@@ -54,25 +55,25 @@ class Pairs:
 
 
 def differences(recorded: Any, ours: Any, pairs: Pairs, path: str = "") -> list[str]:
-    """Where *ours* does not say what *recorded* says: one line for each place."""
+    """Return where *ours* differs from *recorded*, a line for each path."""
     if isinstance(recorded, dict) and isinstance(ours, dict):
-        found = []
+        problems = []
         for key in sorted(set(recorded) | set(ours)):
-            place = f"{path}.{key}"
+            entry_path = f"{path}.{key}"
             if key not in ours:
-                found.append(f"{place}: missing, recorded {recorded[key]!r}")
+                problems.append(f"{entry_path}: missing, recorded {recorded[key]!r}")
             elif key not in recorded:
-                found.append(f"{place}: {ours[key]!r}, not in the recording")
+                problems.append(f"{entry_path}: {ours[key]!r}, not in the recording")
             else:
-                found += differences(recorded[key], ours[key], pairs, place)
-        return found
+                problems += differences(recorded[key], ours[key], pairs, entry_path)
+        return problems
     if isinstance(recorded, list) and isinstance(ours, list):
         if len(recorded) != len(ours):
             return [f"{path}: {len(ours)} entries, recorded {len(recorded)}: {recorded} {ours}"]
-        found = []
-        for place, (theirs, mine) in enumerate(zip(recorded, ours, strict=True)):
-            found += differences(theirs, mine, pairs, f"{path}[{place}]")
-        return found
+        problems = []
+        for index, (theirs, mine) in enumerate(zip(recorded, ours, strict=True)):
+            problems += differences(theirs, mine, pairs, f"{path}[{index}]")
+        return problems
     if _same_leaf(recorded, ours, path, pairs):
         return []
     return [f"{path}: {ours!r}, recorded {recorded!r}"]

@@ -1,7 +1,7 @@
 """A registry with all controllers and one node, on an event loop of its own, without HTTP.
 
 A test is a coroutine over a :class:`Stage`; :func:`on_stage` runs it. Nothing sleeps: a test waits
-for a condition (:meth:`Stage.until`), which is looked at after every write and now and then.
+for a condition (:meth:`Stage.until`), which is checked after every write and periodically.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from tests.emulator import virtual_time
 from tests.emulator.watchfacts import differences
 
 DEADLINE_SECONDS = 5.0
-LOOK_AGAIN_SECONDS = 0.02
-"""For conditions that no write announces."""
+CHECK_SECONDS = 0.02
+"""The period of checking conditions that become true without a write."""
 NAMESPACE = "rec"
 
 
@@ -53,18 +53,18 @@ class Stage:
         return self.registry.create(resource, namespace, copy.deepcopy(body))
 
     def get(self, resource: str, name: str, namespace: str = NAMESPACE) -> Json:
-        """The object; the test fails where it is not there."""
-        found = self.registry.get(resource, namespace, name)
-        assert found is not None, f"{resource} {name} is gone"
-        return found
+        """Return the object; the test fails if it does not exist."""
+        stored = self.registry.get(resource, namespace, name)
+        assert stored is not None, f"{resource} {name} is gone"
+        return stored
 
     def stored(self, resource: str, prefix: str = "") -> list[Json]:
-        """The objects in the test's namespace whose names begin so."""
-        found = self.registry.list(resource, NAMESPACE)
-        return [obj for obj in found if obj["metadata"]["name"].startswith(prefix)]
+        """Return the objects in the test's namespace with this prefix of their names."""
+        objects = self.registry.list(resource, NAMESPACE)
+        return [obj for obj in objects if obj["metadata"]["name"].startswith(prefix)]
 
     def change(self, resource: str, name: str, *changes: Callable[[Json], Any]) -> Json:
-        """Write the object with *changes* made to a copy of it."""
+        """Apply *changes* to a copy of the object and write it."""
         body = copy.deepcopy(self.get(resource, name))
         for change in changes:
             change(body)
@@ -75,32 +75,32 @@ class Stage:
         return self.registry.delete(resource, NAMESPACE, name, **options)
 
     def evict(self, pod: Json) -> Json:
-        """Ask for the pod's eviction."""
+        """Request the pod's eviction."""
         metadata = pod["metadata"]
         return evict(self.registry, metadata["namespace"], metadata["name"], {})
 
-    async def until(self, condition: Callable[[], Any], what: str = "") -> None:
-        """Wait until *condition* holds; fail when it does not come in time."""
+    async def until(self, condition: Callable[[], Any], description: str = "") -> None:
+        """Wait until *condition* holds; fail after the deadline."""
         loop = asyncio.get_running_loop()
         deadline = loop.time() + DEADLINE_SECONDS
         while not condition():
-            assert loop.time() < deadline, f"waited in vain: {what or condition}"
+            assert loop.time() < deadline, f"timed out: {description or condition}"
             self._written.clear()
             with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._written.wait(), LOOK_AGAIN_SECONDS)
+                await asyncio.wait_for(self._written.wait(), CHECK_SECONDS)
 
     def mark(self) -> int:
-        """A point in time, for :meth:`since`."""
+        """Return a point in time for :meth:`since`."""
         return len(self.events)
 
     def since(self, mark: int, resource: str) -> list[tuple[str, Json]]:
-        """The events of a resource after a mark."""
+        """Return the events of a resource after a mark."""
         return [
             (event.type, event.object) for event in self.events[mark:] if event.resource == resource
         ]
 
     async def shows(
-        self, mark: int, resource: str, wanted: list[tuple[str, Json]], **tolerance: int
+        self, mark: int, resource: str, expected: list[tuple[str, Json]], **tolerance: int
     ) -> None:
         """Wait until the events since *mark* are the recorded ones, and are not followed by more.
 
@@ -108,7 +108,7 @@ class Stage:
         """
 
         def problems() -> list[str]:
-            return differences(wanted, self.since(mark, resource), **tolerance)
+            return differences(expected, self.since(mark, resource), **tolerance)
 
         with contextlib.suppress(AssertionError):
             await self.until(lambda: not problems(), "the recorded events")
@@ -116,38 +116,38 @@ class Stage:
         assert not problems(), "\n".join(problems())
 
     async def settle(self) -> None:
-        """Let everything happen that is due now."""
+        """Run everything that is due now."""
         for _ in range(50):
             await asyncio.sleep(0)
 
     def status(self, resource: str, name: str) -> Json:
-        """The object's status."""
-        found: Json = self.get(resource, name).get("status", {})
-        return found
+        """Return the object's status."""
+        status: Json = self.get(resource, name).get("status", {})
+        return status
 
     def is_rolled_out(self, resource: str, name: str) -> bool:
-        """Every pod is new, ready, and there are no others: what a client waits for."""
+        """Return whether all pods are new and ready and there are no others."""
         obj, pods = self.get(resource, name), self.owned_pods(resource, name)
         status = obj["status"]
         if status.get("observedGeneration") != obj["metadata"]["generation"]:
             return False
         if resource == "daemonsets":
-            wanted = status["desiredNumberScheduled"]
-            done = wanted and status.get("updatedNumberScheduled", 0) == wanted
-            return bool(done and status.get("numberAvailable") == wanted == len(pods))
-        wanted = obj["spec"]["replicas"]
+            desired = status["desiredNumberScheduled"]
+            updated = desired and status.get("updatedNumberScheduled", 0) == desired
+            return bool(updated and status.get("numberAvailable") == desired == len(pods))
+        desired = obj["spec"]["replicas"]
         counts = ["readyReplicas", "availableReplicas"]
         if resource != "replicasets":
             counts.append("updatedReplicas")
-        return len(pods) == wanted and all(status.get(name, 0) == wanted for name in counts)
+        return len(pods) == desired and all(status.get(name, 0) == desired for name in counts)
 
     def owned_pods(self, resource: str, name: str) -> list[Json]:
-        """The pods of a workload, by its selector."""
-        wanted = self.get(resource, name)["spec"]["selector"]["matchLabels"].items()
+        """Return the pods of a workload, by its selector."""
+        labels = self.get(resource, name)["spec"]["selector"]["matchLabels"].items()
         return [
             pod
             for pod in self.stored("pods")
-            if wanted <= pod["metadata"].get("labels", {}).items()
+            if labels <= pod["metadata"].get("labels", {}).items()
         ]
 
     def _note(self, event: str, resource: str, obj: Json, _previous: Json | None) -> None:
@@ -156,7 +156,7 @@ class Stage:
 
 
 def quick() -> Behaviour:
-    """Short delays: a pod stops before its successor runs, as in the recordings."""
+    """Return short delays: a pod stops before its successor runs, as in the recordings."""
     return Behaviour(start_seconds=0.03, stop_seconds=0.01, backoff_seconds=0.02)
 
 
@@ -201,7 +201,7 @@ async def _run(scenario: Scenario, behaviour: Behaviour, nodes: int) -> None:
 
 
 def workload(kind: str, name: str, replicas: int | None = 2, **spec: Any) -> Json:
-    """The workloads of the recordings: one container with one key of ConfigMap cfg."""
+    """Return a workload of the recordings: one container with one key of ConfigMap cfg."""
     body: Json = {
         "metadata": {"name": name},
         "spec": {
@@ -216,14 +216,14 @@ def workload(kind: str, name: str, replicas: int | None = 2, **spec: Any) -> Jso
 
 
 def pod_spec(image: str = "app:1", **more: Any) -> Json:
-    """A pod of one container that uses key k of ConfigMap cfg."""
+    """Return a pod of one container that uses key k of ConfigMap cfg."""
     reference = {"configMapKeyRef": {"name": "cfg", "key": "k"}}
     container = {"name": "a", "image": image, "env": [{"name": "E", "valueFrom": reference}]}
     return {"containers": [{**container, **more}]}
 
 
 def image(value: str) -> Callable[[Json], None]:
-    """A change: the image of the first container."""
+    """Return a change of the first container's image."""
 
     def change(body: Json) -> None:
         spec = body["spec"].get("template", body)["spec"]
@@ -233,7 +233,7 @@ def image(value: str) -> Callable[[Json], None]:
 
 
 def digest(value: str) -> Callable[[Json], None]:
-    """A change: an annotation of the pod template."""
+    """Return a change of an annotation of the pod template."""
 
     def change(body: Json) -> None:
         body["spec"]["template"]["metadata"].setdefault("annotations", {})["x/digest"] = value
@@ -242,7 +242,7 @@ def digest(value: str) -> Callable[[Json], None]:
 
 
 def scale(replicas: int) -> Callable[[Json], None]:
-    """A change: the number of replicas."""
+    """Return a change of the number of replicas."""
 
     def change(body: Json) -> None:
         body["spec"]["replicas"] = replicas

@@ -1,4 +1,4 @@
-"""Who may do what: service accounts with tokens, and the Roles and ClusterRoles bound to them."""
+"""Authorization: service accounts with tokens, and the Roles and ClusterRoles bound to them."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ class Account:
         self.token = self.answer.body["status"]["token"]
 
     def bind(self, *rules: dict[str, Any], cluster: bool = False, space: str = "rec") -> None:
-        """Give it these rules: by a Role, or everywhere by a ClusterRole."""
+        """Grant these rules by a Role, or in all namespaces by a ClusterRole."""
         kind = "ClusterRole" if cluster else "Role"
-        where = RBAC if cluster else f"{RBAC}/namespaces/{space}"
+        path = RBAC if cluster else f"{RBAC}/namespaces/{space}"
         role = {"metadata": {"name": "role"}, "rules": list(rules)}
         subject = {"kind": "ServiceAccount", "name": "worker", "namespace": "rec"}
         reference = {"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": "role"}
         binding = {"metadata": {"name": "b"}, "roleRef": reference, "subjects": [subject]}
-        assert self.api.post(f"{where}/{kind.lower()}s", role).status == 201
-        assert self.api.post(f"{where}/{kind.lower()}bindings", binding).status == 201
+        assert self.api.post(f"{path}/{kind.lower()}s", role).status == 201
+        assert self.api.post(f"{path}/{kind.lower()}bindings", binding).status == 201
 
     def asks(self, method: str, path: str, body: Any = None) -> Answer:
         return self.api.request(method, path, body, token=self.token)
@@ -145,7 +145,7 @@ def test_an_account_can_review_its_own_rules(account):
 
 
 @pytest.mark.parametrize(
-    ("asked", "allowed"),
+    ("attributes", "allowed"),
     [
         ({"verb": "get", "resource": "pods", "namespace": "rec"}, True),
         ({"verb": "delete", "resource": "pods", "namespace": "rec"}, False),
@@ -156,10 +156,10 @@ def test_an_account_can_review_its_own_rules(account):
         ),
     ],
 )
-def test_an_account_can_review_whether_it_may(account, asked, allowed):
+def test_an_account_can_review_whether_it_may(account, attributes, allowed):
     account.bind(rule("get", "pods"), rule("create", "pods/eviction"))
     answer = account.asks(
-        "POST", f"{REVIEWS}/selfsubjectaccessreviews", {"spec": {"resourceAttributes": asked}}
+        "POST", f"{REVIEWS}/selfsubjectaccessreviews", {"spec": {"resourceAttributes": attributes}}
     )
     assert answer.body["status"] == {"allowed": allowed}
 

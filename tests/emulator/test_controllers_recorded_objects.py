@@ -55,18 +55,18 @@ def _restarts(pod: Json) -> list[int]:
 async def test_a_pod_without_its_configmap_waits_as_recorded(stage: Stage) -> None:
     reference = {"configMapKeyRef": {"name": "absent", "key": "k"}}
     stage.create("pods", _plain_pod("m", env=[{"name": "X", "valueFrom": reference}]))
-    wanted = events_after(recorded("pods"), "POST", "/pods", "pods", 1)
+    expected = events_after(recorded("pods"), "POST", "/pods", "pods", 1)
     # The recording's nodes say at once what is wrong; ours begin with ContainerCreating.
-    await stage.shows(0, "pods", wanted, extra=1)
+    await stage.shows(0, "pods", expected, extra=1)
 
 
 @on_stage
 async def test_an_image_that_is_not_there_ends_in_a_back_off_as_recorded(stage: Stage) -> None:
     stage.behaviour.backoff_seconds = 60
     stage.create("pods", _plain_pod("b", "bad:missing", env=[{"name": "X", "value": "1"}]))
-    wanted = events_after(recorded("pods"), "POST", "/pods", "pods", 2)
+    expected = events_after(recorded("pods"), "POST", "/pods", "pods", 2)
     # Likewise; and a real kubelet says ErrImagePull before it backs off.
-    await stage.shows(0, "pods", wanted, extra=2)
+    await stage.shows(0, "pods", expected, extra=2)
 
 
 # --- owners -----------------------------------------------------------------------------------
@@ -113,8 +113,8 @@ async def test_background_deletion_takes_the_owner_first_and_then_what_it_owned(
     stage.delete("deployments", "d", propagation="Background")
     assert not stage.stored("deployments")
     await stage.until(lambda: not stage.stored("replicasets") and not stage.stored("pods"))
-    gone = [event.resource for event in stage.events[mark:] if event.type == "DELETED"]
-    assert [name for name in gone if name != "events"] == [
+    deleted = [event.resource for event in stage.events[mark:] if event.type == "DELETED"]
+    assert [name for name in deleted if name != "events"] == [
         "deployments", "replicasets", "pods", "pods",
     ]  # fmt: skip
 
@@ -169,12 +169,12 @@ async def test_a_deleted_namespace_is_emptied_and_goes_as_recorded(stage: Stage)
     stage.registry.delete("namespaces", "", NAMESPACE)
     await stage.until(lambda: stage.registry.get("namespaces", "", NAMESPACE) is None)
     seen = sequences(stage.since(mark, "namespaces"))[NAMESPACE]
-    wanted = sequences(events_after(steps, "DELETE", "/namespaces/rec", "namespaces"))["rec"]
-    assert seen[0][:-1] == wanted[0]
+    expected = sequences(events_after(steps, "DELETE", "/namespaces/rec", "namespaces"))["rec"]
+    assert seen[0][:-1] == expected[0]
     assert seen[0][-1][0] == "DELETED"
-    left = [resource.key for resource in stage.registry.catalogue
+    remaining = [resource.key for resource in stage.registry.catalogue
             if resource.namespaced and stage.registry.list(resource.key, NAMESPACE)]  # fmt: skip
-    assert left == []
+    assert remaining == []
 
 
 # --- Jobs -------------------------------------------------------------------------------------
@@ -190,15 +190,15 @@ async def test_a_job_starts_as_recorded(stage: Stage) -> None:
     steps = recorded("jobs")
     stage.create("jobs", {"metadata": {"name": "j"}, "spec": _job_spec()})
     await stage.shows(0, "pods", events_after(steps, "POST", "/jobs", "pods"))
-    wanted = events_after(steps, "POST", "/jobs", "jobs")
-    plain = [(kind, _without_start(obj)) for kind, obj in wanted]
+    expected = events_after(steps, "POST", "/jobs", "jobs")
+    plain = [(kind, _without_start(obj)) for kind, obj in expected]
     await stage.until(lambda: stage.status("jobs", "j").get("ready") == 1)
-    ours = [(kind, _without_start(obj)) for kind, obj in stage.since(0, "jobs")]
-    assert sequences(ours) == sequences(plain)
+    events = [(kind, _without_start(obj)) for kind, obj in stage.since(0, "jobs")]
+    assert sequences(events) == sequences(plain)
 
 
 def _without_start(job: Json) -> Json:
-    """The time is another; that there is one is what counts."""
+    """Replace the start time, which differs, by whether there is one."""
     status = job["status"]
     if "startTime" in status:
         status = {**status, "startTime": "set"}
@@ -320,12 +320,12 @@ async def test_a_service_switches_from_one_deployment_to_the_other_in_one_event(
         for kind, obj in events_after(steps, method, "/services" if method == "POST" else "/svc",
                                       "endpointslices")
     ]  # fmt: skip
-    ours = [
+    events = [
         (kind, obj["metadata"]["generation"], [tuple(entry["conditions"].values()) for entry in
          obj["endpoints"]], obj["ports"])
         for kind, obj in stage.since(0, "endpointslices")
     ]  # fmt: skip
-    assert ours == recorded_kinds
+    assert events == recorded_kinds
     assert [_slice(obj)[0][0] for _, obj in stage.since(0, "endpointslices")] == ["blue", "green"]
     addresses = stage.get("endpoints", "svc")["subsets"][0]
     assert addresses["ports"] == [{"name": "http", "port": 80, "protocol": "TCP"}]

@@ -35,8 +35,8 @@ async def test_a_new_deployment_comes_up_as_recorded(stage: Stage) -> None:
         "pods": {},
     }
     for resource, tolerance in watched.items():
-        wanted = events_after(steps, "POST", "/deployments", resource)
-        await stage.shows(0, resource, wanted, **tolerance)
+        expected = events_after(steps, "POST", "/deployments", resource)
+        await stage.shows(0, resource, expected, **tolerance)
 
 
 @on_stage
@@ -46,8 +46,8 @@ async def test_a_changed_template_rolls_as_recorded(stage: Stage) -> None:
     mark = stage.mark()
     stage.change("deployments", "deployment", image("app:2"), digest("1"))
     for resource in ("deployments", "replicasets", "pods"):
-        wanted = events_after(steps, "PUT", "/deployment", resource)
-        await stage.shows(mark, resource, wanted)
+        expected = events_after(steps, "PUT", "/deployment", resource)
+        await stage.shows(mark, resource, expected)
 
 
 @on_stage
@@ -58,8 +58,8 @@ async def test_a_rollout_without_surplus_takes_pod_after_pod_as_recorded(stage: 
     mark = stage.mark()
     stage.change("deployments", "surge", image("app:2"))
     for resource in ("deployments", "replicasets", "pods"):
-        wanted = events_after(steps, "PATCH", "/surge", resource)
-        await stage.shows(mark, resource, wanted)
+        expected = events_after(steps, "PATCH", "/surge", resource)
+        await stage.shows(mark, resource, expected)
 
 
 @on_stage
@@ -109,8 +109,8 @@ async def test_an_image_that_cannot_be_pulled_misses_the_deadline_as_recorded(
     def conditions(status: Json) -> list[tuple[str, str, str]]:
         return [(entry["type"], entry["status"], entry["reason"]) for entry in status["conditions"]]
 
-    seen = events_after(recorded("deployment"), "PATCH", "/deployment", "deployments", 1)
-    want: Json = seen[-1][1]["status"]
+    recorded_events = events_after(recorded("deployment"), "PATCH", "/deployment", "deployments", 1)
+    want: Json = recorded_events[-1][1]["status"]
     await stage.until(
         lambda: conditions(stage.status("deployments", "deployment")) == conditions(want)
     )
@@ -125,12 +125,12 @@ async def test_a_deployment_deleted_in_the_foreground_goes_after_its_pods(stage:
     mark = stage.mark()
     stage.delete("deployments", "deployment", propagation="Foreground")
     await stage.until(lambda: not stage.stored("deployments"))
-    gone = [
+    deleted = [
         event.resource
         for event in stage.events[mark:]
         if event.type == "DELETED" and event.resource != "events"
     ]
-    assert gone == ["pods", "pods", "replicasets", "deployments"]
+    assert deleted == ["pods", "pods", "replicasets", "deployments"]
 
 
 # --- DaemonSet --------------------------------------------------------------------------------
@@ -147,9 +147,9 @@ async def test_a_new_daemonset_comes_up_as_recorded(stage: Stage) -> None:
     steps = recorded("daemonset")
     await _daemon(stage, "daemonset")
     await stage.shows(0, "pods", events_after(steps, "POST", "/daemonsets", "pods"))
-    # Ours tells once more how it was before the first pod, as the recording does in updates.
-    wanted = events_after(steps, "POST", "/daemonsets", "daemonsets")
-    await stage.shows(0, "daemonsets", wanted, extra=1)
+    # The emulator sends one more state before the first pod, as the recording does in updates.
+    expected = events_after(steps, "POST", "/daemonsets", "daemonsets")
+    await stage.shows(0, "daemonsets", expected, extra=1)
 
 
 @on_stage
@@ -206,8 +206,8 @@ async def test_a_new_replicaset_comes_up_as_recorded(stage: Stage) -> None:
     steps = recorded("replicaset")
     await _replicate(stage, "replicaset")
     await stage.shows(0, "pods", events_after(steps, "POST", "/replicasets", "pods"))
-    wanted = events_after(steps, "POST", "/replicasets", "replicasets")
-    await stage.shows(0, "replicasets", wanted, **BOTH_READY_AT_ONCE)
+    expected = events_after(steps, "POST", "/replicasets", "replicasets")
+    await stage.shows(0, "replicasets", expected, **BOTH_READY_AT_ONCE)
 
 
 @on_stage
@@ -253,11 +253,11 @@ async def test_one_eviction_is_allowed_by_a_budget_and_proceeds_as_recorded(stag
             429,
             ["DisruptionBudget"],
         )
-        expected = "The disruption budget b needs 2 healthy pods and has 2 currently"
-        assert causes[0]["message"] == expected
+        message = "The disruption budget b needs 2 healthy pods and has 2 currently"
+        assert causes[0]["message"] == message
     for resource in ("replicasets", "pods"):
-        wanted = events_after(steps, "POST", "/eviction", resource, 2)
-        await stage.shows(mark, resource, wanted)
+        expected = events_after(steps, "POST", "/eviction", resource, 2)
+        await stage.shows(mark, resource, expected)
 
 
 @on_stage
@@ -267,9 +267,9 @@ async def test_a_replicaset_deleted_in_the_foreground_goes_as_recorded(stage: St
     stage.delete("poddisruptionbudgets", "b")
     mark = stage.mark()
     stage.delete("replicasets", "replicaset", propagation="Foreground")
-    wanted = events_after(steps, "DELETE", "/replicaset", "replicasets")
-    # The collector deletes pod by pod; how many are gone at each look is a matter of chance.
-    await stage.shows(mark, "replicasets", wanted, merged=2, extra=2)
+    expected = events_after(steps, "DELETE", "/replicaset", "replicasets")
+    # The collector deletes pod by pod; how many are gone in each event is random.
+    await stage.shows(mark, "replicasets", expected, merged=2, extra=2)
 
 
 # --- StatefulSet ------------------------------------------------------------------------------
@@ -314,12 +314,12 @@ async def test_a_statefulset_deleted_in_mid_rollout_goes_as_recorded(stage: Stag
     stage.change("statefulsets", "statefulset", image("app:3"))
     await stage.until(lambda: stage.status("statefulsets", "statefulset")["availableReplicas"] == 3)
     stage.delete("statefulsets", "statefulset", propagation="Foreground")
-    seen = events_after(steps, "DELETE", "/statefulset", "statefulsets")
+    recorded_events = events_after(steps, "DELETE", "/statefulset", "statefulsets")
     # The recording begins a moment earlier, and saw the three pods stop one after the other.
-    after_the_change = seen[1:]
+    after_the_change = recorded_events[1:]
     await stage.until(lambda: not stage.stored("statefulsets"))
-    ours = stage.since(mark + 1, "statefulsets")
-    assert not (problems := differences(after_the_change, ours, merged=4, extra=1)), problems
+    events = stage.since(mark + 1, "statefulsets")
+    assert not (problems := differences(after_the_change, events, merged=4, extra=1)), problems
 
 
 @on_stage

@@ -57,12 +57,12 @@ def test_recreate_knows_neither_surge_nor_lack() -> None:
     assert rollout.limits(_deployment(4, {"maxSurge": 2}, "Recreate")) == (0, 0)
 
 
-def _set(name: str, asked: int, available: int, most: int | None = None) -> Json:
+def _set(name: str, replicas: int, available: int, most: int | None = None) -> Json:
     annotations = {} if most is None else {rollout.MAX: str(most)}
     return {
         "metadata": {"name": name, "annotations": annotations},
-        "spec": {"replicas": asked},
-        "status": {"replicas": asked, "availableReplicas": available},
+        "spec": {"replicas": replicas},
+        "status": {"replicas": replicas, "availableReplicas": available},
     }
 
 
@@ -80,11 +80,11 @@ SHRINKING = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("_rule", "wanted", "new", "old", "expected"), SHRINKING)
+@pytest.mark.parametrize(("_rule", "desired", "new", "old", "expected"), SHRINKING)
 def test_old_sets_shrink_as_far_as_availability_allows(
-    _rule: str, wanted: int, new: Json, old: list[Json], expected: dict[str, int]
+    _rule: str, desired: int, new: Json, old: list[Json], expected: dict[str, int]
 ) -> None:
-    deployment = _deployment(wanted, {"maxSurge": 1, "maxUnavailable": 0})
+    deployment = _deployment(desired, {"maxSurge": 1, "maxUnavailable": 0})
     assert rollout.next_sizes_of_old(deployment, new, old) == expected
 
 
@@ -92,16 +92,16 @@ GROWING = [
     ("a first set takes all there is room for", 4, [], None, 4),
     ("a new set grows by what the surge leaves", 4, [("old", 4)], ("new", 0), 1),
     ("it grows as the old shrink", 4, [("old", 2)], ("new", 1), 3),
-    ("never beyond what is asked for", 4, [], ("new", 3), 4),
-    ("it shrinks when less is asked for", 2, [], ("new", 5), 2),
+    ("never beyond the desired number", 4, [], ("new", 3), 4),
+    ("it shrinks when fewer are desired", 2, [], ("new", 5), 2),
 ]
 
 
-@pytest.mark.parametrize(("_rule", "wanted", "old", "new", "expected"), GROWING)
+@pytest.mark.parametrize(("_rule", "desired", "old", "new", "expected"), GROWING)
 def test_the_new_set_grows_within_the_surge(
-    _rule: str, wanted: int, old: list[tuple[str, int]], new: tuple[str, int] | None, expected: int
+    _rule: str, desired: int, old: list[tuple[str, int]], new: tuple[str, int] | None, expected: int
 ) -> None:
-    deployment = _deployment(wanted, {"maxSurge": 1, "maxUnavailable": 0})
+    deployment = _deployment(desired, {"maxSurge": 1, "maxUnavailable": 0})
     new_set = _set(*new, 0) if new else None
     sets = [_set(name, size, size) for name, size in old] + ([new_set] if new_set else [])
     assert rollout.next_size_of_new(deployment, sets, new_set) == expected
@@ -116,15 +116,15 @@ PROPORTIONS = [
 ]
 
 
-@pytest.mark.parametrize(("wanted", "sizes", "most", "expected"), PROPORTIONS)
+@pytest.mark.parametrize(("desired", "sizes", "most", "expected"), PROPORTIONS)
 def test_scaling_in_mid_rollout_keeps_the_proportions(
-    wanted: int, sizes: list[tuple[str, int]], most: int, expected: dict[str, int]
+    desired: int, sizes: list[tuple[str, int]], most: int, expected: dict[str, int]
 ) -> None:
-    deployment = _deployment(wanted, {"maxSurge": "25%", "maxUnavailable": "25%"})
+    deployment = _deployment(desired, {"maxSurge": "25%", "maxUnavailable": "25%"})
     sets = [_set(name, size, size, most) for name, size in sizes]
-    found = rollout.proportional_sizes(deployment, sets)
-    assert found == expected
-    assert sum(found.values()) == (rollout.max_replicas(deployment) if wanted else 0)
+    sizes_found = rollout.proportional_sizes(deployment, sets)
+    assert sizes_found == expected
+    assert sum(sizes_found.values()) == (rollout.max_replicas(deployment) if desired else 0)
 
 
 def test_a_hash_has_the_form_that_names_have() -> None:
@@ -199,17 +199,17 @@ def test_a_budget_counts_what_may_go(
     budget = {"metadata": {"generation": 1}, "spec": spec, "status": {}}
     pods = [_pod(f"p{number}") for number in range(ready)]
     status = budget_status(budget, pods, scale_of_owner, "now")
-    found = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
-    assert tuple(status[name] for name in found) == expected
+    counts = ("disruptionsAllowed", "currentHealthy", "desiredHealthy", "expectedPods")
+    assert tuple(status[name] for name in counts) == expected
 
 
 def test_a_pod_whose_eviction_was_granted_counts_as_lost_until_it_is_deleting() -> None:
     pods = [_pod(f"p{number}") for number in range(3)]
-    status = {"disruptedPods": {"p0": "then", "gone": "then"}}
-    budget = {"metadata": {"generation": 1}, "spec": {"minAvailable": 2}, "status": status}
-    found = budget_status(budget, pods, 3, "now")
-    assert (found["currentHealthy"], found["disruptionsAllowed"]) == (2, 0)
-    assert found["disruptedPods"] == {"p0": "then"}
+    old_status = {"disruptedPods": {"p0": "then", "gone": "then"}}
+    budget = {"metadata": {"generation": 1}, "spec": {"minAvailable": 2}, "status": old_status}
+    status = budget_status(budget, pods, 3, "now")
+    assert (status["currentHealthy"], status["disruptionsAllowed"]) == (2, 0)
+    assert status["disruptedPods"] == {"p0": "then"}
     pods[0]["metadata"]["deletionTimestamp"] = "now"
     assert "disruptedPods" not in budget_status(budget, pods, 3, "now")
 
@@ -237,10 +237,10 @@ async def test_going_back_to_a_template_takes_up_its_replicaset_as_a_new_revisio
         stage.change("deployments", "d", image(value))
         await _rolled(stage, "deployments", "d")
     await stage.until(lambda: _revision(stage.get("deployments", "d")) == "3")
-    again = stage.get("replicasets", first["metadata"]["name"])
-    assert (_revision(again), again["spec"]["replicas"]) == ("3", 2)
+    adopted = stage.get("replicasets", first["metadata"]["name"])
+    assert (_revision(adopted), adopted["spec"]["replicas"]) == ("3", 2)
     assert len(stage.stored("replicasets")) == 2
-    history = again["metadata"]["annotations"]["deployment.kubernetes.io/revision-history"]
+    history = adopted["metadata"]["annotations"]["deployment.kubernetes.io/revision-history"]
     assert history == "1"
 
 
@@ -371,8 +371,8 @@ async def test_a_pod_on_its_way_out_is_not_adopted(stage: Stage) -> None:
 
 
 def _most_at_once(stage: Stage, mark: int, name: str) -> int:
-    seen: list[int] = [obj["status"].get(name, 0) for _, obj in stage.since(mark, "daemonsets")]
-    return max(seen)
+    counts: list[int] = [obj["status"].get(name, 0) for _, obj in stage.since(mark, "daemonsets")]
+    return max(counts)
 
 
 STEPS = [({"maxUnavailable": 1}, 1), ({"maxUnavailable": "50%"}, 2), ({"maxUnavailable": 4}, 4)]
@@ -404,7 +404,7 @@ async def test_a_daemonset_with_surge_keeps_every_node_served(stage: Stage) -> N
     stage.create("daemonsets", workload("daemonsets", "d", None, updateStrategy=strategy))
     await _rolled(stage, "daemonsets", "d")
     ready, least = {pod["metadata"]["name"] for pod in stage.stored("pods")}, 3
-    there, most = set(ready), 3
+    available, most = set(ready), 3
     mark = stage.mark()
     stage.change("daemonsets", "d", image("app:2"))
     await _rolled(stage, "daemonsets", "d")
@@ -416,8 +416,8 @@ async def test_a_daemonset_with_surge_keeps_every_node_served(stage: Stage) -> N
         (ready.add if serves else ready.discard)(name)
         least = min(least, len(ready))
         leaves = event == "DELETED" or "deletionTimestamp" in pod["metadata"]
-        (there.discard if leaves else there.add)(name)
-        most = max(most, len(there))
+        (available.discard if leaves else available.add)(name)
+        most = max(most, len(available))
     assert (least, most) == (3, 4)
     images = {pod["spec"]["containers"][0]["image"] for pod in stage.stored("pods")}
     assert images == {"app:2"}
@@ -539,8 +539,10 @@ async def test_scaling_down_takes_the_last_pods_first(stage: Stage) -> None:
     mark = stage.mark()
     stage.change("statefulsets", "s", scale(1))
     await stage.until(lambda: len(stage.stored("pods", "s-")) == 1)
-    gone = [pod["metadata"]["name"] for kind, pod in stage.since(mark, "pods") if kind == "DELETED"]
-    assert gone == ["s-2", "s-1"]
+    deleted = [
+        pod["metadata"]["name"] for kind, pod in stage.since(mark, "pods") if kind == "DELETED"
+    ]
+    assert deleted == ["s-2", "s-1"]
 
 
 # --- all of them ------------------------------------------------------------------------------

@@ -87,9 +87,9 @@ def test_only_the_nth_fitting_request_and_as_often_as_asked(
     cluster: EmbeddedCluster, api: Api
 ) -> None:
     play(cluster, Fault(answer(503), method="GET", path="*/configmaps", nth=2, times=2))
-    asked = [api.get(PATH).status for _ in range(4)]
+    statuses = [api.get(PATH).status for _ in range(4)]
     others = [api.get("/api/v1/namespaces/rec/secrets").status, api.post(PATH, BODY).status]
-    assert asked == [200, 503, 503, 200]
+    assert statuses == [200, 503, 503, 200]
     assert others == [200, 201]
 
 
@@ -108,16 +108,16 @@ def test_the_first_of_two_faults_happens_and_both_count(cluster: EmbeddedCluster
 
 def test_the_callback_comes_before_or_after_the_effect(cluster: EmbeddedCluster, api: Api) -> None:
     registry = cluster.call(lambda registry: registry)
-    seen: list[bool] = []
+    calls: list[bool] = []
 
-    def note() -> None:  # called on the cluster's own thread, so that it may look
-        seen.append(registry.get("configmaps", "rec", "cm") is not None)
+    def record() -> None:  # called on the cluster's own thread, so that it may read
+        calls.append(registry.get("configmaps", "rec", "cm") is not None)
 
-    play(cluster, Fault(call_before(note)), Fault(call_after(note), nth=2))
+    play(cluster, Fault(call_before(record)), Fault(call_after(record), nth=2))
     for _ in range(2):
         with pytest.raises(BROKEN):
             api.post(PATH, BODY)
-    assert seen == [False, True]
+    assert calls == [False, True]
 
 
 @pytest.mark.parametrize(
@@ -158,13 +158,13 @@ def test_a_server_that_was_away_comes_back(cluster: EmbeddedCluster, api: Api) -
             return 0
 
     assert status() == 0
-    eventually(status, lambda answered: answered == 200, "the server comes back")
+    eventually(status, lambda status_code: status_code == 200, "the server comes back")
 
 
 def test_a_watch_that_is_ended_tells_no_version_beyond_what_it_has_sent(
     cluster: EmbeddedCluster, api: Api
 ) -> None:
-    """Or its client would go on behind what happened at that moment."""
+    """Otherwise its client would miss what happened at that moment."""
     events = api.watch(f"{PATH}?resourceVersion=0&allowWatchBookmarks=true")
     next(events)
 

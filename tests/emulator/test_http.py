@@ -1,4 +1,4 @@
-"""The HTTP side: who may ask, in which form, in which portions, and what a watch sees."""
+"""The HTTP API: authentication, formats, pagination and watches."""
 
 import http.client
 import ssl
@@ -26,7 +26,7 @@ def names(answer: Any) -> list[str]:
     return [item["metadata"]["name"] for item in answer.body["items"]]
 
 
-# --- who may ask ------------------------------------------------------------------------------
+# --- authentication ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("token", ["", "wrong"])
@@ -156,17 +156,17 @@ def test_a_custom_resource_is_served_once_it_is_defined(api: Api) -> None:
 def test_a_list_in_pages_is_the_whole_list(api: Api) -> None:
     make_maps(api, "a", "b", "c", "d")
     everything = names(api.get(MAPS))
-    seen: list[str] = []
+    listed: list[str] = []
     token, rest = "", []
     while True:
-        page = api.get(f"{MAPS}?limit=2&continue={token}")
-        seen += names(page)
-        rest.append(page.body["metadata"].get("remainingItemCount"))
-        token = page.body["metadata"].get("continue", "")
+        response = api.get(f"{MAPS}?limit=2&continue={token}")
+        listed += names(response)
+        rest.append(response.body["metadata"].get("remainingItemCount"))
+        token = response.body["metadata"].get("continue", "")
         if not token:
             break
-        assert len(page.body["items"]) == 2
-    assert seen == everything == ["a", "b", "c", "d", "kube-root-ca.crt"]
+        assert len(response.body["items"]) == 2
+    assert listed == everything == ["a", "b", "c", "d", "kube-root-ca.crt"]
     assert rest == [3, 1, None]
 
 
@@ -185,9 +185,9 @@ def test_a_continue_token_of_somebody_elses_is_a_bad_request(api: Api) -> None:
 
 def test_a_selected_list_does_not_tell_how_much_remains(api: Api) -> None:
     make_maps(api, "a", "b", app="x")
-    page = api.get(f"{MAPS}?limit=1&labelSelector=app%3Dx")
-    assert names(page) == ["a"]
-    assert "remainingItemCount" not in page.body["metadata"]
+    response = api.get(f"{MAPS}?limit=1&labelSelector=app%3Dx")
+    assert names(response) == ["a"]
+    assert "remainingItemCount" not in response.body["metadata"]
 
 
 def test_a_list_of_all_namespaces_and_one_as_a_table(api: Api) -> None:
@@ -234,16 +234,16 @@ def test_a_dry_run_of_a_kind_that_there_is_not_is_refused(api: Api) -> None:
 
 
 def test_a_generated_name_is_the_base_and_five_characters(api: Api) -> None:
-    made = api.post(MAPS, {"metadata": {"generateName": "x-"}}).body["metadata"]
-    assert made["name"][:2] == "x-"
-    assert len(made["name"]) == 7
+    metadata = api.post(MAPS, {"metadata": {"generateName": "x-"}}).body["metadata"]
+    assert metadata["name"][:2] == "x-"
+    assert len(metadata["name"]) == 7
     long = api.post(MAPS, {"metadata": {"generateName": "y" * 80}}).body["metadata"]
     assert len(long["name"]) == 63
 
 
 def test_nothing_new_gets_into_a_namespace_that_goes(api: Api) -> None:
-    held = {"metadata": {"name": "held", "finalizers": ["example.org/hold"]}}
-    api.post(MAPS, held)
+    held_object = {"metadata": {"name": "held", "finalizers": ["example.org/hold"]}}
+    api.post(MAPS, held_object)
     api.delete("/api/v1/namespaces/rec")
     answer = api.post(MAPS, {"metadata": {"name": "late"}})
     assert (answer.status, answer.body["reason"]) == (403, "Forbidden")
@@ -266,7 +266,7 @@ def test_scale_reads_and_writes_only_the_replicas(api: Api) -> None:
         "metadata": {"name": "r"},
         "spec": {"replicas": 0, "selector": {"matchLabels": {"app": "x"}}, "template": template},
     }
-    made = api.post(sets, body).body
+    created = api.post(sets, body).body
     scale = api.get(f"{sets}/r/scale").body
     assert (scale["spec"], scale["status"]["selector"]) == ({}, "app=x")
     stale = {"metadata": {"name": "r", "resourceVersion": "1"}, "spec": {"replicas": 2}}
@@ -276,14 +276,14 @@ def test_scale_reads_and_writes_only_the_replicas(api: Api) -> None:
     assert api.put(f"{sets}/r/scale", scale).body["spec"] == {"replicas": 2}
     stored = api.get(f"{sets}/r").body
     assert stored["spec"]["replicas"] == 2
-    assert stored["spec"]["template"] == made["spec"]["template"]
+    assert stored["spec"]["template"] == created["spec"]["template"]
 
 
 # --- watches ----------------------------------------------------------------------------------
 
 
 def take(events: Iterator[Any], count: int) -> list[tuple[str, str]]:
-    """Type and name of the next events, bookmarks left out."""
+    """Return type and name of the next events, without bookmarks."""
     real = (event for event in events if event["type"] != "BOOKMARK")
     return [(event["type"], event["object"]["metadata"]["name"]) for event in islice(real, count)]
 
@@ -368,8 +368,8 @@ def test_a_watch_can_go_back_exactly_as_far_as_the_history_does() -> None:
     for name in ("a", "b", "c", "d"):
         registry.create("namespaces", "", {"metadata": {"name": name}})
     last = int(registry.resource_version)
-    seen = watches.open("namespaces", None, None, last - 2).take()
-    assert [item["metadata"]["name"] for _, item in seen] == ["c", "d"]
+    events = watches.open("namespaces", None, None, last - 2).take()
+    assert [item["metadata"]["name"] for _, item in events] == ["c", "d"]
     with pytest.raises(ApiError, match="too old resource version") as caught:
         watches.open("namespaces", None, None, last - 3)
     assert caught.value.code == 410

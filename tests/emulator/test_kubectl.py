@@ -60,12 +60,12 @@ def kubectl(cluster: EmbeddedCluster, tmp_path: Path) -> Kubectl:
     config = cluster.write_kubeconfig(tmp_path / "kubeconfig")
 
     def run(*words: str, fails: str | None = None) -> str:
-        done = start(config, tmp_path, *words)
-        output, errors = done.communicate(timeout=60)
+        process = start(config, tmp_path, *words)
+        output, errors = process.communicate(timeout=60)
         if fails is None:
-            assert done.returncode == 0, f"kubectl {' '.join(words)}: {errors}"
+            assert process.returncode == 0, f"kubectl {' '.join(words)}: {errors}"
         else:
-            assert done.returncode != 0, f"kubectl {' '.join(words)} did not fail: {output}"
+            assert process.returncode != 0, f"kubectl {' '.join(words)} did not fail: {output}"
             assert fails in errors
         return output
 
@@ -114,7 +114,7 @@ def test_get_prints_the_columns_that_people_know(web: Kubectl) -> None:
 
 
 @pytest.mark.parametrize(
-    ("what", "says"),
+    ("arguments", "texts"),
     [
         (["cm", "settings"], ["Name:         settings", "colour:", "blue"]),
         (["secret", "login"], ["password:  6 bytes"]),
@@ -125,9 +125,9 @@ def test_get_prints_the_columns_that_people_know(web: Kubectl) -> None:
         ),
     ],
 )
-def test_describe_tells_the_details(web: Kubectl, what: list[str], says: list[str]) -> None:
-    output = web("describe", *what)
-    for text in says:
+def test_describe_tells_the_details(web: Kubectl, arguments: list[str], texts: list[str]) -> None:
+    output = web("describe", *arguments)
+    for text in texts:
         assert text in output
 
 
@@ -153,8 +153,8 @@ def test_create_apply_and_replace(kubectl: Kubectl, manifest: Path) -> None:
     assert "configmap/settings replaced" in kubectl("replace", "-f", str(manifest))
     assert "red" in kubectl("get", "cm", "settings", "-o", "yaml")
     manifest.write_text(MANIFEST)
-    said = kubectl("apply", "-f", str(manifest), "--dry-run=server")
-    assert "configmap/settings configured (server dry run)" in said
+    output = kubectl("apply", "-f", str(manifest), "--dry-run=server")
+    assert "configmap/settings configured (server dry run)" in output
     assert "red" in kubectl("get", "cm", "settings", "-o", "yaml")
 
 
@@ -215,8 +215,8 @@ def test_a_rollout_is_followed_restarted_and_undone(web: Kubectl) -> None:
 
 def test_wait_sees_a_condition(web: Kubectl) -> None:
     assert "condition met" in web("wait", "--for=condition=Available", "deploy/web", "--timeout=9s")
-    said = web("wait", "--for=condition=Ready", "pod", "-l", "app=web", "--timeout=9s")
-    assert said.count("condition met") == 2
+    output = web("wait", "--for=condition=Ready", "pod", "-l", "app=web", "--timeout=9s")
+    assert output.count("condition met") == 2
 
 
 def test_delete_waits_until_the_object_is_gone(web: Kubectl, manifest: Path) -> None:
@@ -280,7 +280,7 @@ def test_drain_evicts_within_the_disruption_budget(web: Kubectl, api: Api) -> No
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "message"),
     [
         (["get", "pod", "none"], 'Error from server (NotFound): pods "none" not found'),
         (["get", "nothing"], "the server doesn't have a resource type"),
@@ -290,8 +290,8 @@ def test_drain_evicts_within_the_disruption_budget(web: Kubectl, api: Api) -> No
         ),
     ],
 )
-def test_a_refusal_reaches_the_user(web: Kubectl, words: list[str], says: str) -> None:
-    web(*words, fails=says)
+def test_a_refusal_reaches_the_user(web: Kubectl, words: list[str], message: str) -> None:
+    web(*words, fails=message)
 
 
 def test_server_side_apply_is_refused_in_so_many_words(kubectl: Kubectl, manifest: Path) -> None:

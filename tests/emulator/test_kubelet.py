@@ -20,7 +20,7 @@ def _container(name: str = "a", image_name: str = "app:1", **more: Any) -> Json:
 
 
 def _state(stage: Stage, name: str = "p", container: str = "a") -> tuple[str, str, int]:
-    """What a container's status says: kind of state, reason, restarts."""
+    """Return kind of state, reason and restarts of a container's status."""
     status = stage.status("pods", name)
     for kind in ("containerStatuses", "initContainerStatuses"):
         for entry in status.get(kind, []):
@@ -31,7 +31,7 @@ def _state(stage: Stage, name: str = "p", container: str = "a") -> tuple[str, st
 
 
 def _states(stage: Stage, name: str = "p", container: str = "a") -> list[tuple[str, str, int]]:
-    """All states that events have shown, without repetitions."""
+    """Return all states in the events, without repetitions."""
     seen: list[tuple[str, str, int]] = []
     for _, pod in stage.since(0, "pods"):
         if pod["metadata"]["name"] != name:
@@ -171,8 +171,8 @@ async def test_a_container_that_does_not_stop_is_killed_after_the_grace_period(
     stage.delete("pods", "p", grace_seconds=1)
     await stage.until(lambda: not stage.stored("pods"))
     last = next(pod for event, pod in stage.since(0, "pods") if event == "DELETED")
-    ended = last["status"]["containerStatuses"][0]["state"]["terminated"]
-    assert (ended["exitCode"], ended["reason"]) == (137, "Error")
+    terminated = last["status"]["containerStatuses"][0]["state"]["terminated"]
+    assert (terminated["exitCode"], terminated["reason"]) == (137, "Error")
 
 
 @on_stage

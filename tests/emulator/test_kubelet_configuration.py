@@ -1,4 +1,4 @@
-"""What a container sees of ConfigMaps and Secrets: one case for each way of naming them."""
+"""What a container gets from ConfigMaps and Secrets, for each kind of reference."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def test_conditions_of_others_are_kept() -> None:
 
 
 def _ended(name: str, code: int | None, *, init: bool = False) -> ContainerState:
-    """A container that ended with a code; None: it runs; -1: it was never started."""
+    """Return a container that ended with a code; None: it runs; -1: it was never started."""
     run = ContainerState(name, "app:1", is_init=init)
     if code != -1:
         run.run("then")

@@ -66,36 +66,40 @@ def heat(cloud: EmbeddedOpenStack) -> Any:
 
 
 def settled(heat: Any, stack: str = "vnf") -> Any:
-    """The stack as soon as nothing is done to it."""
+    """Wait until nothing changes the stack and return it."""
     deadline = time.monotonic() + 20
-    while (found := heat.stacks.get(stack)).stack_status.endswith("IN_PROGRESS"):
-        assert time.monotonic() < deadline, found.stack_status
+    while (stack_object := heat.stacks.get(stack)).stack_status.endswith("IN_PROGRESS"):
+        assert time.monotonic() < deadline, stack_object.stack_status
         time.sleep(0.005)
-    return found
+    return stack_object
 
 
 def create(heat: Any, template: dict[str, Any] = TOP, **parameters: Any) -> Any:
-    given = {"image": "old", **parameters}
+    stack_parameters = {"image": "old", **parameters}
     files = {"n.yaml": NESTED}
-    heat.stacks.create(stack_name="vnf", template=template, files=files, parameters=given)
+    heat.stacks.create(
+        stack_name="vnf", template=template, files=files, parameters=stack_parameters
+    )
     return settled(heat)
 
 
 def ids(heat: Any, kind: str) -> dict[str, str]:
-    """The parents' names to the ids of the resources of a type."""
-    found = heat.resources.list("vnf", nested_depth=4)
+    """Return the ids of the resources of a type, by their parents' names."""
+    resources = heat.resources.list("vnf", nested_depth=4)
     return {
         getattr(entry, "parent_resource", ""): entry.physical_resource_id
-        for entry in found
+        for entry in resources
         if entry.resource_type == kind
     }
 
 
 def test_a_stack_comes_into_being_with_all_that_is_nested_in_it(heat: Any) -> None:
-    made = create(heat)
-    assert made.stack_status == "CREATE_COMPLETE"
+    stack_object = create(heat)
+    assert stack_object.stack_status == "CREATE_COMPLETE"
     assert len(ids(heat, "OS::Nova::Server")) == 2
-    assert {output["output_key"]: output["output_value"] for output in made.outputs} == {"size": 2}
+    assert {output["output_key"]: output["output_value"] for output in stack_object.outputs} == {
+        "size": 2
+    }
     assert heat.stacks.template("vnf") == TOP
     assert heat.stacks.files("vnf") == {"n.yaml": NESTED}
     assert heat.stacks.environment("vnf")["parameters"] == {"image": "old"}
@@ -152,7 +156,7 @@ def test_a_failure_names_the_path_of_its_resource_and_the_next_update_repairs_it
     create(heat, size=1)
     before = ids(heat, "OS::Nova::Server")
     cloud.faults.resources.append(
-        ResourceFault("no room", where=lambda found: found["image"] == "bad")
+        ResourceFault("no room", where=lambda properties: properties["image"] == "bad")
     )
     heat.stacks.update("vnf", existing=True, parameters={"image": "bad"})
     failed = settled(heat)
@@ -164,7 +168,7 @@ def test_a_failure_names_the_path_of_its_resource_and_the_next_update_repairs_it
     )
     heat.stacks.update("vnf", existing=True, parameters={"image": "old"})
     assert settled(heat).stack_status == "UPDATE_COMPLETE"
-    assert ids(heat, "OS::Nova::Server") != before, "a server in ERROR is made anew"
+    assert ids(heat, "OS::Nova::Server") != before, "a server in ERROR is replaced"
 
 
 def test_a_resource_marked_unhealthy_is_made_anew_by_the_next_update(heat: Any) -> None:
@@ -203,10 +207,10 @@ def test_requests_that_heat_refuses_are_refused(cloud: EmbeddedOpenStack, heat: 
 
 
 def test_a_deleted_stack_is_found_by_its_id_alone(heat: Any) -> None:
-    made = create(heat)
+    stack_object = create(heat)
     heat.stacks.delete("vnf")
     deadline = time.monotonic() + 20
-    while heat.stacks.get(made.id).stack_status != "DELETE_COMPLETE":
+    while heat.stacks.get(stack_object.id).stack_status != "DELETE_COMPLETE":
         assert time.monotonic() < deadline
         time.sleep(0.005)
     assert list(heat.stacks.list()) == []

@@ -1,4 +1,4 @@
-"""What each kind of patch makes of an object."""
+"""The effect of each kind of patch."""
 
 import copy
 from typing import Any
@@ -204,7 +204,7 @@ def test_a_kind_of_patch_that_is_not_accepted_is_415(kind: Any, content_type: st
 
 
 def patched(content_type: str, base: Any, patch: Any) -> Any:
-    """The result, after making sure that neither argument was changed."""
+    """Return the result, after checking that neither argument was changed."""
     before = copy.deepcopy((base, patch))
     result = patching.apply(PODS, content_type, base, patch)
     assert (base, patch) == before

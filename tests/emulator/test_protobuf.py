@@ -1,4 +1,4 @@
-"""kubectl's typed commands send protobuf: what the embedded cluster makes of it."""
+"""kubectl's typed commands send protobuf, which the embedded cluster decodes."""
 
 from __future__ import annotations
 

@@ -26,20 +26,20 @@ DEPLOYMENT = {
 def connection(cluster: EmbeddedCluster, tmp_path: Any) -> Iterator[client.ApiClient]:
     """The client, configured from the cluster's kubeconfig."""
     path = cluster.write_kubeconfig(tmp_path / "config")
-    with config.new_client_from_config(str(path)) as made:
-        yield made
+    with config.new_client_from_config(str(path)) as api_client:
+        yield api_client
 
 
 def test_objects_are_created_read_changed_and_deleted(connection: client.ApiClient) -> None:
     core = client.CoreV1Api(connection)
     body = client.V1ConfigMap(metadata=client.V1ObjectMeta(name="c"), data={"k": "v"})
-    made = core.create_namespaced_config_map("rec", body)
-    assert made.data == {"k": "v"}
-    made.data = {"k": "w"}
-    assert core.replace_namespaced_config_map("c", "rec", made).data == {"k": "w"}
-    made.data = {"k": "x"}
+    created = core.create_namespaced_config_map("rec", body)
+    assert created.data == {"k": "v"}
+    created.data = {"k": "w"}
+    assert core.replace_namespaced_config_map("c", "rec", created).data == {"k": "w"}
+    created.data = {"k": "x"}
     with pytest.raises(client.ApiException) as caught:
-        core.replace_namespaced_config_map("c", "rec", made)
+        core.replace_namespaced_config_map("c", "rec", created)
     assert caught.value.status == 409
     patched = core.patch_namespaced_config_map("c", "rec", {"data": {"more": "y"}})
     assert patched.data == {"k": "w", "more": "y"}

@@ -2,7 +2,7 @@
 
 Compared: status, and in the body everything but ids, times, addresses and random names; of a
 write's answer not the status part: a race between the write and the controllers on the real
-server too. Some requests presuppose objects that were made before the recording began: SETUP makes
+server too. Some requests need objects that were created before the recording began: SETUP creates
 them.
 """
 
@@ -21,7 +21,7 @@ LONG_NAME = "very-long-cloud-native-function-workload-name-1234"
 
 
 def workload(kind: str, name: str, **spec: Any) -> dict[str, Any]:
-    """A workload as the recorder made them all."""
+    """Return a workload as the recorder created them."""
     container = {
         "name": "a",
         "image": "app:1",
@@ -101,32 +101,32 @@ class Replay:
 
     def check(self, entry: dict[str, Any]) -> None:
         if entry["method"] == "GET" or entry["status"] == 429:
-            eventually(lambda: self._try(entry), lambda found: not found, self._name(entry))
+            eventually(lambda: self._try(entry), lambda problems: not problems, self._name(entry))
             return
         self._until_pods_are_ready()
-        found = self._try(entry)
-        if entry["status"] != 409 and any(line.startswith("status 409") for line in found):
+        problems = self._try(entry)
+        if entry["status"] != 409 and any(line.startswith("status 409") for line in problems):
             # a kubelet wrote after the version was read: nothing was changed, so it is read again
             eventually(lambda: self._try(entry), lambda other: not other, self._name(entry))
             return
-        assert not found, f"{self._name(entry)}:\n" + "\n".join(found)
+        assert not problems, f"{self._name(entry)}:\n" + "\n".join(problems)
 
     def _name(self, entry: dict[str, Any]) -> str:
         return f"{self._scenario} {entry['number']}: {entry['method']} {entry['path']}"
 
     def _try(self, entry: dict[str, Any]) -> list[str]:
-        """Send the request; where its answer differs from the recorded one."""
+        """Send the request and return where its response differs from the recorded one."""
         answer = self._send(entry)
         pairs = copy.deepcopy(self._pairs)
-        found = []
+        problems = []
         if answer.status != entry["status"]:
-            found.append(f"status {answer.status}, recorded {entry['status']}: {answer.body}")
+            problems.append(f"status {answer.status}, recorded {entry['status']}: {answer.body}")
         recorded = compared(self._scenario, entry, entry["body"])
         ours = compared(self._scenario, entry, answer.body)
-        found += differences(recorded, ours, pairs)
-        if not found:
+        problems += differences(recorded, ours, pairs)
+        if not problems:
             self._pairs = pairs
-        return found
+        return problems
 
     def _send(self, entry: dict[str, Any]) -> Answer:
         body = self._request_body(entry)
@@ -146,7 +146,7 @@ class Replay:
         return body
 
     def _put_live_version(self, entry: dict[str, Any], body: dict[str, Any]) -> None:
-        """A PUT was made from what was live, which the recording may not have as an answer."""
+        """A recorded PUT is based on a live object that the recording may not contain."""
         recorded = entry["request"]["metadata"]["resourceVersion"]
         live = self._api.get(self._pairs.translate(entry["path"])).body["metadata"]
         if self._pairs.knows(f"rv{recorded}") and entry["status"] == 409:
@@ -156,7 +156,7 @@ class Replay:
         body["metadata"]["uid"] = live["uid"]
 
     def _of_a_live_pod(self, path: str, body: Any) -> tuple[str, Any]:
-        """An eviction of a pod with a random name: of one that is there and stays."""
+        """Return an eviction of a live pod, for a recorded one of a pod with a random name."""
         base, name = path.removesuffix("/eviction").rsplit("/", 1)
         names = [
             pod["metadata"]["name"]
@@ -168,7 +168,7 @@ class Replay:
         return f"{base}/{name}/eviction", {**body, "metadata": {"name": name}}
 
     def _until_pods_are_ready(self) -> None:
-        """The recorder waited for its workloads before each write, if they could come up."""
+        """The recorder waited for its workloads before each write, if they could become ready."""
         if self._scenario in ("configmaps", "secrets", "leases", "namespace-delete"):
             return
         eventually(self._unsettled, lambda unsettled: not unsettled, f"{self._scenario} settles")
@@ -178,8 +178,8 @@ class Replay:
 
 
 def unsettled(registry: Any) -> list[str]:
-    """What the controllers and the kubelet have still to do; pods that cannot start are done."""
-    found = []
+    """Return what is not yet settled; pods that cannot start count as settled."""
+    pending = []
     stuck = False
     for pod in registry.list("pods", "rec"):
         status = pod["status"]
@@ -194,15 +194,15 @@ def unsettled(registry: Any) -> list[str]:
         )
         stuck = stuck or waiting
         if "deletionTimestamp" in pod["metadata"] or not (ready or waiting):
-            found.append(pod["metadata"]["name"])
+            pending.append(pod["metadata"]["name"])
     for plural in ("deployments", "daemonsets", "replicasets", "statefulsets"):
         for item in registry.list(plural, "rec"):
             if not _is_settled(plural, item, stuck):
-                found.append(f"{plural}/{item['metadata']['name']}")
+                pending.append(f"{plural}/{item['metadata']['name']}")
     for item in registry.list("poddisruptionbudgets", "rec"):
         if item["status"].get("observedGeneration") != item["metadata"]["generation"]:
-            found.append("poddisruptionbudgets")
-    return found
+            pending.append("poddisruptionbudgets")
+    return pending
 
 
 def _is_settled(plural: str, item: dict[str, Any], stuck: bool) -> bool:
@@ -213,12 +213,12 @@ def _is_settled(plural: str, item: dict[str, Any], stuck: bool) -> bool:
         return True
     if plural == "daemonsets":
         return bool(status.get("numberAvailable") == status["desiredNumberScheduled"])
-    wanted = item["spec"]["replicas"]
-    return bool(status.get("availableReplicas", 0) >= wanted == status.get("replicas", 0))
+    desired = item["spec"]["replicas"]
+    return bool(status.get("availableReplicas", 0) >= desired == status.get("replicas", 0))
 
 
 def compared(scenario: str, entry: dict[str, Any], body: Any) -> Any:
-    """The part of an answer that has to be the same."""
+    """Return the part of a response that has to be the same."""
     if not isinstance(body, dict):
         return body
     body = copy.deepcopy(body)
@@ -267,7 +267,7 @@ def _is_address(cell: Any) -> bool:
 
 
 def _compared_status(entry: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
-    """Messages only as far as the recording was kept."""
+    """Truncate the messages that the recording has truncated."""
     for theirs, ours in zip(_messages(entry["body"]), _messages(body), strict=False):
         if theirs["message"].endswith("..."):
             length = len(theirs["message"]) - 3
@@ -288,7 +288,7 @@ def test_discovery_tells_of_every_served_kind_what_the_real_server_tells(api: Ap
 
 
 def untrue(ours: Any, recorded: Any, path: str) -> list[str]:
-    """What we say of a kind and the real server does not; it may serve more, and more of each."""
+    """Return what only the emulator says of a kind; the real server may serve more."""
     known = by_name(recorded)
     return [
         f"{path}: {name}: {entry}"
@@ -298,7 +298,7 @@ def untrue(ours: Any, recorded: Any, path: str) -> list[str]:
 
 
 def by_name(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """The resources or groups of a discovery document."""
+    """Return the resources or groups of a discovery document by name."""
     if document.get("kind") == "APIGroupDiscoveryList":
         (group,) = document["items"]
         (version,) = group["versions"]

@@ -1,4 +1,4 @@
-"""What the server refuses, and what it fills in, beyond the recordings."""
+"""Validation and defaults of the server, beyond the recordings."""
 
 import copy
 from typing import Any
@@ -12,10 +12,10 @@ from container_update.emulator.kubernetes.rules import shape
 
 @pytest.fixture
 def registry() -> Registry:
-    """Objects without any controller."""
-    made = Registry()
-    made.create("namespaces", "", {"metadata": {"name": "n"}})
-    return made
+    """A registry without controllers."""
+    created = Registry()
+    created.create("namespaces", "", {"metadata": {"name": "n"}})
+    return created
 
 
 CONTAINER = {"name": "a", "image": "app:1"}
@@ -293,8 +293,8 @@ def test_a_volume_is_completed(
 def test_a_pods_quality_of_service(
     registry: Registry, resources: dict[str, Any], quality: str
 ) -> None:
-    made = registry.create("pods", "n", container(resources=resources))
-    assert made["status"]["qosClass"] == quality
+    created = registry.create("pods", "n", container(resources=resources))
+    assert created["status"]["qosClass"] == quality
 
 
 def test_a_pod_needs_its_service_account_unless_it_is_the_default_one(registry: Registry) -> None:
@@ -303,13 +303,13 @@ def test_a_pod_needs_its_service_account_unless_it_is_the_default_one(registry: 
     assert caught.value.code == 403
     account = {"metadata": {"name": "robot"}, "imagePullSecrets": [{"name": "key"}]}
     registry.create("serviceaccounts", "n", account)
-    made = registry.create("pods", "n", pod(serviceAccountName="robot"))
-    assert made["spec"]["imagePullSecrets"] == [{"name": "key"}]
+    created = registry.create("pods", "n", pod(serviceAccountName="robot"))
+    assert created["spec"]["imagePullSecrets"] == [{"name": "key"}]
 
 
 def test_a_pod_without_a_token_gets_no_volume(registry: Registry) -> None:
-    made = registry.create("pods", "n", pod(automountServiceAccountToken=False))
-    assert "volumes" not in made["spec"]
+    created = registry.create("pods", "n", pod(automountServiceAccountToken=False))
+    assert "volumes" not in created["spec"]
 
 
 @pytest.mark.parametrize(
@@ -332,8 +332,8 @@ def test_a_running_pod_changes_only_images_deadline_and_tolerations(
     body = copy.deepcopy(stored)
     change(body["spec"])
     if allowed:
-        made = registry.update("pods", "n", "x", body)
-        assert made["metadata"]["generation"] == 2
+        created = registry.update("pods", "n", "x", body)
+        assert created["metadata"]["generation"] == 2
         return
     with pytest.raises(ApiError, match="Forbidden: pod updates may not") as caught:
         registry.update("pods", "n", "x", body)
@@ -345,36 +345,36 @@ def test_a_status_write_changes_nothing_but_the_status(registry: Registry) -> No
     body = copy.deepcopy(stored)
     body["spec"]["replicas"] = 5
     body["status"] = {"replicas": 3}
-    made = registry.update("deployments", "n", "x", body, subresource="status")
-    assert (made["spec"], made["status"]) == (stored["spec"], {"replicas": 3})
-    assert made["metadata"]["generation"] == 1
-    body["metadata"]["resourceVersion"] = made["metadata"]["resourceVersion"]
+    created = registry.update("deployments", "n", "x", body, subresource="status")
+    assert (created["spec"], created["status"]) == (stored["spec"], {"replicas": 3})
+    assert created["metadata"]["generation"] == 1
+    body["metadata"]["resourceVersion"] = created["metadata"]["resourceVersion"]
     body["status"] = {}
-    made = registry.update("deployments", "n", "x", body)
-    assert (made["spec"]["replicas"], made["status"]) == (5, {"replicas": 3})
-    assert made["metadata"]["generation"] == 2
+    created = registry.update("deployments", "n", "x", body)
+    assert (created["spec"]["replicas"], created["status"]) == (5, {"replicas": 3})
+    assert created["metadata"]["generation"] == 2
 
 
 def test_a_service_keeps_its_address_when_a_put_leaves_it_out(registry: Registry) -> None:
-    made = registry.create("services", "n", service(type="NodePort"))
-    again = registry.update("services", "n", "x", service(type="NodePort"))
-    assert again is made
+    created = registry.create("services", "n", service(type="NodePort"))
+    repeated = registry.update("services", "n", "x", service(type="NodePort"))
+    assert repeated is created
     with pytest.raises(ApiError, match="may not change once set"):
         registry.update("services", "n", "x", service(clusterIP="10.96.0.99"))
 
 
 def test_subscribers_see_writes_in_order_even_those_of_other_subscribers() -> None:
     registry = Registry()
-    seen: list[tuple[str, str]] = []
+    events: list[tuple[str, str]] = []
 
     def answer(event: str, resource: str, item: Any, _previous: Any) -> None:
         if resource == "namespaces" and event == "ADDED":
             registry.create("configmaps", item["metadata"]["name"], {"metadata": {"name": "m"}})
 
     registry.subscribe(answer)
-    registry.subscribe(lambda event, resource, *_: seen.append((event, resource)))
+    registry.subscribe(lambda event, resource, *_: events.append((event, resource)))
     registry.create("namespaces", "", {"metadata": {"name": "n"}})
-    assert seen == [("ADDED", "namespaces"), ("ADDED", "configmaps")]
+    assert events == [("ADDED", "namespaces"), ("ADDED", "configmaps")]
 
 
 def on_a_node(registry: Registry) -> None:

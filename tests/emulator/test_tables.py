@@ -38,7 +38,7 @@ def test_an_age_has_fewer_digits_the_older_it_is(seconds: int, text: str) -> Non
 
 
 def pod(phase: str, *states: dict[str, Any], **more: Any) -> dict[str, Any]:
-    """A pod whose containers are in the given states."""
+    """Return a pod whose containers are in the given states."""
     statuses = [
         {"name": f"c{number}", "ready": "running" in state, "restartCount": 0, "state": state}
         for number, state in enumerate(states)
@@ -204,7 +204,7 @@ def test_a_kind_has_its_own_columns(
 
 
 def row(resource: str, body: dict[str, Any]) -> dict[str, Any]:
-    """The cells of an object by column."""
+    """Return the cells of an object by column."""
     table = tables.table(resource, [body], {})
     heads = [column["name"] for column in table["columnDefinitions"]]
     return dict(zip(heads, table["rows"][0]["cells"], strict=True))

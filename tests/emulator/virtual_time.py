@@ -19,7 +19,7 @@ EPOCH = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone.utc)
 
 
 class _NoWaiting(selectors.DefaultSelector):
-    """Looks what is ready now, and tells how long it would have waited."""
+    """Selects what is ready now, and sums up how long it would have waited."""
 
     waited = 0.0
 
@@ -27,13 +27,13 @@ class _NoWaiting(selectors.DefaultSelector):
         ready = super().select(0)
         if not ready:
             if timeout is None:
-                raise RuntimeError("the test waits for something that nobody is going to do")
+                raise RuntimeError("the test waits for something that never happens")
             self.waited += max(0.0, timeout)
         return ready
 
 
 class VirtualTimeLoop(asyncio.SelectorEventLoop):
-    """The loop: ``time()`` is the sum of what was not waited."""
+    """The loop: ``time()`` is the sum of the timeouts that were skipped."""
 
     def __init__(self) -> None:
         self._no_waiting = _NoWaiting()
@@ -44,7 +44,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
 
 
 async def pass_by(seconds: float) -> None:
-    """Let that much virtual time go by: everything that is due within it happens."""
+    """Let virtual time pass: everything that is due within it happens."""
     await asyncio.sleep(seconds)
 
 

@@ -1,7 +1,7 @@
-"""What a client can depend on in watch events, without what differs from cluster to cluster.
+"""The facts in watch events that a client can depend on, without what differs between clusters.
 
-Ids, times, addresses, hashes and random names are replaced; what is left of a recorded event and
-of an event of ours can be compared. Events are compared object by object: how those of different
+Ids, times, addresses, hashes and random names are replaced, so that a recorded event and an event
+of the emulator can be compared. Events are compared object by object: how those of different
 objects interleave is a race in a real cluster.
 """
 
@@ -18,13 +18,13 @@ from container_update.model.objects import Json
 
 FOLDER = Path(__file__).parent / "recordings_watches"
 _HASH = r"[456789bcdf]{6,10}"
-"""The form of a template's hash: decimal digits, written with ten characters that make no words."""
+"""The form of a template's hash: decimal digits, mapped to ten characters without vowels."""
 _RANDOM = r"[bcdfghjklmnpqrstvwxz2456789]{5}"
 _CONDITION_FIELDS = ("type", "status", "reason", "message", "observedGeneration")
 
 
 def recorded(name: str) -> list[Json]:
-    """The steps of a recording: requests, and watches with their events."""
+    """Return the steps of a recording: requests, and watches with their events."""
     steps: list[Json] = json.loads((FOLDER / f"{name}.json").read_text())
     return steps
 
@@ -32,25 +32,25 @@ def recorded(name: str) -> list[Json]:
 def events_after(
     steps: list[Json], method: str, path_end: str, watched: str, nth: int = 0
 ) -> list[tuple[str, Json]]:
-    """The events of the watch on *watched* that follows a request (the *nth* of its like)."""
-    found = -1
+    """Return the events of the watch on *watched* after the *nth* request of this kind."""
+    matching_requests = -1
     for step in steps:
         if "request" in step:
             request = step["request"]
-            found += request["method"] == method and request["path"].endswith(path_end)
-        elif found == nth and step["watch"].endswith(f"/{watched}"):
+            matching_requests += request["method"] == method and request["path"].endswith(path_end)
+        elif matching_requests == nth and step["watch"].endswith(f"/{watched}"):
             return [(event["type"], event["object"]) for event in step["events"]]
     raise AssertionError(f"no watch on {watched} after {method} {path_end}")
 
 
 class Names:
-    """Gives hashes numbers in the order in which they come up, and drops random ends."""
+    """Numbers hashes in the order of their appearance, and drops random suffixes."""
 
     def __init__(self) -> None:
         self._hashes: dict[str, str] = {}
 
     def plain(self, text: str) -> str:
-        """The text with ``#1`` for the first hash and ``*`` for random ends."""
+        """Return the text with ``#1`` for the first hash and ``*`` for random suffixes."""
         text = re.sub(rf"(?<=-){_HASH}(?=$|-|\")|^{_HASH}$", self._number, text)
         return re.sub(rf"(?<=-){_RANDOM}$", "*", text)
 
@@ -59,19 +59,19 @@ class Names:
 
 
 def sequences(events: Iterable[tuple[str, Json]]) -> dict[str, list[list[Any]]]:
-    """By plain name, the facts of each object's events in order; repeated facts count once.
+    """Return the facts of each object's events in order, by plain name; repeated facts count once.
 
-    Several objects whose names differ in their random ends have the same plain name: their
-    sequences are sorted, as which of them was first is a matter of chance.
+    Objects whose names differ only in their random suffixes have the same plain name: their
+    sequences are sorted, since their order is random.
     """
     names = Names()
     by_object: dict[str, list[Any]] = {}
     for kind, obj in events:
         sequence = by_object.setdefault(obj["metadata"]["name"], [])
-        found = facts(obj, names)
+        object_facts = facts(obj, names)
         if kind == "DELETED":
-            found.pop("finalizers", None)  # It is gone, whatever held it last.
-        fact = [kind, found]
+            object_facts.pop("finalizers", None)  # It is deleted, whichever finalizer was the last.
+        fact = [kind, object_facts]
         if not sequence or sequence[-1] != fact:
             sequence.append(fact)
     grouped: dict[str, list[list[Any]]] = {}
@@ -81,10 +81,10 @@ def sequences(events: Iterable[tuple[str, Json]]) -> dict[str, list[list[Any]]]:
 
 
 def facts(obj: Json, names: Names) -> Json:
-    """What a client can depend on in one version of an object."""
+    """Return what a client can depend on in one version of an object."""
     metadata = obj["metadata"]
     spec = obj.get("spec") or {}
-    found: Json = {
+    object_facts: Json = {
         "generation": metadata.get("generation"),
         "deleting": metadata.get("deletionGracePeriodSeconds") if _is_deleting(obj) else None,
         "finalizers": metadata.get("finalizers"),
@@ -98,8 +98,8 @@ def facts(obj: Json, names: Names) -> Json:
         "status": _status(obj.get("status") or {}, names),
     }
     if obj["kind"] == "Pod":
-        found["bound"] = "nodeName" in spec
-    return {key: value for key, value in found.items() if value not in (None, [], {})}
+        object_facts["bound"] = "nodeName" in spec
+    return {key: value for key, value in object_facts.items() if value not in (None, [], {})}
 
 
 def _is_deleting(obj: Json) -> bool:
@@ -115,28 +115,28 @@ def _plain_values(values: Json | None, names: Names) -> Json:
 
 
 def _status(status: Json, names: Names) -> Json:
-    found: Json = {}
+    plain_status: Json = {}
     for key, value in sorted(status.items()):
         if key == "conditions":
-            found[key] = [_condition(entry, names) for entry in value]
+            plain_status[key] = [_condition(entry, names) for entry in value]
         elif key in {"containerStatuses", "initContainerStatuses"}:
-            found[key] = [_container(entry) for entry in value]
+            plain_status[key] = [_container(entry) for entry in value]
         elif key in {"podIP", "hostIP", "startTime"}:
-            found[key] = bool(value)
+            plain_status[key] = bool(value)
         elif key not in {"podIPs", "hostIPs"}:
-            found[key] = names.plain(value) if isinstance(value, str) else value
-    if "phase" in found:
-        found.pop("startTime", None)
-    return found
+            plain_status[key] = names.plain(value) if isinstance(value, str) else value
+    if "phase" in plain_status:
+        plain_status.pop("startTime", None)
+    return plain_status
 
 
 def _condition(condition: Json, names: Names) -> Json:
-    found = {key: condition[key] for key in _CONDITION_FIELDS if key in condition}
-    if found["type"] == "DisruptionTarget":
-        found.pop("observedGeneration", None)  # Depends on who asked for the eviction.
-    if "message" in found:
-        found["message"] = names.plain(found["message"])
-    return found
+    plain_condition = {key: condition[key] for key in _CONDITION_FIELDS if key in condition}
+    if plain_condition["type"] == "DisruptionTarget":
+        plain_condition.pop("observedGeneration", None)  # Depends on who requested the eviction.
+    if "message" in plain_condition:
+        plain_condition["message"] = names.plain(plain_condition["message"])
+    return plain_condition
 
 
 def _container(status: Json) -> Json:
@@ -160,19 +160,19 @@ def _state(state: Json) -> Json:
 
 
 def differences(
-    wanted: Iterable[tuple[str, Json]],
-    found: Iterable[tuple[str, Json]],
+    expected: Iterable[tuple[str, Json]],
+    actual: Iterable[tuple[str, Json]],
     *,
     merged: int = 0,
     extra: int = 0,
 ) -> list[str]:
-    """What keeps *found* from being the recorded events, object by object; nothing is equality.
+    """Return the differences of the *actual* events from the recorded ones, object by object.
 
     :param merged: how many states between the first and the last of each object may be missing:
         changes that the recording saw one by one may come at once.
     :param extra: how many states of each object may be seen that the recording has not.
     """
-    recorded_sequences, our_sequences = sequences(wanted), sequences(found)
+    recorded_sequences, our_sequences = sequences(expected), sequences(actual)
     if set(recorded_sequences) != set(our_sequences):
         return [f"recorded {sorted(recorded_sequences)}, found {sorted(our_sequences)}"]
     return [
@@ -183,12 +183,12 @@ def differences(
 
 
 def _group_differences(
-    wanted: list[list[Any]], found: list[list[Any]], merged: int, extra: int
+    expected: list[list[Any]], actual: list[list[Any]], merged: int, extra: int
 ) -> list[str]:
-    if len(wanted) != len(found):
-        return [f"recorded {len(wanted)} objects, found {len(found)}"]
+    if len(expected) != len(actual):
+        return [f"recorded {len(expected)} objects, found {len(actual)}"]
     problems = []
-    for recorded_states, our_states in zip(wanted, found, strict=True):
+    for recorded_states, our_states in zip(expected, actual, strict=True):
         before, after = _lines(recorded_states), _lines(our_states)
         delta = [line for line in difflib.ndiff(before, after) if line[0] in "-+"]
         missing = [line for line in delta if line[0] == "-"]

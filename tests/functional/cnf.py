@@ -1,4 +1,4 @@
-"""A CNF under test: write packages, instantiate, update, look at its pods."""
+"""A CNF under test: write packages, instantiate, update, read its pods."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ GROUPS = {"Pod": "", "ConfigMap": "", "Secret": "", "CronJob": "batch", "Job": "
 
 @dataclass(frozen=True)
 class PodState:
-    """What tells whether a pod or its containers are new."""
+    """What shows whether a pod or its containers are new."""
 
     uid: str
     restarts: int
@@ -44,9 +44,9 @@ class Cnf:
     """One CNF in one namespace."""
 
     admin: KubernetesCluster
-    """Who instantiates it and looks at it: may do everything."""
+    """The client that instantiates and reads it: may do everything."""
     cluster: KubernetesCluster
-    """Who updates it: may do what samples/rbac/role.yaml says."""
+    """The client that updates it: may do what samples/rbac/role.yaml grants."""
     namespace: str
     folder: Path
     options: Options
@@ -54,7 +54,7 @@ class Cnf:
     numbers: Any = field(default_factory=itertools.count)
 
     def package(self, files: Mapping[str, str]) -> str:
-        """A package folder with these manifests below Files/."""
+        """Write a package folder with these manifests below Files/ and return its path."""
         root = self.folder / f"package-{next(self.numbers)}"
         for name, text in files.items():
             path = root / "Files" / name
@@ -74,13 +74,13 @@ class Cnf:
         )
 
     def request(self, files: Mapping[str, str], **more: Any) -> UpdateRequest:
-        """To a package with these ``name=text`` manifests."""
+        """Return a request to update to a package with these ``name=text`` manifests."""
         new = self.package({f"{name}.yaml": text for name, text in files.items()})
         more = {"namespace": self.namespace, "instance_id": INSTANCE, **more}
         return UpdateRequest(old=self.old, new=new, **more)
 
     def plan(self, files: Mapping[str, str], **more: Any) -> Plan:
-        """What an update to these manifests would do."""
+        """Return the plan of an update to these manifests."""
         return plan_update(self.request(files, **more), self.cluster, self.options)
 
     def update(
@@ -96,20 +96,20 @@ class Cnf:
         )
         return update(request, self.cluster, self.options)
 
-    # --- looking --------------------------------------------------------------------------------
+    # --- the live state -------------------------------------------------------------------------
 
     def key(self, kind: str, name: str) -> ObjectKey:
-        """The identity of one of its objects."""
+        """Return the key of one of its objects."""
         return ObjectKey(GROUPS.get(kind, "apps"), kind, self.namespace, name)
 
     def get(self, kind: str, name: str) -> Json:
-        """One of its objects, which is there."""
-        found = self.admin.get(self.key(kind, name))
-        assert found is not None, f"{kind} {name} is not there"
-        return found
+        """Return one of its objects, which has to exist."""
+        live_object = self.admin.get(self.key(kind, name))
+        assert live_object is not None, f"{kind} {name} is not there"
+        return live_object
 
     def pods(self, kind: str, name: str) -> dict[str, PodState]:
-        """The pods of a workload by name."""
+        """Return the pods of a workload by name."""
         listed = self.admin.list(Collection("", "Pod", self.namespace)).items
         sets = self.admin.list(Collection("apps", "ReplicaSet", self.namespace)).items
         owned = owned_pods(self.get(kind, name), listed, sets)

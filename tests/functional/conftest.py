@@ -47,7 +47,7 @@ def admin_kubeconfig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def admin(admin_kubeconfig: str) -> Iterator[KubernetesCluster]:
-    """The administrator: makes namespaces, instantiates, looks around."""
+    """The administrator's client: creates namespaces, instantiates and reads everything."""
     with connect(admin_kubeconfig, options=OPTIONS) as connected:
         yield connected
 
@@ -67,7 +67,7 @@ def namespace(admin: KubernetesCluster) -> Iterator[str]:
 def kubeconfig(
     admin: KubernetesCluster, admin_kubeconfig: str, namespace: str, tmp_path: Path
 ) -> str:
-    """A kubeconfig of somebody who may do in the namespace what an update needs, and no more."""
+    """A kubeconfig of an account with only the rights that an update needs in the namespace."""
     for body in role.objects(namespace):
         admin.create(body)
     return role.write_kubeconfig(admin_kubeconfig, namespace, tmp_path / "kubeconfig")
@@ -75,7 +75,7 @@ def kubeconfig(
 
 @pytest.fixture
 def cluster(kubeconfig: str, namespace: str) -> Iterator[KubernetesCluster]:
-    """The cluster as an update may use it."""
+    """The client of the account that updates."""
     with connect(kubeconfig, options=OPTIONS) as connected:
         # an API server hears of a new Role a moment after it was created
         until(lambda: not connected.refused([Right(namespace, "", "Secret", "create")]))
@@ -86,7 +86,7 @@ def cluster(kubeconfig: str, namespace: str) -> Iterator[KubernetesCluster]:
 def cnf(
     admin: KubernetesCluster, cluster: KubernetesCluster, namespace: str, tmp_path: Path
 ) -> Cnf:
-    """A CNF to be: packages are written into the test's folder."""
+    """A CNF to instantiate; its packages are written into the test's folder."""
     return Cnf(admin, cluster, namespace, tmp_path, OPTIONS)
 
 

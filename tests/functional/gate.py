@@ -1,4 +1,4 @@
-"""A request that waits at the API server until a test lets it go on."""
+"""A request that waits at the API server until a test releases it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Gate:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """The block runs while the request is held; it goes on afterwards."""
+        """Run the block while the request is held, and release the request afterwards."""
         try:
             assert self._reached.wait(DEADLINE_SECONDS), "the request never came"
             yield

@@ -1,4 +1,4 @@
-"""Manifests for the functional tests, as text with a few holes."""
+"""Manifests for the functional tests, as text with placeholders."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from tests.functional.cnf import IMAGES
 
 
 def config_map(name: str = "cm", immutable: bool = False, **data: str) -> str:
-    """A ConfigMap with these keys."""
+    """Return a ConfigMap with these keys."""
     lines = "".join(f"  {key}: {value!r}\n" for key, value in data.items())
     text = f"apiVersion: v1\nkind: ConfigMap\nmetadata: {{name: {name}}}\ndata:\n{lines}"
     return text + ("immutable: true\n" if immutable else "")
 
 
 def secret(name: str = "sec", kind: str = "Opaque", **data: str) -> str:
-    """A Secret with these keys."""
+    """Return a Secret with these keys."""
     lines = "".join(f"  {key}: {value!r}\n" for key, value in data.items())
     head = f"apiVersion: v1\nkind: Secret\nmetadata: {{name: {name}}}\ntype: {kind}\n"
     return f"{head}stringData:\n{lines}"
@@ -44,7 +44,7 @@ def workload(
     metadata: str = "",
     replicas: int | None = None,
 ) -> str:
-    """A workload whose one container ``main`` has *container*, its pod *pod*, itself *spec*."""
+    """Return a workload with *spec*, whose pod has *pod* and the container ``main`` *container*."""
     text = f"containers:\n- name: main\n  image: {image}\n"
     text += textwrap.indent(textwrap.dedent(container).strip(), "  ") + "\n"
     text += "terminationGracePeriodSeconds: 1\n" + textwrap.dedent(pod).strip() + "\n"

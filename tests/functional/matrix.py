@@ -2,7 +2,7 @@
 
 What runs is a reference: an update, or a change of the package by one of the strategies.
 
-Points are independent of each other, so that many are played at once: some in each of a few
+Points are independent of each other, so that many run at once: some in each of a few
 processes, each of which has an embedded cluster of its own.
 """
 
@@ -40,14 +40,14 @@ WAYS = ("done", "undone")
 """A run that goes well, and one that fails near its end and goes back."""
 
 COMPLETE = bool(os.environ.get("CONTAINER_UPDATE_COMPLETE_MATRIX"))
-"""Play every point; otherwise a fixed part of them, in which every request has several faults."""
+"""Run every point; otherwise a fixed part of them, in which every request has several faults."""
 PARTS = {"update": (4, 8), "Blue-Green": (12, 6), "RollingUpdate": (12, 6)}
-"""Every how many-th point is played of each way."""
+"""Run every nth point, for each of WAYS."""
 
-_PLAYS = 5
+_ATTEMPTS = 5
 PROCESSES = 2
 AT_ONCE = 6
-"""How many points one process plays at the same time: most of a point is waiting."""
+"""How many points one process runs at the same time: most of a point's time is waiting."""
 
 TROUBLE: dict[str, Effect] = {
     "dropped before it takes effect": faults.drop_before,
@@ -62,7 +62,7 @@ TROUBLE: dict[str, Effect] = {
     "all watches cut": faults.cut_watches,
     "server away for a while": faults.outage(0.5),
 }
-"""What the update itself has to get over, or undo."""
+"""Faults that the update itself has to tolerate or to undo."""
 
 CONTRADICTIONS = ("answered 409", "answered 410")
 """Not transient: an update may fail because of them."""
@@ -74,14 +74,14 @@ KILLED = {
     for when in ("before", "after")
     for then in ("resume", "rollback")
 }
-"""What another run has to put right."""
+"""Faults after which another run has to finish or undo the update."""
 
 FAULTS = (*TROUBLE, AWAY_FOR_LONG, *KILLED)
 
 
 @dataclass(frozen=True)
 class Request:
-    """One request of an update, found again in every run whatever its place among the others."""
+    """One request of an update, identified independently of the order of the requests."""
 
     method: str
     path: str
@@ -91,7 +91,7 @@ class Request:
     """Of its kind, from 1."""
 
     def fault(self, effect: Effect) -> Fault:
-        """A fault that happens to this request."""
+        """Return a fault of this request."""
         return Fault(effect, self.method, f"*{self.path}", self.watch, self.nth)
 
     def __str__(self) -> str:
@@ -103,16 +103,18 @@ class Request:
 class Point:
     """A fault at a request."""
 
-    what: str
+    reference_name: str
     """The key of the reference that runs."""
     way: str
     fault: str
     request: Request
 
     @property
-    def is_to_be_got_over(self) -> bool:
-        """The update has to succeed: the trouble is transient, and the package good. Of the very
-        first request nobody knows yet whether there is a server at all."""
+    def must_succeed(self) -> bool:
+        """Whether the update has to succeed: the fault is transient and the package good.
+
+        The very first request may fail, since it is not known yet whether there is a server.
+        """
         return (
             self.way == "done"
             and self.fault not in CONTRADICTIONS
@@ -120,12 +122,12 @@ class Point:
         )
 
     def __str__(self) -> str:
-        return f"{self.what}, {self.way}: {self.request} {self.fault}"
+        return f"{self.reference_name}, {self.way}: {self.request} {self.fault}"
 
 
 @functools.cache
 def lab() -> Lab:
-    """This process's own."""
+    """Return this process's lab."""
     logging.getLogger().addHandler(logging.NullHandler())
     stack = ExitStack()
     atexit.register(stack.close)
@@ -136,28 +138,28 @@ def lab() -> Lab:
 # --- the requests -------------------------------------------------------------------------------
 
 _RANDOM = re.compile(r"(?:(?<=^pods/[a-z]-)|(?<=^deployments/w-))[a-z0-9]{5}(?=/|$)")
-"""Pods, and the Deployment that takes the place of another of its name."""
+"""Pods, and the Deployment that replaces another one of its name."""
 
 
-def record(what: str, way: str) -> list[Request]:
-    """The requests of a run without faults, in order."""
-    here, reference = lab(), REFERENCES[what]
-    namespace = here.deploy(reference.old_files)
-    request = reference.request(here, namespace, reference.ways[way])
+def record(reference_name: str, way: str) -> list[Request]:
+    """Return the requests of a run without faults, in order."""
+    cluster_lab, reference = lab(), REFERENCES[reference_name]
+    namespace = cluster_lab.deploy(reference.old_files)
+    request = reference.request(cluster_lab, namespace, reference.ways[way])
     try:
-        _run(here.kubeconfig, what, request, reference.options)
+        _run(cluster_lab.kubeconfig, reference_name, request, reference.options)
     except ContainerUpdateError:
         assert way == "undone"
-    seen: collections.Counter[tuple[str, str, bool]] = collections.Counter()
-    found = []
-    for request in here.embedded.requests:
+    counts: collections.Counter[tuple[str, str, bool]] = collections.Counter()
+    requests = []
+    for request in cluster_lab.embedded.requests:
         before, _, path = request.path.partition(f"/namespaces/{namespace}/")
         if before and path:
             kind = (request.method, _RANDOM.sub("?????", path), "watch=true" in request.query)
-            seen[kind] += 1
-            found.append(Request(*kind, seen[kind]))
-    here.remove(namespace)
-    return [request for request in found if not _is_renewal(request)]
+            counts[kind] += 1
+            requests.append(Request(*kind, counts[kind]))
+    cluster_lab.remove(namespace)
+    return [request for request in requests if not _is_renewal(request)]
 
 
 def _is_renewal(request: Request) -> bool:
@@ -169,27 +171,27 @@ def _is_renewal(request: Request) -> bool:
 
 
 class MissedError(Exception):
-    """The request did not come about: how far an update gets before it fails takes its chance."""
+    """The request was not sent: how far an update gets before it fails varies."""
 
 
 @dataclass
-class Play:
-    """One point, played in a namespace of its own."""
+class PointRun:
+    """The run of one point, in a namespace of its own."""
 
     point: Point
     cause: str = ""
-    """Why the run failed, where it did."""
+    """Why the run failed, if it did."""
 
     def problems(self) -> list[str]:
-        """What contradicts the promise; nothing where it holds."""
-        here = self.lab = lab()
-        self.reference = REFERENCES[self.point.what]
-        self.namespace = here.deploy(self.reference.old_files)
-        self.checker = Checker(here.embedded, self.namespace)
+        """Return what contradicts the promise; nothing if it holds."""
+        self.lab = lab()
+        self.reference = REFERENCES[self.point.reference_name]
+        self.namespace = self.lab.deploy(self.reference.old_files)
+        self.checker = Checker(self.lab.embedded, self.namespace)
         try:
             return [f"{self.point}: {text}" for text in self._problems()]
         finally:
-            here.remove(self.namespace)
+            self.lab.remove(self.namespace)
 
     def _problems(self) -> Iterator[str]:
         if self.point.fault in KILLED:
@@ -200,18 +202,18 @@ class Play:
             yield from self._in_trouble(TROUBLE[self.point.fault])
         yield from self._again()
 
-    # --- a fault that the update itself gets over, or undoes ------------------------------------
+    # --- a fault that the update itself tolerates or undoes -------------------------------------
 
     def _in_trouble(self, effect: Effect) -> Iterator[str]:
         problems, expected = self._under_fault(effect, lambda: self._run(self.reference.options))
         yield from problems
-        if expected is not self.reference.new and self.point.is_to_be_got_over:
-            yield f"it failed a good update: {self.cause}"
+        if expected is not self.reference.new and self.point.must_succeed:
+            yield f"it failed a valid update: {self.cause}"
         yield from self._state(expected)
         yield from self.checker.left_over()
 
     def _away_for_long(self) -> Iterator[str]:
-        """Nothing is promised while the server is away; afterwards a rollback puts it right."""
+        """Nothing is promised during the outage; afterwards a rollback restores the old state."""
         impatient = replace(self.reference.options, retry_seconds=0.3)
         problems, expected = self._under_fault(faults.outage(1.5), lambda: self._run(impatient))
         yield from (text for text in problems if "UndoIncompleteError" not in text)
@@ -226,13 +228,13 @@ class Play:
         return self.reference.request(self.lab, self.namespace, files)
 
     def _run(self, options: Options) -> Expected:
-        _run(self.lab.kubeconfig, self.point.what, self._request(), options)
+        _run(self.lab.kubeconfig, self.point.reference_name, self._request(), options)
         return self.reference.new
 
     def _under_fault(
         self, effect: Effect, run: Callable[[], Expected | None]
     ) -> tuple[list[str], Expected | None]:
-        """Run with the fault: problems, and the state it says the CNF is in."""
+        """Run with the fault; return problems and the state that the run reports."""
         problems, expected = [], None
         with self.lab.script(self.namespace, self.point.request.fault(effect)) as script:
             try:
@@ -248,7 +250,7 @@ class Play:
     # --- a fault that another run puts right ----------------------------------------------------
 
     def _killed(self, when: str, then: str) -> Iterator[str]:
-        victim = Victim(self.lab, self.point.what, self._request())
+        victim = Victim(self.lab, self.point.reference_name, self._request())
         effect = {"before": faults.call_before, "after": faults.call_after}[when](victim.kill)
         problems, _ = self._under_fault(effect, victim.run)
         yield from problems
@@ -273,7 +275,7 @@ class Play:
             yield from self._state(self.reference.new if forward else self.reference.old)
 
     def _again(self) -> Iterator[str]:
-        """Run once more, with the good package: ends with the new state."""
+        """Run once more with the good package, which has to end with the new state."""
         self.lab.expire_leases(self.namespace)
         reference = self.reference
         request = reference.request(self.lab, self.namespace, reference.ways["done"])
@@ -282,7 +284,7 @@ class Play:
         yield from (f"run again: {text}" for text in self.checker.left_over())
 
     def _state(self, expected: Expected | None) -> list[str]:
-        """Differences from a state; None: from the one that it is nearer to."""
+        """Return the differences from a state; None: from the nearer one."""
         if expected is not None:
             return self._differences(expected)
         states = (self.reference.old, self.reference.new)
@@ -292,8 +294,8 @@ class Play:
         return self.checker.differences(expected, as_before=expected is self.reference.old)
 
 
-_ONE_AT_A_TIME = threading.Lock()
-"""Starting a process asks for the end of the others too, and an end can be asked for only once."""
+_PROCESS_LOCK = threading.Lock()
+"""Starting a process also polls the others' exit statuses, which can be read only once."""
 
 
 @dataclass
@@ -301,104 +303,108 @@ class Victim:
     """An update in a process of its own, to be killed."""
 
     lab: Lab
-    what: str
+    reference_name: str
     request: Any
 
     def __post_init__(self) -> None:
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(["kubernetes.client", __name__])
-        here, there = context.Pipe()
-        self._go = here
-        arguments = (there, self.lab.kubeconfig, self.what, self.request)
+        parent_end, child_end = context.Pipe()
+        self._go = parent_end
+        arguments = (child_end, self.lab.kubeconfig, self.reference_name, self.request)
         self._process = context.Process(target=_live, args=arguments)
-        with _ONE_AT_A_TIME:
+        with _PROCESS_LOCK:
             self._process.start()
 
     def run(self) -> None:
-        """Let it run until it ends, one way or the other."""
+        """Let it run until it ends or is killed."""
         self._go.send("go")
         wait([self._process.sentinel], 30)
 
     @property
     def end(self) -> int | None:
         """Its exit status, None while it lives."""
-        with _ONE_AT_A_TIME:
+        with _PROCESS_LOCK:
             return self._process.exitcode
 
     def kill(self) -> None:
-        """kill -9."""
+        """Kill it with SIGKILL."""
         assert self._process.pid is not None
         os.kill(self._process.pid, signal.SIGKILL)
 
 
-def _live(go: Connection, kubeconfig: str, what: str, request: Any) -> None:
+def _live(go: Connection, kubeconfig: str, reference_name: str, request: Any) -> None:
     logging.getLogger().addHandler(logging.NullHandler())
     go.recv()
-    _run(kubeconfig, what, request, REFERENCES[what].options)
+    _run(kubeconfig, reference_name, request, REFERENCES[reference_name].options)
 
 
-def _run(kubeconfig: str, what: str, request: Any, options: Options) -> None:
+def _run(kubeconfig: str, reference_name: str, request: Any, options: Options) -> None:
     with connect(kubeconfig, options=options) as cluster:
-        REFERENCES[what].run(cluster, request, options)
+        REFERENCES[reference_name].run(cluster, request, options)
 
 
-def points(what: str, way: str, requests: dict[str, list[Request]]) -> dict[str, list[Point]]:
-    """The points of a way by fault, all or a fixed part of them; of the undo only the requests that
-    come after the failure.
+def points(
+    reference_name: str, way: str, requests: dict[str, list[Request]]
+) -> dict[str, list[Point]]:
+    """Return the points of a way by fault, all or a fixed part of them; of the undo only the
+    requests after the failure.
 
     :param requests: those of each way.
     """
     chosen = requests[way]
     if way == "undone":
         chosen = [request for request in chosen if request not in requests["done"]]
-    step = 1 if COMPLETE else PARTS[what][WAYS.index(way)]
+    step = 1 if COMPLETE else PARTS[reference_name][WAYS.index(way)]
     return {
-        fault: [Point(what, way, fault, request) for request in chosen[number % step :: step]]
+        fault: [
+            Point(reference_name, way, fault, request) for request in chosen[number % step :: step]
+        ]
         for number, fault in enumerate(FAULTS)
     }
 
 
-def play(points: Sequence[Point]) -> list[list[str]]:
-    """The problems of each point."""
+def run_points(points: Sequence[Point]) -> list[list[str]]:
+    """Run the points and return the problems of each."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        return list(pool.map(_play, points))
+        return list(pool.map(_run_point, points))
 
 
-def _play(point: Point) -> list[str]:
-    for _ in range(_PLAYS):
+def _run_point(point: Point) -> list[str]:
+    for _ in range(_ATTEMPTS):
         try:
-            return Play(point).problems()
+            return PointRun(point).problems()
         except MissedError as error:
             missed = error
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is the point's result
+        except Exception as error:  # noqa: BLE001 - any error is the point's result
             return [f"{point}: {type(error).__name__}: {error}"]
     return [f"{point}: {missed}"]
 
 
-class Players:
-    """Processes that play points, each on a cluster of its own."""
+class Workers:
+    """Processes that run points, each on a cluster of its own."""
 
     def __init__(self, pool: ProcessPoolExecutor) -> None:
         self._pool = pool
 
     @classmethod
     @contextmanager
-    def ready(cls) -> Iterator[Players]:
-        """While the block runs."""
+    def ready(cls) -> Iterator[Workers]:
+        """Yield the processes while the block runs."""
         context = multiprocessing.get_context("spawn")
         with ProcessPoolExecutor(PROCESSES, mp_context=context) as pool:
             yield cls(pool)
 
-    def requests(self, what: str) -> dict[str, list[Request]]:
-        """The requests of each way that a reference can go."""
-        recorded = self._pool.map(functools.partial(record, what), WAYS)
-        return dict(zip(WAYS, recorded, strict=True))
+    def requests(self, reference_name: str) -> dict[str, list[Request]]:
+        """Return the requests of a reference for each way."""
+        requests = self._pool.map(functools.partial(record, reference_name), WAYS)
+        return dict(zip(WAYS, requests, strict=True))
 
     def problems(self, points: Sequence[Point]) -> str:
-        """What contradicts the promise, a line each; '' where it holds."""
+        """Return what contradicts the promise, a line each; '' if it holds."""
         shares = [points[start::PROCESSES] for start in range(PROCESSES)]
-        played = self._pool.map(play, shares)
-        return "\n".join(text for share in played for found in share for text in found)
+        results = self._pool.map(run_points, shares)
+        return "\n".join(text for share in results for lines in share for text in lines)
 
 
-__all__ = ["FAULTS", "WAYS", "Players", "Point", "Request", "play", "record", "settled"]
+__all__ = ["FAULTS", "WAYS", "Point", "Request", "Workers", "record", "run_points", "settled"]

@@ -1,7 +1,7 @@
-"""The changes of the package that the matrix of faults is put over: one for each strategy.
+"""The changes of the package that the fault matrix runs: one for each strategy.
 
-What an update cannot do is in them: objects come and go, a Service is held and switched, scripts
-are called. Both fail, where they are to, by their last script: everything else is done by then.
+They include what an update cannot do: objects are created and deleted, a Service is held and
+switched, scripts run. Those that have to fail do so by their last script, when all else is done.
 """
 
 from __future__ import annotations
@@ -76,12 +76,12 @@ def _expected(value: str, image: str) -> Expected:
 class ReferenceChange(Reference[tuple[ChangeJob, str]]):
     """A change of the package by one of the strategies."""
 
-    kind: str = BLUE_GREEN
+    upgrade_type: str = BLUE_GREEN
 
     def request(self, lab: Lab, namespace: str, files: Files) -> tuple[ChangeJob, str]:
-        params = {"upgrade_type": self.kind}
-        for path, which in zip(SCRIPTS[self.kind], ("new", "old"), strict=False):
-            params[f"lcm-operation-coordinate-{which}-vnf"] = path
+        params = {"upgrade_type": self.upgrade_type}
+        for path, role in zip(SCRIPTS[self.upgrade_type], ("new", "old"), strict=False):
+            params[f"lcm-operation-coordinate-{role}-vnf"] = path
         job = ChangeJob(
             request=ChangeRequest.of({"vnfdId": "vnfd-v2", "additionalParams": params}),
             old=lab.package(self.old_files),
@@ -94,15 +94,15 @@ class ReferenceChange(Reference[tuple[ChangeJob, str]]):
         self, cluster: KubernetesCluster, request: tuple[ChangeJob, str], options: Options
     ) -> None:
         job, namespace = request
-        site = KubernetesTarget(cluster, namespace)
-        change_package.run_change(replace(job, options=options), site)
+        target = KubernetesTarget(cluster, namespace)
+        change_package.run_change(replace(job, options=options), target)
 
     def resume(self, lab: Lab, namespace: str) -> Outcome | None:
         return resume(lab.cluster, self.options, namespace=namespace, instance_id=INSTANCE)
 
 
-def _reference(kind: str) -> ReferenceChange:
-    *before, last = SCRIPTS[kind]
+def _reference(upgrade_type: str) -> ReferenceChange:
+    *before, last = SCRIPTS[upgrade_type]
     good = {**_NEW_FILES, **dict.fromkeys(before, GOOD)}
     return ReferenceChange(
         old_files=OLD_FILES,
@@ -110,8 +110,8 @@ def _reference(kind: str) -> ReferenceChange:
         old=_expected("old", IMAGES[0]),
         new=_expected("new", IMAGES[1]),
         options=OPTIONS,
-        kind=kind,
+        upgrade_type=upgrade_type,
     )
 
 
-CHANGES = {kind: _reference(kind) for kind in UPGRADE_TYPES}
+CHANGES = {upgrade_type: _reference(upgrade_type) for upgrade_type in UPGRADE_TYPES}

@@ -1,6 +1,6 @@
-"""What the matrix of faults is put over: an update with one of everything that it can do.
+"""The update that the fault matrix runs, with one of everything that an update can do.
 
-Packages, what the CNF looks like before and after, and a place to play it in.
+Packages, the CNF's states before and after, and a lab to run it in.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from container_update.model.requests import UpdateRequest
 from container_update.operations.update import update
 from tests.functional.cnf import IMAGES, INSTANCE
 from tests.functional.manifests import config_map, secret, workload
-from tests.functional.promise import Expected, Look, Running, settled
+from tests.functional.promise import Expected, Running, Snapshot, settled
 
 Files = dict[str, str]
 
@@ -42,7 +42,7 @@ NEW_SECRET = "Files/sec.yaml"
 
 
 def _env(config: str) -> str:
-    """SETTING from a ConfigMap, TOKEN from a Secret that need not be there."""
+    """Return SETTING from a ConfigMap and TOKEN from an optional Secret."""
     return f"""
 env:
 - name: SETTING
@@ -97,7 +97,7 @@ NEW = _expected("new", IMAGES[1], "new")
 
 
 def quick() -> Behaviour:
-    """Containers that start and stop at once, and images for every trouble."""
+    """Return containers that start and stop at once, and images for each kind of failure."""
     return Behaviour(
         start_seconds=0.002,
         stop_seconds=0.002,
@@ -125,7 +125,7 @@ class Lab:
     @classmethod
     @contextmanager
     def running(cls, folder: Path) -> Iterator[Lab]:
-        """With a cluster that runs while the block does."""
+        """Yield a lab whose cluster runs while the block does."""
         with EmbeddedCluster(behaviour=quick(), history=100_000) as embedded:
             yield cls(embedded, folder)
 
@@ -135,7 +135,7 @@ class Lab:
         self.cluster = connect(self.kubeconfig, options=OPTIONS)
 
     def package(self, files: Files) -> str:
-        """A package folder with these manifests; the same for the same files."""
+        """Return a package folder with these manifests; the same one for the same files."""
         text = repr(sorted(files.items()))
         if text not in self._packages:
             root = self.folder / f"package-{next(self._numbers)}"
@@ -147,7 +147,7 @@ class Lab:
         return self._packages[text]
 
     def request(self, namespace: str, old: Files, new: Files) -> UpdateRequest:
-        """From these files to those; a new Secret is listed."""
+        """Return a request from these files to those; it lists a new Secret."""
         return UpdateRequest(
             old=self.package(old),
             new=self.package(new),
@@ -157,7 +157,7 @@ class Lab:
         )
 
     def deploy(self, files: Files) -> str:
-        """A new namespace in which these run; its name."""
+        """Deploy these files in a new namespace and return its name."""
         namespace = f"n{next(self._numbers)}"
 
         def create(registry: Registry) -> None:
@@ -170,12 +170,12 @@ class Lab:
         until(lambda: self.embedded.call(has_account))
         bodies = [yaml.safe_load(text) for text in files.values()]
         self.embedded.call(_create_all, namespace, bodies)
-        until(lambda: _all_ready(Look.at(self.embedded, namespace), bodies))
+        until(lambda: _all_ready(Snapshot.at(self.embedded, namespace), bodies))
         return namespace
 
     @contextmanager
     def script(self, namespace: str, *faults: Fault) -> Iterator[Faults]:
-        """Let these happen to the requests about a namespace while the block runs."""
+        """Inject these faults into the requests for a namespace while the block runs."""
         script = Faults(*faults, path=f"*/namespaces/{namespace}/*")
         self.embedded.middlewares.append(script)
         try:
@@ -185,7 +185,7 @@ class Lab:
             self.embedded.middlewares.remove(script)
 
     def remove(self, namespace: str) -> None:
-        """The end of a namespace."""
+        """Delete a namespace."""
         self.embedded.call(lambda registry: registry.delete("namespaces", "", namespace))
 
     def update(
@@ -196,12 +196,12 @@ class Lab:
             return update(request, cluster, options, cancel)
 
     def instance(self, namespace: str) -> Operation:
-        """What another host sees of an update."""
-        asked = RetryingCluster(self.cluster, OPTIONS.retry_seconds)
-        return Operation(asked, namespace, INSTANCE, OPTIONS)
+        """Return the operation as another host sees it."""
+        cluster = RetryingCluster(self.cluster, OPTIONS.retry_seconds)
+        return Operation(cluster, namespace, INSTANCE, OPTIONS)
 
     def expire_leases(self, namespace: str) -> None:
-        """Let as much time pass, for the locks, as it takes them to expire."""
+        """Make the namespace's leases expire."""
 
         def turn_back(registry: Registry) -> None:
             for lease in registry.list("leases", namespace):
@@ -217,7 +217,7 @@ Request = TypeVar("Request")
 
 @dataclass(frozen=True)
 class Reference(ABC, Generic[Request]):
-    """A run from one package to another that faults are put over."""
+    """A run from one package to another that faults are injected into."""
 
     old_files: Files
     ways: Mapping[str, Files]
@@ -228,23 +228,23 @@ class Reference(ABC, Generic[Request]):
 
     @abstractmethod
     def request(self, lab: Lab, namespace: str, files: Files) -> Request:
-        """To these files, as a value that another process can be given."""
+        """Return a request to change to these files, which can be sent to another process."""
 
     @abstractmethod
     def run(self, cluster: KubernetesCluster, request: Request, options: Options) -> None:
-        """Do what is requested."""
+        """Execute the request."""
 
     @abstractmethod
     def resume(self, lab: Lab, namespace: str) -> Outcome | None:
-        """Finish, from another host, what was cut short."""
+        """Finish an interrupted run from another host."""
 
     def rollback(self, lab: Lab, namespace: str) -> Outcome | None:
-        """Undo, from another host, what was cut short."""
+        """Undo an interrupted run from another host."""
         return replace(lab.instance(namespace), options=self.options).recover(back=True)
 
 
 class ReferenceUpdate(Reference[UpdateRequest]):
-    """The update."""
+    """The reference update."""
 
     def request(self, lab: Lab, namespace: str, files: Files) -> UpdateRequest:
         return lab.request(namespace, self.old_files, files)
@@ -272,11 +272,11 @@ def _create_all(registry: Registry, namespace: str, bodies: list[Any]) -> None:
         registry.create(f"{body['kind'].lower()}s", namespace, body)
 
 
-def _all_ready(look: Look, bodies: list[Any]) -> bool:
+def _all_ready(snapshot: Snapshot, bodies: list[Any]) -> bool:
     for body in bodies:
         if body["kind"] in ("ConfigMap", "Secret", "Service"):
             continue
-        pods = look.pods_of(body["kind"], body["metadata"]["name"])
+        pods = snapshot.pods_of(body["kind"], body["metadata"]["name"])
         if len(pods) != int(body["spec"].get("replicas", 1)):
             return False
         for pod in pods:

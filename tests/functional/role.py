@@ -16,17 +16,17 @@ NAME = "container-update"
 
 
 def objects(namespace: str) -> list[Json]:
-    """What the sample creates, in this namespace."""
+    """Return the sample's objects for this namespace."""
     return list(yaml.safe_load_all(ROLE.read_text().replace("my-cnf", namespace)))
 
 
 def key(namespace: str) -> ObjectKey:
-    """The Role."""
+    """Return the key of the Role."""
     return ObjectKey("rbac.authorization.k8s.io", "Role", namespace, NAME)
 
 
 def write_kubeconfig(admin_kubeconfig: str, namespace: str, path: Path) -> str:
-    """The administrator's kubeconfig with the account's token in place of the credentials."""
+    """Write the administrator's kubeconfig with the account's token instead of the credentials."""
     content: Any = yaml.safe_load(Path(admin_kubeconfig).read_text())
     for user in content["users"]:
         user["user"] = {"token": _token(admin_kubeconfig, namespace)}
@@ -36,7 +36,7 @@ def write_kubeconfig(admin_kubeconfig: str, namespace: str, path: Path) -> str:
 
 
 def _token(admin_kubeconfig: str, namespace: str) -> str:
-    """By a TokenRequest, as ``kubectl create token`` makes it."""
+    """Request a token as ``kubectl create token`` does."""
     settings = client.Configuration()
     config.load_kube_config(admin_kubeconfig, client_configuration=settings, persist_config=False)
     with client.ApiClient(settings) as api:

@@ -1,4 +1,4 @@
-"""The command line as its user types it."""
+"""The command line as a user types it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NEW = {**OLD, "cm": config_map(setting="new")}
 
 
 class Shell:
-    """Types commands about one CNF."""
+    """Runs commands for one CNF."""
 
     def __init__(self, cnf: Cnf, kubeconfig: str) -> None:
         self.cnf = cnf
@@ -36,7 +36,7 @@ def shell(cnf: Cnf, kubeconfig: str) -> Shell:
     return Shell(cnf, kubeconfig)
 
 
-def test_a_plan_tells_what_restarts_and_why_and_writes_nothing(shell: Shell) -> None:
+def test_a_plan_shows_what_restarts_and_why_and_writes_nothing(shell: Shell) -> None:
     status, text = shell.run("plan", shell.cnf.old, shell.package(NEW))
     namespace = shell.cnf.namespace
     assert status == 3
@@ -48,7 +48,7 @@ def test_a_plan_tells_what_restarts_and_why_and_writes_nothing(shell: Shell) -> 
     assert shell.cnf.get("ConfigMap", "cm")["data"] == {"setting": "old"}
 
 
-def test_apply_shows_the_plan_then_each_step_then_the_sum(shell: Shell) -> None:
+def test_apply_shows_the_plan_then_each_step_then_the_summary(shell: Shell) -> None:
     new = shell.package(NEW)
     status, text = shell.run("apply", shell.cnf.old, new)
     assert status == 0
@@ -109,7 +109,7 @@ def test_each_class_of_error_has_a_status_of_its_own(
     assert main(["apply", cnf.old, shell.package(files), *common, *more]) == status
 
 
-def test_wrong_usage_is_not_taken_for_nothing_to_do() -> None:
+def test_wrong_usage_and_nothing_to_do_have_different_statuses() -> None:
     with pytest.raises(SystemExit) as raised:
         main(["apply"])
     assert raised.value.code == 64

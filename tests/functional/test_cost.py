@@ -12,11 +12,11 @@ CHANGED = 4
 
 
 @pytest.mark.parametrize("bystanders", [0, 30])
-def test_requests_grow_with_what_changes_not_with_what_is_there(
+def test_requests_grow_with_the_changed_objects_not_with_all_objects(
     cnf: Cnf, kubeconfig: str, bystanders: int
 ) -> None:
-    """4 kinds listed, 3 of them watched; a write for each changed object; the rights asked
-    for; the journal looked for, written and removed, the lock taken and given back; no more."""
+    """4 kinds listed, 3 of them watched; a write for each changed object; the rights checked
+    for; the journal read, written and deleted, the lease acquired and released; no more."""
     files = {"cm": config_map(setting="old")}
     new = {"cm": config_map(setting="new")}
     for number in range(CHANGED):
@@ -29,8 +29,8 @@ def test_requests_grow_with_what_changes_not_with_what_is_there(
     with connect(kubeconfig, options=cnf.options) as counted:
         cnf.cluster = counted
         outcome = cnf.update(new)
-    lists, watches, writes, rights, journal, lock = 4, 3, 1 + CHANGED, 1, 3, 2
-    assert outcome.requests == lists + watches + writes + rights + journal + lock
+    lists, watches, writes, rights, journal, lease = 4, 3, 1 + CHANGED, 1, 3, 2
+    assert outcome.requests == lists + watches + writes + rights + journal + lease
 
 
 def test_an_update_with_nothing_to_do_only_reads(cnf: Cnf, kubeconfig: str) -> None:

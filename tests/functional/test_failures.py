@@ -1,4 +1,4 @@
-"""Updates that fail: told with their cause, and everything as before, running."""
+"""Updates that fail: the cause is reported, and everything runs as before."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def is_running(cnf: Cnf, kind: str, name: str, image: str) -> bool:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_an_image_that_cannot_be_pulled_is_told_and_undone(cnf: Cnf, kind: str) -> None:
+def test_an_image_that_cannot_be_pulled_is_reported_and_undone(cnf: Cnf, kind: str) -> None:
     replicas = 2 if kind in ("Deployment", "ReplicaSet", "StatefulSet") else None
     other = workload(kind, "other")
     old = {"cm": OLD, "w": workload(kind, container=ENV, replicas=replicas), "other": other}
@@ -53,7 +53,7 @@ def test_an_image_that_cannot_be_pulled_is_told_and_undone(cnf: Cnf, kind: str) 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_workload_that_does_not_get_ready_in_time_is_undone(cnf: Cnf, kind: str) -> None:
-    """Its new configuration lacks a key that it needs; the grace period is longer than the wait."""
+    """Its new configuration lacks a required key; the grace period is longer than the timeout."""
     cnf.instantiate(cm=OLD, w=workload(kind, container=ENV))
     options = replace(cnf.options, timeout=3, grace_period=60)
     with pytest.raises(UpdateFailedError, match="not ready in time"):
@@ -62,7 +62,7 @@ def test_a_workload_that_does_not_get_ready_in_time_is_undone(cnf: Cnf, kind: st
     assert is_running(cnf, kind, "w", IMAGES[0])
 
 
-def test_a_failed_workload_takes_the_others_back_with_it(cnf: Cnf) -> None:
+def test_a_failed_workload_has_all_others_restored(cnf: Cnf) -> None:
     files = {
         "cm": OLD,
         "sec": secret(password="old"),
@@ -95,7 +95,7 @@ def test_a_new_object_is_gone_again_after_a_failure(cnf: Cnf) -> None:
     assert cnf.admin.get(cnf.key("ConfigMap", "cm")) is None
 
 
-def test_an_immutable_config_map_is_made_again_and_put_back(cnf: Cnf) -> None:
+def test_an_immutable_config_map_is_recreated_and_restored(cnf: Cnf) -> None:
     old = config_map(immutable=True, setting="old")
     new = config_map(immutable=True, setting="new")
     cnf.instantiate(cm=old, w=workload("Deployment", container=ENV))
@@ -157,7 +157,7 @@ def test_an_object_that_is_being_deleted_is_refused(deployed: Cnf) -> None:
 
 
 def test_a_namespace_that_does_not_exist_is_refused(deployed: Cnf) -> None:
-    """Told to who may look there; an account with a Role in one namespace may not (403)."""
+    """Reported to accounts that may read there; one with a Role in one namespace may not (403)."""
     deployed.cluster = deployed.admin
     message = refused(deployed, PlanError, AFTER, namespace="no-such-namespace")
     assert "namespace no-such-namespace does not exist" in message
@@ -210,7 +210,7 @@ def test_a_wrong_package_is_refused(
     assert expected in refused(deployed, PackageError, files, **more)
 
 
-def test_an_eviction_that_a_budget_never_allows_ends_in_time_and_is_undone(cnf: Cnf) -> None:
+def test_an_eviction_that_a_budget_never_allows_times_out_and_is_undone(cnf: Cnf) -> None:
     budget = """
 apiVersion: policy/v1
 kind: PodDisruptionBudget
@@ -231,7 +231,7 @@ spec:
     assert cnf.pods("ReplicaSet", "w") == before
 
 
-def test_an_api_server_that_cannot_be_reached_is_told() -> None:
+def test_an_api_server_that_cannot_be_reached_is_reported() -> None:
     with (
         connect_vim("https://127.0.0.1:1", bearer_token="x") as cluster,
         pytest.raises(ClusterError, match="cannot reach"),
@@ -239,14 +239,14 @@ def test_an_api_server_that_cannot_be_reached_is_told() -> None:
         cluster.list(Collection("", "Pod", "default"))
 
 
-def test_a_new_object_whose_name_is_taken_by_another_is_refused(deployed: Cnf) -> None:
-    theirs = {
+def test_a_new_object_whose_name_another_owner_uses_is_refused(deployed: Cnf) -> None:
+    foreign_object = {
         "apiVersion": "v1",
         "kind": "ConfigMap",
         "metadata": {"name": "taken", "namespace": deployed.namespace},
         "data": {"whose": "theirs"},
     }
-    deployed.cluster.create(theirs)
+    deployed.cluster.create(foreign_object)
     files = {**AFTER, "taken": config_map("taken", whose="ours")}
     message = refused(deployed, PlanError, files, config_paths=("Files/taken.yaml",))
     assert "does not have the label" in message

@@ -38,11 +38,11 @@ class Right:
         return f"{self.verb} {self.resource}"
 
     def rule(self) -> Json:
-        """A rule that grants this right alone."""
+        """Return a rule that grants only this right."""
         return {"apiGroups": [self.group], "resources": [self.resource], "verbs": [self.verb]}
 
     def within(self, namespace: str) -> cluster.Right:
-        """The same in the engine's words."""
+        """The same right as the engine represents it."""
         resource, _, subresource = self.resource.partition("/")
         return cluster.Right(
             namespace, self.group, KINDS[resource], self.verb, subresource=subresource
@@ -71,7 +71,7 @@ BAD_BEFORE = {"bad": workload("Deployment", "bad")}
 
 
 def failing(kind: str) -> tuple[Files, Files]:
-    """The workload gets an image that does not exist, so that it is written, looked at, undone."""
+    """Return old and new files; the new image is missing, so the change is written and undone."""
     return {"w": workload(kind)}, {"w": workload(kind, image=BAD_IMAGE)}
 
 
@@ -122,12 +122,12 @@ def grant(cnf: Cnf, rights: list[Right]) -> None:
 
 
 def prepare(cnf: Cnf, right: Right, old: Files) -> None:
-    """What has to be there so that the update uses the right."""
-    if right.resource == "namespaces":  # asked about where nothing is found
+    """Create what the update needs in order to use the right."""
+    if right.resource == "namespaces":  # read only if nothing is found
         cnf.old = cnf.package({f"{name}.yaml": text for name, text in old.items()})
         return
     cnf.instantiate(**old)
-    if str(right) in ("get leases", "update leases"):  # of a lock that nobody keeps any more
+    if str(right) in ("get leases", "update leases"):  # of a lease that nobody renews any more
         metadata = {"name": name_of(INSTANCE), "namespace": cnf.namespace}
         spec = {"holderIdentity": "gone/1", "renewTime": "2020-01-01T00:00:00.000000Z"}
         body = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": metadata}
@@ -151,14 +151,14 @@ def test_without_the_right_nothing_is_written_and_the_error_says_what_is_missing
 
 
 def contents(cnf: Cnf) -> dict[str, Any]:
-    """Data and spec of everything in the namespace that an update could write."""
+    """Return data and spec of all objects in the namespace that an update could write."""
     kinds = {(right.group, KINDS[right.resource.partition("/")[0]]) for right in RIGHTS}
     lists = [Collection(*kind, cnf.namespace) for kind in kinds - {("", "Namespace")}]
-    found = [body for collection in lists for body in cnf.admin.list(collection).items]
-    return {f"{b['kind']} {b['metadata']['name']}": (b.get("data"), b.get("spec")) for b in found}
+    bodies = [body for collection in lists for body in cnf.admin.list(collection).items]
+    return {f"{b['kind']} {b['metadata']['name']}": (b.get("data"), b.get("spec")) for b in bodies}
 
 
-def test_a_right_that_is_lost_on_the_way_is_told_and_a_rollback_ends_it_later(cnf: Cnf) -> None:
+def test_a_right_lost_meanwhile_is_reported_and_a_later_rollback_works(cnf: Cnf) -> None:
     old, new = UPDATES["configmaps"]
     cnf.instantiate(**old)
 
@@ -175,7 +175,7 @@ def test_a_right_that_is_lost_on_the_way_is_told_and_a_rollback_ends_it_later(cn
     assert cnf.plan(old).is_empty
 
 
-def test_without_the_right_to_remove_it_the_lock_stays_until_it_expires(
+def test_without_the_right_to_delete_it_the_lease_stays_until_it_expires(
     cnf: Cnf, caplog: pytest.LogCaptureFixture
 ) -> None:
     old, new = UPDATES["leases"]

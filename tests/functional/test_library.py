@@ -31,7 +31,7 @@ print(*(result.state.value for result in outcome.results))
 
 @pytest.fixture
 def kubeconfig(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A cluster of its own, which $KUBECONFIG names."""
+    """The kubeconfig of a separate cluster, also in $KUBECONFIG."""
     with EmbeddedCluster() as embedded:
         path = str(embedded.write_kubeconfig(tmp_path / "kubeconfig"))
         monkeypatch.setenv("KUBECONFIG", path)
@@ -68,7 +68,7 @@ def test_a_program_of_five_lines_passes_mypy_and_runs(kubeconfig: str, tmp_path:
     (tmp_path / "program.py").write_text(PROGRAM)
 
     def output(*arguments: str, status: int = 0) -> str:
-        done = subprocess.run(
+        completed = subprocess.run(
             [sys.executable, *arguments],
             cwd=tmp_path,
             # mypy does not follow the import hook of an editable installation
@@ -78,8 +78,8 @@ def test_a_program_of_five_lines_passes_mypy_and_runs(kubeconfig: str, tmp_path:
             text=True,
             check=False,
         )
-        assert done.returncode == status, done.stdout
-        return done.stdout
+        assert completed.returncode == status, completed.stdout
+        return completed.stdout
 
     assert "no issues found" in output("-m", "mypy", "--strict", "program.py")
     wrong = "from container_update import connect, uptade\nconnect(7)\n"

@@ -1,6 +1,6 @@
-"""Never half an update: random packages, random drift and random faults against a model of it.
+"""An update is never left half done: random packages, drift and faults against a model.
 
-The model says in a few lines what an update comes to; it knows nothing of plans, steps or waits.
+The model defines in a few lines the result of an update, without plans, steps or waits.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ BAD = "bad:missing"
 
 @dataclass(frozen=True)
 class Config:
-    """A ConfigMap or Secret on its way."""
+    """A ConfigMap or Secret through drift and update."""
 
     kind: str
     name: str
@@ -68,7 +68,7 @@ class Config:
 
 @dataclass(frozen=True)
 class Work:
-    """A workload on its way."""
+    """A workload through drift and update."""
 
     kind: str
     name: str
@@ -91,12 +91,12 @@ class Work:
         return workload(self.kind, self.name, container=container, image=image, replicas=replicas)
 
     def running_again(self) -> Running:
-        """After an undo: a pod that it replaced sees the configuration that drift had left."""
+        """What runs after an undo: a replaced pod has the configuration that drift left."""
         env = {_variable(c, k): frozenset({c.old[k], c.drifted[k]}) for c, k in self.uses}
         return Running(self.drifted, env, self.pods)
 
     def env_before(self) -> dict[str, str]:
-        """A pod that drift replaced saw drifted configuration."""
+        """The environment before the update: a pod replaced by drift has drifted configuration."""
         replaced = self.old != self.drifted
         return {_variable(c, k): (c.drifted if replaced else c.old)[k] for c, k in self.uses}
 
@@ -104,7 +104,7 @@ class Work:
         return Running(self.drifted, self.env_before(), self.pods)
 
     def running_after(self) -> Running:
-        """The rule of the whole project, in two lines."""
+        """What runs after the update: the rule of the whole project in two lines."""
         moved = self.old != self.new and self.drifted != self.new
         touched = any(config.drifted[key] != config.new[key] for config, key in self.uses)
         after = {_variable(config, key): config.new[key] for config, key in self.uses}
@@ -118,7 +118,7 @@ def _variable(config: Config, key: str) -> str:
 
 @dataclass(frozen=True)
 class World:
-    """A CNF, an update of it, and what happens on the way."""
+    """A CNF, an update of it, and what happens meanwhile."""
 
     configs: tuple[Config, ...]
     works: tuple[Work, ...]
@@ -197,7 +197,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 
 def drift(lab: Lab, namespace: str, world: World) -> None:
-    """Somebody changes things by hand, and the pods follow."""
+    """Change objects by hand and let the pods follow."""
 
     def change(registry: Registry) -> None:
         for config in world.configs:
@@ -250,7 +250,7 @@ def check(lab: Lab, namespace: str, world: World) -> None:
 
 
 def run_again(lab: Lab, checker: Checker, world: World) -> None:
-    """Now without faults."""
+    """Run the update again, without faults."""
     request = lab.request(checker.namespace, world.files("old"), world.files("new"))
     if world.is_good:
         lab.update(request)

@@ -1,4 +1,4 @@
-"""What restarts, proven by new pods or containers, and what does not."""
+"""Which workloads restart, shown by new pods or containers, and which do not."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_a_pod_whose_images_change_is_restarted_in_place(cnf: Cnf) -> None:
     assert (after.uid, after.restarts, after.image) == (before.uid, 1, IMAGES[1])
 
 
-def test_a_pod_of_which_another_container_uses_the_configuration_is_made_again(cnf: Cnf) -> None:
+def test_a_pod_with_another_container_using_the_configuration_is_recreated(cnf: Cnf) -> None:
 
     pod = """apiVersion: v1
 kind: Pod

@@ -1,4 +1,4 @@
-"""How each kind gets from its old pods to new ones, and what an update leaves alone."""
+"""How each kind replaces its pods, and what an update leaves alone."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ ON_DELETE = "updateStrategy: {type: OnDelete}"
 
 @contextmanager
 def fewest_ready(cnf: Cnf, kind: str, name: str) -> Iterator[list[int]]:
-    """The number of ready pods after each change, while the block runs."""
-    seen: list[int] = []
+    """Record the number of ready pods after each change while the block runs."""
+    counts: list[int] = []
     live = cnf.get(kind, name)
     pods = Collection("", "Pod", cnf.namespace)
-    done = threading.Event()
+    finished = threading.Event()
     with Informer(cnf.cluster) as informer:
         informer.list([pods])
         informer.watch([pods])
 
         def follow() -> None:
-            while not done.is_set():
+            while not finished.is_set():
                 with informer.changed:
-                    seen.append(sum(1 for pod in informer.pods_of(live) if is_ready(pod)))
+                    counts.append(sum(1 for pod in informer.pods_of(live) if is_ready(pod)))
                     informer.wait(0.05)
 
         thread = threading.Thread(target=follow)
         thread.start()
         try:
-            yield seen
+            yield counts
         finally:
-            done.set()
+            finished.set()
             thread.join()
 
 
@@ -99,7 +99,7 @@ def test_a_deployment_rolls_by_its_own_strategy(cnf: Cnf, strategy: str) -> None
     assert not set(after) & set(before)
 
 
-def test_replicas_belong_to_whoever_scaled(cnf: Cnf) -> None:
+def test_replicas_that_were_scaled_are_kept(cnf: Cnf) -> None:
     cnf.instantiate(w=workload("Deployment", replicas=1))
     live = cnf.get("Deployment", "w")
     live["spec"]["replicas"] = 3
@@ -141,7 +141,7 @@ def test_a_config_map_and_a_secret_of_one_name_are_two_objects(cnf: Cnf) -> None
     assert names == ["a"]
 
 
-def test_an_optional_object_that_appears_restarts_who_would_use_it(cnf: Cnf) -> None:
+def test_a_new_optional_object_restarts_the_workloads_that_use_it(cnf: Cnf) -> None:
     optional = "envFrom: [{configMapRef: {name: late, optional: true}}]"
     files = {"w": workload("Deployment", container=optional)}
     cnf.instantiate(**files)
@@ -160,7 +160,9 @@ def test_an_optional_object_that_appears_restarts_who_would_use_it(cnf: Cnf) -> 
         ("reload", {"container": ENV}, True),
     ],
 )
-def test_an_annotation_opts_out(cnf: Cnf, choice: str, use: dict[str, str], restarts: bool) -> None:
+def test_an_annotation_excludes_a_workload(
+    cnf: Cnf, choice: str, use: dict[str, str], restarts: bool
+) -> None:
     metadata = f"annotations: {{{OPT_OUT_ANNOTATION}: {choice}}}"
     user = workload("Deployment", metadata=metadata, **use)
     cnf.instantiate(cm=OLD, w=user)
@@ -170,7 +172,7 @@ def test_an_annotation_opts_out(cnf: Cnf, choice: str, use: dict[str, str], rest
     assert (cnf.pods("Deployment", "w") != before) is restarts
 
 
-def test_a_secret_of_another_type_is_made_again(cnf: Cnf) -> None:
+def test_a_secret_of_another_type_is_recreated(cnf: Cnf) -> None:
     basic = {"username": "u", "password": "p"}
     cnf.instantiate(sec=secret(**basic))
     cnf.update({"sec": secret(kind="kubernetes.io/basic-auth", **basic)})
@@ -188,7 +190,7 @@ def test_labels_and_annotations_of_live_objects_stay(cnf: Cnf) -> None:
     assert "tacker_vnf_instance_id" in metadata["labels"]
 
 
-def test_a_pod_made_again_from_its_live_spec_keeps_what_was_its_own(cnf: Cnf) -> None:
+def test_a_recreated_pod_keeps_the_settings_of_its_live_spec(cnf: Cnf) -> None:
     cnf.instantiate(cm=OLD, w=workload("Pod", container=ENV, metadata="labels: {role: db}"))
     before = cnf.get("Pod", "w")
     cnf.update({"cm": NEW, "w": workload("Pod", container=ENV)})
@@ -210,7 +212,7 @@ def test_an_image_that_differs_only_in_the_cluster_is_reported_as_drift(cnf: Cnf
     assert "drift" in note.text
 
 
-def test_objects_are_where_the_vnfm_put_them_whatever_their_manifests_say(cnf: Cnf) -> None:
+def test_objects_stay_in_the_vnfms_namespace_whatever_their_manifests_say(cnf: Cnf) -> None:
     def elsewhere(text: str) -> str:
         return text.replace("metadata: {name: cm}", "metadata: {name: cm, namespace: elsewhere}")
 

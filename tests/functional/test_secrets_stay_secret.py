@@ -1,4 +1,4 @@
-"""What a Secret holds is nowhere to be read: in no output, log, error, plan, report or status."""
+"""A Secret's values are in no output, log, error, plan, report or status."""
 
 from __future__ import annotations
 
@@ -25,8 +25,10 @@ from container_update.operations.update import update
 from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE, Cnf
 from tests.functional.manifests import config_map, workload
 
-WORDS = {name: f"planted-{name}-Zq7xW" for name in ("old", "new", "text", "pull", "note", "other")}
-"""What nothing may show, by where it is planted."""
+PLANTED = {
+    name: f"planted-{name}-Zq7xW" for name in ("old", "new", "text", "pull", "note", "other")
+}
+"""The values that nothing may show, by where they are planted."""
 
 USES = """
 env:
@@ -41,31 +43,31 @@ def b64(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
 
-def hidden() -> list[str]:
-    """Every form of the words: plain, in base64 wherever they begin, as hexadecimal digits."""
+def forbidden_forms() -> list[str]:
+    """Return every form of the words: plain, in base64 at any offset, as hexadecimal digits."""
     forms = []
-    for word in WORDS.values():
+    for word in PLANTED.values():
         forms += [word, word.encode().hex()]
-        # of what stands before and after it in base64, the middle does not depend
+        # the middle of the base64 text does not depend on what surrounds the word
         forms += [b64("x" * shift + word)[4:-4] for shift in range(3)]
     return forms
 
 
 def secret(word: str, **more: object) -> str:
-    """A Secret that holds a word as data, as stringData and in an annotation."""
+    """Return a Secret that holds a word as data, as stringData and in an annotation."""
     body = {
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": {"name": "sec", "annotations": {"last-applied": WORDS["note"] + word}},
+        "metadata": {"name": "sec", "annotations": {"last-applied": PLANTED["note"] + word}},
         "data": {"password": b64(word)},
-        "stringData": {"text": WORDS["text"] + word},
+        "stringData": {"text": PLANTED["text"] + word},
         **more,
     }
     return yaml.safe_dump(body)
 
 
 def pull_secret(word: str) -> str:
-    """Credentials of a registry."""
+    """Return a Secret with credentials of a registry."""
     login = f'{{"auths": {{"registry.example": {{"auth": "{word}"}}}}}}'
     body = {
         "apiVersion": "v1",
@@ -79,16 +81,16 @@ def pull_secret(word: str) -> str:
 
 def files(word: str, image: str = IMAGES[0], pull: str = "", **more: object) -> dict[str, str]:
     return {
-        "sec": secret(WORDS[word], **more),
-        "pull": pull_secret(WORDS["pull"] + pull),
+        "sec": secret(PLANTED[word], **more),
+        "pull": pull_secret(PLANTED["pull"] + pull),
         "cm": config_map(setting=word),
         "w": workload("Deployment", container=USES, pod=PULL, image=image),
         "p": workload("Pod", "p", container=USES, pod=PULL),
     }
 
 
-class Ear:
-    """Hears everything that is said while an update runs."""
+class Recorder:
+    """Records all that commands and the library print, log and raise."""
 
     def __init__(
         self,
@@ -100,75 +102,77 @@ class Ear:
         self.cnf, self.caplog, self.capfd = cnf, caplog, capfd
         self.common = ("-n", cnf.namespace, "--kubeconfig", kubeconfig, "--instance-id", INSTANCE)
         self.common += ("--grace-period", "0.2", "-vv")
-        self.said: list[str] = []
+        self.texts: list[str] = []
 
-    def type(self, command: str, *arguments: str) -> int:
-        """A command, once with each kind of output that it has; the first exit status."""
+    def run_command(self, command: str, *arguments: str) -> int:
+        """Run a command with each of its output formats; return the first exit status."""
         statuses = []
         for output in [style for style in FORMATS if (command, style) != ("status", HTML)]:
             out = io.StringIO()
             statuses.append(main([command, *arguments, *self.common, "-o", output], out))
-            self.said.append(out.getvalue())
+            self.texts.append(out.getvalue())
         return statuses[0]
 
-    def call(self, act: Callable[[], object]) -> ContainerUpdateError:
-        """What fails, with every error of its chain in every form."""
+    def record_error(self, act: Callable[[], object]) -> ContainerUpdateError:
+        """Run what fails and record every error of its chain in every form."""
         with pytest.raises(ContainerUpdateError) as raised:
             act()
         error: BaseException | None = raised.value
-        self.said += traceback.format_exception(raised.value)
+        self.texts += traceback.format_exception(raised.value)
         while error is not None:
-            self.said += [str(error), repr(error), repr(error.args)]
+            self.texts += [str(error), repr(error), repr(error.args)]
             error = error.__cause__ or error.__context__
         return raised.value
 
-    def heard(self) -> str:
-        """All of it: results, standard output and error, logs with their arguments."""
+    def recorded(self) -> str:
+        """Return everything: results, standard output and error, logs with their arguments."""
         captured = self.capfd.readouterr()
         records = [f"{record.getMessage()} {record.args}" for record in self.caplog.records]
-        return "\n".join([*self.said, captured.out, captured.err, self.caplog.text, *records])
+        return "\n".join([*self.texts, captured.out, captured.err, self.caplog.text, *records])
 
 
 @pytest.fixture
-def ear(
+def recorder(
     cnf: Cnf,
     kubeconfig: str,
     caplog: pytest.LogCaptureFixture,
     capfd: pytest.CaptureFixture[str],
-) -> Iterator[Ear]:
-    """Listens at DEBUG to all loggers; at the end nothing of the words was heard."""
+) -> Iterator[Recorder]:
+    """Record all loggers at DEBUG; check at the end that none of the planted words appears."""
     caplog.set_level(logging.DEBUG)
     cnf.instantiate(**files("old"))
-    listening = Ear(cnf, kubeconfig, caplog, capfd)
-    yield listening
-    heard = listening.heard()
-    assert "sec" in heard, "nothing was said about the Secret at all"
-    assert [form for form in hidden() if form in heard] == []
+    recorder = Recorder(cnf, kubeconfig, caplog, capfd)
+    yield recorder
+    recorded = recorder.recorded()
+    assert "sec" in recorded, "the Secret is not mentioned at all"
+    assert [form for form in forbidden_forms() if form in recorded] == []
 
 
-def test_in_a_plan_an_update_and_a_second_one(ear: Ear) -> None:
-    new = ear.cnf.package({f"{n}.yaml": t for n, t in files("new", pull="-new").items()})
-    assert ear.type("plan", ear.cnf.old, new) == 3
-    assert ear.type("apply", ear.cnf.old, new) == 0
-    assert ear.type("status") == 2
+def test_in_a_plan_an_update_and_a_second_one(recorder: Recorder) -> None:
+    new = recorder.cnf.package({f"{n}.yaml": t for n, t in files("new", pull="-new").items()})
+    assert recorder.run_command("plan", recorder.cnf.old, new) == 3
+    assert recorder.run_command("apply", recorder.cnf.old, new) == 0
+    assert recorder.run_command("status") == 2
 
 
-def test_in_a_failure_and_its_undo(ear: Ear) -> None:
-    new = ear.cnf.package({f"{n}.yaml": t for n, t in files("new", BAD_IMAGE).items()})
-    assert ear.type("apply", ear.cnf.old, new) == 7
-    ear.call(lambda: ear.cnf.update(files("new", BAD_IMAGE)))
+def test_in_a_failure_and_its_undo(recorder: Recorder) -> None:
+    new = recorder.cnf.package({f"{n}.yaml": t for n, t in files("new", BAD_IMAGE).items()})
+    assert recorder.run_command("apply", recorder.cnf.old, new) == 7
+    recorder.record_error(lambda: recorder.cnf.update(files("new", BAD_IMAGE)))
 
 
-def test_in_a_conflict_with_somebody_else(ear: Ear) -> None:
-    def meddle(event: Plan | StepResult) -> None:
+def test_in_a_conflict_with_somebody_else(recorder: Recorder) -> None:
+    def modify_secret(event: Plan | StepResult) -> None:
         if isinstance(event, Plan):
-            live = ear.cnf.get("Secret", "sec")
-            live["data"]["password"] = b64(WORDS["other"])
-            ear.cnf.admin.replace(live)
+            live = recorder.cnf.get("Secret", "sec")
+            live["data"]["password"] = b64(PLANTED["other"])
+            recorder.cnf.admin.replace(live)
 
-    request = ear.cnf.request(files("new"))
-    error = ear.call(
-        lambda: update(request, ear.cnf.cluster, ear.cnf.options, CancelToken(), meddle)
+    request = recorder.cnf.request(files("new"))
+    error = recorder.record_error(
+        lambda: update(
+            request, recorder.cnf.cluster, recorder.cnf.options, CancelToken(), modify_secret
+        )
     )
     assert "was changed by somebody else" in str(error)
 
@@ -180,23 +184,23 @@ def test_in_a_conflict_with_somebody_else(ear: Ear) -> None:
         pytest.param({"type": "kubernetes.io/dockerconfigjson"}, id="a type that wants JSON"),
     ],
 )
-def test_in_what_the_server_refuses(ear: Ear, more: dict[str, object]) -> None:
-    error = ear.call(lambda: ear.cnf.update(files("new", **more)))
+def test_in_what_the_server_refuses(recorder: Recorder, more: dict[str, object]) -> None:
+    error = recorder.record_error(lambda: recorder.cnf.update(files("new", **more)))
     assert "422" in str(error)
 
 
 WRONG = {
-    "a value that is no base64": {"data": {"password": WORDS["new"]}},
-    "a value that is a list": {"stringData": {"text": [WORDS["new"]]}},
-    "a value that is a mapping": {"data": {"password": {WORDS["new"]: WORDS["old"]}}},
-    "data that is text": {"data": WORDS["new"]},
-    "immutable that is text": {"immutable": WORDS["new"]},
+    "a value that is no base64": {"data": {"password": PLANTED["new"]}},
+    "a value that is a list": {"stringData": {"text": [PLANTED["new"]]}},
+    "a value that is a mapping": {"data": {"password": {PLANTED["new"]: PLANTED["old"]}}},
+    "data that is text": {"data": PLANTED["new"]},
+    "immutable that is text": {"immutable": PLANTED["new"]},
 }
 
 
 @pytest.mark.parametrize("more", WRONG.values(), ids=WRONG)
-def test_in_what_is_wrong_with_a_manifest(ear: Ear, more: dict[str, object]) -> None:
-    ear.call(lambda: ear.cnf.update(files("new", **more)))
+def test_in_what_is_wrong_with_a_manifest(recorder: Recorder, more: dict[str, object]) -> None:
+    recorder.record_error(lambda: recorder.cnf.update(files("new", **more)))
 
 
 TEXTS = {
@@ -212,44 +216,46 @@ TEXTS = {
 
 
 @pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS)
-def test_in_yaml_that_is_wrong(ear: Ear, text: str) -> None:
+def test_in_yaml_that_is_wrong(recorder: Recorder, text: str) -> None:
     head = "apiVersion: v1\nkind: Secret\nmetadata: {name: sec}\nstringData:\n  "
-    broken = head + text.replace("{}", WORDS["new"]) + "\n"
-    ear.call(lambda: ear.cnf.update({**files("new"), "sec": broken}))
+    broken = head + text.replace("{}", PLANTED["new"]) + "\n"
+    recorder.record_error(lambda: recorder.cnf.update({**files("new"), "sec": broken}))
 
 
-def test_in_the_status_and_the_rollback_of_an_update_that_was_cut_short(ear: Ear) -> None:
+def test_in_the_status_and_the_rollback_of_an_interrupted_update(recorder: Recorder) -> None:
     cancel = CancelToken()
 
-    def cut_short(event: Plan | StepResult) -> None:
+    def interrupt(event: Plan | StepResult) -> None:
         if isinstance(event, StepResult):
             cancel.request("for a test", keep_journal=True)
 
-    request = ear.cnf.request(files("new"))
-    ear.call(lambda: update(request, ear.cnf.cluster, ear.cnf.options, cancel, cut_short))
-    assert ear.type("status") == 0
-    assert ear.type("rollback") == 0
+    request = recorder.cnf.request(files("new"))
+    recorder.record_error(
+        lambda: update(request, recorder.cnf.cluster, recorder.cnf.options, cancel, interrupt)
+    )
+    assert recorder.run_command("status") == 0
+    assert recorder.run_command("rollback") == 0
 
 
-def test_in_what_a_report_is_made_of(ear: Ear) -> None:
-    outcome = ear.cnf.update(files("new"))
+def test_in_what_a_report_is_made_of(recorder: Recorder) -> None:
+    outcome = recorder.cnf.update(files("new"))
     plan = outcome.plan
-    ear.said += [text_report.plan_text(plan), text_report.plan_json(plan)]
-    ear.said += [text_report.outcome_text(outcome), text_report.outcome_json(outcome)]
-    ear.said += [html_report.plan_html(plan), html_report.outcome_html(outcome)]
+    recorder.texts += [text_report.plan_text(plan), text_report.plan_json(plan)]
+    recorder.texts += [text_report.outcome_text(outcome), text_report.outcome_json(outcome)]
+    recorder.texts += [html_report.plan_html(plan), html_report.outcome_html(outcome)]
 
 
-def test_in_what_was_restarted_and_in_the_lock(ear: Ear) -> None:
-    ear.cnf.update(files("new"))
+def test_in_what_was_restarted_and_in_the_lease(recorder: Recorder) -> None:
+    recorder.cnf.update(files("new"))
     lists = [Collection("apps", "Deployment", ""), Collection("", "Pod", "")]
     lists += [Collection("coordination.k8s.io", "Lease", ""), Collection("", "Event", "")]
     for collection in lists:
-        there = replace(collection, namespace=ear.cnf.namespace)
-        ear.said += [str(body) for body in ear.cnf.admin.list(there).items]
+        in_namespace = replace(collection, namespace=recorder.cnf.namespace)
+        recorder.texts += [str(body) for body in recorder.cnf.admin.list(in_namespace).items]
 
 
-def test_the_words_would_be_heard(tmp_path: Path) -> None:
-    """The forms that are looked for are those that a careless program would show."""
-    for word in WORDS.values():
+def test_the_forms_cover_every_encoding_of_the_words(tmp_path: Path) -> None:
+    """The forbidden forms are those that a careless program would show."""
+    for word in PLANTED.values():
         for text in (word, b64(word), b64(f"a{word}"), b64(f"ab{word}c"), repr(word.encode())):
-            assert any(form in text for form in hidden()), text
+            assert any(form in text for form in forbidden_forms()), text

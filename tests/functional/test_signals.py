@@ -50,7 +50,7 @@ class Operator:
     signals: tuple[signal.Signals, ...] = ()
 
     async def __call__(self, faulted: FaultedRequest) -> web.StreamResponse:
-        """The fault: the next signal, and the answer, only when the one before was noticed."""
+        """Send the next signal and respond only when the previous one was noticed."""
         for number in self.signals:
             os.kill(self.process.pid, number)
             await asyncio.to_thread(
@@ -60,7 +60,7 @@ class Operator:
 
     @property
     def errors(self) -> str:
-        """What the program wrote to standard error so far."""
+        """What the program has written to standard error so far."""
         return self._errors.read_text()
 
     @property
@@ -68,10 +68,10 @@ class Operator:
         return self.lab.folder / f"errors-{self.namespace}"
 
     def run(self, command: str, *arguments: str) -> tuple[int, str]:
-        """Exit status and standard output."""
-        where = ["--kubeconfig", self.lab.kubeconfig, "-n", self.namespace]
+        """Run a command and return its exit status and standard output."""
+        target_options = ["--kubeconfig", self.lab.kubeconfig, "-n", self.namespace]
         settings = ["--instance-id", INSTANCE, "--lease-seconds", "3", "--grace-period", "0.3"]
-        program = [sys.executable, "-c", PROGRAM, command, *arguments, *where, *settings]
+        program = [sys.executable, "-c", PROGRAM, command, *arguments, *target_options, *settings]
         with self._errors.open("w") as errors:
             self.process = subprocess.Popen(
                 program, stdout=subprocess.PIPE, stderr=errors, text=True
@@ -80,7 +80,7 @@ class Operator:
         return self.process.returncode, out
 
     def apply(self, *arguments: str) -> tuple[int, str]:
-        """The reference update, signalled when a Deployment is written."""
+        """Run the reference update, signalled when a Deployment is written."""
         packages = [self.lab.package(OLD_FILES), self.lab.package(NEW_FILES)]
         fault = Fault(self, method="PUT", path="*/deployments/d")
         with self.lab.script(self.namespace, fault):
@@ -89,7 +89,7 @@ class Operator:
 
 @pytest.fixture
 def operator(lab: Lab) -> Iterator[Operator]:
-    """Where the reference CNF runs."""
+    """An operator in the namespace of the reference CNF."""
     namespace = lab.deploy(OLD_FILES)
     yield Operator(lab, namespace)
     lab.remove(namespace)
@@ -101,7 +101,7 @@ def checker(operator: Operator) -> Checker:
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda n: n.name)
-def test_a_signal_undoes_and_has_an_exit_status_of_its_own(
+def test_a_signal_undoes_the_update_with_its_own_exit_status(
     operator: Operator, checker: Checker, number: signal.Signals
 ) -> None:
     operator.signals = (number,)
@@ -117,9 +117,9 @@ def test_a_signal_can_leave_the_update_for_a_resume(operator: Operator, checker:
     operator.signals = (signal.SIGTERM,)
     assert operator.apply("--leave-on-signal")[0] == INTERRUPTED
     operator.signals = ()
-    which = f"--kubeconfig {operator.lab.kubeconfig} --namespace {operator.namespace}"
-    which += f" --instance-id {INSTANCE}"
-    assert f"Finish it: container-update resume {which}; or go back: " in operator.errors
+    target_options = f"--kubeconfig {operator.lab.kubeconfig} --namespace {operator.namespace}"
+    target_options += f" --instance-id {INSTANCE}"
+    assert f"Finish it: container-update resume {target_options}; or go back: " in operator.errors
     assert "not finished" in operator.run("status")[1]
     assert operator.run("resume")[0] == 0
     assert checker.differences(NEW, as_before=False) == []
@@ -127,7 +127,7 @@ def test_a_signal_can_leave_the_update_for_a_resume(operator: Operator, checker:
 
 
 @pytest.mark.parametrize(("command", "state"), [("resume", NEW), ("rollback", OLD)])
-def test_a_second_signal_leaves_at_once_with_the_journal_in_place(
+def test_a_second_signal_ends_at_once_and_keeps_the_journal(
     operator: Operator, checker: Checker, command: str, state: Expected
 ) -> None:
     operator.signals = (signal.SIGTERM, signal.SIGTERM)

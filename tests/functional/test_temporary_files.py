@@ -1,4 +1,4 @@
-"""Temporary files are private while they are there, and gone when the program ends."""
+"""Temporary files are private while they exist, and deleted when the program ends."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ raise SystemExit(main(sys.argv[1:]))
 """
 
 
-def test_a_command_leaves_none_and_shows_none_to_others(
+def test_a_command_leaves_no_temporary_files_and_keeps_them_private(
     cnf: Cnf, kubeconfig: str, tmp_path: Path
 ) -> None:
     cnf.instantiate(cm=config_map(setting="old"), w=workload("Deployment", container=ENV))
@@ -36,20 +36,20 @@ def test_a_command_leaves_none_and_shows_none_to_others(
     folder = tmp_path / "temporary"
     folder.mkdir()
     common = ["-n", cnf.namespace, "--kubeconfig", kubeconfig, "--instance-id", INSTANCE]
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", PROGRAM, "apply", cnf.old, new, *common],
         env={**os.environ, "TMPDIR": str(folder)},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    modes = {line for line in done.stderr.splitlines() if line.startswith("0o")}
+    assert completed.returncode == 0, completed.stderr
+    modes = {line for line in completed.stderr.splitlines() if line.startswith("0o")}
     assert modes, "not even the cluster's certificate was in a file"
     assert modes <= {"0o600", "0o700"}
     assert list(folder.iterdir()) == []
 
 
-def test_the_embedded_clusters_kubeconfig_is_its_owners_alone(admin_kubeconfig: str) -> None:
+def test_only_the_owner_can_read_the_embedded_clusters_kubeconfig(admin_kubeconfig: str) -> None:
     mode = stat.S_IMODE(Path(admin_kubeconfig).stat().st_mode)
     assert mode & 0o077 == 0

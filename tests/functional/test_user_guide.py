@@ -1,4 +1,4 @@
-"""The two user guides' updates, with the outputs that they show as what is expected."""
+"""The updates of the two user guides; the outputs in the guides are expected."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ GUIDES = {
 
 @dataclass(frozen=True)
 class Run:
-    """An update that has been made."""
+    """An update that has run."""
 
     cnf: Cnf
     expected: Expected
@@ -73,13 +73,13 @@ class Run:
 @pytest.fixture(params=GUIDES)
 def run(request: pytest.FixtureRequest, cnf: Cnf, cluster: KubernetesCluster) -> Run:
     """A guide's old package instantiated and updated to the new one."""
-    asked = replace(guide_request(request.param), namespace=cnf.namespace)
+    update_request = replace(guide_request(request.param), namespace=cnf.namespace)
     install(
-        asked.old,
+        update_request.old,
         getattr(cnf, "admin", cluster),
-        def_files=asked.def_files,
+        def_files=update_request.def_files,
         namespace=cnf.namespace,
-        instance_id=asked.instance_id,
+        instance_id=update_request.instance_id,
         options=cnf.options,
     )
     expected = GUIDES[request.param]
@@ -89,7 +89,7 @@ def run(request: pytest.FixtureRequest, cnf: Cnf, cluster: KubernetesCluster) ->
         *expected.untouched,
     ]
     before = {name: cnf.pods(*name) for name in names}
-    return Run(cnf, expected, before, update(asked, cluster, cnf.options))
+    return Run(cnf, expected, before, update(update_request, cluster, cnf.options))
 
 
 def test_the_first_group_is_updated_and_the_second_is_as_it_was(run: Run) -> None:
@@ -119,5 +119,5 @@ def test_the_records_are_the_live_pods_of_every_vdu(run: Run) -> None:
     assert recorded == live
 
 
-def test_it_stays_under_thirty_requests(run: Run) -> None:
+def test_the_update_needs_less_than_thirty_requests(run: Run) -> None:
     assert run.outcome.requests < 30

@@ -1,4 +1,4 @@
-"""The upgrade types that this project brings along."""
+"""The upgrade types that this project provides."""
 
 BLUE_GREEN, ROLLING = "Blue-Green", "RollingUpdate"
 UPGRADE_TYPES = (BLUE_GREEN, ROLLING)

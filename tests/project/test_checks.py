@@ -1,4 +1,4 @@
-"""The project's own checks: each tool finds nothing."""
+"""The project's own checks: no tool reports anything."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CHECKS = {
 def run(tool: str, *arguments: str) -> None:
     """Run a tool of this environment; fail with what it says."""
     assert (TOOLS / tool).exists(), f"{tool} is missing: install the extra 'test'"
-    done = subprocess.run(
+    completed = subprocess.run(
         [TOOLS / tool, *arguments],
         cwd=ROOT,
         text=True,
@@ -30,11 +30,11 @@ def run(tool: str, *arguments: str) -> None:
         stderr=subprocess.STDOUT,
         check=False,
     )
-    assert done.returncode == 0, done.stdout
+    assert completed.returncode == 0, completed.stdout
 
 
 @pytest.mark.parametrize("command", CHECKS.values(), ids=CHECKS)
-def test_the_check(command):
+def test_the_check_passes(command):
     run(*command)
 
 

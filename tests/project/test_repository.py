@@ -1,4 +1,4 @@
-"""What the files of the repository promise each other."""
+"""Consistency of the files of the repository."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_the_readme_has_the_command_on_one_line(command):
 
 
 @pytest.mark.parametrize("path", [".ci/run", "CONTRIBUTING.rst"])
-def test_the_test_command_is_the_readmes(path):
+def test_the_test_command_is_the_one_in_the_readme(path):
     assert TESTS in lines(path)
 
 
@@ -62,12 +62,12 @@ def tracked() -> list[Path]:
     return [ROOT / name for name in listed.stdout.split("\0") if name]
 
 
-def test_no_file_names_a_path_of_somebodys_machine():
-    found = [
+def test_no_file_contains_a_path_of_a_developers_machine():
+    lines_with_paths = [
         f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
         for path in tracked()
         if path.is_file() and path.suffix not in {".png", ".zip"}
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
         if PLACES.search(line)
     ]
-    assert found == []
+    assert lines_with_paths == []

@@ -1,4 +1,4 @@
-"""What ``pip install`` brings along: the wheel, and the samples in it."""
+"""The content of the wheel, with the samples in it."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ NOT_BUILT_FROM = {"tests", "doc", "benchmarks", "releasenotes"}
 
 
 def run(folder: Path, *arguments: str) -> str:
-    """What Python prints that runs in a folder; fails with what it says else."""
-    done = subprocess.run(
+    """Run Python in a folder and return its output; fail with its errors."""
+    completed = subprocess.run(
         [sys.executable, *arguments], cwd=folder, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    assert completed.returncode == 0, completed.stderr
+    return completed.stdout
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def files(folder: Path) -> dict[str, bytes]:
-    """Path in a folder to content; what Python compiled is left out."""
+    """Return the contents of a folder by path, without compiled modules."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in folder.rglob("*")
@@ -60,16 +60,16 @@ def test_the_wheel_has_every_sample_and_every_module(unpacked: Path) -> None:
         elif name.startswith("container_update/") and path.suffix != ".rst":
             expected[name] = path.read_bytes()
     assert len(expected) > 400
-    found = {name for name in files(unpacked) if name.startswith("container_update/")}
-    assert found == expected.keys()
-    assert {name: (unpacked / name).read_bytes() for name in found} == expected
+    names = {name for name in files(unpacked) if name.startswith("container_update/")}
+    assert names == expected.keys()
+    assert {name: (unpacked / name).read_bytes() for name in names} == expected
 
 
 def test_without_a_checkout_a_sample_is_copied_and_none_is_in_the_bundle(
     unpacked: Path, tmp_path: Path
 ) -> None:
-    told = run(unpacked, "-m", "container_update", "samples", "04-blue-green", f"{tmp_path}/copy")
-    assert told == f"{tmp_path}/copy\n"
+    output = run(unpacked, "-m", "container_update", "samples", "04-blue-green", f"{tmp_path}/copy")
+    assert output == f"{tmp_path}/copy\n"
     assert files(tmp_path / "copy") == files(unpacked / "container_update/samples/04-blue-green")
     run(unpacked, "-m", "container_update", "csar", "bundle", f"{tmp_path}/script.py")
     with zipfile.ZipFile(tmp_path / "script.py") as bundle:

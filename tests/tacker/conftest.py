@@ -26,12 +26,12 @@ TYPES = "lib/python*/site-packages/tackerclient/tests/**/sample_vnf_package/Defi
 
 @pytest.fixture(scope="session")
 def lab() -> labs.Lab:
-    """The lab with the checkout installed in it; skips where it was not fetched."""
-    found = labs.find()
-    if not found.complete.exists():
-        pytest.skip(f"no Tacker in {found.folder}: python tests/tacker/lab.py fetches it")
-    labs.install_checkout(found)
-    return found
+    """The lab with the checkout installed in it; skipped if it was not fetched."""
+    live_object = labs.find()
+    if not live_object.complete.exists():
+        pytest.skip(f"no Tacker in {live_object.folder}: python tests/tacker/lab.py fetches it")
+    labs.install_checkout(live_object)
+    return live_object
 
 
 @pytest.fixture(scope="session")
@@ -43,7 +43,7 @@ def tacker(lab: labs.Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 @pytest.fixture(scope="session")
 def build(lab: labs.Lab, tmp_path_factory: pytest.TempPathFactory) -> Build:
-    """Builds the sample packages of an API, with the guide's VNFD ids or with others."""
+    """A function that builds the sample packages of an API, with the guide's VNFD ids or others."""
     (types,) = lab.venv.glob(TYPES)
 
     def build(api: str, vnfd_ids: Mapping[str, str] | None = None) -> Mapping[str, Path]:
@@ -60,50 +60,50 @@ def cluster() -> Iterator[EmbeddedCluster]:
 
 
 class Kubectl:
-    """What is in the cluster, seen from outside."""
+    """Reads and changes the objects of a cluster, independently of Tacker."""
 
     def __init__(self, kubeconfig: Path) -> None:
         self._cluster = connect(str(kubeconfig))
 
     def pods(self) -> dict[str, dict[str, Any]]:
-        """Name to Pod; those that are on their way out do not count."""
+        """Return the Pods by name, without those that are being deleted."""
         listing = self._cluster.list(Collection("", "Pod", "default"))
         stay = (pod for pod in listing.items if not pod["metadata"].get("deletionTimestamp"))
         return {pod["metadata"]["name"]: pod for pod in stay}
 
     def data(self, kind: str, name: str) -> dict[str, str]:
-        """The data of a ConfigMap or Secret."""
+        """Return the data of a ConfigMap or Secret."""
         listing = self._cluster.list(Collection("", kind, "default"))
-        (found,) = (each for each in listing.items if each["metadata"]["name"] == name)
-        return dict(found["data"])
+        (live_object,) = (each for each in listing.items if each["metadata"]["name"] == name)
+        return dict(live_object["data"])
 
     def names(self, kind: str, group: str = "") -> set[str]:
-        """The names of the objects of a kind."""
+        """Return the names of the objects of a kind."""
         listing = self._cluster.list(Collection(group, kind, "default"))
         return {each["metadata"]["name"] for each in listing.items}
 
     def scale(self, kind: str, name: str, replicas: int) -> None:
         """Change the number of a workload's pods."""
         listing = self._cluster.list(Collection("apps", kind, "default"))
-        (found,) = (each for each in listing.items if each["metadata"]["name"] == name)
-        found["spec"]["replicas"] = replicas
-        self._cluster.replace({"apiVersion": "apps/v1", "kind": kind, **found})
+        (live_object,) = (each for each in listing.items if each["metadata"]["name"] == name)
+        live_object["spec"]["replicas"] = replicas
+        self._cluster.replace({"apiVersion": "apps/v1", "kind": kind, **live_object})
 
 
 @pytest.fixture
 def kubectl(cluster: EmbeddedCluster, tmp_path: Path) -> Kubectl:
-    """A look at the test's cluster."""
+    """A reader of the test's cluster."""
     return Kubectl(cluster.write_kubeconfig(tmp_path / "kubeconfig"))
 
 
 def guide_request(guide: str, name: str) -> dict[str, Any]:
-    """A request of one of the user guides: instantiate or modify."""
+    """Return a request of one of the user guides: instantiate or modify."""
     text = (SAMPLES / "01-user-guide" / guide / name).read_text()
     return dict(json.loads(text))
 
 
 def running_cnf(operator: Operator, cluster: EmbeddedCluster, build: Build) -> tuple[str, str]:
-    """The guide's CNF, instantiated; the ids of the instance and of the VNFD to go to."""
+    """Instantiate the guide's CNF; return the ids of the instance and of the new VNFD."""
     vnfd_ids = {side: str(uuid.uuid4()) for side in ("before", "after")}
     packages = build(operator.api, vnfd_ids)
     for side, package in packages.items():

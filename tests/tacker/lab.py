@@ -49,7 +49,7 @@ DEBIAN_PACKAGES = (
 
 
 NO_SOURCES = (".*", "*.egg-info", "__pycache__", "build", "dist", "tests", "doc")
-"""What the project's wheel is not made of; the build must not write into the checkout."""
+"""What the copy for the wheel leaves out; the build must not write into the checkout."""
 
 
 class LabError(Exception):
@@ -82,23 +82,23 @@ class Lab:
         return found[0]
 
     def libraries(self) -> str:
-        """Where the dynamic linker has to look."""
+        """The search path of the dynamic linker."""
         folders = {str(path.parent) for path in self.root.glob("**/lib*.so*")}
         return ":".join(sorted(folders))
 
 
 def find() -> Lab:
-    """The lab, complete or not."""
+    """Return the lab, complete or not."""
     return Lab(Path(os.environ.get(VARIABLE) or CHECKOUT / ".tacker-lab").absolute())
 
 
 def fetch(lab: Lab) -> None:
-    """Fetch what is not there yet. LabError with the reason where that cannot be done."""
+    """Fetch what is missing. LabError with the reason if that is not possible."""
     if lab.complete.exists():
         return
     for tool in ("apt-get", "dpkg-deb"):
         if shutil.which(tool) is None:
-            raise LabError(f"{tool} is not there: the lab is made from Debian's packages")
+            raise LabError(f"{tool} is not there: the lab is built from Debian's packages")
     lab.folder.mkdir(parents=True, exist_ok=True)
     _unpack_debian_packages(lab)
     _relocate(lab)
@@ -127,12 +127,12 @@ def _download_debian_packages(folder: str) -> None:
 
 
 def _known(name: str) -> bool:
-    shown = subprocess.run(["apt-cache", "show", name], capture_output=True, check=False)
-    return shown.returncode == 0
+    result = subprocess.run(["apt-cache", "show", name], capture_output=True, check=False)
+    return result.returncode == 0
 
 
 def _relocate(lab: Lab) -> None:
-    """Erlang's and RabbitMQ's start scripts expect to lie below /usr."""
+    """Adapt the start scripts of Erlang and RabbitMQ, which expect to be below /usr."""
     erlang = lab.root / "usr/lib/erlang"
     for script in [*erlang.glob("bin/erl"), *erlang.glob("erts-*/bin/erl")]:
         _substitute(script, r"(?<==)/usr/lib/erlang", str(erlang))
@@ -145,7 +145,7 @@ def _substitute(file: Path, pattern: str, replacement: str) -> None:
 
 
 def install_checkout(lab: Lab) -> None:
-    """Install the checkout's wheel where Tacker runs, unless that very state is there already."""
+    """Install the checkout's wheel beside Tacker, unless this state is already installed."""
     sources = [CHECKOUT / "pyproject.toml", *sorted(CHECKOUT.glob("container_update/**/*.py"))]
     state = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
     mark = lab.folder / "installed"
@@ -162,9 +162,9 @@ def install_checkout(lab: Lab) -> None:
 
 
 def _run(*command: str, cwd: str | None = None) -> None:
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
-    if done.returncode:
-        last = (done.stderr or done.stdout).strip().splitlines()[-3:]
+    completed = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    if completed.returncode:
+        last = (completed.stderr or completed.stdout).strip().splitlines()[-3:]
         raise LabError(f"{' '.join(command[:3])} failed: {' / '.join(last)}")
 
 

@@ -36,33 +36,35 @@ class Operator:
     # --- by the openstack client ----------------------------------------------------------------
 
     def openstack(self, *command: str) -> str:
-        """What a command of the client prints."""
+        """Run a command of the client and return its output."""
         version = ("--os-tacker-api-version", "2") if self.api == "v2" else ()
         return self._openstack(*command, *version)
 
     def openstack_v1(self, *command: str) -> str:
-        """Likewise, for packages, which have only one API."""
+        """Run a command of the v1 client, for packages, which have only one API."""
         return self._openstack(*command)
 
     def _openstack(self, *command: str) -> str:
         self.typed.append(verb(" ".join(command)))
         client = self.tacker.lab.binary("openstack")
         address = ("--os-auth-type", "none", "--os-endpoint", self.tacker.url)
-        done = self.tacker.run(client, *address, *command)
-        assert done.returncode == 0, f"openstack {' '.join(command)}: {done.stderr.decode()}"
-        return done.stdout.decode()
+        completed = self.tacker.run(client, *address, *command)
+        assert completed.returncode == 0, (
+            f"openstack {' '.join(command)}: {completed.stderr.decode()}"
+        )
+        return completed.stdout.decode()
 
     # --- over HTTP ------------------------------------------------------------------------------
 
     def onboard(self, package: Path) -> str:
-        """Upload a package; its VNFD's id, once Tacker has read it."""
+        """Upload a package, wait until Tacker has read it and return its VNFD's id."""
         created = self.call("POST", "/vnfpkgm/v1/vnf_packages", {"userDefinedData": {}})
         path = f"/vnfpkgm/v1/vnf_packages/{created['id']}"
         self._send("PUT", f"{path}/package_content", package.read_bytes(), "application/zip")
         return str(self.onboarded(created["id"])["vnfdId"])
 
     def onboarded(self, package_id: str) -> Json:
-        """A package, once Tacker has read it."""
+        """Wait until Tacker has read a package and return it."""
         path = f"/vnfpkgm/v1/vnf_packages/{package_id}"
         return _until(
             lambda: self.call("GET", path),
@@ -71,7 +73,7 @@ class Operator:
         )
 
     def register_vim(self, cluster: EmbeddedCluster) -> str:
-        """Register a cluster for the v1 API; the VIM's id."""
+        """Register a cluster for the v1 API and return the VIM's id."""
         credentials = {"bearer_token": cluster.token, "ssl_ca_cert": cluster.ca_text}
         vim = {
             "type": "kubernetes",
@@ -84,42 +86,42 @@ class Operator:
         return str(self.call("POST", "/v1.0/vims", {"vim": vim})["vim"]["id"])
 
     def has_no_vim(self) -> bool:
-        """Whether the next VIM has to be the default one: the v1 API wants one before all else."""
+        """Return whether no VIM is registered: the v1 API needs the first one as the default."""
         return not self.call("GET", "/v1.0/vims")["vims"]
 
     def vim_connection(self, cluster: EmbeddedCluster) -> Any:
-        """What an instantiate request says about a cluster."""
+        """Return the vimConnectionInfo of an instantiate request."""
         if self.api == "v1":
             entry = {"id": "cluster", "vimId": self.register_vim(cluster), "vimType": "kubernetes"}
             return [entry]
         return kubernetes_vim(cluster)
 
     def create(self, vnfd_id: str) -> str:
-        """Create a VNF instance; its id."""
+        """Create a VNF instance and return its id."""
         return str(self.call("POST", self._instances(), {"vnfdId": vnfd_id})["id"])
 
     def instantiate(self, instance_id: str, request: Json) -> Json:
-        """Instantiate it; the operation occurrence, settled."""
+        """Instantiate it and return the settled operation occurrence."""
         self.call("POST", f"{self._instances()}/{instance_id}/instantiate", request)
         return self.settled(instance_id, "INSTANTIATE")
 
     def modify(self, instance_id: str, request: Json) -> Json:
-        """Modify it; the operation occurrence, settled."""
+        """Modify it and return the settled operation occurrence."""
         self.call("PATCH", f"{self._instances()}/{instance_id}", request)
         return self.settled(instance_id, "MODIFY_INFO")
 
     def rollback(self, occurrence: Json) -> Json:
-        """Roll a failed operation back; the operation occurrence, settled."""
+        """Roll a failed operation back and return the settled operation occurrence."""
         self.call("POST", f"/vnflcm/{self.api}/vnf_lcm_op_occs/{occurrence['id']}/rollback")
         states = SETTLED - {"FAILED_TEMP"}
         return self.settled(occurrence["vnfInstanceId"], occurrence["operation"], states)
 
     def show(self, instance_id: str) -> Json:
-        """The instance as Tacker records it."""
+        """Return the instance as Tacker records it."""
         return self.call("GET", f"{self._instances()}/{instance_id}")
 
     def settled(self, instance_id: str, operation: str, states: frozenset[str] = SETTLED) -> Json:
-        """The instance's last occurrence of an operation, once it goes on no more."""
+        """Wait for the end of the instance's last occurrence of an operation and return it."""
 
         def last() -> Json:
             occurrences = [
@@ -133,13 +135,13 @@ class Operator:
         def ended(occurrence: Json) -> bool:
             return occurrence.get("operationState") in states
 
-        found = _until(last, ended, f"{operation} ends")
+        match = _until(last, ended, f"{operation} ends")
         if self.api == "v1":  # cannot show a MODIFY_INFO by itself: 500, JSONDecodeError
-            return dict(found)
-        return dict(self.call("GET", f"/vnflcm/v2/vnf_lcm_op_occs/{found['id']}"))
+            return dict(match)
+        return dict(self.call("GET", f"/vnflcm/v2/vnf_lcm_op_occs/{match['id']}"))
 
     def call(self, method: str, path: str, body: Json | None = None) -> Any:
-        """Send a request; what came back. AssertionError where it was refused."""
+        """Send a request and return the response. AssertionError if it was refused."""
         merge = method == "PATCH" and self.api == "v2"
         kind = "application/merge-patch+json" if merge else "application/json"
         text = self._send(method, path, json.dumps(body).encode() if body else None, kind)
@@ -161,14 +163,14 @@ class Operator:
 
 
 def verb(command: str) -> str:
-    """What a command of the client does: 'vnflcm create'."""
-    found = re.match(r"(vnf package|vnflcm|vim) [a-z]+", command)
-    assert found, command
-    return found.group()
+    """Return what a command of the client does: 'vnflcm create'."""
+    match = re.match(r"(vnf package|vnflcm|vim) [a-z]+", command)
+    assert match, command
+    return match.group()
 
 
 def kubernetes_vim(cluster: EmbeddedCluster) -> Json:
-    """The vimConnectionInfo of a v2 request; a certificate goes in one line (SOL003)."""
+    """Return the vimConnectionInfo of a v2 request; a certificate is one line (SOL003)."""
     interface = {"endpoint": cluster.url, "ssl_ca_cert": cluster.ca_text.replace("\n", " ")}
     return {
         "vim1": {
@@ -180,13 +182,13 @@ def kubernetes_vim(cluster: EmbeddedCluster) -> Json:
     }
 
 
-def _until(look: Any, settled: Any, what: str) -> Any:
-    """Look again and again until it is as it shall be. AssertionError after a while."""
+def _until(read: Any, is_settled: Any, description: str) -> Any:
+    """Read until the value is settled and return it. AssertionError after the deadline."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
-        found = look()
-        if settled(found):
-            return found
+        value = read()
+        if is_settled(value):
+            return value
         if time.monotonic() > deadline:
-            raise AssertionError(f"waited {PATIENCE_SECONDS:.0f} s until {what}: {found}")
+            raise AssertionError(f"waited {PATIENCE_SECONDS:.0f} s until {description}: {value}")
         time.sleep(PAUSE_SECONDS)

@@ -1,4 +1,4 @@
-"""A Tacker that runs: MariaDB, RabbitMQ, tacker-conductor and tacker-server, all on loopback.
+"""A running Tacker: MariaDB, RabbitMQ, tacker-conductor and tacker-server, all on loopback.
 
 Every process has a session of its own, so that stopping it also ends its children and nothing else.
 """
@@ -95,7 +95,7 @@ class Tacker:
 
 @contextlib.contextmanager
 def running(lab: Lab, folder: Path) -> Iterator[Tacker]:
-    """Start everything in a folder of its own, and stop it at the end."""
+    """Start everything in a separate folder, and stop it at the end."""
     with contextlib.ExitStack() as stack:
         starter = _Starter(lab, folder, stack)
         ports = {name: _free_port() for name in ("api", "maria", "rabbit", "epmd", "erlang")}
@@ -148,7 +148,7 @@ class _Starter:
     def once(self, name: str, command: list[str], environment: Mapping[str, str]) -> None:
         """Run a process to its end. LabError if it fails."""
         with (self.folder / f"{name}.log").open("wb") as log:
-            done = subprocess.run(
+            completed = subprocess.run(
                 command,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -157,7 +157,7 @@ class _Starter:
                 cwd=self.folder,
                 check=False,
             )
-        if done.returncode:
+        if completed.returncode:
             raise LabError(f"{command[0]} failed: {self._last_words(name)}")
 
     def wait(self, name: str, ready: Callable[[], bool]) -> None:
@@ -176,14 +176,14 @@ class _Starter:
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """End a process and its children at once: nothing that they hold is wanted any longer."""
+    """Kill a process and its children; their data are not needed any more."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()
 
 
 def _write_configuration(lab: Lab, folder: Path, ports: Mapping[str, int]) -> Path:
-    """tacker.conf, with Tacker's own pipelines but for who asks."""
+    """Write tacker.conf with Tacker's own pipelines, except for the authentication."""
     state = _made(folder / "state")
     for name in ("store", "packages", "coordination", "locks"):
         _made(state / name)

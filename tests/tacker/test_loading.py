@@ -1,4 +1,4 @@
-"""Proof 1: Tacker finds the installed driver and trusts the copy of it in a package."""
+"""Proof 1: Tacker loads the installed driver and trusts the copy of it in a package."""
 
 from __future__ import annotations
 
@@ -26,25 +26,25 @@ def unpacked(build: Build, tmp_path: Path) -> Path:
     return tmp_path / "package"
 
 
-def ask(lab: Lab, *packages: Path) -> dict[str, Any]:
+def load_driver(lab: Lab, *packages: Path) -> dict[str, Any]:
     command = [str(lab.python), str(SCRIPT), *map(str, packages)]
-    done = subprocess.run(command, cwd=lab.folder, capture_output=True, check=False)
-    assert done.returncode == 0, done.stderr.decode()
-    return dict(json.loads(done.stdout))
+    completed = subprocess.run(command, cwd=lab.folder, capture_output=True, check=False)
+    assert completed.returncode == 0, completed.stderr.decode()
+    return dict(json.loads(completed.stdout))
 
 
 def test_tacker_loads_the_driver_from_the_installed_wheel(lab: Lab) -> None:
-    found = ask(lab)
-    assert (found["type"], found["installed"]) == ("mgmt-container-update", True)
+    result = load_driver(lab)
+    assert (result["type"], result["installed"]) == ("mgmt-container-update", True)
 
 
 def test_the_driver_has_every_method_that_tackers_base_class_demands(
     lab: Lab,
 ) -> None:
-    found = ask(lab)
-    assert found["missing"] == []
-    assert "modify_information_end" in found["called"]
-    assert len(found["called"]) == 12
+    result = load_driver(lab)
+    assert result["missing"] == []
+    assert "modify_information_end" in result["called"]
+    assert len(result["called"]) == 12
 
 
 def test_tacker_trusts_the_samples_copy_of_the_driver_and_none_with_a_byte_changed(
@@ -53,4 +53,4 @@ def test_tacker_trusts_the_samples_copy_of_the_driver_and_none_with_a_byte_chang
     changed = Path(shutil.copytree(unpacked, tmp_path / "changed"))
     copy = changed / "Scripts" / "container_update_mgmt.py"
     copy.write_bytes(copy.read_bytes().replace(b"mgmt", b"mgmu", 1))
-    assert ask(lab, unpacked, changed)["trusts"] == [True, "MgmtDriverHashMatchFailure"]
+    assert load_driver(lab, unpacked, changed)["trusts"] == [True, "MgmtDriverHashMatchFailure"]

@@ -16,12 +16,12 @@ SCRIPT = INSIDE / "modify_v1.py"
 
 
 def modify(tacker: Tacker, instance_id: str, request: dict[str, Any]) -> dict[str, Any]:
-    """Modify in a process of Tacker's; what the database says before and after."""
+    """Modify in a Tacker process and return the database's content before and after."""
     python = str(tacker.lab.python)
     arguments = (str(tacker.conf), instance_id, json.dumps(request))
-    done = tacker.run(python, str(SCRIPT), *arguments)
-    assert done.returncode == 0, done.stderr.decode()[-3000:]
-    return dict(json.loads(done.stdout.splitlines()[-1]))
+    completed = tacker.run(python, str(SCRIPT), *arguments)
+    assert completed.returncode == 0, completed.stderr.decode()[-3000:]
+    return dict(json.loads(completed.stdout.splitlines()[-1]))
 
 
 @pytest.fixture
@@ -36,23 +36,23 @@ def test_afterwards_the_database_has_the_live_pods_and_the_new_def_files(
     kubectl.scale("Deployment", "deployment1", 3)
     request = {**guide_request("v1", "sample_param_file.json"), "vnfdId": new}
 
-    found = modify(operator.tacker, instance_id, request)
+    result = modify(operator.tacker, instance_id, request)
 
-    assert (found["error"], found["vnfd_id"]) == ("", new)
-    assert [each["pod"] for each in sorted(found["after"], key=pod_name)] == sorted(kubectl.pods())
-    old_ids = {each["id"] for each in found["before"]}
-    added = [each for each in found["after"] if each["id"] not in old_ids]
+    assert (result["error"], result["vnfd_id"]) == ("", new)
+    assert [each["pod"] for each in sorted(result["after"], key=pod_name)] == sorted(kubectl.pods())
+    old_ids = {each["id"] for each in result["before"]}
+    added = [each for each in result["after"] if each["id"] not in old_ids]
     assert [(each["vdu"], each["kind"]) for each in added] == [("VDU1", "Deployment")] * 2
     for each in added:
         assert json.loads(each["metadata"]["Deployment"])["name"] == "deployment1"
-    assert old_ids <= {each["id"] for each in found["after"]}, "a VNFC keeps its id"
+    assert old_ids <= {each["id"] for each in result["after"]}, "a VNFC keeps its id"
     before_files = guide_request("v1", "instance_kubernetes.json")["additionalParams"]
     renamed = {
         "Files/kubernetes/configmap_1.yaml": "Files/kubernetes/configmap_2.yaml",
         "Files/kubernetes/secret_1.yaml": "Files/kubernetes/secret_2.yaml",
     }
     expected = [renamed.get(name, name) for name in before_files["lcm-kubernetes-def-files"]]
-    assert found["files"] == expected
+    assert result["files"] == expected
 
 
 def test_a_failed_update_leaves_the_records_of_the_pods_that_run(
@@ -63,11 +63,11 @@ def test_a_failed_update_leaves_the_records_of_the_pods_that_run(
     request = {**guide_request("v1", "sample_param_file.json"), "vnfdId": new}
     request["metadata"]["configmap_secret_paths"] = ["Files/kubernetes/no_such_file.yaml"]
 
-    found = modify(operator.tacker, instance_id, request)
+    result = modify(operator.tacker, instance_id, request)
 
-    assert found["error"].startswith("PackageError: ")
-    assert "no_such_file.yaml" in found["error"]
-    assert found["after"] == found["before"]
+    assert result["error"].startswith("PackageError: ")
+    assert "no_such_file.yaml" in result["error"]
+    assert result["after"] == result["before"]
     assert kubectl.pods().keys() == before.keys()
 
 

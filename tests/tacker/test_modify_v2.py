@@ -25,7 +25,7 @@ IMPATIENT = "[container_update]\ntimeout = 20\ngrace_period = 1\n"
 
 @pytest.fixture
 def unpacked(build: Build, tmp_path: Path) -> dict[str, Path]:
-    """VNFD id to the folder of its package, as Tacker unpacks it."""
+    """Return the folder of each package as Tacker unpacks it, by VNFD id."""
     folders = {OLD: tmp_path / "before", NEW: tmp_path / "after"}
     packages = build("v2")
     for folder in folders.values():
@@ -43,10 +43,10 @@ def host(
     then: str = "",
     repaired: dict[str, Path] | None = None,
 ) -> dict[str, Any]:
-    """Instantiate, modify and then perhaps retry or roll back; what Tacker has after each."""
+    """Instantiate, modify and optionally retry or roll back; return Tacker's state after each."""
     instantiate = guide_request("v2", "instance_kubernetes.json")
     instantiate["vimConnectionInfo"] = kubernetes_vim(cluster)
-    asked = {
+    inputs = {
         "packages": {vnfd_id: str(folder) for vnfd_id, folder in folders.items()},
         "vnfdId": OLD,
         "instantiate": instantiate,
@@ -57,22 +57,22 @@ def host(
     }
     options = folders[OLD].parent / "options.conf"
     options.write_text(IMPATIENT)
-    done = subprocess.run(
+    completed = subprocess.run(
         [str(lab.python), str(INSIDE / "modify_v2.py")],
-        input=json.dumps(asked).encode(),
+        input=json.dumps(inputs).encode(),
         env={**os.environ, "PYTHONWARNINGS": "ignore", "CONTAINER_UPDATE_CONFIG": str(options)},
         cwd=folders[OLD].parent,
         capture_output=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr.decode()[-3000:]
-    steps = dict(json.loads(done.stdout.splitlines()[-1]))
+    assert completed.returncode == 0, completed.stderr.decode()[-3000:]
+    steps = dict(json.loads(completed.stdout.splitlines()[-1]))
     assert steps["instantiate"]["error"] == ""
     return steps
 
 
 def recorded(step: dict[str, Any]) -> list[str]:
-    """The pods that Tacker has on record."""
+    """Return the pods in Tacker's records."""
     info = step["instance"]["instantiatedVnfInfo"]
     assert [each["id"] for each in info["vnfcResourceInfo"]] == [
         each["vnfcResourceInfoId"] for each in info["vnfcInfo"]
@@ -81,12 +81,12 @@ def recorded(step: dict[str, Any]) -> list[str]:
 
 
 def images(step: dict[str, Any]) -> dict[str, str]:
-    """VDU to the image of its recorded workload."""
-    found = {}
+    """Return the image of each VDU's recorded workload."""
+    images_by_vdu = {}
     for vdu, workload in step["instance"]["instantiatedVnfInfo"]["metadata"]["vdu_reses"].items():
         spec = workload["spec"].get("template", workload)["spec"]
-        found[vdu] = spec["containers"][0]["image"]
-    return found
+        images_by_vdu[vdu] = spec["containers"][0]["image"]
+    return images_by_vdu
 
 
 def live_images(kubectl: Kubectl) -> list[str]:
@@ -109,14 +109,14 @@ def test_tacker_runs_the_scripts_and_records_the_updated_instance(
 
 
 def break_image(package: Path) -> None:
-    """Make the package's Deployment ask for an image that no registry has."""
+    """Give the package's Deployment an image that no registry has."""
     file = package / "Files" / "kubernetes" / "deployment.yaml"
     file.write_text(file.read_text().replace("image: cirros", "image: missing"))
     assert "missing" in file.read_text()
     write_metadata(package)
 
 
-def test_a_failed_update_is_undone_and_a_rollback_finds_all_in_place(
+def test_after_a_failed_update_a_rollback_has_nothing_to_do(
     lab: Lab, cluster: EmbeddedCluster, kubectl: Kubectl, unpacked: dict[str, Path]
 ) -> None:
     break_image(unpacked[NEW])
@@ -130,7 +130,7 @@ def test_a_failed_update_is_undone_and_a_rollback_finds_all_in_place(
     assert kubectl.data("ConfigMap", "cm-data") == {"cmKey1.txt": "configmap data\nfoo\nbar"}
 
 
-def test_a_rollback_puts_back_what_was_updated_before_the_host_failed(
+def test_a_rollback_restores_what_was_updated_before_the_host_failed(
     lab: Lab, cluster: EmbeddedCluster, kubectl: Kubectl, unpacked: dict[str, Path]
 ) -> None:
     steps = host(lab, cluster, unpacked, host_fails=True, then="rollback")
@@ -160,7 +160,7 @@ def test_a_retry_with_the_package_repaired_completes(
     assert "cirros" in live_images(kubectl)
 
 
-def test_a_bundle_does_as_well_as_the_script_and_the_installed_package(
+def test_a_bundle_works_like_the_script_with_the_installed_package(
     lab: Lab, cluster: EmbeddedCluster, kubectl: Kubectl, unpacked: dict[str, Path]
 ) -> None:
     bundle(unpacked[OLD] / "Scripts" / "container_update_mgmt_v2.py")

@@ -33,7 +33,7 @@ class Guide:
 
     @property
     def readme(self) -> str:
-        """The sample that says how it is done."""
+        """The sample whose README describes the procedure."""
         return {"v1": "02-tacker-v1", "v2": "03-tacker-v2"}[self.api]
 
 
@@ -104,18 +104,18 @@ SIDES = ("before", "after")
 
 
 def documented(sample: str) -> set[str]:
-    """What a sample's README does with the client."""
+    """Return the client's commands in a sample's README."""
     text = (SAMPLES / sample / "README.rst").read_text()
     return {verb(command) for command in re.findall(r"\$ openstack (.*)", text)}
 
 
 def upload(operator: Operator, package: Path) -> str:
-    """As the guides: create a package, upload it, look for the VNFD's id."""
+    """Create a package, upload it and return the VNFD's id, as the guides do."""
     created = json.loads(operator.openstack_v1("vnf", "package", "create", "-f", "json"))
     operator.openstack_v1("vnf", "package", "upload", "--path", str(package), created["ID"])
     operator.onboarded(created["ID"])
-    shown = operator.openstack_v1("vnf", "package", "show", created["ID"], "-f", "json")
-    return str(json.loads(shown)["VNFD ID"])
+    output = operator.openstack_v1("vnf", "package", "show", created["ID"], "-f", "json")
+    return str(json.loads(output)["VNFD ID"])
 
 
 def create(operator: Operator, vnfd_id: str) -> str:
@@ -125,7 +125,7 @@ def create(operator: Operator, vnfd_id: str) -> str:
 
 
 def vim_connection(operator: Operator, cluster: EmbeddedCluster, folder: Path) -> Any:
-    """v1 knows a VIM by its registration; v2 is told all about it."""
+    """In v1 a VIM is registered before; in v2 the request describes it."""
     if operator.api == "v2":
         return operator.vim_connection(cluster)
     vim = {
@@ -171,7 +171,7 @@ def terminate_and_delete(operator: Operator, instance_id: str) -> None:
 
 
 def resources(instance: dict[str, Any]) -> dict[str, str]:
-    """VNFC id to the name of its pod."""
+    """Return the name of each VNFC's pod, by VNFC id."""
     recorded = instance["instantiatedVnfInfo"]["vnfcResourceInfo"]
     return {each["id"]: each["computeResource"]["resourceId"] for each in recorded}
 

@@ -24,13 +24,13 @@ DEADLINE_MS = 30_000
 
 @contextmanager
 def chromium() -> Iterator[Any]:
-    """A browser with a new profile; skips where there is none."""
+    """Yield a browser with a new profile; skip the test if there is none."""
     api = pytest.importorskip("playwright.sync_api", reason="playwright: see the extra 'test'")
     program = shutil.which("chromium")
     if program is None:
         pytest.skip("no Chromium: apt-get install chromium")
-    with api.sync_playwright() as player:
-        browser = player.chromium.launch(executable_path=program, args=FLAGS, headless=True)
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=FLAGS, headless=True)
         try:
             yield browser
         finally:
@@ -39,7 +39,7 @@ def chromium() -> Iterator[Any]:
 
 @contextmanager
 def window(browser: Any, **options: Any) -> Iterator[Any]:
-    """A window that knows nothing of the others."""
+    """Yield a window that shares nothing with other windows."""
     context = browser.new_context(**options)
     context.set_default_timeout(DEADLINE_MS)
     try:

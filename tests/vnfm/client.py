@@ -1,4 +1,4 @@
-"""What a client does over HTTP, with the service in this process or in another one."""
+"""A client of the API, for a service in this process or in another one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Json = dict[str, Any]
 SETTLED = frozenset({"COMPLETED", "FAILED", "FAILED_TEMP", "ROLLED_BACK"})
 PATIENCE_SECONDS = 120.0
 FOREIGN_COMMAND = re.compile(r"container-update [a-z]|openstack vnflcm|--[a-z]")
-"""What no client of the API can do: commands of other front ends, options of a command line."""
+"""Commands and options of command lines, which no message to an API client may mention."""
 
 
 @dataclass(frozen=True)
@@ -24,16 +24,16 @@ class Client:
     """A client of one of the two APIs."""
 
     http: Any
-    """What has ``request(method, path, json=, content=, headers=)``: a TestClient, httpx's."""
+    """An object with ``request(method, path, json=, content=, headers=)``, such as a TestClient."""
     api: str = "v1"
 
     def send(self, method: str, path: str, body: Any = None, **more: Any) -> Any:
-        """Send a request; the answer, whatever it is."""
+        """Send a request and return the response with any status."""
         headers = {"Version": "2.0.0", **more.pop("headers", {})}
         return self.http.request(method, urlsplit(path).path, json=body, headers=headers, **more)
 
     def call(self, method: str, path: str, body: Any = None, status: int = 200) -> Any:
-        """Send a request that has to be answered with a status; its JSON."""
+        """Send a request, check the response's status and return its JSON."""
         answer = self.send(method, path, body)
         assert answer.status_code == status, f"{method} {path}: {answer.text}"
         return answer.json() if answer.content else None
@@ -41,7 +41,7 @@ class Client:
     # --- packages and instances -------------------------------------------------------------------
 
     def upload(self, package: Path) -> str:
-        """Create a package and upload its content; its id."""
+        """Create a package, upload its content and return its id."""
         created = self.call("POST", "/vnfpkgm/v1/vnf_packages", {}, 201)
         path = f"/vnfpkgm/v1/vnf_packages/{created['id']}"
         sent = self.http.request(
@@ -52,30 +52,30 @@ class Client:
         return str(created["id"])
 
     def read_in(self, package_id: str) -> Json:
-        """The package, once the service has read it in or refused it."""
+        """Wait until the service has read or refused the package and return it."""
         path = f"/vnfpkgm/v1/vnf_packages/{package_id}"
 
-        def look() -> Json | None:
+        def read_package() -> Json | None:
             package: Json = self.call("GET", path)
             return package if package["onboardingState"] in ("ONBOARDED", "ERROR") else None
 
-        found = until(look, "the package is read in", PATIENCE_SECONDS)
-        assert found is not None
-        return found
+        package = until(read_package, "the package is read in", PATIENCE_SECONDS)
+        assert package is not None
+        return package
 
     def onboard(self, package: Path) -> str:
-        """Upload a package that is right; its VNFD's id."""
-        found = self.read_in(self.upload(package))
-        assert found["onboardingState"] == "ONBOARDED", found
-        return str(found["vnfdId"])
+        """Upload a valid package and return its VNFD's id."""
+        onboarded = self.read_in(self.upload(package))
+        assert onboarded["onboardingState"] == "ONBOARDED", onboarded
+        return str(onboarded["vnfdId"])
 
     def vims(self, cluster: EmbeddedCluster) -> Any:
-        """vimConnectionInfo of an instantiate request."""
+        """Return the vimConnectionInfo of an instantiate request."""
         entry = kubernetes_vim(cluster)
         return entry if self.api == "v2" else list(entry.values())
 
     def create(self, vnfd_id: str) -> str:
-        """Create an instance; its path."""
+        """Create an instance and return its path."""
         root = f"/vnflcm/{self.api}/vnf_instances"
         created = self.call("POST", root, {"vnfdId": vnfd_id}, 201)
         return f"{root}/{created['id']}"
@@ -83,32 +83,32 @@ class Client:
     # --- operations -------------------------------------------------------------------------------
 
     def begin(self, method: str, path: str, body: Any = None) -> str:
-        """Send a request that is accepted; the path of the operation occurrence."""
+        """Send a request that is accepted and return the operation occurrence's path."""
         answer = self.send(method, path, body)
         assert answer.status_code == 202, f"{method} {path}: {answer.status_code} {answer.text}"
         return urlsplit(answer.headers["Location"]).path
 
     def settled(self, operation: str) -> Json:
-        """The occurrence, once nobody works at it any more."""
+        """Wait for the end of the occurrence and return it."""
 
-        def look() -> Json | None:
-            found: Json = self.call("GET", operation)
-            return found if found["operationState"] in SETTLED else None
+        def read_operation() -> Json | None:
+            settled_operation: Json = self.call("GET", operation)
+            return settled_operation if settled_operation["operationState"] in SETTLED else None
 
-        found = until(look, f"{operation} ends", PATIENCE_SECONDS)
-        assert found is not None
-        assert not FOREIGN_COMMAND.search(str(found.get("error")))
-        return found
+        settled_operation = until(read_operation, f"{operation} ends", PATIENCE_SECONDS)
+        assert settled_operation is not None
+        assert not FOREIGN_COMMAND.search(str(settled_operation.get("error")))
+        return settled_operation
 
     def do(self, method: str, path: str, body: Any = None, state: str = "COMPLETED") -> Json:
-        """Send a request and wait for the operation's end, which has to be a state."""
-        found = self.settled(self.begin(method, path, body))
-        assert found["operationState"] == state, found.get("error")
-        return found
+        """Send a request, wait for the operation's end and check its state."""
+        ended_operation = self.settled(self.begin(method, path, body))
+        assert ended_operation["operationState"] == state, ended_operation.get("error")
+        return ended_operation
 
 
 def assert_finish_or_go_back(operation: Json) -> None:
-    """Its error names the two requests of API v2 that go on with it or undo it."""
+    """Check that the error names the two requests of API v2 that continue or undo the operation."""
     path = f"POST /vnflcm/v2/vnf_lcm_op_occs/{operation['id']}"
-    said = f"Finish it: {path}/retry; or go back: {path}/rollback."
-    assert operation["error"]["detail"].endswith(said)
+    expected = f"Finish it: {path}/retry; or go back: {path}/rollback."
+    assert operation["error"]["detail"].endswith(expected)

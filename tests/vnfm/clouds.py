@@ -1,4 +1,4 @@
-"""A sample's VNF in the embedded cloud, as a client of the service sees it and as Heat does."""
+"""A sample's VNF in the embedded cloud, through the service's API and through Heat."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.vnfm.conftest import SAMPLES
 Json = dict[str, Any]
 BLUE_GREEN, ROLLING = "06-openstack-blue-green", "07-openstack-rolling"
 VNFC_PASSWORD = "only-the-scripts-know-it"
-"""In vdu_params."""
+"""A password in vdu_params."""
 
 
 @dataclass(frozen=True)
@@ -34,15 +34,15 @@ class Cloud:
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """What nobody may be shown."""
+        """The values that nothing may show."""
         return (self.stack.keystone.password, self.balancer.password, VNFC_PASSWORD)
 
     def legacy(self) -> Json:
-        """What ``openstack vim register`` has in its file."""
+        """Return the content of the file of ``openstack vim register``."""
         return {**self.stack.auth(), "type": "openstack", "cert_verify": "False"}
 
     def vims(self) -> Json:
-        """vimConnectionInfo of an instantiate request, as Tacker's v2 API has it."""
+        """Return the vimConnectionInfo of an instantiate request of Tacker's v2 API."""
         auth = self.stack.auth()
         access = {
             "username": auth["username"],
@@ -59,34 +59,37 @@ class Cloud:
         return {"vim1": vim}
 
     def stacks(self) -> dict[str, str]:
-        """Every stack's name, the journal's too, to its state."""
-        return {page["stack_name"]: page["stack_status"] for page in self.heat.stacks()}
+        """Return the status of each stack by its name, the journal's included."""
+        return {stack["stack_name"]: stack["stack_status"] for stack in self.heat.stacks()}
 
     def is_at_rest(self) -> bool:
-        """Nothing is done to any stack, or in one that is nested in it."""
-        pages = self.heat.stacks()
-        states = [page["stack_status"] for page in pages]
-        for page in pages:
-            inside = self.heat.resources(reference(page), live.DEPTH)
-            states += [entry["resource_status"] for entry in inside]
+        """Return whether no stack and no nested stack is changing."""
+        stacks = self.heat.stacks()
+        states = [stack["stack_status"] for stack in stacks]
+        for stack in stacks:
+            nested = self.heat.resources(reference(stack), live.DEPTH)
+            states += [entry["resource_status"] for entry in nested]
         return not any(state.endswith("_IN_PROGRESS") for state in states)
 
     def running(self, stack_id: str) -> dict[str, tuple[str, str]]:
-        """The servers of a stack: id to image and flavour."""
-        (page,) = (page for page in self.heat.stacks() if page["id"] == stack_id)
-        found = {}
-        for entry in self.heat.resources(reference(page), live.DEPTH):
+        """Return image and flavour of each server of a stack, by its id."""
+        (vnf_stack,) = (
+            vnf_stack for vnf_stack in self.heat.stacks() if vnf_stack["id"] == stack_id
+        )
+        servers = {}
+        for entry in self.heat.resources(reference(vnf_stack), live.DEPTH):
             if entry["resource_type"] == hot.SERVER:
                 stack = entry["links"][1]["href"].partition("/stacks/")[2]
-                seen = (self.heat.resource(stack, entry["resource_name"]) or {})["attributes"]
-                image = seen["image"]["id"]
-                found[entry["physical_resource_id"]] = (image, str(seen["flavor"]))
-        return found
+                server = self.heat.resource(stack, entry["resource_name"]) or {}
+                attributes = server["attributes"]
+                image = attributes["image"]["id"]
+                servers[entry["physical_resource_id"]] = (image, str(attributes["flavor"]))
+        return servers
 
 
 @contextmanager
 def clouded() -> Iterator[Cloud]:
-    """A cloud that runs until the end of the block."""
+    """Yield a cloud that runs until the end of the block."""
     with EmbeddedOpenStack() as stack, Balancer() as balancer:
         stack.faults.seconds = 0.001
         with connect(auth=stack.auth()) as heat:
@@ -101,11 +104,11 @@ class Sample:
     cloud: Cloud
     folder: Path
     scripts: bool = True
-    """Its coordination scripts run, which takes a second each time."""
+    """Whether its coordination scripts run, which takes a second each time."""
 
     def zipped(self, side: str) -> Path:
-        """The package ``before`` or ``after``; with the load balancer's host key, as the README
-        says."""
+        """Return the zipped package ``before`` or ``after``, with the load balancer's host key as
+        the README says."""
         copy = self.folder / self.name / side
         if not copy.exists():
             shutil.copytree(SAMPLES / self.name / side, copy)
@@ -114,12 +117,12 @@ class Sample:
         return Path(shutil.make_archive(str(copy), "zip", copy))
 
     def instantiation(self, vims: Json | None = None) -> Json:
-        """An InstantiateVnfRequest; the default VIM where none is given."""
+        """Return an InstantiateVnfRequest; without *vims* for the default VIM."""
         body = {"flavourId": "simple", "additionalParams": {"network": "private"}}
         return {**body, "vimConnectionInfo": vims} if vims else body
 
     def change(self) -> Json:
-        """The sample's ChangeCurrentVnfPkgRequest, for the load balancer that there is."""
+        """Return the sample's ChangeCurrentVnfPkgRequest, for the running load balancer."""
         body: Json = json.loads((SAMPLES / self.name / "request.json").read_text())
         params = body["additionalParams"]
         if not self.scripts:
@@ -134,7 +137,7 @@ class Sample:
 
 @dataclass(frozen=True)
 class CloudVnf:
-    """An instance of a sample that was made."""
+    """An instance of a sample."""
 
     client: Client
     sample: Sample
@@ -142,43 +145,43 @@ class CloudVnf:
 
     @property
     def id(self) -> str:
-        """The instance's."""
+        """The instance's id."""
         return self.path.rpartition("/")[2]
 
     @property
     def journal(self) -> str:
-        """The stack that a change's journal is in."""
+        """The name of the stack that holds a change's journal."""
         return f"container-update-{self.id}"
 
     def shown(self) -> Json:
-        """The instance's record."""
-        found: Json = self.client.call("GET", self.path)
-        return found
+        """Return the instance's record."""
+        record: Json = self.client.call("GET", self.path)
+        return record
 
     def begin_change(self) -> str:
-        """Begin the sample's change; the operation's path."""
+        """Begin the sample's change and return the operation's path."""
         return self.client.begin("POST", f"{self.path}/change_vnfpkg", self.sample.change())
 
     def change(self, state: str = "COMPLETED") -> Json:
-        """The sample's change, to its end."""
+        """Run the sample's change to its end and return the operation."""
         return self.client.do("POST", f"{self.path}/change_vnfpkg", self.sample.change(), state)
 
-    def asked(self, operation: Json, what: str, state: str) -> Json:
-        """Have a failed operation retried, rolled back or given up; the operation, ended so."""
+    def recover(self, operation: Json, action: str, state: str) -> Json:
+        """Retry, roll back or fail a failed operation and return it when it has ended."""
         path = operation["_links"]["self"]["href"]
-        answer = self.client.send("POST", f"{path}/{what}")
-        assert answer.status_code == (200 if what == "fail" else 202), answer.text
-        found = self.client.settled(path)
-        assert found["operationState"] == state, found.get("error")
-        return found
+        answer = self.client.send("POST", f"{path}/{action}")
+        assert answer.status_code == (200 if action == "fail" else 202), answer.text
+        ended_operation = self.client.settled(path)
+        assert ended_operation["operationState"] == state, ended_operation.get("error")
+        return ended_operation
 
     def steps(self, operation: str) -> list[Json]:
-        """How far an operation is."""
-        found: Json = self.client.call("GET", f"{operation}/progress")
-        return list(found["steps"])
+        """Return the steps of an operation with their states."""
+        progress: Json = self.client.call("GET", f"{operation}/progress")
+        return list(progress["steps"])
 
     def check(self, version: str) -> Json:
-        """The record says what Heat has, and that is what one of the packages says; the record."""
+        """Check that the record agrees with Heat and with the version; return the record."""
         record, cloud = self.shown(), self.sample.cloud
         info = record["instantiatedVnfInfo"]
         assert set(cloud.stacks().values()) <= {"CREATE_COMPLETE", "UPDATE_COMPLETE"}
@@ -197,12 +200,12 @@ class CloudVnf:
 
 
 def resource(entry: Json) -> str:
-    """The server that a VNFC's record names."""
+    """Return the id of the server in a VNFC's record."""
     return str(entry["computeResource"]["resourceId"])
 
 
-def made(client: Client, sample: Sample, vims: Json | None = None) -> CloudVnf:
-    """The sample's VNF, instantiated; both packages are onboarded."""
+def instantiated(client: Client, sample: Sample, vims: Json | None = None) -> CloudVnf:
+    """Onboard both packages, instantiate the sample's VNF and return it."""
     old, _ = (client.onboard(sample.zipped(side)) for side in ("before", "after"))
     vnf = CloudVnf(client, sample, client.create(old))
     client.do("POST", f"{vnf.path}/instantiate", sample.instantiation(vims))

@@ -1,4 +1,4 @@
-"""The service's surroundings: a cluster, packages, databases."""
+"""The service's environment: a cluster, packages, databases."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def cluster() -> Iterator[EmbeddedCluster]:
 
 @pytest.fixture
 def kubectl(cluster: EmbeddedCluster, tmp_path: Path) -> Kubectl:
-    """A look at the test's cluster."""
+    """A client of the test's cluster."""
     return Kubectl(cluster.write_kubeconfig(tmp_path / "kubeconfig"))
 
 
@@ -61,7 +61,7 @@ def zipped(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Mapping[
 
 @pytest.fixture(scope="session")
 def postgresql_server() -> Iterator[str]:
-    """The URL of a PostgreSQL that runs; skips where Debian's package is not installed."""
+    """The URL of a running PostgreSQL; skipped if Debian's package is not installed."""
     binaries = postgres.find()
     if binaries is None:
         pytest.skip("no PostgreSQL: apt-get install postgresql")

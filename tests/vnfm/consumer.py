@@ -1,4 +1,4 @@
-"""A consumer of notifications: an HTTP server on loopback that remembers what it is asked."""
+"""A consumer of notifications: an HTTP server on loopback that records its requests."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A request that came."""
+class ReceivedRequest:
+    """A received request."""
 
     method: str
     path: str
@@ -26,35 +26,35 @@ class Asked:
 
 @dataclass
 class Consumer:
-    """Answers 204 to everything but what is told otherwise; a context manager."""
+    """Answers 204 unless configured otherwise; a context manager."""
 
-    asked: list[Asked] = field(default_factory=list)
+    requests: list[ReceivedRequest] = field(default_factory=list)
     statuses: deque[int] = field(default_factory=deque)
-    """What the next requests are answered with; afterwards 204."""
+    """The statuses of the next responses; afterwards 204."""
     tokens: deque[str] = field(default_factory=deque)
-    """What POST /token gives out, one after the other."""
-    silent: threading.Event = field(default_factory=threading.Event)
-    """While it is set nothing is answered."""
+    """The tokens that POST /token returns, in order."""
+    unresponsive: threading.Event = field(default_factory=threading.Event)
+    """While it is set no request is answered."""
 
     def __post_init__(self) -> None:
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
-        self.spoken = threading.Event()
+        self.closing = threading.Event()
 
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self._server.server_port}"
 
-    def posted(self, path: str = "/") -> list[Asked]:
-        return [each for each in self.asked if each.method == "POST" and each.path == path]
+    def posted(self, path: str = "/") -> list[ReceivedRequest]:
+        return [each for each in self.requests if each.method == "POST" and each.path == path]
 
     def __enter__(self) -> Consumer:
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.spoken.set()
+        self.closing.set()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -71,9 +71,11 @@ class Consumer:
 
             def _answer(self) -> None:
                 text = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
-                consumer.asked.append(Asked(self.command, self.path, dict(self.headers), text))
-                if consumer.silent.is_set():
-                    consumer.spoken.wait(30)
+                consumer.requests.append(
+                    ReceivedRequest(self.command, self.path, dict(self.headers), text)
+                )
+                if consumer.unresponsive.is_set():
+                    consumer.closing.wait(30)
                     return
                 if self.path == "/token":
                     token = {"access_token": consumer.tokens.popleft(), "expires_in": 3600}

@@ -1,4 +1,4 @@
-"""Many instances of a small VNF, each in a namespace of its own, and what has to hold for them."""
+"""Many instances of a small VNF, each in a namespace of its own, and a check of their state."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.vnfm.client import Client
 
 @dataclass(frozen=True)
 class Fleet:
-    """The instances, by their paths, and the VNFDs of the two versions of their package."""
+    """The instances by their paths, and the VNFDs of the two versions of their package."""
 
     versions: dict[str, str]
     """VNFD id to version."""
@@ -25,9 +25,9 @@ class Fleet:
     """Path to namespace."""
 
     def other(self, vnfd_id: str) -> str:
-        """The VNFD of the other version."""
-        (found,) = set(self.versions) - {vnfd_id}
-        return found
+        """Return the VNFD of the other version."""
+        (other_vnfd,) = set(self.versions) - {vnfd_id}
+        return other_vnfd
 
 
 def launch(
@@ -44,26 +44,26 @@ def launch(
         assert client.onboard(package) == vnfd_id
         versions[vnfd_id] = version
     (old, _) = versions
-    namespaces, begun = {}, []
+    namespaces, operations = {}, []
     for number in range(count):
         path, namespace = client.create(old), f"{client.api}-{number}"
         kubernetes.create(
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
         )
         request = vnfs.instantiation(client.vims(cluster), namespace)
-        begun.append(client.begin("POST", f"{path}/instantiate", request))
+        operations.append(client.begin("POST", f"{path}/instantiate", request))
         namespaces[path] = namespace
-    for operation in begun:
-        found = client.settled(operation)
-        assert found["operationState"] == "COMPLETED", found["error"]
+    for operation in operations:
+        ended_operation = client.settled(operation)
+        assert ended_operation["operationState"] == "COMPLETED", ended_operation["error"]
     return Fleet(versions, tuple(namespaces), namespaces)
 
 
 def check(
     client: Client, fleet: Fleet, kubernetes: KubernetesCluster, paths: Sequence[str] = ()
 ) -> dict[str, str]:
-    """Records and cluster agree, of every instance; path to the version that it has."""
-    found = {}
+    """Check that record and cluster agree for each instance; return the version by path."""
+    versions = {}
     for path in paths or fleet.paths:
         record = client.call("GET", path)
         version, namespace = fleet.versions[record["vnfdId"]], fleet.namespaces[path]
@@ -77,13 +77,13 @@ def check(
             pod["metadata"]["name"] for pod in pods if not pod["metadata"].get("deletionTimestamp")
         }
         assert _recorded(record) == names, path
-        found[path] = version
-    return found
+        versions[path] = version
+    return versions
 
 
-def _get(kubernetes: KubernetesCluster, group: str, kind: str, *place: str) -> Any:
-    live = kubernetes.get(ObjectKey(group, kind, *place))
-    assert live is not None, f"{kind} {place}"
+def _get(kubernetes: KubernetesCluster, group: str, kind: str, *name_path: str) -> Any:
+    live = kubernetes.get(ObjectKey(group, kind, *name_path))
+    assert live is not None, f"{kind} {name_path}"
     return live
 
 

@@ -1,4 +1,4 @@
-"""Processes that start at once: forked from one that has imported what they need.
+"""Processes that start fast: forked from one that has already imported their modules.
 
 The service and the ``openstack`` client take seconds to import their libraries, and these tests
 start them a hundred times. A fork is a process like any other: it runs the program's own main
@@ -22,9 +22,9 @@ from typing import Any
 
 
 class Forks:
-    """Programs whose modules are imported already.
+    """Programs whose modules are already imported.
 
-    :param modules: what is imported before the first one starts.
+    :param modules: the modules that are imported before the first program starts.
     """
 
     def __init__(self, *modules: str) -> None:
@@ -37,13 +37,13 @@ class Forks:
         atexit.register(self.close)
 
     def start(self, main: str, arguments: list[str], cwd: Path, out: Path, err: Path) -> int:
-        """Run ``module:function`` with arguments; its process id."""
+        """Run ``module:function`` with arguments and return its process id."""
         return int(
-            self._ask(main=main, arguments=arguments, cwd=str(cwd), out=str(out), err=str(err))
+            self._send(main=main, arguments=arguments, cwd=str(cwd), out=str(out), err=str(err))
         )
 
     def run(self, main: str, arguments: list[str], cwd: Path) -> subprocess.CompletedProcess[bytes]:
-        """Run it to its end."""
+        """Run a program to its end and return its result."""
         with tempfile.TemporaryDirectory() as folder:
             out, err = Path(folder, "out"), Path(folder, "err")
             status = self.wait(self.start(main, arguments, cwd, out, err))
@@ -52,19 +52,19 @@ class Forks:
             )
 
     def wait(self, process: int) -> int:
-        """Wait for the end of a process; its exit status, negative for the signal that ended it."""
-        return int(self._ask(wait=process))
+        """Wait for a process and return its exit status, negative for the signal that ended it."""
+        return int(self._send(wait=process))
 
     def has_ended(self, process: int) -> bool:
-        """Whether it has; its exit status is gone then."""
-        return bool(self._ask(ended=process))
+        """Return whether a process has ended; this consumes its exit status."""
+        return bool(self._send(ended=process))
 
     def close(self) -> None:
-        """No more of them."""
+        """End the parent process."""
         self._parent.kill()
         self._parent.wait()
 
-    def _ask(self, **command: Any) -> Any:
+    def _send(self, **command: Any) -> Any:
         assert self._parent.stdin is not None
         assert self._parent.stdout is not None
         self._parent.stdin.write(json.dumps(command) + "\n")
@@ -74,7 +74,7 @@ class Forks:
 
 @functools.cache
 def services() -> Forks:
-    """For ``container-update serve``."""
+    """Return the forks of ``container-update serve``."""
     return Forks("container_update.cli.main", "container_update.cli.serve",
                  "container_update.vnfm.service", "uvicorn.protocols.http.auto",
                  "container_update.operations.update", "container_update.vnfm.lcm.openstack",
@@ -83,7 +83,7 @@ def services() -> Forks:
 
 @functools.cache
 def clients() -> Forks:
-    """For ``openstack``."""
+    """Return the forks of ``openstack``."""
     return Forks("openstackclient.shell", "tackerclient.osc.plugin", "tackerclient.v1_0.client")
 
 
@@ -102,7 +102,7 @@ def _answer(command: dict[str, Any]) -> Any:
 
 
 def _become(main: str, arguments: list[str], cwd: str, out: str, err: str) -> None:
-    """Be the program, in this process, from now on."""
+    """Turn this process into the program."""
     status = 70
     try:
         os.setsid()
@@ -117,7 +117,7 @@ def _become(main: str, arguments: list[str], cwd: str, out: str, err: str) -> No
         status = getattr(importlib.import_module(module), function)(arguments) or 0
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
-    except BaseException:  # noqa: BLE001, whatever it is: told in the program's own log
+    except BaseException:  # noqa: BLE001, any error goes to the program's own log
         traceback.print_exc()
     finally:
         sys.stdout.flush()

@@ -23,14 +23,14 @@ OPTIONS = ("fsync=off", "synchronous_commit=on", "full_page_writes=off", "max_co
 
 
 def find() -> Path | None:
-    """The folder with Debian's newest PostgreSQL; None where there is none."""
-    found = sorted(BINARIES.glob("*/bin/postgres"), key=lambda path: int(path.parts[-3]))
-    return found[-1].parent if found else None
+    """Return the folder with Debian's newest PostgreSQL, None if there is none."""
+    binaries = sorted(BINARIES.glob("*/bin/postgres"), key=lambda path: int(path.parts[-3]))
+    return binaries[-1].parent if binaries else None
 
 
 @contextlib.contextmanager
 def running(binaries: Path) -> Iterator[str]:
-    """Start a server; its URL, without a database."""
+    """Start a server and yield its URL, without a database."""
     user = _unprivileged()
     folder = Path(tempfile.mkdtemp(prefix="pg-"))
     try:
@@ -69,7 +69,7 @@ def _server(
 
 
 def _unprivileged() -> str | None:
-    """PostgreSQL refuses to run as root: its own user then, else whoever runs the tests."""
+    """Return PostgreSQL's own user if the tests run as root, which it refuses; else None."""
     return "postgres" if os.geteuid() == 0 else None
 
 

@@ -27,7 +27,7 @@ drain_seconds = 0
 
 @dataclass
 class Served:
-    """A service on a port of its own; as far as the tests of Tacker ask, a Tacker."""
+    """A service on a port of its own, with the interface that the tests of Tacker use."""
 
     folder: Path
     database: str
@@ -39,15 +39,15 @@ class Served:
     """Its process id."""
     starts: int = 0
 
-    # --- what tests.tacker.operator.Operator asks of a Tacker -------------------------------------
+    # --- the interface that tests.tacker.operator.Operator uses -----------------------------------
 
     @property
     def lab(self) -> Served:
-        """Where the programs are."""
+        """The object that runs programs."""
         return self
 
     def binary(self, name: str) -> str:
-        """A program, as :meth:`run` knows it."""
+        """Return a program's name for :meth:`run`."""
         return name
 
     def run(self, program: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
@@ -58,7 +58,7 @@ class Served:
     # --- the process ------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start it, at the address that it had before where it was started before."""
+        """Start it, at its former address if it was started before."""
         self.folder.mkdir(exist_ok=True)
         conf = self.folder / "vnfm.conf"
         conf.write_text(CONFIGURATION.format(vnfm=self.vnfm))
@@ -80,11 +80,11 @@ class Served:
         (self.url,) = re.findall(r"https?://\S+", out.read_text())
 
     def kill(self) -> None:
-        """End it as a power failure would."""
+        """Kill it with SIGKILL."""
         self._end(signal.SIGKILL)
 
     def stop(self) -> int:
-        """Tell it to end; its exit status."""
+        """Terminate it with SIGTERM and return its exit status."""
         return self._end(signal.SIGTERM)
 
     def _end(self, number: int) -> int:
@@ -94,13 +94,13 @@ class Served:
         return status
 
     def log(self) -> str:
-        """What it has logged, in all its lives."""
+        """Return the log of all its processes."""
         return "".join(path.read_text() for path in sorted(self.folder.glob("log-*")))
 
 
 @contextlib.contextmanager
 def served(folder: Path, database: str = "") -> Iterator[Served]:
-    """A service that runs until the end of the block."""
+    """Yield a service that runs until the end of the block."""
     service = Served(folder, database)
     try:
         service.start()

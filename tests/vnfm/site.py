@@ -1,4 +1,4 @@
-"""The demo's service, cluster and packages, in the test's process, and what a test does there."""
+"""The demo's service, cluster and packages in the test's process, with a client."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SCENES = {scene.name: scene for scene in demo.SCENES}
 
 @dataclass
 class Site:
-    """A service that runs, and its client."""
+    """A running service and its client."""
 
     stage: Stage
     service: Service
@@ -42,18 +42,18 @@ class Site:
         self.client.trust_env = False
 
     def call(self, method: str, path: str, body: Any = None) -> requests.Response:
-        """Ask; the answer, which is no refusal."""
+        """Send a request, check that it succeeds and return the response."""
         url = path if path.startswith("http") else self.url + path
         answer = self.client.request(method, url, json=body, timeout=30)
         assert answer.ok, answer.text
         return answer
 
     def request(self, scene: Scene, step: str) -> Any:
-        """One of the demo's request files."""
+        """Return the content of one of the demo's request files."""
         return json.loads((self.stage.folder / f"{scene.name}-{step}.json").read_text())
 
     def create(self, scene: Scene, name: str, description: str = "") -> str:
-        """Make an instance of a scene's old package; its path."""
+        """Create an instance of a scene's old package and return its path."""
         vnfd = next(
             package["vnfdId"]
             for package in self.call("GET", "/vnfpkgm/v1/vnf_packages").json()
@@ -68,39 +68,44 @@ class Site:
         return f"{path}/{self.call('POST', path, body).json()['id']}"
 
     def instantiated(self, scene: Scene, name: str) -> str:
-        """Make an instance and instantiate it; its path."""
+        """Create and instantiate an instance and return its path."""
         path = self.create(scene, name)
-        begun = self.call("POST", f"{path}/instantiate", self.request(scene, "instantiate"))
-        ended = self.settled(begun)
+        accepted = self.call("POST", f"{path}/instantiate", self.request(scene, "instantiate"))
+        ended = self.settled(accepted)
         assert ended["operationState"] == "COMPLETED", ended
         return path
 
-    def settled(self, begun: requests.Response) -> Any:
-        """The occurrence that an answer leads to, when it goes on no more."""
+    def settled(self, accepted: requests.Response) -> Any:
+        """Wait for the end of the occurrence that a response names and return it."""
 
-        def look() -> Any:
-            found = self.call("GET", begun.headers["Location"]).json()
-            return found if found["operationState"] in SETTLED else None
+        def read_operation() -> Any:
+            operation = self.call("GET", accepted.headers["Location"]).json()
+            return operation if operation["operationState"] in SETTLED else None
 
-        return until(look, "the operation to settle", 60)
+        return until(read_operation, "the operation to settle", 60)
 
     def remove(self, path: str) -> None:
         """Terminate and delete an instance."""
-        begun = self.call("POST", f"{path}/terminate", {"terminationType": "FORCEFUL"})
-        ended = self.settled(begun)
+        accepted = self.call("POST", f"{path}/terminate", {"terminationType": "FORCEFUL"})
+        ended = self.settled(accepted)
         assert ended["operationState"] == "COMPLETED", ended
         self.call("DELETE", path)
 
 
 @contextmanager
 def running(**changed: Any) -> Iterator[Site]:
-    """A site that runs in threads of this process."""
+    """Yield a service that runs in threads of this process."""
     options = Options(drain_seconds=0.1, grace_period=2, timeout=60, undo_timeout=60)
     with demo.stage() as stage, socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
         port = sock.getsockname()[1]
-        given = {"host": "127.0.0.1", "port": port, "callback_hosts": ("127.0.0.1",), **changed}
-        settings = Settings(state_dir=stage.state_dir, **given)
+        service_settings = {
+            "host": "127.0.0.1",
+            "port": port,
+            "callback_hosts": ("127.0.0.1",),
+            **changed,
+        }
+        settings = Settings(state_dir=stage.state_dir, **service_settings)
         service = Service(settings, options)
         commands = stage.prepare(service.context)
         config = uvicorn.Config(service.app, log_config=None, access_log=False)

@@ -1,4 +1,4 @@
-"""The REST API: what it answers, what it refuses, what it never shows."""
+"""The REST API: responses, refusals, and what it never shows."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ REFUSALS: dict[str, tuple[int, str, str, Any, dict[str, str]]] = {
         406, "GET", "/vnflcm/v2/vnf_instances", None, {"Version": "9.0.0"},
     ),
     "a filter that is none": (400, "GET", "/vnflcm/v1/vnf_instances?filter=x", None, {}),
-    "a page that is none": (
+    "a page that does not exist": (
         400, "GET", "/vnflcm/v1/vnf_instances?nextpage_opaque_marker=x", None, {},
     ),
     "an unknown VNFD": (422, "POST", "/vnflcm/v1/vnf_instances", {"vnfdId": "x"}, {}),
@@ -85,7 +85,7 @@ REFUSALS: dict[str, tuple[int, str, str, Any, dict[str, str]]] = {
 
 
 @pytest.mark.parametrize("name", REFUSALS)
-def test_a_refusal_is_told_as_problem_details(name: str, http: TestClient) -> None:
+def test_a_refusal_is_a_problem_details_body(name: str, http: TestClient) -> None:
     status, method, path, body, headers = REFUSALS[name]
     if name == "half a character":
         text = '{"vnfdId": "x", "metadata": {"a": "\\ud800"}}'
@@ -135,12 +135,12 @@ def test_a_package_goes_through_its_states(v1: Client, tmp_path: Path) -> None:
 def test_a_second_package_with_the_same_vnfd_is_refused(v1: Client, tmp_path: Path) -> None:
     path, _ = vnfs.package(tmp_path, "1.0", vnfs.ours("v1"))
     v1.onboard(path)
-    again = v1.read_in(v1.upload(path))
-    assert again["onboardingState"] == "ERROR"
-    assert again["onboardingFailureDetails"]["status"] == 409
+    second = v1.read_in(v1.upload(path))
+    assert second["onboardingState"] == "ERROR"
+    assert second["onboardingFailureDetails"]["status"] == 409
 
 
-def test_a_package_that_is_wrong_says_why_and_can_be_uploaded_again(
+def test_a_wrong_package_reports_its_error_and_can_be_uploaded_again(
     v1: Client, tmp_path: Path, service: Service
 ) -> None:
     wrong = tmp_path / "wrong.zip"
@@ -154,8 +154,8 @@ def test_a_package_that_is_wrong_says_why_and_can_be_uploaded_again(
     right, vnfd_id = vnfs.package(tmp_path, "1.0", vnfs.ours("v1"))
     path = package["_links"]["packageContent"]["href"]
     headers = {"Content-Type": "application/zip"}
-    sent = v1.http.request("PUT", path, content=right.read_bytes(), headers=headers)
-    assert sent.status_code == 202
+    uploaded = v1.http.request("PUT", path, content=right.read_bytes(), headers=headers)
+    assert uploaded.status_code == 202
     assert v1.read_in(package["id"])["vnfdId"] == vnfd_id
 
 
@@ -170,28 +170,28 @@ def test_each_api_sees_only_its_own_instances(client: Client, vnfd_id: str) -> N
     assert client.call("GET", other.rpartition("/")[0]) == []
 
 
-def test_a_long_list_comes_in_pages(client: Client, vnfd_id: str) -> None:
+def test_a_long_list_is_paginated(client: Client, vnfd_id: str) -> None:
     paths = [client.create(vnfd_id) for _ in range(7)]
-    root, found, pages = paths[0].rpartition("/")[0], [], 0
+    root, listed, pages = paths[0].rpartition("/")[0], [], 0
     answer = client.send("GET", root)
     while True:
         pages += 1
-        found += [each["_links"]["self"]["href"].removeprefix(URL) for each in answer.json()]
+        listed += [each["_links"]["self"]["href"].removeprefix(URL) for each in answer.json()]
         if "next" not in answer.links:
             break
         answer = client.http.request("GET", answer.links["next"]["url"], headers=V2)
-    assert found == paths
+    assert listed == paths
     assert pages == 3
 
 
-def test_an_instance_that_is_not_instantiated_is_only_modified_in_its_record(
+def test_modifying_a_not_instantiated_instance_changes_only_its_record(
     client: Client, vnfd_id: str
 ) -> None:
     path = client.create(vnfd_id)
     request = {"vnfInstanceName": "other", "metadata": {"a": "b"}}
     client.do("PATCH", path, request)
-    found = client.call("GET", path)
-    assert (found["vnfInstanceName"], found["metadata"]) == ("other", {"a": "b"})
+    instance = client.call("GET", path)
+    assert (instance["vnfInstanceName"], instance["metadata"]) == ("other", {"a": "b"})
     client.call("POST", f"{path}/terminate", {"terminationType": "FORCEFUL"}, 409)
     if client.api == "v2":
         change = {"vnfdId": vnfd_id, "additionalParams": {"upgrade_type": "RollingUpdate"}}
@@ -204,9 +204,11 @@ def test_credentials_of_a_vim_are_kept_but_never_shown(
 ) -> None:
     path = client.create(vnfd_id)
     operation = client.do("POST", f"{path}/instantiate", vnfs.instantiation(client.vims(cluster)))
-    shown = [client.send("GET", each).text for each in (path, operation["_links"]["self"]["href"])]
-    assert all(cluster.token not in text for text in shown)
-    assert "vimConnectionInfo" in shown[0]
+    responses = [
+        client.send("GET", each).text for each in (path, operation["_links"]["self"]["href"])
+    ]
+    assert all(cluster.token not in text for text in responses)
+    assert "vimConnectionInfo" in responses[0]
     database = b"".join(
         each.read_bytes() for each in service.context.settings.folder.glob("*.sqlite*")
     )
@@ -215,17 +217,15 @@ def test_credentials_of_a_vim_are_kept_but_never_shown(
     client.do("POST", f"{path}/terminate", {"terminationType": "GRACEFUL"})
 
 
-def test_a_vim_is_registered_found_changed_and_forgotten(
-    v1: Client, cluster: EmbeddedCluster
-) -> None:
+def test_a_vim_is_registered_read_changed_and_deleted(v1: Client, cluster: EmbeddedCluster) -> None:
     access = {"bearer_token": cluster.token, "ssl_ca_cert": cluster.ca_text}
     vim = {"type": "kubernetes", "name": "one", "auth_url": cluster.url, "auth_cred": access,
            "vim_project": {"name": "default"}, "is_default": True}  # fmt: skip
     one = v1.call("POST", "/v1.0/vims.json", {"vim": vim}, 201)["vim"]
     v1.call("POST", "/v1.0/vims", {"vim": vim}, 409)
     two = v1.call("POST", "/v1.0/vims", {"vim": {**vim, "name": "two"}}, 201)["vim"]
-    listed = {each["name"]: each["is_default"] for each in v1.call("GET", "/v1.0/vims")["vims"]}
-    assert listed == {"one": False, "two": True}
+    vims = {each["name"]: each["is_default"] for each in v1.call("GET", "/v1.0/vims")["vims"]}
+    assert vims == {"one": False, "two": True}
     by_name = v1.http.request("GET", "/v1.0/vims.json?name=one&fields=id").json()["vims"]
     assert [each["id"] for each in by_name] == [one["id"]]
     path = f"/v1.0/vims/{two['id']}.json"
@@ -237,7 +237,7 @@ def test_a_vim_is_registered_found_changed_and_forgotten(
 
 
 def broken(cluster: EmbeddedCluster, *images: str) -> None:
-    """These images, and no others, cannot be pulled from now on."""
+    """Set the images that cannot be pulled from now on."""
     cluster.behaviour.bad_images = list(images)
 
 
@@ -276,13 +276,13 @@ def test_an_update_that_fails_can_be_retried_rolled_back_or_failed(
     client.call("POST", f"{self}/retry", status=409)
     assert client.call("GET", running) == before
 
-    again = client.do("PATCH", running, vnfs.modification(new_vnfd), "FAILED_TEMP")
-    failed = client.call("POST", f"{again['_links']['self']['href']}/fail")
+    second_operation = client.do("PATCH", running, vnfs.modification(new_vnfd), "FAILED_TEMP")
+    failed = client.call("POST", f"{second_operation['_links']['self']['href']}/fail")
     assert failed["operationState"] == "FAILED"
     client.do("PATCH", running, {"vnfInstanceName": "other"})
 
 
-def test_an_instantiation_that_fails_is_rolled_back_to_nothing(
+def test_a_failed_instantiation_is_rolled_back_completely(
     client: Client, vnfd_id: str, cluster: EmbeddedCluster
 ) -> None:
     broken(cluster, "*/web:1.0")

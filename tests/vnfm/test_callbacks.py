@@ -1,4 +1,4 @@
-"""Which callbacks are asked, and how; which are refused."""
+"""Which callbacks are tested and how, and which are refused."""
 
 from __future__ import annotations
 
@@ -38,25 +38,25 @@ def sent_user(header: str) -> str:
     return base64.b64decode(header.removeprefix("Basic ")).decode()
 
 
-def test_the_callback_is_asked_with_a_get(consumer: Consumer) -> None:
+def test_a_callback_is_tested_with_a_get(consumer: Consumer) -> None:
     check_callback(HERE, f"{consumer.url}/path?query=1", None)
-    assert [(each.method, each.path) for each in consumer.asked] == [("GET", "/path?query=1")]
-    assert "Authorization" not in consumer.asked[0].headers
+    assert [(each.method, each.path) for each in consumer.requests] == [("GET", "/path?query=1")]
+    assert "Authorization" not in consumer.requests[0].headers
 
 
-def test_user_and_password_are_sent_along(consumer: Consumer) -> None:
+def test_basic_credentials_are_sent(consumer: Consumer) -> None:
     check_callback(HERE, consumer.url, basic())
-    assert sent_user(consumer.asked[0].headers["Authorization"]) == f"nfvo:{SECRET}"
+    assert sent_user(consumer.requests[0].headers["Authorization"]) == f"nfvo:{SECRET}"
 
 
-def test_a_token_is_fetched_and_sent_along(consumer: Consumer) -> None:
+def test_a_token_is_fetched_and_sent(consumer: Consumer) -> None:
     consumer.tokens.append("a-token")
     check_callback(HERE, consumer.url, oauth(f"{consumer.url}/token"))
-    fetched, asked = consumer.asked
+    fetched, requests = consumer.requests
     assert (fetched.method, fetched.path) == ("POST", "/token")
     assert fetched.text == "grant_type=client_credentials"
     assert sent_user(fetched.headers["Authorization"]) == "a%20b:hunter2-%C3%BC%3A"
-    assert asked.headers["Authorization"] == "Bearer a-token"
+    assert requests.headers["Authorization"] == "Bearer a-token"
 
 
 @pytest.mark.parametrize("status", [200, 202, 302, 400, 401, 404, 500, 503])
@@ -67,12 +67,12 @@ def test_anything_but_204_is_refused_and_no_redirect_followed(
     with pytest.raises(ProblemError, match=f"found {status}") as caught:
         check_callback(HERE, consumer.url, basic())
     assert caught.value.status == 422
-    assert len(consumer.asked) == 1
+    assert len(consumer.requests) == 1
     assert "hunter2" not in str(caught.value)
 
 
 def test_a_callback_that_does_not_answer_is_refused(consumer: Consumer) -> None:
-    consumer.silent.set()
+    consumer.unresponsive.set()
     settings = Settings(callback_hosts=("127.0.0.1",), callback_seconds=0.2)
     with pytest.raises(ProblemError, match=r"no answer within 0\.2 seconds"):
         check_callback(settings, consumer.url, None)
@@ -98,7 +98,7 @@ def test_a_token_endpoint_that_gives_no_token_is_refused(
         check_callback(HERE, consumer.url, oauth(f"{consumer.url}/token"))
 
 
-# --- what is never asked ------------------------------------------------------------------------
+# --- addresses that never get a request --------------------------------------------------------
 
 OFF_LIMITS = [
     "127.0.0.1",
@@ -140,7 +140,7 @@ NO_CALLBACKS = [
 
 
 @pytest.mark.parametrize("host", OFF_LIMITS)
-def test_addresses_of_this_host_and_its_link_are_off_limits(host: str) -> None:
+def test_loopback_and_link_local_addresses_are_refused(host: str) -> None:
     for scheme in ("http", "https"):
         with pytest.raises(ProblemError, match="off limits") as caught:
             check_callback(Settings(), f"{scheme}://{host}/", None)
@@ -148,12 +148,12 @@ def test_addresses_of_this_host_and_its_link_are_off_limits(host: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["localhost", "127.1", "2130706433", "0x7f.1", "LOCALHOST"])
-def test_so_they_are_under_another_name(name: str) -> None:
+def test_a_host_name_of_a_forbidden_address_is_refused(name: str) -> None:
     with pytest.raises(ProblemError, match=r"off limits|not a canonical"):
         check_callback(Settings(), f"http://{name}:9/", None)
 
 
-def test_a_name_with_one_address_off_limits_is_not_asked(
+def test_a_host_name_with_one_forbidden_address_gets_no_request(
     consumer: Consumer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     port = int(consumer.url.rpartition(":")[2])
@@ -164,10 +164,10 @@ def test_a_name_with_one_address_off_limits_is_not_asked(
     monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: entries)
     with pytest.raises(ProblemError, match="off limits"):
         check_callback(Settings(), f"http://nfvo:{port}/", None)
-    assert consumer.asked == []
+    assert consumer.requests == []
 
 
-def test_only_the_configured_hosts_are_asked() -> None:
+def test_only_configured_hosts_get_requests() -> None:
     settings = Settings(callback_hosts=("nfvo", "127.0.0.1"))
     assert callbacks.uri_problem("http://nfvo:8000/x", settings.callback_hosts) == ""
     assert callbacks.uri_problem("http://127.0.0.1/x", settings.callback_hosts) == ""
@@ -183,17 +183,17 @@ def test_private_and_public_addresses_are_allowed(address: str) -> None:
 
 
 @pytest.mark.parametrize("uri", NO_CALLBACKS, ids=lambda uri: ascii(uri)[:40])
-def test_what_is_no_callback_is_refused(uri: str) -> None:
+def test_an_invalid_callback_uri_is_refused(uri: str) -> None:
     with pytest.raises(ProblemError, match="expected") as caught:
         check_callback(Settings(), uri, None)
     assert caught.value.status == 422
     assert "password" not in str(caught.value)
 
 
-def test_a_token_endpoint_is_judged_like_a_callback(consumer: Consumer) -> None:
+def test_a_token_endpoint_is_checked_like_a_callback(consumer: Consumer) -> None:
     with pytest.raises(ProblemError, match="is none of the hosts"):
         check_callback(HERE, consumer.url, oauth("http://169.254.169.254/token"))
-    assert consumer.asked == []
+    assert consumer.requests == []
 
 
 @pytest.mark.parametrize(
@@ -220,4 +220,4 @@ def test_credentials_that_cannot_be_sent_are_refused(
         check_callback(HERE, consumer.url, authentication)
     assert caught.value.status == status
     assert "hunter2" not in str(caught.value)
-    assert consumer.asked == []
+    assert consumer.requests == []

@@ -1,4 +1,4 @@
-"""A request to change the package, over REST: judged by the schema and by what is installed."""
+"""A request to change the package over REST: checked by the schema and what is installed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def client(tmp_path: Path) -> Iterator[Client]:
 
 @pytest.fixture
 def vnf(client: Client, cluster: EmbeddedCluster, tmp_path: Path) -> tuple[str, str]:
-    """A VNF that runs: its path, and the VNFD of the package to change to."""
+    """The path of a running VNF, and the VNFD of the package to change to."""
     old, new = (
         client.onboard(vnfs.package(tmp_path, version, vnfs.ours("v2"))[0])
         for version in ("1.0", "2.0")
@@ -43,12 +43,12 @@ def vnf(client: Client, cluster: EmbeddedCluster, tmp_path: Path) -> tuple[str, 
 
 
 def change(vnfd_id: str, upgrade_type: Any, **more: Any) -> dict[str, Any]:
-    """A request."""
+    """Return a request."""
     params = {"upgrade_type": upgrade_type, **more.pop("params", {})}
     return {"vnfdId": vnfd_id, "additionalParams": params, **more}
 
 
-def test_a_strategy_that_was_installed_is_used(
+def test_an_installed_strategy_is_used(
     client: Client, vnf: tuple[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     prepared = canary.install(tmp_path / "canary", monkeypatch)
@@ -60,27 +60,27 @@ def test_a_strategy_that_was_installed_is_used(
     assert prepared == ["Canary"]
 
 
-def test_what_the_schema_refuses_is_refused_in_the_same_words_as_elsewhere(
+def test_a_refusal_by_the_schema_has_the_same_message_as_elsewhere(
     client: Client, vnf: tuple[str, str]
 ) -> None:
     """The table is that of the library's own test."""
     path, _ = vnf
-    bodies = [(body, says) for body, says in WRONG if isinstance(body, dict)]
+    bodies = [(body, message) for body, message in WRONG if isinstance(body, dict)]
     assert len(bodies) > 20
-    for body, says in bodies:
+    for body, message in bodies:
         refused = client.call("POST", f"{path}/change_vnfpkg", body, 422)
-        assert re.search(says, refused["detail"]), (says, refused["detail"])
+        assert re.search(message, refused["detail"]), (message, refused["detail"])
         assert "sesame" not in refused["detail"]
 
 
-def test_the_document_shows_the_schema_that_requests_are_checked_by(client: Client) -> None:
+def test_the_openapi_document_contains_the_schema_of_the_requests(client: Client) -> None:
     document = client.call("GET", "/openapi.json")
     operation = document["paths"]["/vnflcm/v2/vnf_instances/{instance_id}/change_vnfpkg"]["post"]
-    shown = operation["requestBody"]["content"]["application/json"]["schema"]
-    assert shown["properties"].keys() == CHANGE_REQUEST["properties"].keys()
-    assert shown["additionalProperties"] is False
-    assert shown["required"] == CHANGE_REQUEST["required"]
-    params = shown["properties"]["additionalParams"]
+    schema = operation["requestBody"]["content"]["application/json"]["schema"]
+    assert schema["properties"].keys() == CHANGE_REQUEST["properties"].keys()
+    assert schema["additionalProperties"] is False
+    assert schema["required"] == CHANGE_REQUEST["required"]
+    params = schema["properties"]["additionalParams"]
     assert params["properties"].keys() == (
         CHANGE_REQUEST["properties"]["additionalParams"]["properties"].keys()
     )

@@ -1,4 +1,4 @@
-"""What is shown of a request, and what is hidden."""
+"""Which parts of a request are shown, and which are hidden."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables and their history, in both kinds of database."""
+"""The tables and their migrations, in both kinds of database."""
 
 from __future__ import annotations
 
@@ -20,19 +20,17 @@ from container_update.vnfm.store.rows import Base, Operation
 @pytest.fixture
 def kept(database: str, tmp_path: Path) -> Database:
     """A database whose tables are up to date."""
-    found = Database(database or f"sqlite:///{tmp_path / 'vnfm.sqlite'}")
-    found.upgrade()
-    return found
+    opened_database = Database(database or f"sqlite:///{tmp_path / 'vnfm.sqlite'}")
+    opened_database.upgrade()
+    return opened_database
 
 
-def test_the_history_leads_to_the_tables_of_the_code(kept: Database) -> None:
+def test_the_migrations_create_the_tables_of_the_models(kept: Database) -> None:
     with kept.engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), Base.metadata) == []
 
 
-def test_several_services_may_bring_the_tables_up_to_date_at_once(
-    database: str, tmp_path: Path
-) -> None:
+def test_several_services_may_migrate_the_database_at_once(database: str, tmp_path: Path) -> None:
     url = database or f"sqlite:///{tmp_path / 'vnfm.sqlite'}"
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda _: Database(url).upgrade(), range(4)))

@@ -1,4 +1,4 @@
-"""``container-update serve --demo``: what it prints can be typed as it stands."""
+"""``container-update serve --demo``: the commands that it prints work as they are."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Demo:
             )  # fmt: skip
 
     def ready(self) -> str:
-        """What it printed, once it answers; with a request's answer from nobody else's port."""
+        """Wait until the service answers and return the demo's output."""
 
         def answers() -> bool:
             assert self.process.poll() is None, self.log.read_text()
@@ -57,7 +57,7 @@ def demo(tmp_path: Path) -> Iterator[Demo]:
 
 
 def settled(url: str, token: str) -> bool:
-    """Whether nothing runs."""
+    """Return whether no operation is running."""
     headers = {"X-Auth-Token": token, "Version": "2.0.0"}
     paths = [f"{url}/vnflcm/{api}/vnf_lcm_op_occs?filter={RUNNING}" for api in ("v1", "v2")]
     return all(requests.get(path, headers=headers, timeout=30).json() == [] for path in paths)
@@ -66,20 +66,20 @@ def settled(url: str, token: str) -> bool:
 def states(url: str, token: str) -> list[tuple[str, str]]:
     headers = {"X-Auth-Token": token, "Version": "2.0.0"}
     return [
-        (found["operation"], found["operationState"])
+        (operation["operation"], operation["operationState"])
         for api in ("v1", "v2")
-        for found in requests.get(
+        for operation in requests.get(
             f"{url}/vnflcm/{api}/vnf_lcm_op_occs", headers=headers, timeout=30
         ).json()
     ]
 
 
 def test_every_command_that_the_demo_prints_runs(demo: Demo, tmp_path: Path) -> None:
-    """In one shell, each when what the one before began has come to its end."""
+    """In one shell, each command after the operation of the previous one has ended."""
     bash = shutil.which("bash") or pytest.skip("no bash to type into")
     printed = demo.ready()
-    *commands, told = [line for line in printed.splitlines() if line and line[0] != "#"]
-    url = told.removeprefix("VNFM on ")
+    *commands, url_line = [line for line in printed.splitlines() if line and line[0] != "#"]
+    url = url_line.removeprefix("VNFM on ")
     (token_file,) = re.findall(r"-f 2 (\S+)\)", printed)
     token = Path(token_file).read_text().split()[1]
     assert token not in printed
@@ -90,16 +90,16 @@ def test_every_command_that_the_demo_prints_runs(demo: Demo, tmp_path: Path) -> 
     ) as shell:  # fmt: skip
         assert shell.stdin is not None
         assert shell.stdout is not None
-        said = []
+        outputs = []
         for command in commands:
             shell.stdin.write(f"{command}\necho end of command\n")
             shell.stdin.flush()
             for line in shell.stdout:
                 if line == "end of command\n":
                     break
-                said.append(line)
+                outputs.append(line)
             else:
-                pytest.fail(f"{command}: {''.join(said[-20:])}")
+                pytest.fail(f"{command}: {''.join(outputs[-20:])}")
             until(lambda: settled(url, token), command, 60)
     assert sum("openstack" in command for command in commands) == 16
     changes = {"MODIFY_INFO": 2, "CHANGE_VNFPKG": 2, "INSTANTIATE": 4}
@@ -109,7 +109,7 @@ def test_every_command_that_the_demo_prints_runs(demo: Demo, tmp_path: Path) -> 
     assert list(tmp_path.glob("container-update-demo-*")) == []
 
 
-def test_the_demo_has_no_place_for_another_state(
+def test_the_demo_refuses_another_state_directory(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     status = main.main(["serve", "--demo", "--state-dir", str(tmp_path)])

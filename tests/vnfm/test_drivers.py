@@ -1,4 +1,4 @@
-"""Mgmt Drivers other than the project's own: found and run as Tacker does it."""
+"""Mgmt Drivers other than the project's own: loaded and run as by Tacker."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ SCRIPT = """
 import json, pickle, sys
 
 script = pickle.load(sys.stdin.buffer)
-with open({told!r}, "a") as file:
+with open({log_path!r}, "a") as file:
     names = ("operation", "request", "user_script_err_handling_data")
-    told = {{name: script[name] for name in names}}
-    told |= {{"new_csar_dir": "new_csar_dir" in script}}
-    file.write(json.dumps(told) + "\\n")
+    entry = {{name: script[name] for name in names}}
+    entry |= {{"new_csar_dir": "new_csar_dir" in script}}
+    file.write(json.dumps(entry) + "\\n")
 instance = script["vnf_instance"]
 answer = {{"user_script_err_handling_data": {{"last": script["operation"]}}}}
 if script["operation"] == "modify_information_end":
@@ -77,8 +77,8 @@ def http(tmp_path: Path) -> Iterator[TestClient]:
         yield http
 
 
-def life(client: Client, cluster: EmbeddedCluster, folder: Path, driver: vnfs.Driver) -> str:
-    """Instantiate an instance of a package with the driver, and modify it; its path."""
+def instantiate(client: Client, cluster: EmbeddedCluster, folder: Path, driver: vnfs.Driver) -> str:
+    """Onboard a package with the driver, instantiate it and return the instance's path."""
     package, vnfd_id = vnfs.package(folder, "1.0", driver)
     client.onboard(package)
     path = client.create(vnfd_id)
@@ -86,40 +86,42 @@ def life(client: Client, cluster: EmbeddedCluster, folder: Path, driver: vnfs.Dr
     return path
 
 
-def script(told: Path, fails: tuple[str, ...] = ()) -> vnfs.Driver:
-    text = SCRIPT.format(told=str(told), fails=fails)
+def script(log_path: Path, fails: tuple[str, ...] = ()) -> vnfs.Driver:
+    text = SCRIPT.format(log_path=str(log_path), fails=fails)
     events = (*EVENTS, "modify_information_rollback_start", "modify_information_rollback_end")
     return vnfs.Driver("mgmt-other", "../Scripts/other.py", text.encode(), events)
 
 
-def test_a_script_of_another_is_run_at_every_operation(
+def test_a_foreign_script_runs_at_every_operation(
     http: TestClient, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
-    client, told = Client(http, "v2"), tmp_path / "told"
-    path = life(client, cluster, tmp_path, script(told))
-    new, vnfd_id = vnfs.package(tmp_path, "2.0", script(told))
+    client, log_path = Client(http, "v2"), tmp_path / "log"
+    path = instantiate(client, cluster, tmp_path, script(log_path))
+    new, vnfd_id = vnfs.package(tmp_path, "2.0", script(log_path))
     client.onboard(new)
     client.do("PATCH", path, {"vnfdId": vnfd_id, "metadata": {"a": "b"}})
     instance = client.call("GET", path)
     assert instance["vnfdId"] == vnfd_id
     assert instance["metadata"] == {"a": "b", "touched": "by the script"}
     client.do("POST", f"{path}/terminate", {"terminationType": "GRACEFUL"})
-    runs = [json.loads(line) for line in told.read_text().splitlines()]
+    runs = [json.loads(line) for line in log_path.read_text().splitlines()]
     assert [run["operation"] for run in runs] == EVENTS
     assert [run["new_csar_dir"] for run in runs] == [e == "modify_information_end" for e in EVENTS]
 
 
-def test_what_a_failed_script_left_is_given_back_at_the_rollback(
+def test_the_data_of_a_failed_script_are_passed_to_the_rollback(
     http: TestClient, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
-    client, told = Client(http, "v2"), tmp_path / "told"
-    path = life(client, cluster, tmp_path, script(told, fails=("modify_information_end",)))
+    client, log_path = Client(http, "v2"), tmp_path / "log"
+    path = instantiate(
+        client, cluster, tmp_path, script(log_path, fails=("modify_information_end",))
+    )
     before = client.call("GET", path)
     request = {"metadata": {"a": "b"}, "vnfdId": before["vnfdId"]}
     operation = client.do("PATCH", path, request, "FAILED_TEMP")
     assert "cannot do it" in operation["error"]["detail"]
     client.do("POST", f"{operation['_links']['self']['href']}/rollback", state="ROLLED_BACK")
-    runs = [json.loads(line) for line in told.read_text().splitlines()]
+    runs = [json.loads(line) for line in log_path.read_text().splitlines()]
     start = next(r for r in runs if r["operation"] == "modify_information_rollback_start")
     assert start["user_script_err_handling_data"] == {"last": "modify_information_end"}
     assert not start["new_csar_dir"]
@@ -129,27 +131,27 @@ def test_what_a_failed_script_left_is_given_back_at_the_rollback(
 @pytest.fixture
 def recorder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[type]:
     """An installed distribution with a v1 Mgmt Driver."""
-    site = tmp_path / "site"
-    info = site / "recorder-1.dist-info"
+    site_packages = tmp_path / "site"
+    info = site_packages / "recorder-1.dist-info"
     info.mkdir(parents=True)
-    (site / "recorder.py").write_text(DRIVER)
+    (site_packages / "recorder.py").write_text(DRIVER)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: recorder\nVersion: 1\n")
     (info / "entry_points.txt").write_text(
         "[tacker.tacker.mgmt.drivers]\nmgmt-recorder = recorder:Recorder\n"
     )
-    monkeypatch.syspath_prepend(site)
+    monkeypatch.syspath_prepend(site_packages)
     monkeypatch.setattr(ExtensionManager, "ENTRY_POINT_CACHE", {})
     importlib.invalidate_caches()
     yield type(v1.load("mgmt-recorder"))
     sys.modules.pop("recorder", None)
 
 
-def test_a_driver_of_another_is_called_at_every_operation(
+def test_a_foreign_driver_is_called_at_every_operation(
     http: TestClient, cluster: EmbeddedCluster, recorder: type, tmp_path: Path
 ) -> None:
     client = Client(http, "v1")
     driver = vnfs.Driver("mgmt-recorder", "Scripts/recorder.py", DRIVER.encode(), tuple(EVENTS))
-    path = life(client, cluster, tmp_path, driver)
+    path = instantiate(client, cluster, tmp_path, driver)
     client.do("PATCH", path, {"metadata": {"a": "b"}})
     assert client.call("GET", path)["metadata"]["touched"] == "by the driver"
     client.do("POST", f"{path}/terminate", {"terminationType": "GRACEFUL"})
@@ -168,17 +170,17 @@ def test_a_driver_whose_file_is_not_the_packages_copy_is_refused(
     other = vnfs.Driver(
         "mgmt-recorder", "Scripts/recorder.py", b"# another", ("modify_information_end",)
     )
-    path = life(client, cluster, tmp_path, other)
+    path = instantiate(client, cluster, tmp_path, other)
     operation = client.do("PATCH", path, {"metadata": {"a": "b"}}, "FAILED_TEMP")
     assert "is not the file of the driver mgmt-recorder" in operation["error"]["detail"]
 
 
-def test_a_driver_that_is_not_installed_is_named(
+def test_the_error_names_a_driver_that_is_not_installed(
     http: TestClient, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
     client = Client(http, "v1")
     absent = vnfs.Driver("mgmt-absent", "Scripts/absent.py", b"", ("modify_information_start",))
-    path = life(client, cluster, tmp_path, absent)
+    path = instantiate(client, cluster, tmp_path, absent)
     operation = client.do("PATCH", path, {"metadata": {"a": "b"}}, "FAILED_TEMP")
     assert "mgmt-absent: nothing of this name is installed" in operation["error"]["detail"]
 

@@ -1,4 +1,4 @@
-"""What an operation's occurrence says of a failure."""
+"""How an operation occurrence describes a failure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REQUESTS = requests_of("v2", "7")
 
 @pytest.mark.parametrize("undoing", [False, True])
 @pytest.mark.parametrize("step", NextStep)
-def test_what_to_do_next_is_a_request_of_the_api(step: NextStep, undoing: bool) -> None:
+def test_the_next_step_is_a_request_of_the_api(step: NextStep, undoing: bool) -> None:
     error = ContainerUpdateError("the stack is gone", next_step=step)
     detail = problem_of(error, REQUESTS, undoing=undoing)["detail"]
     assert detail.startswith("the stack is gone. ")
@@ -28,7 +28,7 @@ def test_what_to_do_next_is_a_request_of_the_api(step: NextStep, undoing: bool) 
     ("undoing", "undoable", "request_"),
     [(False, True, "rollback"), (False, False, "fail"), (True, True, "fail")],
 )
-def test_a_wrong_request_is_ended_before_another_is_sent(
+def test_the_advice_after_a_wrong_request_is_to_end_the_operation(
     undoing: bool, undoable: bool, request_: str
 ) -> None:
     problem = problem_of(PackageError("no"), REQUESTS, undoing=undoing, undoable=undoable)
@@ -36,18 +36,20 @@ def test_a_wrong_request_is_ended_before_another_is_sent(
 
 
 @pytest.mark.parametrize(("undoing", "request_"), [(False, "retry"), (True, "rollback")])
-def test_what_failed_is_what_is_tried_again(undoing: bool, request_: str) -> None:
+def test_the_advice_after_a_failure_is_to_repeat_the_failed_request(
+    undoing: bool, request_: str
+) -> None:
     detail = problem_of(ContainerUpdateError("no"), REQUESTS, undoing=undoing)["detail"]
     assert detail.endswith(f"try again: POST /vnflcm/v2/vnf_lcm_op_occs/7/{request_}.")
 
 
-def test_what_nobody_foresaw_is_not_quoted() -> None:
+def test_an_unexpected_error_is_not_quoted() -> None:
     detail = problem_of(ValueError("password=1234"), REQUESTS)["detail"]
     assert "ValueError" in detail
     assert "1234" not in detail
 
 
-def test_what_was_raised_on_purpose_is_told_as_it_is() -> None:
+def test_an_expected_error_is_quoted() -> None:
     assert problem_of(ClusterError("no, because"), REQUESTS)["detail"].startswith(
         "no, because. Fix"
     )

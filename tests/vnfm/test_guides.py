@@ -1,6 +1,6 @@
 """The user guides' whole procedures, and the changes of the package, with the ``openstack`` client.
 
-The guides are played by the same test that plays them on a real Tacker.
+The guides are run by the same test that runs them on a real Tacker.
 """
 
 from __future__ import annotations

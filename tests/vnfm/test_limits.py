@@ -1,4 +1,4 @@
-"""What stands around every request, and how refusals are told."""
+"""The limits of every request, and the form of refusals."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Service:
 
 
 def chunks(size: int, count: int) -> Iterator[bytes]:
-    """A body that does not say how big it is."""
+    """Yield a body without a Content-Length."""
     for _ in range(count):
         yield b"x" * size
 
@@ -72,7 +72,7 @@ def chunks(size: int, count: int) -> Iterator[bytes]:
     ("method", "path", "most"),
     [("POST", "/stream", 100), ("PUT", "/stream", 100), ("PUT", PACKAGE, 1000)],
 )
-def test_a_body_may_have_so_many_bytes_and_no_more(method: str, path: str, most: int) -> None:
+def test_the_size_of_a_body_is_limited(method: str, path: str, most: int) -> None:
     service = Service()
     for content in (b"x" * most, chunks(10, most // 10)):
         assert service.client.request(method, path, content=content).json() == most
@@ -85,7 +85,7 @@ def test_a_body_may_have_so_many_bytes_and_no_more(method: str, path: str, most:
         assert service.read <= most
 
 
-def test_a_json_body_is_counted_too() -> None:
+def test_the_size_of_a_json_body_is_limited_too() -> None:
     body = json.dumps({"name": "x" * 200}).encode()
     for content in (body, iter([body[:50], body[50:]])):
         answer = Service().client.post(
@@ -94,12 +94,12 @@ def test_a_json_body_is_counted_too() -> None:
         assert answer.status_code == 413
 
 
-def test_a_length_that_is_no_number_is_refused() -> None:
+def test_a_content_length_that_is_no_number_is_refused() -> None:
     headers = {"Content-Length": "many"}
     assert Service().client.post("/stream", headers=headers).status_code in (400, 413)
 
 
-def test_a_body_that_stands_still_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_stalled_body_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "CHUNK_SECONDS", 0.05)
     caught: list[int] = []
 
@@ -157,7 +157,7 @@ def test_only_requests_for_this_host_are_answered(
         ("GET", "http://evil.example", 422),
     ],
 )
-def test_pages_of_other_hosts_change_nothing(method: str, origin: str | None, status: int) -> None:
+def test_cross_origin_writes_are_refused(method: str, origin: str | None, status: int) -> None:
     headers = {} if origin is None else {"Origin": origin}
     body = None if method == "GET" else {"name": "x"}
     answer = Service().client.request(method, "/shaped", headers=headers, json=body)
@@ -165,7 +165,7 @@ def test_pages_of_other_hosts_change_nothing(method: str, origin: str | None, st
 
 
 @pytest.mark.parametrize("path", ["/refuse", "/absent", "/fail", "/openapi.json"])
-def test_browsers_are_told_to_be_careful_with_every_answer(path: str) -> None:
+def test_every_response_has_the_security_headers(path: str) -> None:
     headers = Service().client.get(path).headers
     assert "default-src 'none'" in headers["content-security-policy"]
     assert "unsafe" not in headers["content-security-policy"]
@@ -173,7 +173,7 @@ def test_browsers_are_told_to_be_careful_with_every_answer(path: str) -> None:
     assert headers["cache-control"] == "no-store"
 
 
-# --- how refusals are told ----------------------------------------------------------------------
+# --- the form of refusals -----------------------------------------------------------------------
 
 TOLD = {
     "what a handler refuses": ("GET", "/refuse", None, 409, "wait"),
@@ -207,8 +207,8 @@ def test_a_refusal_has_its_own_title_and_headers() -> None:
     assert answer.headers["retry-after"] == "7"
 
 
-def test_of_many_faults_the_first_are_told() -> None:
+def test_of_many_validation_errors_only_the_first_are_reported() -> None:
     faults = [{"loc": ("body", n), "msg": "wrong", "type": "x"} for n in range(9)]
-    told = error_responses._text_of(faults)
-    assert told.startswith("body.0: wrong; body.1: wrong")
-    assert told.endswith("(and 4 more)")
+    message = error_responses._text_of(faults)
+    assert message.startswith("body.0: wrong; body.1: wrong")
+    assert message.endswith("(and 4 more)")

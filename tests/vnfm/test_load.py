@@ -1,4 +1,4 @@
-"""Many instances at once, services that are killed, and two services on one database."""
+"""Many concurrent instances, services that are killed, and two services on one database."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SEED = 20261121
 
 @pytest.fixture
 def kubernetes(cluster: EmbeddedCluster, tmp_path: Path) -> Iterator[KubernetesCluster]:
-    """The test's cluster, seen by its API."""
+    """A client of the test's cluster."""
     with connect(str(cluster.write_kubeconfig(tmp_path / "kubeconfig"))) as connected:
         yield connected
 
@@ -38,12 +38,12 @@ def client_of(service: Served, api: str) -> Client:
 
 
 def modify(client: Client, instances: fleet.Fleet, path: str) -> str:
-    """Begin to move an instance to the other version; the operation's path."""
+    """Begin to update an instance to the other version and return the operation's path."""
     now = client.call("GET", path)["vnfdId"]
     return client.begin("PATCH", path, vnfs.modification(instances.other(now)))
 
 
-def test_fifty_instances_updated_at_once_end_right(
+def test_fifty_concurrent_updates_end_in_a_consistent_state(
     cluster: EmbeddedCluster, kubernetes: KubernetesCluster, tmp_path: Path
 ) -> None:
     with served(tmp_path) as service:
@@ -65,7 +65,7 @@ def _running(client: Client) -> int:
     return sum(each["operationState"] == "PROCESSING" for each in listed)
 
 
-def test_what_was_acknowledged_survives_kills_of_the_service(
+def test_acknowledged_operations_survive_kills_of_the_service(
     cluster: EmbeddedCluster, kubernetes: KubernetesCluster, tmp_path: Path
 ) -> None:
     chance = random.Random(SEED)
@@ -93,34 +93,34 @@ def test_what_was_acknowledged_survives_kills_of_the_service(
 
 
 def _begin_where_possible(client: Client, instances: fleet.Fleet) -> list[str]:
-    """Begin to move every instance that has no unsettled operation; the operations accepted."""
-    begun = []
+    """Begin to update every instance without an unsettled operation; return the operations."""
+    operations = []
     for path in instances.paths:
         now = client.call("GET", path)["vnfdId"]
         answer = client.send("PATCH", path, vnfs.modification(instances.other(now)))
         assert answer.status_code in (202, 409), answer.text
         if answer.status_code == 202:
-            begun.append(answer.headers["Location"])
-    return begun
+            operations.append(answer.headers["Location"])
+    return operations
 
 
 def _settle(client: Client, chance: random.Random, *, wait: bool) -> None:
-    """Retry or roll back what failed, until (with *wait*) nothing is left to settle."""
+    """Retry or roll back failed operations; with *wait* until all are settled."""
     root = f"/vnflcm/{client.api}/vnf_lcm_op_occs"
     while True:
-        found = client.call("GET", root)
-        failed = [each for each in found if each["operationState"] == "FAILED_TEMP"]
+        operations = client.call("GET", root)
+        failed = [each for each in operations if each["operationState"] == "FAILED_TEMP"]
         for each in failed:
-            how = chance.choice(("retry", "rollback"))
-            client.begin("POST", f"{root}/{each['id']}/{how}")
-        unsettled = [each for each in found if each["operationState"] not in SETTLED]
+            action = chance.choice(("retry", "rollback"))
+            client.begin("POST", f"{root}/{each['id']}/{action}")
+        unsettled = [each for each in operations if each["operationState"] not in SETTLED]
         if not wait or not (failed or unsettled):
             return
         for each in unsettled:
             client.settled(f"{root}/{each['id']}")
 
 
-def test_two_services_on_one_database_do_one_operation_of_an_instance(
+def test_two_services_on_one_database_run_one_operation_of_an_instance(
     postgresql: str, cluster: EmbeddedCluster, kubernetes: KubernetesCluster, tmp_path: Path
 ) -> None:
     first_at, second_at = tmp_path / "first", tmp_path / "second"

@@ -1,4 +1,4 @@
-"""Log lines: JSON, with the operation that they are about."""
+"""Log lines: JSON, with the operation that they belong to."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from container_update.vnfm.http import logs
 
 
 class Lines(logging.Handler):
-    """Keeps what is logged, as the service would write it."""
+    """Collects the log as the service would write it."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -37,7 +37,7 @@ def lines() -> Iterator[Lines]:
 LOG = logging.getLogger("container_update.test")
 
 
-def test_a_line_says_when_how_bad_from_where_and_what(lines: Lines) -> None:
+def test_a_line_has_time_level_logger_and_message(lines: Lines) -> None:
     LOG.warning("watch out: %s", "x")
     (line,) = lines.lines
     assert line.pop("time").endswith("+00:00")
@@ -48,7 +48,7 @@ def test_a_line_says_when_how_bad_from_where_and_what(lines: Lines) -> None:
     }
 
 
-def test_a_line_names_its_operation_whatever_thread_of_it_writes(lines: Lines) -> None:
+def test_a_line_names_its_operation_in_every_thread(lines: Lines) -> None:
     with logs.about("op-1"), context_threads.pool(2) as pool:
         LOG.warning("here")
         list(pool.map(LOG.warning, ["there", "and there"]))

@@ -1,4 +1,4 @@
-"""Who is alive, beside both kinds of database."""
+"""Liveness of the services, with both kinds of database."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ def database_of(database: str, tmp_path: Path) -> Database:
     return Database(database or f"sqlite:///{tmp_path / 'vnfm.sqlite'}")
 
 
-def test_a_member_is_dead_once_it_left_and_not_before(
-    database_of: Database, tmp_path: Path
-) -> None:
+def test_a_member_is_dead_only_after_it_left(database_of: Database, tmp_path: Path) -> None:
     first, second = (liveness.join(database_of, tmp_path / "members") for _ in range(2))
     with first.dead(second.id) as dead:
         assert not dead
@@ -30,14 +28,16 @@ def test_a_member_is_dead_once_it_left_and_not_before(
         assert dead
 
 
-def test_only_one_claims_what_a_dead_member_left(database_of: Database, tmp_path: Path) -> None:
+def test_only_one_member_claims_the_work_of_a_dead_one(
+    database_of: Database, tmp_path: Path
+) -> None:
     first, second, third = (liveness.join(database_of, tmp_path / "members") for _ in range(3))
     third.leave()
-    with first.dead(third.id) as mine, second.dead(third.id) as its:
-        assert (mine, its) == (True, False)
+    with first.dead(third.id) as claimed, second.dead(third.id) as its:
+        assert (claimed, its) == (True, False)
 
 
-def test_a_member_whose_connection_broke_lives_on(postgresql: str, tmp_path: Path) -> None:
+def test_a_member_survives_a_broken_connection(postgresql: str, tmp_path: Path) -> None:
     database = Database(postgresql)
     first, second = (liveness.join(database, tmp_path) for _ in range(2))
     assert isinstance(second, DatabaseLock)

@@ -1,4 +1,4 @@
-"""What /metrics, /healthz and /readyz tell."""
+"""The contents of /metrics, /healthz and /readyz."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from container_update.vnfm.store.rows import Notification, Operation, Package, S
 ID = "00000000-0000-4000-8000-00000000000{}"
 
 
-class Watched:
+class MonitoredService:
     """A service with metrics."""
 
     def __init__(self, folder: Path) -> None:
@@ -34,8 +34,8 @@ class Watched:
         metrics.install(app, self.metrics)
         self.client = TestClient(app, raise_server_exceptions=False)
 
-    def told(self) -> dict[tuple[str, ...], float]:
-        """(name, label value, ...) to value, without the service's prefix."""
+    def samples(self) -> dict[tuple[str, ...], float]:
+        """Return the values by (name, label value, ...), without the service's prefix."""
         answer = self.client.get("/metrics")
         assert answer.status_code == 200
         assert answer.headers["content-type"].startswith("text/plain; version=0.0.4")
@@ -49,8 +49,8 @@ class Watched:
 
 
 @pytest.fixture
-def watched(tmp_path: Path) -> Iterator[Watched]:
-    service = Watched(tmp_path)
+def monitored(tmp_path: Path) -> Iterator[MonitoredService]:
+    service = MonitoredService(tmp_path)
     yield service
     service.database.close()
 
@@ -70,7 +70,7 @@ def operation(number: int, state: str) -> Operation:
     )
 
 
-def test_what_is_the_case_is_asked_of_the_database(watched: Watched) -> None:
+def test_gauges_are_read_from_the_database(monitored: MonitoredService) -> None:
     moment = now()
     rows: list[Any] = [operation(number, "COMPLETED") for number in range(3)]
     rows += [operation(3, "FAILED_TEMP")]
@@ -87,7 +87,7 @@ def test_what_is_the_case_is_asked_of_the_database(watched: Watched) -> None:
     rows.append(
         Subscription(id=ID.format(1), created=moment, api="v2", callback_uri="http://nfvo/")
     )
-    with watched.database.writing() as session:
+    with monitored.database.writing() as session:
         session.add_all(rows)
         session.flush()
         for delivered in (None, None, moment):
@@ -101,51 +101,51 @@ def test_what_is_the_case_is_asked_of_the_database(watched: Watched) -> None:
                     delivered=delivered,
                 )
             )
-    told = watched.told()
-    assert told["operations", "COMPLETED", "MODIFY_INFO"] == 3
-    assert told["operations", "FAILED_TEMP", "MODIFY_INFO"] == 1
-    assert told["packages", "ENABLED", "ONBOARDED"] == 1
-    assert told["notifications_waiting",] == 2
-    assert told["workers_running",] == 3
-    assert told["queue_length",] == 2
-    assert told["database_up",] == 1
+    samples = monitored.samples()
+    assert samples["operations", "COMPLETED", "MODIFY_INFO"] == 3
+    assert samples["operations", "FAILED_TEMP", "MODIFY_INFO"] == 1
+    assert samples["packages", "ENABLED", "ONBOARDED"] == 1
+    assert samples["notifications_waiting",] == 2
+    assert samples["workers_running",] == 3
+    assert samples["queue_length",] == 2
+    assert samples["database_up",] == 1
 
 
-def test_what_happened_is_counted(watched: Watched) -> None:
-    watched.metrics.entered("MODIFY_INFO", "PROCESSING", 0.1)
-    watched.metrics.entered("MODIFY_INFO", "COMPLETED", 7.0)
+def test_events_are_counted(monitored: MonitoredService) -> None:
+    monitored.metrics.entered("MODIFY_INFO", "PROCESSING", 0.1)
+    monitored.metrics.entered("MODIFY_INFO", "COMPLETED", 7.0)
     for result in ("failed", "delivered", "delivered"):
-        watched.metrics.notified(result)
-    told = watched.told()
-    assert told["operation_states_total", "MODIFY_INFO", "PROCESSING"] == 1
-    assert told["operation_seconds_sum", "COMPLETED", "MODIFY_INFO"] == 7.0
-    assert told["operation_seconds_bucket", "10.0", "COMPLETED", "MODIFY_INFO"] == 1
-    assert told["operation_seconds_bucket", "5.0", "COMPLETED", "MODIFY_INFO"] == 0
-    assert ("operation_seconds_count", "MODIFY_INFO", "PROCESSING") not in told
-    assert told["notifications_total", "delivered"] == 2
-    assert told["notifications_total", "failed"] == 1
+        monitored.metrics.notified(result)
+    samples = monitored.samples()
+    assert samples["operation_states_total", "MODIFY_INFO", "PROCESSING"] == 1
+    assert samples["operation_seconds_sum", "COMPLETED", "MODIFY_INFO"] == 7.0
+    assert samples["operation_seconds_bucket", "10.0", "COMPLETED", "MODIFY_INFO"] == 1
+    assert samples["operation_seconds_bucket", "5.0", "COMPLETED", "MODIFY_INFO"] == 0
+    assert ("operation_seconds_count", "MODIFY_INFO", "PROCESSING") not in samples
+    assert samples["notifications_total", "delivered"] == 2
+    assert samples["notifications_total", "failed"] == 1
 
 
-def test_requests_are_counted_by_route_never_by_path(watched: Watched) -> None:
+def test_requests_are_counted_by_route_and_not_by_path(monitored: MonitoredService) -> None:
     for path in ("/things/1", "/things/2", "/absent/1", "/absent/2"):
-        watched.client.get(path)
-    watched.client.request("HUNTER2", "/things/1")
-    told = watched.told()
-    assert told["request_seconds_count", "/things/{thing}", "200", "GET"] == 2
-    assert told["request_seconds_count", "404", "GET", "other"] == 2
-    assert not any("HUNTER2" in labels or "/things/1" in labels for labels in told)
-    assert told["request_seconds_count", "/things/{thing}", "405", "other"] == 1
+        monitored.client.get(path)
+    monitored.client.request("HUNTER2", "/things/1")
+    samples = monitored.samples()
+    assert samples["request_seconds_count", "/things/{thing}", "200", "GET"] == 2
+    assert samples["request_seconds_count", "404", "GET", "other"] == 2
+    assert not any("HUNTER2" in labels or "/things/1" in labels for labels in samples)
+    assert samples["request_seconds_count", "/things/{thing}", "405", "other"] == 1
 
 
-def test_a_database_that_is_away_is_told_and_the_rest_too(
-    watched: Watched, monkeypatch: pytest.MonkeyPatch
+def test_an_unreachable_database_is_reported_with_the_other_metrics(
+    monitored: MonitoredService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken = Database("sqlite:////nonexistent/vnfm.sqlite")
-    monkeypatch.setattr(watched.database, "reading", broken.reading)
-    told = watched.told()
-    assert told["database_up",] == 0
-    assert told["workers_running",] == 3
-    assert ("notifications_waiting",) not in told
+    monkeypatch.setattr(monitored.database, "reading", broken.reading)
+    samples = monitored.samples()
+    assert samples["database_up",] == 0
+    assert samples["workers_running",] == 3
+    assert ("notifications_waiting",) not in samples
 
 
 # --- health -------------------------------------------------------------------------------------
@@ -160,13 +160,13 @@ def probe(**checks: bool) -> TestClient:
     return TestClient(app)
 
 
-def test_a_service_whose_parts_work_is_ready() -> None:
+def test_a_service_with_working_parts_is_ready() -> None:
     client = probe(database=True, workers=True)
     assert client.get("/healthz").json() == {"status": "ok"}
     assert client.get("/readyz").json() == {"status": "ready"}
 
 
-def test_a_part_that_does_not_work_is_named_and_the_process_lives_all_the_same() -> None:
+def test_a_broken_part_is_named_and_the_process_stays_live() -> None:
     client = probe(database=False, workers=True, lock=False)
     answer = client.get("/readyz")
     assert answer.status_code == 503
@@ -174,6 +174,6 @@ def test_a_part_that_does_not_work_is_named_and_the_process_lives_all_the_same()
     assert client.get("/healthz").status_code == 200
 
 
-def test_the_database_is_asked(tmp_path: Path) -> None:
+def test_readiness_checks_the_database(tmp_path: Path) -> None:
     assert health.answers(Database(f"sqlite:///{tmp_path / 'vnfm.sqlite'}"))
     assert not health.answers(Database("sqlite:////nonexistent/vnfm.sqlite"))

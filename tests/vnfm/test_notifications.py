@@ -1,4 +1,4 @@
-"""What becomes of the notifications in the outbox."""
+"""The delivery of the notifications in the outbox."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def impatience(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Post:
-    """An outbox and what delivers it."""
+    """An outbox and its notifier."""
 
     def __init__(self, folder: Path, database: str) -> None:
         self.settings = Settings(
@@ -87,7 +87,7 @@ class Post:
             return list(session.scalars(select(Notification).order_by(Notification.id)))
 
     def settled(self) -> bool:
-        """Nothing waits any more, and the last end has been counted, which comes after it."""
+        """Return whether nothing waits and the last result is counted, which happens afterwards."""
         rows = self.rows()
         ends = [result for result in self.counted if result != "failed"]
         return all(row.delivered or row.given_up for row in rows) and len(ends) == len(rows)
@@ -108,10 +108,10 @@ def post(tmp_path: Path, database: str) -> Iterator[Post]:
 
 
 def got(consumer: Consumer, path: str = "/") -> list[str]:
-    return [asked.body["id"] for asked in consumer.posted(path)]
+    return [requests.body["id"] for requests in consumer.posted(path)]
 
 
-def test_what_waits_is_delivered_in_order_with_the_credentials(
+def test_waiting_notifications_are_delivered_in_order_with_credentials(
     post: Post, consumer: Consumer
 ) -> None:
     post.subscribe("one", f"{consumer.url}/", BASIC)
@@ -119,14 +119,16 @@ def test_what_waits_is_delivered_in_order_with_the_credentials(
     post.begin()
     until(post.settled, "all to be delivered")
     assert got(consumer) == [str(number) for number in range(20)]
-    assert {asked.headers["Authorization"] for asked in consumer.asked} == {
+    assert {requests.headers["Authorization"] for requests in consumer.requests} == {
         "Basic bmZ2bzpodW50ZXIy"
     }
-    assert {asked.headers["Content-Type"] for asked in consumer.asked} == {"application/json"}
+    assert {requests.headers["Content-Type"] for requests in consumer.requests} == {
+        "application/json"
+    }
     assert post.counted == ["delivered"] * 20
 
 
-def test_what_comes_later_is_delivered_when_it_is_told(
+def test_a_later_notification_is_delivered_on_a_wake_up(
     post: Post, consumer: Consumer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(delivery, "LOOK_SECONDS", 3600.0)
@@ -139,7 +141,7 @@ def test_what_comes_later_is_delivered_when_it_is_told(
     assert got(consumer) == ["0", "1", "2"]
 
 
-def test_what_comes_later_is_delivered_also_when_nobody_tells(
+def test_a_later_notification_is_delivered_without_a_wake_up(
     post: Post, consumer: Consumer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(delivery, "LOOK_SECONDS", 0.02)
@@ -149,7 +151,7 @@ def test_what_comes_later_is_delivered_also_when_nobody_tells(
     until(lambda: got(consumer) == ["1"], "the notification")
 
 
-def test_a_failure_is_tried_again_and_nothing_overtakes_it(post: Post, consumer: Consumer) -> None:
+def test_a_failed_delivery_is_retried_in_order(post: Post, consumer: Consumer) -> None:
     consumer.statuses.extend([503, 500, 204])
     post.subscribe("one", f"{consumer.url}/")
     post.post("one", 1, 2)
@@ -160,7 +162,7 @@ def test_a_failure_is_tried_again_and_nothing_overtakes_it(post: Post, consumer:
     assert [row.attempts for row in post.rows()] == [3, 1]
 
 
-def test_it_is_given_up_after_so_many_attempts_and_that_is_said(
+def test_a_delivery_is_given_up_and_logged_after_the_last_attempt(
     post: Post, consumer: Consumer, caplog: pytest.LogCaptureFixture
 ) -> None:
     consumer.statuses.extend([400] * 3)
@@ -173,14 +175,14 @@ def test_it_is_given_up_after_so_many_attempts_and_that_is_said(
     assert (first.attempts, bool(first.given_up), bool(first.delivered)) == (3, True, False)
     assert second.delivered
     assert post.counted == ["failed", "failed", "given_up", "delivered"]
-    told = [r.message for r in caplog.records if r.levelno == logging.ERROR]
-    assert told == [
+    messages = [r.message for r in caplog.records if r.levelno == logging.ERROR]
+    assert messages == [
         f"notification 1 (COMPLETED) to {consumer.url}, attempt 3: answered 400; it is given up"
     ]
     assert SECRET not in caplog.text
 
 
-def test_what_waited_too_long_behind_others_gets_one_attempt(
+def test_a_notification_that_waited_too_long_gets_one_attempt(
     post: Post, consumer: Consumer
 ) -> None:
     consumer.statuses.extend([500] * 2)
@@ -192,22 +194,24 @@ def test_what_waited_too_long_behind_others_gets_one_attempt(
     assert post.counted == ["given_up"] * 2
 
 
-def test_a_consumer_that_is_silent_does_not_keep_others_waiting(
+def test_a_consumer_that_does_not_answer_does_not_delay_others(
     post: Post, consumer: Consumer
 ) -> None:
-    with Consumer() as silent:
-        silent.silent.set()
-        post.subscribe("silent", f"{silent.url}/")
+    with Consumer() as unresponsive:
+        unresponsive.unresponsive.set()
+        post.subscribe("silent", f"{unresponsive.url}/")
         post.subscribe("one", f"{consumer.url}/")
         post.post("silent", *range(5))
         post.post("one", *range(5))
         post.begin()
         until(lambda: post.counted == ["delivered"] * 5, "the other consumer's")
         assert len(got(consumer)) == 5
-        assert len(silent.asked) == 1
+        assert len(unresponsive.requests) == 1
 
 
-def test_what_a_process_left_is_delivered_by_the_next(post: Post, consumer: Consumer) -> None:
+def test_notifications_left_by_a_process_are_delivered_by_the_next(
+    post: Post, consumer: Consumer
+) -> None:
     post.subscribe("one", f"{consumer.url}/")
     post.post("one", 1, 2)
     with post.database.writing() as session:  # it died while it delivered the first
@@ -219,7 +223,7 @@ def test_what_a_process_left_is_delivered_by_the_next(post: Post, consumer: Cons
     assert got(consumer) == ["1", "2"]
 
 
-def test_two_services_deliver_each_once(post: Post, consumer: Consumer) -> None:
+def test_two_services_deliver_each_notification_once(post: Post, consumer: Consumer) -> None:
     for name in ("one", "two", "three"):
         post.subscribe(name, f"{consumer.url}/{name}")
         post.post(name, *range(10))
@@ -246,7 +250,7 @@ def test_an_expired_token_is_renewed(post: Post, consumer: Consumer) -> None:
     post.post("one", 1, 2)
     post.begin()
     until(post.settled, "both to be delivered")
-    assert [asked.headers["Authorization"] for asked in consumer.posted()] == [
+    assert [requests.headers["Authorization"] for requests in consumer.posted()] == [
         "Bearer first",
         "Bearer first",
         "Bearer second",
@@ -261,10 +265,10 @@ def test_credentials_that_cannot_be_opened_are_a_failure(post: Post, consumer: C
     post.begin()
     until(post.settled, "it to be given up")
     assert post.counted == ["failed", "failed", "given_up"]
-    assert consumer.asked == []
+    assert consumer.requests == []
 
 
-def test_what_became_of_a_notification_is_forgotten_after_a_day(post: Post) -> None:
+def test_the_result_of_a_notification_is_deleted_after_a_day(post: Post) -> None:
     post.subscribe("one", "http://127.0.0.1:9/")
     post.post("one", 1, 2, 3)
     with post.database.writing() as session:
@@ -276,7 +280,7 @@ def test_what_became_of_a_notification_is_forgotten_after_a_day(post: Post) -> N
     assert post.rows()[0].body["id"] == "3"
 
 
-def test_it_goes_on_after_the_database_was_away(
+def test_delivery_continues_after_a_database_outage(
     post: Post,
     consumer: Consumer,
     monkeypatch: pytest.MonkeyPatch,

@@ -1,4 +1,4 @@
-"""Requests of every kind that the OpenAPI document allows, and many that it does not."""
+"""Generated requests that the OpenAPI document allows, and many that it does not."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Known:
         self.ids: dict[str, str] = {}
 
     def fill(self, folder: Path) -> None:
-        """Make them."""
+        """Create the resources."""
         self.ids["package_id"] = self._package(folder)
         self.ids["vim_id"] = self._post("/v1.0/vims", vim=self._vim())["vim"]["id"]
         for api in ("v1", "v2"):
@@ -90,37 +90,44 @@ class Known:
 
     def _package(self, folder: Path) -> str:
         path = "/vnfpkgm/v1/vnf_packages"
-        found = str(self._post(path)["id"])
+        package_id = str(self._post(path)["id"])
         source = SAMPLES / "01-user-guide" / "v1" / "before"
         zipped = Path(shutil.make_archive(str(folder / "package"), "zip", source))
         content = zipped.read_bytes()
         # smaller than what the middleware lets through elsewhere: the limit of uploads is its own
         uploaded = self.client.put(
-            f"{path}/{found}/package_content",
+            f"{path}/{package_id}/package_content",
             content=content,
             headers={"Content-Type": "application/zip"},
         )
         assert uploaded.status_code == 202, uploaded.text
 
         def onboarded() -> bool:
-            return bool(self.client.get(f"{path}/{found}").json()["onboardingState"] == "ONBOARDED")
+            return bool(
+                self.client.get(f"{path}/{package_id}").json()["onboardingState"] == "ONBOARDED"
+            )
 
         until(onboarded, "the package to be onboarded")
-        return found
+        return package_id
 
     def _subscribe(self, api: str) -> str:
-        """Without a consumer, which would have to answer."""
-        found = f"00000000-0000-4000-8000-00000000000{api[1]}"
+        """Store a subscription directly, since no consumer answers."""
+        subscription_id = f"00000000-0000-4000-8000-00000000000{api[1]}"
         with self.service.context.database.writing() as session:
             session.add(
                 Subscription(
-                    id=found, created=now(), api=api, callback_uri=NOWHERE, filter=None, sealed=None
+                    id=subscription_id,
+                    created=now(),
+                    api=api,
+                    callback_uri=NOWHERE,
+                    filter=None,
+                    sealed=None,
                 )
             )
-        return found
+        return subscription_id
 
-    def lead(self, case: Any) -> None:
-        """Have every other request meet a resource that is there."""
+    def use_existing_ids(self, case: Any) -> None:
+        """Give every other request the id of an existing resource."""
         api = "v2" if "/v2/" in case.path else "v1"
         for name, value in dict(case.path_parameters or {}).items():
             known = self.ids.get(name) or self.ids.get(f"{api} {name}")
@@ -150,24 +157,24 @@ def document(known: Known) -> Any:
 def test_every_answer_is_as_documented_and_none_is_a_failure(
     mode: Any, document: Any, known: Known
 ) -> None:
-    operations = [found.ok() for found in document.get_all_operations()]
+    operations = [result.ok() for result in document.get_all_operations()]
     assert len(operations) > 50
-    asked = [
-        ask(operation.as_strategy(generation_mode=mode), known)
+    errors = [
+        errors_of(operation.as_strategy(generation_mode=mode), known)
         for operation in operations
         if mode is schemathesis.GenerationMode.POSITIVE or can_be_wrong(operation)
     ]
-    assert len(asked) > 40
-    assert "".join(asked) == ""
+    assert len(errors) > 40
+    assert "".join(errors) == ""
 
 
 def can_be_wrong(operation: Any) -> bool:
-    """Whether its requests have anything that could break the document's rules."""
+    """Return whether the operation's requests have anything that could violate the document."""
     return bool(list(operation.path_parameters) + list(operation.query) + list(operation.body))
 
 
-def ask(cases: Any, known: Known) -> str:
-    """Send some of an operation's requests and look at the answers; what is wrong with them."""
+def errors_of(cases: Any, known: Known) -> str:
+    """Send some of an operation's requests and return what is wrong with the responses."""
 
     @settings(
         max_examples=EXAMPLES,
@@ -178,7 +185,7 @@ def ask(cases: Any, known: Known) -> str:
     )
     @given(case=cases)
     def each(case: Any) -> None:
-        known.lead(case)
+        known.use_existing_ids(case)
         headers = {**known.headers, **({"Version": "2.0.0"} if "/v2/" in case.path else {})}
         case.validate_response(case.call(headers=headers), checks=CHECKS)
 

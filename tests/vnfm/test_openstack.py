@@ -1,4 +1,4 @@
-"""VNFs in Heat stacks: their whole life in the v2 API, and what goes wrong in it."""
+"""VNFs in Heat stacks: their life cycle in the v2 API, and its failures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.vnfm.clouds import (
     CloudVnf,
     Sample,
     clouded,
-    made,
+    instantiated,
     resource,
 )
 from tests.vnfm.waiting import until
@@ -59,7 +59,7 @@ def sample(request: pytest.FixtureRequest, cloud: Cloud, tmp_path: Path) -> Samp
 
 @pytest.fixture
 def vnf(sample: Sample, http: TestClient) -> CloudVnf:
-    return made(Client(http, "v2"), sample, sample.cloud.vims())
+    return instantiated(Client(http, "v2"), sample, sample.cloud.vims())
 
 
 AUTHORITY = "-----BEGIN CERTIFICATE----- QUJD -----END CERTIFICATE-----"
@@ -67,7 +67,7 @@ PEM = "-----BEGIN CERTIFICATE-----\nQUJD\n-----END CERTIFICATE-----\n"
 
 
 def register(client: Client, cloud: Cloud, credentials: Json | None = None, **more: Any) -> str:
-    """Register the cloud as the default VIM, as the client does it; its id."""
+    """Register the cloud as the default VIM, as the client does, and return its id."""
     auth = cloud.stack.auth()
     vim = {
         "type": "openstack",
@@ -91,7 +91,7 @@ def register(client: Client, cloud: Cloud, credentials: Json | None = None, **mo
 
 
 def new_software(**trouble: Any) -> ResourceFault:
-    """What befalls servers of the package after."""
+    """Return a fault of servers of the new package."""
     return ResourceFault(where=lambda properties: properties.get("image") == "front-2.0", **trouble)
 
 
@@ -103,14 +103,14 @@ def path_of(operation: Json) -> str:
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_a_vnf_lives_its_whole_life_on_a_registered_vim(
+def test_a_vnf_passes_its_whole_life_cycle_on_a_registered_vim(
     name: str, database: str, cloud: Cloud, tmp_path: Path
 ) -> None:
     settings = Settings(state_dir=str(tmp_path / "state"), auth="none", database_url=database)
     with TestClient(Service(settings, OPTIONS).app, base_url="http://127.0.0.1:9890") as http:
         client = Client(http, "v2")
         register(client, cloud)
-        vnf = made(client, Sample(name, cloud, tmp_path))
+        vnf = instantiated(client, Sample(name, cloud, tmp_path))
         before = vnf.check("1.0")["instantiatedVnfInfo"]
         changed = vnf.change()
         after = vnf.check("2.0")["instantiatedVnfInfo"]
@@ -138,10 +138,10 @@ def test_a_vnf_lives_its_whole_life_on_a_registered_vim(
         assert cloud.stacks() == {}
 
 
-def test_the_load_balancer_is_told_of_the_new_servers(
+def test_the_load_balancer_gets_the_new_servers(
     cloud: Cloud, http: TestClient, tmp_path: Path
 ) -> None:
-    vnf = made(Client(http, "v2"), Sample(BLUE_GREEN, cloud, tmp_path), cloud.vims())
+    vnf = instantiated(Client(http, "v2"), Sample(BLUE_GREEN, cloud, tmp_path), cloud.vims())
     changed = vnf.change()
     (command,) = cloud.balancer.commands
     assert command.split()[:2] == ["set-backends", "VDU1"]
@@ -153,34 +153,34 @@ def test_the_load_balancer_is_told_of_the_new_servers(
     ]
 
 
-def test_a_script_that_cannot_give_the_traffic_back_is_told_by_the_rollback(
+def test_a_rollback_reports_a_script_that_cannot_switch_the_traffic_back(
     cloud: Cloud, http: TestClient, tmp_path: Path
 ) -> None:
-    vnf = made(Client(http, "v2"), Sample(BLUE_GREEN, cloud, tmp_path), cloud.vims())
+    vnf = instantiated(Client(http, "v2"), Sample(BLUE_GREEN, cloud, tmp_path), cloud.vims())
     cloud.balancer.status = 7
     failed = vnf.change("FAILED_TEMP")
     assert "coordinate the new VNF: coordination script" in failed["error"]["detail"]
-    vnf.asked(failed, "rollback", "ROLLED_BACK")
-    told = {step["object"]: step for step in vnf.steps(path_of(failed))}
-    script = told["Script Scripts/configure_balancer.py (old VNF, VDU1)"]
+    vnf.recover(failed, "rollback", "ROLLED_BACK")
+    steps = {step["object"]: step for step in vnf.steps(path_of(failed))}
+    script = steps["Script Scripts/configure_balancer.py (old VNF, VDU1)"]
     assert script["state"] == "failed"
     assert "status 7" in script["message"]
     vnf.check("1.0")
 
 
-def test_how_far_a_change_is_can_be_read_while_it_runs(vnf: CloudVnf) -> None:
+def test_the_progress_of_a_running_change_can_be_read(vnf: CloudVnf) -> None:
     cloud = vnf.sample.cloud.stack
     cloud.faults.resources.append(new_software(stuck=True, times=1))
     operation = vnf.begin_change()
 
     def begun() -> list[Json] | None:
-        found = vnf.steps(operation)
-        return found if "running" in {step["state"] for step in found} else None
+        steps = vnf.steps(operation)
+        return steps if "running" in {step["state"] for step in steps} else None
 
-    seen = until(begun, "a step begins") or []
-    assert [step["state"] for step in seen].count("running") == 1
-    assert all(step["reasons"] for step in seen)
-    objects = [step["object"].partition(" ")[0] for step in seen]
+    steps = until(begun, "a step begins") or []
+    assert [step["state"] for step in steps].count("running") == 1
+    assert all(step["reasons"] for step in steps)
+    objects = [step["object"].partition(" ")[0] for step in steps]
     expected = {BLUE_GREEN: ["Stack", "Stack"], ROLLING: ["Server", "Server", "Stack"]}
     assert objects == expected[vnf.sample.name]
 
@@ -199,7 +199,7 @@ def test_an_instance_stays_on_its_vim_when_another_becomes_the_default(
 ) -> None:
     client = Client(http, "v2")
     vim_id = register(client, cloud)
-    vnf = made(client, Sample(ROLLING, cloud, tmp_path, scripts=False))
+    vnf = instantiated(client, Sample(ROLLING, cloud, tmp_path, scripts=False))
     other = {"type": "kubernetes", "name": "other", "auth_url": "https://127.0.0.1:9"}
     client.call("POST", "/v1.0/vims", {"vim": {**other, "is_default": True}}, 201)
     assert vnf.shown()["vimConnectionInfo"] == {
@@ -218,30 +218,30 @@ ACCESS: dict[str, tuple[Json, Json]] = {
 
 
 @pytest.mark.parametrize("case", ACCESS)
-def test_a_registered_vim_is_reached_as_it_says(
+def test_a_registered_vim_is_accessed_with_its_settings(
     case: str, cloud: Cloud, http: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     credentials, expected = ACCESS[case]
     client, sample = Client(http, "v2"), Sample(ROLLING, cloud, tmp_path)
     register(client, cloud, credentials, extra={"region": "south"})
-    asked: Json = {}
+    connection: Json = {}
 
     def connect(auth: Json, options: Options, region: str | None, verify: bool | str) -> None:
         authority = Path(verify).read_text() if isinstance(verify, str) else ""
-        asked.update(auth=auth, region=region, verify=verify, authority=authority)
-        raise ClusterError("this is all that was to be seen")
+        connection.update(auth=auth, region=region, verify=verify, authority=authority)
+        raise ClusterError("no further call is needed")
 
     monkeypatch.setattr("container_update.vnfm.lcm.openstack.connect", connect)
     path = client.create(client.onboard(sample.zipped("before")))
     client.do("POST", f"{path}/instantiate", sample.instantiation(), "FAILED_TEMP")
-    assert asked["auth"] == cloud.stack.auth()
-    assert {name: asked[name] for name in expected} == expected
+    assert connection["auth"] == cloud.stack.auth()
+    assert {name: connection[name] for name in expected} == expected
 
 
 # --- what goes wrong ----------------------------------------------------------------------------
 
 
-def test_an_instantiation_that_fails_tells_heats_reason_and_leaves_nothing_behind(
+def test_a_failed_instantiation_reports_heats_reason_and_leaves_nothing(
     cloud: Cloud, http: TestClient, tmp_path: Path
 ) -> None:
     client, sample = Client(http, "v2"), Sample(ROLLING, cloud, tmp_path)
@@ -253,17 +253,17 @@ def test_an_instantiation_that_fails_tells_heats_reason_and_leaves_nothing_behin
     assert f"stack vnf-{vnf.id} is CREATE_FAILED" in failed["error"]["detail"]
     (step,) = vnf.steps(path_of(failed))
     assert (step["object"], step["state"]) == (f"Stack vnf-{vnf.id}", "failed")
-    vnf.asked(failed, "rollback", "ROLLED_BACK")
+    vnf.recover(failed, "rollback", "ROLLED_BACK")
     assert cloud.stacks() == {}
     assert vnf.shown()["instantiationState"] == "NOT_INSTANTIATED"
 
     cloud.stack.faults.resources = [ResourceFault(nth=2, times=1)]
     failed = client.do("POST", f"{vnf.path}/instantiate", request, "FAILED_TEMP")
-    vnf.asked(failed, "retry", "COMPLETED")
+    vnf.recover(failed, "retry", "COMPLETED")
     vnf.check("1.0")
 
 
-def test_a_stack_that_is_still_being_made_is_deleted_before_it_is_made_anew(
+def test_a_stack_that_is_still_being_created_is_deleted_before_a_retry(
     cloud: Cloud, tmp_path: Path
 ) -> None:
     package = tmp_path / ROLLING / "before"
@@ -272,10 +272,10 @@ def test_a_stack_that_is_still_being_made_is_deleted_before_it_is_made_anew(
     stuck = ResourceFault(stuck=True, times=1)
     cloud.stack.faults.resources = [stuck]
     killed = cloud.heat.create({"stack_name": "vnf-1", **body.as_request()})
-    until(lambda: stuck.seen, "its first server is being made")
-    made_anew = Builder(cloud.heat, OPTIONS).make("vnf-1", body)
+    until(lambda: stuck.seen, "its first server is being created")
+    created_again = Builder(cloud.heat, OPTIONS).make("vnf-1", body)
     assert cloud.stacks() == {"vnf-1": "CREATE_COMPLETE"}
-    assert made_anew["id"] not in killed
+    assert created_again["id"] not in killed
 
 
 WRONG_PARAMETERS = {
@@ -285,15 +285,15 @@ WRONG_PARAMETERS = {
 
 
 @pytest.mark.parametrize("case", WRONG_PARAMETERS)
-def test_parameters_that_do_not_fit_the_template_are_named(
+def test_the_error_names_parameters_that_do_not_fit_the_template(
     case: str, cloud: Cloud, http: TestClient, tmp_path: Path
 ) -> None:
     client, sample = Client(http, "v2"), Sample(ROLLING, cloud, tmp_path)
     path = client.create(client.onboard(sample.zipped("before")))
-    params, told = WRONG_PARAMETERS[case]
+    params, message = WRONG_PARAMETERS[case]
     request = {**sample.instantiation(cloud.vims()), "additionalParams": params}
     failed = client.do("POST", f"{path}/instantiate", request, "FAILED_TEMP")
-    assert told in failed["error"]["detail"]
+    assert message in failed["error"]["detail"]
     assert cloud.stacks() == {}
 
 
@@ -306,7 +306,7 @@ def test_a_change_that_fails_is_rolled_back(vnf: CloudVnf) -> None:
     assert_finish_or_go_back(failed)
     assert "failed" in {step["state"] for step in vnf.steps(path_of(failed))}
     assert vnf.journal in cloud.stacks()
-    vnf.asked(failed, "rollback", "ROLLED_BACK")
+    vnf.recover(failed, "rollback", "ROLLED_BACK")
     after = vnf.check("1.0")
     infos = [record["instantiatedVnfInfo"] for record in (before, after)]
     for listed in ("vnfcResourceInfo", "vnfcInfo", "vnfVirtualLinkResourceInfo"):
@@ -319,31 +319,31 @@ def test_a_change_that_fails_is_rolled_back(vnf: CloudVnf) -> None:
     vnf.check("2.0")
 
 
-def test_a_change_that_fails_is_tried_again(vnf: CloudVnf) -> None:
+def test_a_failed_change_can_be_retried(vnf: CloudVnf) -> None:
     vnf.sample.cloud.stack.faults.resources.append(new_software(nth=2, times=1))
-    vnf.asked(vnf.change("FAILED_TEMP"), "retry", "COMPLETED")
+    vnf.recover(vnf.change("FAILED_TEMP"), "retry", "COMPLETED")
     vnf.check("2.0")
 
 
-def test_a_change_that_was_given_up_is_finished_by_the_next_one(
+def test_an_abandoned_change_is_finished_by_the_next_one(
     vnf: CloudVnf,
 ) -> None:
     faults = vnf.sample.cloud.stack.faults
     faults.resources = [new_software(nth=2)]
-    vnf.asked(vnf.change("FAILED_TEMP"), "fail", "FAILED")
+    vnf.recover(vnf.change("FAILED_TEMP"), "fail", "FAILED")
     assert vnf.journal in vnf.sample.cloud.stacks()
     faults.resources = []
     vnf.change()
     vnf.check("2.0")
 
 
-def test_what_a_change_that_was_given_up_left_goes_with_the_vnf(
+def test_the_stacks_of_an_abandoned_change_are_deleted_with_the_vnf(
     cloud: Cloud, http: TestClient, tmp_path: Path
 ) -> None:
     sample = Sample(BLUE_GREEN, cloud, tmp_path, scripts=False)
-    vnf = made(Client(http, "v2"), sample, cloud.vims())
+    vnf = instantiated(Client(http, "v2"), sample, cloud.vims())
     cloud.stack.faults.resources = [new_software(nth=2)]
-    vnf.asked(vnf.change("FAILED_TEMP"), "fail", "FAILED")
+    vnf.recover(vnf.change("FAILED_TEMP"), "fail", "FAILED")
     assert len(cloud.stacks()) == 3
     vnf.client.do("POST", f"{vnf.path}/terminate", TERMINATION)
     assert cloud.stacks() == {}
@@ -355,10 +355,10 @@ def test_a_change_that_was_done_and_not_recorded_can_only_be_retried(
     with monkeypatch.context() as patch:
         patch.setattr(perform, "_record", _no_database)
         failed = vnf.change("FAILED_TEMP")
-    refused = vnf.asked(failed, "rollback", "FAILED_TEMP")
-    said = "It can only be finished: POST /vnflcm/v2/vnf_lcm_op_occs/"
-    assert said in refused["error"]["detail"]
-    vnf.asked(failed, "retry", "COMPLETED")
+    refused = vnf.recover(failed, "rollback", "FAILED_TEMP")
+    message = "It can only be finished: POST /vnflcm/v2/vnf_lcm_op_occs/"
+    assert message in refused["error"]["detail"]
+    vnf.recover(failed, "retry", "COMPLETED")
     vnf.check("2.0")
 
 
@@ -366,51 +366,51 @@ def _no_database(*_: object) -> None:
     raise OSError("no database")
 
 
-def test_once_the_old_stack_goes_a_rollback_is_refused_and_a_retry_finishes_the_change(
+def test_once_the_old_stack_is_deleted_only_a_retry_can_finish_the_change(
     cloud: Cloud, http: TestClient, tmp_path: Path
 ) -> None:
     sample = Sample(BLUE_GREEN, cloud, tmp_path, scripts=False)
-    vnf = made(Client(http, "v2"), sample, cloud.vims())
+    vnf = instantiated(Client(http, "v2"), sample, cloud.vims())
     cloud.stack.faults.resources.append(
         ResourceFault("the volume is in use", action="DELETE", times=1)
     )
     failed = vnf.change("FAILED_TEMP")
     finish = f"It can only be finished: POST /vnflcm/v2/vnf_lcm_op_occs/{failed['id']}/retry."
     assert f"is left: fix the cause. {finish}" in failed["error"]["detail"]
-    refused = vnf.asked(failed, "rollback", "FAILED_TEMP")
+    refused = vnf.recover(failed, "rollback", "FAILED_TEMP")
     assert refused["error"]["detail"].endswith(finish)
-    vnf.asked(failed, "retry", "COMPLETED")
+    vnf.recover(failed, "retry", "COMPLETED")
     vnf.check("2.0")
 
 
 def test_a_change_that_was_refused_before_it_began_is_rolled_back(
     cloud: Cloud, http: TestClient, tmp_path: Path
 ) -> None:
-    vnf = made(Client(http, "v2"), Sample(ROLLING, cloud, tmp_path), cloud.vims())
+    vnf = instantiated(Client(http, "v2"), Sample(ROLLING, cloud, tmp_path), cloud.vims())
     request = vnf.sample.change()
     del request["additionalParams"]["vdu_params"]
     failed = vnf.client.do("POST", f"{vnf.path}/change_vnfpkg", request, "FAILED_TEMP")
     assert "vdu_params: expected the VDUs to update" in failed["error"]["detail"]
-    vnf.asked(failed, "rollback", "ROLLED_BACK")
+    vnf.recover(failed, "rollback", "ROLLED_BACK")
     vnf.check("1.0")
 
 
-def test_a_termination_that_fails_is_tried_again(
+def test_a_failed_termination_can_be_retried(
     cloud: Cloud, http: TestClient, tmp_path: Path
 ) -> None:
     sample = Sample(ROLLING, cloud, tmp_path, scripts=False)
-    vnf = made(Client(http, "v2"), sample, cloud.vims())
+    vnf = instantiated(Client(http, "v2"), sample, cloud.vims())
     cloud.stack.faults.resources.append(
         ResourceFault("the volume is in use", action="DELETE", times=1)
     )
     failed = vnf.client.do("POST", f"{vnf.path}/terminate", TERMINATION, "FAILED_TEMP")
     assert "DELETE_FAILED, Heat says: " in failed["error"]["detail"]
     assert "the volume is in use" in failed["error"]["detail"]
-    vnf.asked(failed, "retry", "COMPLETED")
+    vnf.recover(failed, "retry", "COMPLETED")
     assert cloud.stacks() == {}
 
 
-def test_a_wrong_password_is_told_and_not_shown(
+def test_a_wrong_password_is_reported_and_not_shown(
     cloud: Cloud, http: TestClient, tmp_path: Path
 ) -> None:
     client, sample = Client(http, "v2"), Sample(ROLLING, cloud, tmp_path)
@@ -423,7 +423,7 @@ def test_a_wrong_password_is_told_and_not_shown(
     assert "this-is-not-it" not in json.dumps(failed)
 
 
-def test_a_parameter_that_the_template_hides_is_given_to_heat_and_shown_nowhere(
+def test_a_hidden_parameter_is_passed_to_heat_and_shown_nowhere(
     cloud: Cloud, http: TestClient, tmp_path: Path
 ) -> None:
     client, sample = Client(http, "v2"), Sample(ROLLING, cloud, tmp_path)
@@ -436,17 +436,20 @@ def test_a_parameter_that_the_template_hides_is_given_to_heat_and_shown_nowhere(
     path = client.create(client.onboard(sample.zipped("before")))
     request = sample.instantiation(cloud.vims())
     request["additionalParams"]["greeting"] = "open-sesame-11"
-    done = client.do("POST", f"{path}/instantiate", request)
-    assert done["operationParams"]["additionalParams"] == {"network": "private", "greeting": "***"}
+    operation = client.do("POST", f"{path}/instantiate", request)
+    assert operation["operationParams"]["additionalParams"] == {
+        "network": "private",
+        "greeting": "***",
+    }
     assert "open-sesame-11" not in client.send("GET", path).text
-    given = cloud.stack.call(lambda heat: [stack.parameters for stack in heat.stacks])
-    assert given[0]["greeting"] == "open-sesame-11"
+    parameters_in_heat = cloud.stack.call(lambda heat: [stack.parameters for stack in heat.stacks])
+    assert parameters_in_heat[0]["greeting"] == "open-sesame-11"
 
 
 # --- what is refused ----------------------------------------------------------------------------
 
 
-def test_the_v1_api_makes_no_vnfs_in_an_openstack(
+def test_the_v1_api_refuses_vnfs_on_openstack(
     cloud: Cloud, http: TestClient, tmp_path: Path
 ) -> None:
     client, sample = Client(http, "v1"), Sample(ROLLING, cloud, tmp_path)
@@ -458,7 +461,7 @@ def test_the_v1_api_makes_no_vnfs_in_an_openstack(
     assert "v2 API" in refused["detail"]
 
 
-def test_a_missing_extra_is_told_with_what_to_install(
+def test_the_error_about_a_missing_extra_says_what_to_install(
     cloud: Cloud, http: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(vims, "find_spec", lambda _: None)

@@ -1,4 +1,4 @@
-"""VNFs in Heat stacks with the service as a process: killed, and asked by ``openstack``."""
+"""VNFs in Heat stacks with the service as a process: killed, and used by ``openstack``."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.vnfm.clouds import (
     CloudVnf,
     Sample,
     clouded,
-    made,
+    instantiated,
 )
 from tests.vnfm.served import Served, served
 from tests.vnfm.test_load import client_of
@@ -40,39 +40,41 @@ def cloud() -> Iterator[Cloud]:
 # --- killed in the middle -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("way", ENDS)
+@pytest.mark.parametrize("action", ENDS)
 @pytest.mark.parametrize("name", [BLUE_GREEN, ROLLING])
-def test_a_change_whose_service_is_killed_goes_on_or_back(
-    name: str, way: str, cloud: Cloud, tmp_path: Path
+def test_a_change_whose_service_was_killed_can_be_retried_or_rolled_back(
+    name: str, action: str, cloud: Cloud, tmp_path: Path
 ) -> None:
-    state, version = ENDS[way]
+    state, version = ENDS[action]
     with served(tmp_path) as service:
         sample = Sample(name, cloud, tmp_path, scripts=name == ROLLING)
-        vnf = made(client_of(service, "v2"), sample, cloud.vims())
+        vnf = instantiated(client_of(service, "v2"), sample, cloud.vims())
         operation = killed_in_the_middle(vnf, service)
         failed = vnf.client.settled(operation)
         assert failed["operationState"] == "FAILED_TEMP"
         assert_finish_or_go_back(failed)
-        vnf.asked(failed, way, state)
+        vnf.recover(failed, action, state)
         vnf.check(version)
 
 
 def killed_in_the_middle(vnf: CloudVnf, service: Served) -> str:
-    """A change of which one VNFC is done and the next one is under way when the service dies; it
-    runs again. The operation."""
+    """Kill the service while a change updates its second VNFC, and start it again.
+
+    :return: the path of the operation.
+    """
     stack = vnf.sample.cloud.stack
     second = ResourceFault(where=lambda had: had.get("image") == "front-2.0", nth=2, stuck=True)
     stack.faults.resources.append(second)
     operation = vnf.begin_change()
-    until(lambda: second.seen >= 2, "the second server is being made")
+    until(lambda: second.seen >= 2, "the second server is being created")
     service.kill()
     stack.faults.resources.clear()
 
-    def at_rest() -> bool:
+    def is_idle() -> bool:
         stack.release()
         return vnf.sample.cloud.is_at_rest()
 
-    until(at_rest, "Heat ends what it was at")
+    until(is_idle, "Heat is idle")
     service.start()
     return operation
 
@@ -88,7 +90,7 @@ def test_the_openstack_client_does_what_the_samples_readme_says(
         operator = Operator(service, "v2")
         file = tmp_path / "vim_config.yaml"
         file.write_text(yaml.safe_dump(cloud.legacy()))
-        told = operator.openstack_v1(
+        output = operator.openstack_v1(
             "vim", "register", "--config-file", str(file), "--is-default", "mycloud"
         )
         old, new = (guides.upload(operator, sample.zipped(side)) for side in guides.SIDES)
@@ -104,29 +106,30 @@ def test_the_openstack_client_does_what_the_samples_readme_says(
         occurrence = operator.settled(instance_id, "CHANGE_VNFPKG")
         assert occurrence["operationState"] == "COMPLETED", occurrence
         assert vnf.check("2.0")["vnfdId"] == new
-        told += operator.openstack("vnflcm", "show", instance_id)
-        told += operator.openstack("vnflcm", "op", "show", occurrence["id"])
-        refuse_secrets(told, service, vnf)
+        output += operator.openstack("vnflcm", "show", instance_id)
+        output += operator.openstack("vnflcm", "op", "show", occurrence["id"])
+        refuse_secrets(output, service, vnf)
 
         guides.terminate_and_delete(operator, instance_id)
         assert cloud.stacks() == {}
         assert set(operator.typed) == guides.documented(BLUE_GREEN)
 
 
-def refuse_secrets(told: str, service: Served, vnf: CloudVnf) -> None:
-    """Passwords of the VIM and of the request are in no answer, log or file of the service, and
-    not in Heat."""
+def refuse_secrets(output: str, service: Served, vnf: CloudVnf) -> None:
+    """Check that no response, log or file of the service, and nothing in Heat, holds a password."""
     client = vnf.client
     paths = ["/v1.0/vims", "/vnflcm/v2/vnf_lcm_op_occs", vnf.path, "/metrics"]
-    places = {path: client.send("GET", path).text for path in paths}
-    places |= {"the client's output": told, "the log": service.log()}
+    texts = {path: client.send("GET", path).text for path in paths}
+    texts |= {"the client's output": output, "the log": service.log()}
     files = [path for path in (service.folder / "state").rglob("*") if path.is_file()]
     assert any(path.name == "vnfm.sqlite" for path in files)
-    places |= {str(path): path.read_bytes().decode("latin-1") for path in files}
+    texts |= {str(path): path.read_bytes().decode("latin-1") for path in files}
     heat = vnf.sample.cloud.heat
-    places |= {
-        f"stack {page['stack_name']}": json.dumps([page, heat.files(page["stack_name"])])
-        for page in heat.stacks()
+    texts |= {
+        f"stack {stack['stack_name']}": json.dumps([stack, heat.files(stack["stack_name"])])
+        for stack in heat.stacks()
     }
-    shown = [place for place, text in places.items() for s in vnf.sample.cloud.secrets if s in text]
+    shown = [
+        source for source, text in texts.items() for s in vnf.sample.cloud.secrets if s in text
+    ]
     assert shown == []

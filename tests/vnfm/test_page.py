@@ -1,4 +1,4 @@
-"""The page in a real browser: what is seen of an update while it runs, and afterwards."""
+"""The page in a real browser: what it shows of an update while it runs and afterwards."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ CONTRAST = """
 
 
 @pytest.fixture(scope="module")
-def here() -> Iterator[Site]:
+def vnfm() -> Iterator[Site]:
     with site.running() as running:
         yield running
 
@@ -55,56 +55,56 @@ def browser() -> Iterator[Any]:
 
 
 class Visit:
-    """A tab with the page, and what its console said."""
+    """A tab with the page, and its console messages."""
 
-    def __init__(self, context: Any, here: Site) -> None:
+    def __init__(self, context: Any, vnfm: Site) -> None:
         self.tab = context.new_page()
-        self.told: list[str] = []
-        self.tab.on("console", lambda message: self.told.append(message.text))
-        self.tab.on("pageerror", lambda error: self.told.append(f"error: {error}"))
-        self.tab.goto(here.url)
+        self.console_messages: list[str] = []
+        self.tab.on("console", lambda message: self.console_messages.append(message.text))
+        self.tab.on("pageerror", lambda error: self.console_messages.append(f"error: {error}"))
+        self.tab.goto(vnfm.url)
 
     def enter(self, token: str) -> None:
         self.tab.get_by_label("Token", exact=True).fill(token)
         self.tab.get_by_role("button", name="Show").click()
 
     def list(self, name: str) -> Any:
-        """The list of a section."""
+        """Return the list of a section."""
         return self.tab.get_by_role("region", name=name).get_by_role("list").first
 
     def card(self, name: str, text: str) -> Any:
-        """The entry of a section that has a text."""
+        """Return the entry of a section that contains a text."""
         return self.list(name).locator("> li").filter(has_text=text)
 
-    def see(self, what: Any, text: str) -> None:
+    def see(self, locator: Any, text: str) -> None:
         """Wait until an element is visible and has a text."""
-        what.get_by_text(text).first.wait_for(state="visible")
+        locator.get_by_text(text).first.wait_for(state="visible")
 
 
 @pytest.fixture(params=[WIDE, PHONE], ids=["wide", "phone"])
-def visit(request: pytest.FixtureRequest, here: Site, browser: Any) -> Iterator[Visit]:
+def visit(request: pytest.FixtureRequest, vnfm: Site, browser: Any) -> Iterator[Visit]:
     width, height = request.param
     size = {"width": width, "height": height}
     with window(browser, viewport=size, is_mobile=width < 600) as context:
-        yield Visit(context, here)
+        yield Visit(context, vnfm)
 
 
-def test_an_update_is_seen_from_its_beginning_to_its_end(
-    visit: Visit, here: Site, tmp_path: Path
+def test_the_page_shows_an_update_from_start_to_end(
+    visit: Visit, vnfm: Site, tmp_path: Path
 ) -> None:
     name = f"web-{visit.tab.viewport_size['width']}"
-    path = here.instantiated(GUIDE, name)
+    path = vnfm.instantiated(GUIDE, name)
     visit.enter("not-the-token-of-anybody")
     visit.see(visit.tab.get_by_role("alert"), "expected a valid token")
-    visit.enter(here.token)
+    visit.enter(vnfm.token)
     visit.see(visit.card("Instances", name), "INSTANTIATED")
     visit.see(visit.list("Running"), "Nothing runs.")
 
     gate = Gate()
     fault = Fault(gate, method="PUT", path=f"*/namespaces/{GUIDE.name}/deployments/*")
-    here.stage.cluster.middlewares.append(Faults(fault))
-    request = here.request(GUIDE, "update")
-    begun = here.call("PATCH", path, {**request, "vnfInstanceName": f"{name}-after"})
+    vnfm.stage.cluster.middlewares.append(Faults(fault))
+    request = vnfm.request(GUIDE, "update")
+    accepted = vnfm.call("PATCH", path, {**request, "vnfInstanceName": f"{name}-after"})
     with gate.held():
         running = visit.card("Running", f"Modify {name}")
         visit.see(running, "PROCESSING")
@@ -118,29 +118,33 @@ def test_an_update_is_seen_from_its_beginning_to_its_end(
         fits(visit)
         assert visit.tab.evaluate(CONTRAST) == []
         visit.tab.screenshot(path=tmp_path / "running.png")
-    assert here.settled(begun)["operationState"] == "COMPLETED"
-    here.stage.cluster.middlewares.clear()
+    assert vnfm.settled(accepted)["operationState"] == "COMPLETED"
+    vnfm.stage.cluster.middlewares.clear()
 
     visit.see(visit.list("Running"), "Nothing runs.")
     news = visit.tab.locator("[aria-live=polite]")
     news.filter(has_text="COMPLETED").wait_for(state="attached")
-    ended = visit.card("History", f"Modify {name}-after")
-    visit.see(ended, "COMPLETED")
-    ended.locator("summary").click()
-    visit.see(ended.locator(".steps > li").filter(has_text="Deployment").first, "done in")
-    assert ended.get_by_text("planned").count() == ended.get_by_text("running").count() == 0
+    history_card = visit.card("History", f"Modify {name}-after")
+    visit.see(history_card, "COMPLETED")
+    history_card.locator("summary").click()
+    visit.see(history_card.locator(".steps > li").filter(has_text="Deployment").first, "done in")
+    assert (
+        history_card.get_by_text("planned").count()
+        == history_card.get_by_text("running").count()
+        == 0
+    )
     instance = visit.card("Instances", f"{name}-after")
     instance.locator("summary").click()
     visit.see(instance, request["vnfdId"])
     visit.see(instance, "vdu1-update-")
     fits(visit)
     assert visit.tab.evaluate(CONTRAST) == []
-    assert [text for text in visit.told if "401" not in text] == []
-    here.remove(path)
+    assert [text for text in visit.console_messages if "401" not in text] == []
+    vnfm.remove(path)
 
 
 def fits(visit: Visit) -> None:
-    """Nothing is wider than the screen, and what can be clicked is big enough for a finger."""
+    """Check that nothing is wider than the screen and buttons are big enough for a finger."""
     width = visit.tab.viewport_size["width"]
     assert visit.tab.evaluate("document.documentElement.scrollWidth") <= width
     for target in visit.tab.locator("button:visible, summary:visible, input:visible").all():
@@ -156,16 +160,16 @@ def context(browser: Any) -> Iterator[Any]:
         yield opened
 
 
-def test_a_failed_update_says_why_and_what_to_do_in_the_dark_too(
-    context: Any, here: Site, tmp_path: Path
+def test_a_failed_update_shows_cause_and_next_step_in_dark_mode_too(
+    context: Any, vnfm: Site, tmp_path: Path
 ) -> None:
-    path = here.instantiated(GUIDE, "failing")
-    bad = here.stage.cluster.behaviour.bad_images
+    path = vnfm.instantiated(GUIDE, "failing")
+    bad = vnfm.stage.cluster.behaviour.bad_images
     bad.append("cirros*")
-    visit = Visit(context, here)
-    visit.enter(here.token)
-    begun = here.call("PATCH", path, here.request(GUIDE, "update"))
-    assert here.settled(begun)["operationState"] == "FAILED_TEMP"
+    visit = Visit(context, vnfm)
+    visit.enter(vnfm.token)
+    accepted = vnfm.call("PATCH", path, vnfm.request(GUIDE, "update"))
+    assert vnfm.settled(accepted)["operationState"] == "FAILED_TEMP"
     running = visit.card("Running", "Modify failing")
     visit.see(running, "FAILED_TEMP")
     visit.see(running.locator(".problem"), "cirros")
@@ -175,18 +179,18 @@ def test_a_failed_update_says_why_and_what_to_do_in_the_dark_too(
     back = visit.tab.evaluate("getComputedStyle(document.body).backgroundColor")
     assert max(int(part) for part in back[4:-1].split(",")) < 64
     bad.remove("cirros*")
-    retried = here.call("POST", begun.headers["Location"] + "/retry")
-    assert here.settled(retried)["operationState"] == "COMPLETED"
+    retried = vnfm.call("POST", accepted.headers["Location"] + "/retry")
+    assert vnfm.settled(retried)["operationState"] == "COMPLETED"
     visit.see(visit.card("History", "Modify"), "COMPLETED")
-    here.remove(path)
+    vnfm.remove(path)
 
 
-def test_the_keyboard_is_enough(context: Any, here: Site) -> None:
-    visit = Visit(context, here)
+def test_the_page_can_be_used_by_keyboard(context: Any, vnfm: Site) -> None:
+    visit = Visit(context, vnfm)
     visit.see(visit.tab, "A token is needed")
     focused = "document.activeElement"
     assert visit.tab.evaluate(f"{focused}.id") == "token"
-    visit.tab.keyboard.type(here.token)
+    visit.tab.keyboard.type(vnfm.token)
     visit.tab.keyboard.press("Enter")
     first = visit.list("Packages").locator("> li").first
     first.wait_for(state="visible")
@@ -199,15 +203,15 @@ def test_the_keyboard_is_enough(context: Any, here: Site) -> None:
     visit.see(first, "Operational state")
 
 
-def test_the_token_goes_with_the_tab_and_when_it_is_told(context: Any, here: Site) -> None:
-    visit = Visit(context, here)
-    visit.enter(here.token)
+def test_the_token_is_kept_per_tab_and_deleted_on_request(context: Any, vnfm: Site) -> None:
+    visit = Visit(context, vnfm)
+    visit.enter(vnfm.token)
     visit.see(visit.list("Packages"), "ONBOARDED")
     assert visit.tab.evaluate("localStorage.length") == 0
     assert visit.tab.evaluate("document.cookie") == ""
     visit.tab.reload()
     visit.see(visit.list("Packages"), "ONBOARDED")
-    other = Visit(context, here)
+    other = Visit(context, vnfm)
     visit.see(other.tab, "A token is needed")
     visit.tab.get_by_role("button", name="Forget the token").click()
     visit.see(visit.tab, "The token is forgotten")
@@ -215,22 +219,22 @@ def test_the_token_goes_with_the_tab_and_when_it_is_told(context: Any, here: Sit
     assert visit.tab.get_by_text("ONBOARDED").count() == 0
 
 
-def test_what_is_data_is_never_markup(context: Any, here: Site) -> None:
-    path = here.create(GUIDE, HOSTILE, HOSTILE)
-    visit = Visit(context, here)
-    visit.enter(here.token)
+def test_data_are_never_rendered_as_markup(context: Any, vnfm: Site) -> None:
+    path = vnfm.create(GUIDE, HOSTILE, HOSTILE)
+    visit = Visit(context, vnfm)
+    visit.enter(vnfm.token)
     card = visit.card("Instances", "NOT_INSTANTIATED")
     visit.see(card.locator(".name"), HOSTILE)
     card.locator("summary").click()
     visit.see(card.locator("dd"), HOSTILE)
     assert visit.tab.title() == "container-update"
     assert visit.tab.locator("main img").count() == 0
-    here.call("DELETE", path)
+    vnfm.call("DELETE", path)
 
 
-def test_a_service_that_is_away_is_said_and_looked_for(context: Any, here: Site) -> None:
-    visit = Visit(context, here)
-    visit.enter(here.token)
+def test_the_page_shows_an_outage_and_reconnects(context: Any, vnfm: Site) -> None:
+    visit = Visit(context, vnfm)
+    visit.enter(vnfm.token)
     visit.see(visit.list("Packages"), "ONBOARDED")
     context.set_offline(True)
     visit.see(visit.tab.get_by_role("status"), "does not answer; trying again")
@@ -238,11 +242,11 @@ def test_a_service_that_is_away_is_said_and_looked_for(context: Any, here: Site)
     visit.see(visit.tab.get_by_role("status"), "As of")
 
 
-def test_the_page_needs_nothing_from_elsewhere(context: Any, here: Site) -> None:
-    asked: list[str] = []
-    context.on("request", lambda request: asked.append(request.url))
-    visit = Visit(context, here)
-    visit.enter(here.token)
+def test_the_page_loads_nothing_from_other_hosts(context: Any, vnfm: Site) -> None:
+    urls: list[str] = []
+    context.on("request", lambda request: urls.append(request.url))
+    visit = Visit(context, vnfm)
+    visit.enter(vnfm.token)
     visit.see(visit.list("Packages"), "ONBOARDED")
-    assert len(asked) > 5
-    assert [url for url in asked if not url.startswith((f"{here.url}/", "data:"))] == []
+    assert len(urls) > 5
+    assert [url for url in urls if not url.startswith((f"{vnfm.url}/", "data:"))] == []

@@ -1,4 +1,4 @@
-"""Operations that are cut short at the worst moments, and services that are told to end."""
+"""Operations that are interrupted at the worst moments, and services that are terminated."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def kubernetes(cluster: EmbeddedCluster, tmp_path: Path) -> Iterator[KubernetesC
 
 @pytest.mark.parametrize("way", ["retry", "rollback"])
 @pytest.mark.parametrize("api", ["v1", "v2"])
-def test_an_update_that_was_done_and_not_recorded_is_settled_either_way(
+def test_a_finished_update_that_was_not_recorded_can_be_settled_either_way(
     api: str,
     way: str,
     http: TestClient,
@@ -60,7 +60,7 @@ def test_an_update_that_was_done_and_not_recorded_is_settled_either_way(
         patch.setattr(perform, "_record", _no_database)
         operation = client.settled(modify(client, instances, path))
     assert operation["operationState"] == "FAILED_TEMP"
-    assert "no database" not in json.dumps(operation), "only what is foreseen is told"
+    assert "no database" not in json.dumps(operation), "only expected errors are quoted"
     with pytest.raises(AssertionError):
         fleet.check(client, instances, kubernetes)
 
@@ -125,7 +125,7 @@ def test_a_change_of_the_package_that_fails_is_rolled_back(
     assert client.call("GET", path)["vnfdId"] == change["vnfdId"]
 
 
-def test_a_rollback_that_cannot_finish_names_the_request_that_goes_on_with_it(
+def test_an_incomplete_rollback_names_the_request_that_continues_it(
     sample: tuple[str, str, dict[str, Any]], http: TestClient, cluster: EmbeddedCluster
 ) -> None:
     _, path, change = sample
@@ -162,8 +162,8 @@ def test_a_change_that_was_done_and_not_recorded_can_only_be_retried(
         operation = client.do("POST", f"{path}/change_vnfpkg", change, "FAILED_TEMP")
     self = operation["_links"]["self"]["href"]
     refused = client.do("POST", f"{self}/rollback", state="FAILED_TEMP")
-    said = "It can only be finished: POST /vnflcm/v2/vnf_lcm_op_occs/"
-    assert said in refused["error"]["detail"]
+    message = "It can only be finished: POST /vnflcm/v2/vnf_lcm_op_occs/"
+    assert message in refused["error"]["detail"]
     client.do("POST", f"{self}/retry")
     record = client.call("GET", path)
     assert record["vnfdId"] == change["vnfdId"]
@@ -171,14 +171,14 @@ def test_a_change_that_was_done_and_not_recorded_can_only_be_retried(
 
 
 def recorded(record: dict[str, Any]) -> set[str]:
-    """The pods that an instance's record names."""
+    """Return the pods in an instance's record."""
     return {
         each["computeResource"]["resourceId"]
         for each in record["instantiatedVnfInfo"]["vnfcResourceInfo"]
     }
 
 
-def test_a_service_that_is_told_to_end_loses_nothing(
+def test_a_terminated_service_loses_nothing(
     cluster: EmbeddedCluster, kubernetes: KubernetesCluster, tmp_path: Path
 ) -> None:
     with served(tmp_path) as service:
@@ -188,7 +188,7 @@ def test_a_service_that_is_told_to_end_loses_nothing(
         assert service.stop() == 0
         service.start()
         for operation in operations:
-            found = client.settled(operation)
-            if found["operationState"] == "FAILED_TEMP":
+            ended_operation = client.settled(operation)
+            if ended_operation["operationState"] == "FAILED_TEMP":
                 client.do("POST", f"{operation}/retry")
         assert set(fleet.check(client, instances, kubernetes).values()) == {"2.0"}

@@ -18,7 +18,7 @@ BODY = {
 ATTRIBUTES = Attributes(required=frozenset({"id"}), hidden=("info/deep", "links"))
 
 SHOWS = {
-    "nothing asked for": ({}, {"id": "1", "state": "ON", "info": {"pods": ["a"], "size": 2}}),
+    "no selector": ({}, {"id": "1", "state": "ON", "info": {"pods": ["a"], "size": 2}}),
     "exclude_default": (
         {"exclude_default": ""},
         {"id": "1", "state": "ON", "info": {"pods": ["a"], "size": 2}},
@@ -74,6 +74,6 @@ def test_the_query_is_refused(query: dict[str, str]) -> None:
     assert caught.value.status == 400
 
 
-def test_filters_look_at_attributes_that_are_not_shown() -> None:
+def test_filters_apply_to_attributes_that_are_not_shown() -> None:
     assert select([BODY], {"filter": "(eq,info/deep/k,1)"}, ATTRIBUTES) != []
     assert select([BODY], {"filter": "(eq,info/deep/k,2)"}, ATTRIBUTES) == []

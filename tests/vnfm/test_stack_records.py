@@ -1,4 +1,4 @@
-"""What is recorded of a VNF that is a Heat stack, from nothing and from an earlier record."""
+"""The records of a VNF in a Heat stack, without and with an earlier record."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Json = dict[str, Any]
 
 
 def vnfc(name: str, server: str, port: str, **volumes: str) -> VnfcServer:
-    """A server of VDU1 with its port CP1, in a stack of its own."""
+    """Return a server of VDU1 with its port CP1, in a separate stack."""
     stack = f"vnf-1-{name}/stack-of-{name}"
     return VnfcServer("VDU1", stack, "VDU1", server, name, {"CP1": port}, volumes)
 
@@ -53,7 +53,7 @@ one."""
 
 
 def ids(info: Json) -> dict[str, str]:
-    """Resource to the id of its entry, servers and volumes."""
+    """Return the id of each server's and volume's entry, by resource."""
     lists = {"vnfcResourceInfo": "computeResource", "virtualStorageResourceInfo": "storageResource"}
     return {
         entry[handle]["resourceId"]: entry["id"]
@@ -63,7 +63,7 @@ def ids(info: Json) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("case", AFTER)
-def test_an_entry_goes_on_with_the_resource_of_its_name_that_takes_the_place(case: str) -> None:
+def test_an_entry_keeps_its_id_with_the_replacing_resource_of_its_name(case: str) -> None:
     before = described({"flavourId": "simple"}, TWO, "stack-1")
     known = ids(before)
     entries = {
@@ -93,8 +93,8 @@ def test_a_vnfc_names_its_volumes_and_its_stack(case: str) -> None:
 
 def test_connection_points_are_recorded_by_their_ports() -> None:
     info = described({}, TWO, "stack-1")
-    found = [
+    connection_points = [
         (entry["vnfVirtualLinkDescId"], entry["networkResource"]["resourceId"])
         for entry in info["vnfVirtualLinkResourceInfo"]
     ]
-    assert found == [("CP1", "port-a"), ("CP1", "port-b")]
+    assert connection_points == [("CP1", "port-a"), ("CP1", "port-b")]

@@ -86,15 +86,15 @@ MISSHAPEN: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize(("wanted", "state", "created"), CASES, ids=str)
-def test_a_filter_lets_through(wanted: Any, state: bool, created: bool) -> None:
-    check(wanted)
-    assert matches(wanted, STATE, INSTANCE) is state
-    assert matches(wanted, CREATED, INSTANCE) is created
+@pytest.mark.parametrize(("filter_body", "state", "created"), CASES, ids=str)
+def test_a_filter_lets_through(filter_body: Any, state: bool, created: bool) -> None:
+    check(filter_body)
+    assert matches(filter_body, STATE, INSTANCE) is state
+    assert matches(filter_body, CREATED, INSTANCE) is created
 
 
-@pytest.mark.parametrize("wanted", MISSHAPEN, ids=str)
-def test_a_misshapen_filter_is_refused(wanted: Any) -> None:
+@pytest.mark.parametrize("filter_body", MISSHAPEN, ids=str)
+def test_a_misshapen_filter_is_refused(filter_body: Any) -> None:
     with pytest.raises(ProblemError, match="filter: ") as caught:
-        check(wanted)
+        check(filter_body)
     assert caught.value.status == 400

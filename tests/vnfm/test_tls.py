@@ -1,4 +1,4 @@
-"""HTTPS by configuration, with a token of the file that the first start made."""
+"""HTTPS by configuration, with a token of the file that the first start creates."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def service(authority: trustme.CA, tmp_path_factory: pytest.TempPathFactory) -> 
     issued.private_key_pem.write_to_path(folder / "key.pem")
     for blob in issued.cert_chain_pems:
         blob.write_to_path(folder / "cert.pem", append=True)
-    made = Served(folder, "", SETTINGS.format(folder=folder))
-    made.start()
-    yield made
-    made.kill()
+    service = Served(folder, "", SETTINGS.format(folder=folder))
+    service.start()
+    yield service
+    service.kill()
 
 
 def status(service: Served, context: ssl.SSLContext | None, token: str = "") -> int:
-    """What a list of packages is answered with; without a context over HTTP."""
+    """Return the status of a list of packages; without a context over HTTP."""
     address = service.url.partition("://")[2]
     kind = http.client.HTTPSConnection if context else http.client.HTTPConnection
     more = {"context": context} if context else {}
@@ -55,7 +55,9 @@ def trusting(authority: trustme.CA) -> ssl.SSLContext:
     return context
 
 
-def test_https_is_served_to_who_has_a_token(service: Served, trusting: ssl.SSLContext) -> None:
+def test_https_requests_with_a_token_are_answered(
+    service: Served, trusting: ssl.SSLContext
+) -> None:
     assert service.url.startswith("https://127.0.0.1:")
     tokens = (service.folder / "state" / "tokens").read_text().split("\n")
     (token,) = (line.split()[-1] for line in tokens if line.strip() and not line.startswith("#"))
@@ -64,7 +66,7 @@ def test_https_is_served_to_who_has_a_token(service: Served, trusting: ssl.SSLCo
     assert status(service, trusting, token) == 200
 
 
-def test_who_does_not_know_the_authority_does_not_connect(service: Served) -> None:
+def test_a_client_without_the_certificate_authority_does_not_connect(service: Served) -> None:
     with pytest.raises(ssl.SSLCertVerificationError):
         status(service, ssl.create_default_context())
 

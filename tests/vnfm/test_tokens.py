@@ -1,4 +1,4 @@
-"""Whose requests are answered: token files, Keystone, nobody's."""
+"""Authentication: by token files, by Keystone, and none."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ONE, OTHER = "one-" + "1" * 20, "other-" + "2" * 20
 
 
 def service(settings: Settings) -> TestClient:
-    """A service with one resource: the user's name."""
+    """Return a client of a service with one resource: the user's name."""
     app = FastAPI()
     error_responses.install(app)
     authenticate = authenticator(settings)
@@ -56,7 +56,7 @@ def named(tmp_path: Path) -> TestClient:
     ],
     ids=["X-Auth-Token", "without a name", "Bearer", "both"],
 )
-def test_a_good_token_is_answered(named: TestClient, headers: dict[str, str], name: str) -> None:
+def test_a_valid_token_is_accepted(named: TestClient, headers: dict[str, str], name: str) -> None:
     answer = named.get("/name", headers=headers)
     assert (answer.status_code, answer.json()) == (200, name)
 
@@ -85,7 +85,7 @@ def test_any_other_request_is_refused(named: TestClient, headers: dict[str, str]
     assert ONE[:-1] not in answer.text
 
 
-def test_the_first_start_makes_a_token(tmp_path: Path) -> None:
+def test_the_first_start_creates_a_token(tmp_path: Path) -> None:
     settings = Settings(state_dir=str(tmp_path / "state"))
     client = service(settings)
     tokens = read_tokens(settings.token_path)
@@ -106,7 +106,9 @@ def test_the_first_start_makes_a_token(tmp_path: Path) -> None:
         (f"ann {ONE}\nann {OTHER}\n", "tokens:2: the name ann is there twice"),
     ],
 )
-def test_a_wrong_token_file_is_refused_and_not_told(tmp_path: Path, text: str, why: str) -> None:
+def test_a_wrong_token_file_is_refused_without_showing_its_content(
+    tmp_path: Path, text: str, why: str
+) -> None:
     with pytest.raises(ContainerUpdateError, match=re.escape(why)) as caught:
         service(token_file(tmp_path, text))
     assert ONE not in str(caught.value)
@@ -119,7 +121,7 @@ def test_a_token_file_that_others_may_read_is_refused(tmp_path: Path) -> None:
         service(settings)
 
 
-def test_without_authentication_anybody_is_answered_but_only_on_loopback() -> None:
+def test_without_authentication_the_service_listens_only_on_loopback() -> None:
     assert service(Settings(auth="none")).get("/name").json() == "anybody"
     with pytest.raises(ValueError, match="none is only for a loopback address"):
         Settings(auth="none", host="192.0.2.1")
@@ -136,7 +138,7 @@ def cloud() -> Iterator[EmbeddedOpenStack]:
 
 def by_keystone(cloud: EmbeddedOpenStack, **changed: object) -> TestClient:
     auth = cloud.auth()
-    given = {
+    service_settings = {
         "keystone_url": auth["auth_url"] + "/v3",
         "keystone_username": auth["username"],
         "keystone_password": auth["password"],
@@ -144,7 +146,7 @@ def by_keystone(cloud: EmbeddedOpenStack, **changed: object) -> TestClient:
         "keystone_roles": ("member", "admin"),
         **changed,
     }
-    return service(Settings(auth="keystone", **given))
+    return service(Settings(auth="keystone", **service_settings))
 
 
 def user_token(cloud: EmbeddedOpenStack) -> dict[str, str]:
@@ -153,27 +155,27 @@ def user_token(cloud: EmbeddedOpenStack) -> dict[str, str]:
     return {"X-Auth-Token": token}
 
 
-def asked(cloud: EmbeddedOpenStack) -> int:
-    """How often Keystone was asked about a token."""
+def validations(cloud: EmbeddedOpenStack) -> int:
+    """Return how often the service had Keystone validate a token."""
     path = "/identity/v3/auth/tokens"
     return sum(r.method == "GET" and r.path == path for r in cloud.requests)
 
 
-def test_a_token_of_keystone_is_answered_and_asked_about_once(cloud: EmbeddedOpenStack) -> None:
+def test_a_keystone_token_is_accepted_and_validated_once(cloud: EmbeddedOpenStack) -> None:
     client, headers = by_keystone(cloud), user_token(cloud)
     assert [client.get("/name", headers=headers).json() for _ in range(3)] == ["operator"] * 3
-    assert asked(cloud) == 1
+    assert validations(cloud) == 1
 
 
-def test_a_token_that_keystone_does_not_know_is_refused_and_asked_about_once(
+def test_an_unknown_keystone_token_is_refused_and_validated_once(
     cloud: EmbeddedOpenStack,
 ) -> None:
     client, headers = by_keystone(cloud), {"X-Auth-Token": "nobody-has-this-one"}
     assert [client.get("/name", headers=headers).status_code for _ in range(3)] == [401] * 3
-    assert asked(cloud) == 1
+    assert validations(cloud) == 1
 
 
-def test_a_token_is_not_good_beyond_its_end_though_it_is_remembered(
+def test_an_expired_token_is_refused_though_it_is_cached(
     cloud: EmbeddedOpenStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client, headers = by_keystone(cloud), user_token(cloud)
@@ -184,10 +186,10 @@ def test_a_token_is_not_good_beyond_its_end_though_it_is_remembered(
     began = keystone.time.time()
     monkeypatch.setattr(keystone, "time", type("later", (), {"time": lambda: began + end}))
     assert client.get("/name", headers=headers).status_code == 401
-    assert asked(cloud) == 1
+    assert validations(cloud) == 1
 
 
-def test_a_token_without_a_wanted_role_is_forbidden(cloud: EmbeddedOpenStack) -> None:
+def test_a_token_without_a_required_role_is_forbidden(cloud: EmbeddedOpenStack) -> None:
     answer = by_keystone(cloud, keystone_roles=("admin", "nfv")).get(
         "/name", headers=user_token(cloud)
     )
@@ -195,7 +197,7 @@ def test_a_token_without_a_wanted_role_is_forbidden(cloud: EmbeddedOpenStack) ->
     assert answer.json()["detail"] == "expected one of the roles admin, nfv"
 
 
-def test_the_own_token_is_renewed_where_keystone_does_not_take_it_any_more(
+def test_the_services_own_token_is_renewed_once_keystone_rejects_it(
     cloud: EmbeddedOpenStack,
 ) -> None:
     client = by_keystone(cloud)
@@ -215,8 +217,6 @@ def test_keystone_that_does_not_answer_is_not_the_callers_fault(cloud: EmbeddedO
 
 
 @pytest.mark.parametrize("missing", ["keystone_url", "keystone_username", "keystone_password"])
-def test_settings_that_do_not_reach_keystone_are_refused(
-    cloud: EmbeddedOpenStack, missing: str
-) -> None:
+def test_incomplete_keystone_settings_are_refused(cloud: EmbeddedOpenStack, missing: str) -> None:
     with pytest.raises(ContainerUpdateError, match=rf"\[vnfm\] {missing}"):
         by_keystone(cloud, **{missing: ""})

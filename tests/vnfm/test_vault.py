@@ -1,4 +1,4 @@
-"""What is sealed, and the file with the keys."""
+"""Sealed values and the file with the keys."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def write(path: Path, *keys: str) -> Path:
     return path
 
 
-def test_what_was_sealed_opens_also_after_a_restart(tmp_path: Path) -> None:
+def test_sealed_values_can_be_opened_after_a_restart(tmp_path: Path) -> None:
     path = tmp_path / "state" / "vault.key"
     sealed = Vault(path).seal(VALUE)
     assert "s3cret" not in sealed
@@ -35,7 +35,7 @@ def test_the_same_value_is_never_sealed_the_same_way(tmp_path: Path) -> None:
     assert vault.seal(VALUE) != vault.seal(VALUE)
 
 
-def test_a_new_key_on_top_seals_and_the_old_one_still_opens(tmp_path: Path) -> None:
+def test_a_new_first_key_seals_and_the_old_one_still_opens(tmp_path: Path) -> None:
     old, new = Fernet.generate_key().decode(), Fernet.generate_key().decode()
     sealed = Vault(write(tmp_path / "key", old)).seal(VALUE)
     both = Vault(write(tmp_path / "key", new, old))
@@ -47,13 +47,15 @@ def test_a_new_key_on_top_seals_and_the_old_one_still_opens(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("sealed", ["", "gAAAAA", "not base64 !", "\u00e4"])
-def test_what_was_never_sealed_does_not_open(tmp_path: Path, sealed: str) -> None:
+def test_a_value_that_was_not_sealed_cannot_be_opened(tmp_path: Path, sealed: str) -> None:
     with pytest.raises(VaultError):
         Vault(tmp_path / "key").open(sealed)
 
 
 @pytest.mark.parametrize("text", ["", "hunter2-is-no-key", "\u00e4"], ids=["none", "other", "utf8"])
-def test_a_file_without_keys_is_refused_and_not_told(tmp_path: Path, text: str) -> None:
+def test_a_file_without_keys_is_refused_without_showing_its_content(
+    tmp_path: Path, text: str
+) -> None:
     with pytest.raises(ContainerUpdateError) as caught:
         Vault(write(tmp_path / "key", text))
     assert "hunter2" not in str(caught.value)
@@ -68,7 +70,7 @@ def test_a_file_that_others_have_rights_on_is_refused(tmp_path: Path, mode: int)
         Vault(path)
 
 
-def test_two_that_start_at_once_have_the_same_file(tmp_path: Path) -> None:
+def test_two_services_that_start_at_once_share_the_key_file(tmp_path: Path) -> None:
     barrier, texts = threading.Barrier(8), []
 
     def start(number: int) -> None:

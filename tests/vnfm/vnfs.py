@@ -1,4 +1,4 @@
-"""Small VNFs for tests of many: a Deployment that uses a ConfigMap, and its update."""
+"""Small VNFs for tests with many instances: a Deployment with a ConfigMap, and its update."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Driver:
 
 
 def ours(api: str) -> Driver:
-    """The project's own driver for one of the two APIs."""
+    """Return the project's own driver for one of the two APIs."""
     path = {"v1": "Scripts/container_update_mgmt.py",
             "v2": "../Scripts/container_update_mgmt_v2.py"}[api]  # fmt: skip
     return Driver(OURS, path, driver_file(api).read_bytes())
@@ -145,7 +145,7 @@ def _metadata(files: dict[str, bytes]) -> bytes:
 
 
 def instantiation(vims: Any, namespace: str = "default") -> dict[str, Any]:
-    """An InstantiateVnfRequest."""
+    """Return an InstantiateVnfRequest."""
     return {
         "flavourId": "simple",
         "additionalParams": {"lcm-kubernetes-def-files": DEF_FILES, "namespace": namespace},
@@ -154,7 +154,7 @@ def instantiation(vims: Any, namespace: str = "default") -> dict[str, Any]:
 
 
 def modification(vnfd_id: str) -> dict[str, Any]:
-    """A modify request, to another package."""
+    """Return a modify request to another package."""
     return {
         "vnfdId": vnfd_id,
         "metadata": {"configmap_secret_paths": ["Files/kubernetes/settings.yaml"]},

@@ -6,14 +6,14 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-Found = TypeVar("Found")
+Value = TypeVar("Value")
 PATIENCE_SECONDS = 30.0
 
 
-def until(look: Callable[[], Found], what: str, seconds: float = PATIENCE_SECONDS) -> Found:
-    """What *look* finds, once it finds something."""
+def until(read: Callable[[], Value], condition: str, seconds: float = PATIENCE_SECONDS) -> Value:
+    """Call *read* until its value is true and return the value."""
     deadline = time.monotonic() + seconds
-    while not (found := look()):
-        assert time.monotonic() < deadline, f"waited {seconds:g} seconds for {what}"
+    while not (value := read()):
+        assert time.monotonic() < deadline, f"waited {seconds:g} seconds for {condition}"
         time.sleep(0.01)
-    return found
+    return value

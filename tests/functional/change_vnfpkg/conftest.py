@@ -1,4 +1,4 @@
-"""The sites that the contract is played on: one for each strategy."""
+"""The targets that the contract runs on: one for each strategy."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ STRATEGIES = [(vim, kind) for vim in ("kubernetes", "openstack") for kind in UPG
 
 @pytest.fixture(params=STRATEGIES, ids=lambda strategy: f"{strategy[0]}-{strategy[1]}")
 def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ContractSite]:
-    """A VNF to be, and the strategy that changes it."""
+    """A target to instantiate the VNF on, with the strategy that changes it."""
     vim, kind = request.param
     make = kubernetes_site if vim == "kubernetes" else openstack_site
-    with make(kind, request, tmp_path) as made:
-        yield made
+    with make(kind, request, tmp_path) as contract_site:
+        yield contract_site
 
 
 @contextmanager
 def kubernetes_site(
     kind: str, request: pytest.FixtureRequest, folder: Path
 ) -> Iterator[ContractSite]:
-    """In a namespace of the cluster, with no more rights than samples/rbac says."""
+    """Yield a namespace of the cluster, with no more rights than samples/rbac grants."""
     admin = request.getfixturevalue("admin")
     namespace = request.getfixturevalue("namespace")
     kubeconfig = request.getfixturevalue("kubeconfig")
@@ -52,7 +52,7 @@ def kubernetes_site(
 
 @contextmanager
 def openstack_site(kind: str, _: pytest.FixtureRequest, folder: Path) -> Iterator[ContractSite]:
-    """In the embedded cloud, which knows no images whose name ends with "bad"."""
+    """Yield the embedded cloud, which does not have the image BAD_IMAGE."""
     pytest.importorskip("openstack", reason="the extra openstack is not installed")
     from container_update.emulator.heat import (  # noqa: PLC0415
         CloudFaults,

@@ -1,4 +1,4 @@
-"""The end of an updater in the middle of its requests, without the end of the test."""
+"""An updater that dies in the middle of its requests, in the test's own process."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 
 
 class Died(BaseException):
-    """No request is answered any more."""
+    """Raised instead of an answer once the client is dead."""
 
 
 class Dying:
-    """A cluster, or Heat, for one run, which reaches it no more after so many requests that write.
+    """A client of the cluster or of Heat that fails for good after this many write requests.
 
-    :param alive: what answers until then.
+    :param alive: the client that answers until then.
     :param writes: the names of its methods that write.
     """
 
@@ -26,22 +26,22 @@ class Dying:
 
     @property
     def is_dead(self) -> bool:
-        """That number was reached."""
+        """Whether the number was reached."""
         return self._left <= 0
 
     def __getattr__(self, name: str) -> Any:
-        found = getattr(self._alive, name)
-        if not callable(found):
-            return found
+        attribute = getattr(self._alive, name)
+        if not callable(attribute):
+            return attribute
 
         def call(*args: Any, **more: Any) -> Any:
             with self._counting:
                 if self.is_dead:
                     raise Died
-                answer = found(*args, **more)
+                result = attribute(*args, **more)
                 self._left -= name in self._writes
             if self.is_dead:
                 raise Died
-            return answer
+            return result
 
         return call

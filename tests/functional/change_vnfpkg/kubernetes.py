@@ -29,7 +29,7 @@ from container_update.package import build
 from container_update.workloads import ownership
 from container_update.workloads.pod_status import is_deleting, is_finished
 from tests.functional.change_vnfpkg.dying import Died, Dying
-from tests.functional.change_vnfpkg.site import INSTANCE, PLAIN, Ask, ContractSite, Release
+from tests.functional.change_vnfpkg.site import INSTANCE, PLAIN, Arguments, ContractSite, Release
 
 NAMES = {"VDU1": "web", "VDU2": "worker"}
 IMAGES = {"v1": "nginx:1.27-alpine", "v2": "nginx:1.28-alpine", "v3": "nginx:1.29-alpine"}
@@ -54,7 +54,7 @@ VDU = "    {vdu}: {{type: tosca.nodes.nfv.Vdu.Compute, properties: {{name: {name
 
 @dataclass(frozen=True)
 class Shape:
-    """How the package's manifests are made, beyond what the contract says."""
+    """Options of the package's manifests, beyond what the contract says."""
 
     labelled: bool = False
     """The pod templates and the Service's selector have a label with the version."""
@@ -71,16 +71,16 @@ class Shape:
     """More of the Service's spec, as YAML."""
 
     def name(self, vdu: str, version: str) -> str:
-        """What a VDU's Deployment is called."""
+        """Return the name of a VDU's Deployment."""
         return f"{NAMES[vdu]}-{version}" if self.versioned_names else NAMES[vdu]
 
     def files(self, release: Release) -> dict[str, str]:
-        """File name to manifests."""
-        found = {f"{NAMES[vdu]}.yaml": self.deployment(vdu, release) for vdu in release.vdus}
-        return {"service.yaml": self.service_text(release), **found, **self.more}
+        """Return the manifests by file name."""
+        manifests = {f"{NAMES[vdu]}.yaml": self.deployment(vdu, release) for vdu in release.vdus}
+        return {"service.yaml": self.service_text(release), **manifests, **self.more}
 
     def deployment(self, vdu: str, release: Release) -> str:
-        """The manifest of a VDU."""
+        """Return the manifest of a VDU."""
         name, version = self.name(vdu, release.version), release.version
         image = BAD_IMAGE if vdu in release.broken else IMAGES[version]
         labels = {"app": name, "vnf": "sample"} | ({"version": version} if self.labelled else {})
@@ -101,7 +101,7 @@ class Shape:
         return yaml.safe_dump(body)
 
     def service_text(self, release: Release) -> str:
-        """The manifest of the Service."""
+        """Return the manifest of the Service."""
         name, version = self.name("VDU1", release.version), release.version
         selector = {"vnf": "sample"} if self.shared else {"app": name}
         selector |= {"version": version} if self.labelled else {}
@@ -126,7 +126,7 @@ class KubernetesContractSite(ContractSite):
     numbers: Any = field(default_factory=itertools.count)
     kubeconfig: str = ""
 
-    # --- what the contract asks for -------------------------------------------------------------
+    # --- what the contract requires --------------------------------------------------------------
 
     def instantiate(self, release: Release) -> None:
         self.old = self.package(release)
@@ -136,12 +136,12 @@ class KubernetesContractSite(ContractSite):
         )
         self.until(lambda: self.serving() == {release.version})
 
-    def change(self, release: Release, ask: Ask = PLAIN) -> Changed:
-        job, site = self.job(release, ask)
-        return run_change(job, site, ask.cancel, ask.progress)
+    def change(self, release: Release, arguments: Arguments = PLAIN) -> Changed:
+        job, target = self.job(release, arguments)
+        return run_change(job, target, arguments.cancel, arguments.progress)
 
-    def plan(self, release: Release, ask: Ask = PLAIN) -> Plan:
-        return preview_change(*self.job(release, ask))
+    def plan(self, release: Release, arguments: Arguments = PLAIN) -> Plan:
+        return preview_change(*self.job(release, arguments))
 
     def rollback(self) -> Outcome | None:
         return rollback(self.cluster, self.options, **self.where())
@@ -151,12 +151,12 @@ class KubernetesContractSite(ContractSite):
 
     def running(self) -> dict[str, set[str]]:
         by_image = {image: version for version, image in IMAGES.items()} | {BAD_IMAGE: "bad"}
-        found: dict[str, set[str]] = {}
+        versions: dict[str, set[str]] = {}
         for vdu in NAMES:
             images = {pod["spec"]["containers"][0]["image"] for pod in self.pods(vdu)}
             if images:
-                found[vdu] = {by_image[image] for image in images}
-        return found
+                versions[vdu] = {by_image[image] for image in images}
+        return versions
 
     def serving(self) -> set[str]:
         by_image = {image: version for version, image in IMAGES.items()}
@@ -187,11 +187,11 @@ class KubernetesContractSite(ContractSite):
     def runs_from(self, release: Release) -> None:
         self.old = self.package(release)
 
-    def cut_short(self, release: Release, ask: Ask, number: int) -> bool:
-        job, site = self.job(release, ask)
+    def interrupt(self, release: Release, arguments: Arguments, number: int) -> bool:
+        job, target = self.job(release, arguments)
         dying: Any = Dying(self.cluster, number, ("create", "replace", "delete"))
         with contextlib.suppress(ContainerUpdateError, Died):
-            run_change(job, replace(site, cluster=dying), ask.cancel, ask.progress)
+            run_change(job, replace(target, cluster=dying), arguments.cancel, arguments.progress)
         for lease in self.objects("coordination.k8s.io", "Lease"):
             lease["spec"]["renewTime"] = "2020-01-01T00:00:00.000000Z"
             self.admin.replace(lease)
@@ -217,7 +217,7 @@ class KubernetesContractSite(ContractSite):
     # --- packages and requests ------------------------------------------------------------------
 
     def package(self, release: Release) -> str:
-        """A package folder of a release."""
+        """Write a package folder of a release and return its path."""
         root = self.folder / f"package-{next(self.numbers)}"
         vdus = "\n".join(
             VDU.format(vdu=vdu, name=self.shape.name(vdu, release.version)) for vdu in release.vdus
@@ -232,49 +232,51 @@ class KubernetesContractSite(ContractSite):
         build.write_metadata(root)
         return str(root)
 
-    def job(self, release: Release, ask: Ask = PLAIN) -> tuple[ChangeJob, KubernetesTarget]:
-        """The job of a change, and where it is carried out."""
-        params = {"upgrade_type": self.upgrade_type, **ask.params}
-        body = {"vnfdId": release.vnfd_id, "additionalParams": params, **ask.body}
+    def job(
+        self, release: Release, arguments: Arguments = PLAIN
+    ) -> tuple[ChangeJob, KubernetesTarget]:
+        """Return the job of a change and its target."""
+        params = {"upgrade_type": self.upgrade_type, **arguments.params}
+        body = {"vnfdId": release.vnfd_id, "additionalParams": params, **arguments.body}
         job = ChangeJob(
             request=ChangeRequest.of(body),
             old=self.old,
             new=self.package(release),
             instance_id=INSTANCE,
-            options=replace(self.options, **ask.options),
-            leave_failed=ask.leave_failed,
-            instance=ask.instance,
+            options=replace(self.options, **arguments.options),
+            leave_failed=arguments.leave_failed,
+            instance=arguments.instance,
         )
         return job, self.site()
 
     def site(self) -> KubernetesTarget:
-        """Where the VNF runs."""
+        """Return the target that the VNF runs on."""
         access = {"kubeconfig": self.kubeconfig}
         return KubernetesTarget(self.cluster, self.namespace, access=access)
 
     def where(self) -> dict[str, str]:
-        """Which VNF it is, for resume and rollback."""
+        """Return what identifies the VNF, for resume and rollback."""
         return {"namespace": self.namespace, "instance_id": INSTANCE}
 
-    # --- looking --------------------------------------------------------------------------------
+    # --- the live state --------------------------------------------------------------------------
 
     def objects(self, group: str, kind: str) -> list[Json]:
-        """Every object of a kind."""
+        """Return every object of a kind."""
         return list(self.admin.list(Collection(group, kind, self.namespace)).items)
 
     def get(self, group: str, kind: str, name: str) -> Json:
-        """An object that is there."""
-        found = self.admin.get(ObjectKey(group, kind, self.namespace, name))
-        assert found is not None, f"{kind} {name} is not there"
-        return found
+        """Return an object, which has to exist."""
+        live_object = self.admin.get(ObjectKey(group, kind, self.namespace, name))
+        assert live_object is not None, f"{kind} {name} is not there"
+        return live_object
 
     def deployments(self, vdu: str) -> list[Json]:
-        """The Deployments of a VDU, whatever they are called."""
-        found = self.objects("apps", "Deployment")
-        return [body for body in found if body["metadata"]["name"].startswith(NAMES[vdu])]
+        """Return the Deployments of a VDU, with or without a version in their names."""
+        deployments = self.objects("apps", "Deployment")
+        return [body for body in deployments if body["metadata"]["name"].startswith(NAMES[vdu])]
 
     def pods(self, vdu: str) -> list[Json]:
-        """The live pods of a VDU."""
+        """Return the live pods of a VDU."""
         pods, sets = self.objects("", "Pod"), self.objects("apps", "ReplicaSet")
         return [
             pod
@@ -284,16 +286,16 @@ class KubernetesContractSite(ContractSite):
         ]
 
     def endpoints(self) -> list[Json]:
-        """The pods behind the Service, by its EndpointSlices."""
+        """Return the pods behind the Service, by its EndpointSlices."""
         pods = {pod["metadata"]["uid"]: pod for pod in self.objects("", "Pod")}
-        found = []
+        backends = []
         for body in self.objects("discovery.k8s.io", "EndpointSlice"):
             if body["metadata"]["labels"].get("kubernetes.io/service-name") != "web":
                 continue
             for endpoint in body.get("endpoints") or ():
                 if endpoint["conditions"].get("ready") and endpoint["targetRef"]["uid"] in pods:
-                    found.append(pods[endpoint["targetRef"]["uid"]])
-        return found
+                    backends.append(pods[endpoint["targetRef"]["uid"]])
+        return backends
 
     def until(self, condition: Callable[[], bool]) -> None:
         """Wait for a condition."""

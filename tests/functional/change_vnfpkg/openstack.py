@@ -1,6 +1,6 @@
 """The contract's VNF on OpenStack: two scaling groups in a stack of their own.
 
-Who serves is the load balancer's matter, which the scripts tell; here whatever runs VDU1 serves.
+The scripts configure which servers the load balancer uses; here all servers of VDU1 serve.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from container_update.stacks import live
 from container_update.stacks.client import Heat, reference
 from container_update.stacks.operation import StackInstance
 from tests.functional.change_vnfpkg.dying import Died, Dying
-from tests.functional.change_vnfpkg.site import INSTANCE, PLAIN, Ask, ContractSite, Release
+from tests.functional.change_vnfpkg.site import INSTANCE, PLAIN, Arguments, ContractSite, Release
 from tests.functional.stacks import templates
 from tests.functional.stacks.vnf import until
 
@@ -91,7 +91,7 @@ class OpenStackContractSite(ContractSite):
     folder: Path
     options: Options
     old: str = ""
-    asked: ChangeJob | None = None
+    latest_job: ChangeJob | None = None
     numbers: Any = field(default_factory=itertools.count)
 
     bad_image_words = f"Image {BAD_IMAGE} could not be found"
@@ -110,7 +110,7 @@ class OpenStackContractSite(ContractSite):
     def fewest_writes(self) -> int:
         return 6
 
-    # --- what the contract asks for -------------------------------------------------------------
+    # --- what the contract requires --------------------------------------------------------------
 
     def instantiate(self, release: Release) -> None:
         self.old = self.package(release)
@@ -122,59 +122,59 @@ class OpenStackContractSite(ContractSite):
             "parameters": {"flavor": "small", "network": "net0"},
         }
         self.heat.create(body)
-        until(lambda: self.page()["stack_status"] == "CREATE_COMPLETE")
+        until(lambda: self.live_stack()["stack_status"] == "CREATE_COMPLETE")
 
-    def change(self, release: Release, ask: Ask = PLAIN) -> Changed:
-        job, site = self.job(release, ask)
-        return run_change(job, site, ask.cancel, ask.progress)
+    def change(self, release: Release, arguments: Arguments = PLAIN) -> Changed:
+        job, target = self.job(release, arguments)
+        return run_change(job, target, arguments.cancel, arguments.progress)
 
-    def plan(self, release: Release, ask: Ask = PLAIN) -> Plan:
-        return preview_change(*self.job(release, ask))
+    def plan(self, release: Release, arguments: Arguments = PLAIN) -> Plan:
+        return preview_change(*self.job(release, arguments))
 
     def rollback(self) -> Outcome | None:
         return StackInstance(self.heat, INSTANCE, self.options).recover(back=True)
 
     def resume(self) -> Outcome | None:
-        assert self.asked is not None
-        site, cancel = self.site(), CancelToken()
-        scripts = coordination_of(self.asked, site, cancel)
-        return resume_change(self.asked, site, cancel, lambda _: None, scripts)
+        assert self.latest_job is not None
+        target, cancel = self.site(), CancelToken()
+        scripts = coordination_of(self.latest_job, target, cancel)
+        return resume_change(self.latest_job, target, cancel, lambda _: None, scripts)
 
     def running(self) -> dict[str, set[str]]:
-        found: dict[str, set[str]] = {}
+        versions: dict[str, set[str]] = {}
         for vdu, _, name in self.servers():
-            found.setdefault(vdu, set()).add(name.removeprefix("image-"))
-        return found
+            versions.setdefault(vdu, set()).add(name.removeprefix("image-"))
+        return versions
 
     def serving(self) -> set[str]:
         return self.running().get("VDU1", set())
 
     def instances(self, vdu: str) -> set[str]:
-        return {server for found, server, _ in self.servers() if found == vdu}
+        return {server for server_vdu, server, _ in self.servers() if server_vdu == vdu}
 
     def left_over(self) -> list[str]:
-        return [name for name in self.stacks() if name != self.page()["stack_name"]]
+        return [name for name in self.stacks() if name != self.live_stack()["stack_name"]]
 
     def scale(self, vdu: str, replicas: int) -> None:
         size = {"parameters": {f"size_{vdu}": replicas}}
-        self.heat.update(reference(self.page()), size, existing=True)
-        until(lambda: self.page()["stack_status"] == "UPDATE_COMPLETE")
+        self.heat.update(reference(self.live_stack()), size, existing=True)
+        until(lambda: self.live_stack()["stack_status"] == "UPDATE_COMPLETE")
         assert len(self.instances(vdu)) == replicas
 
     def runs_from(self, release: Release) -> None:
         self.old = self.package(release)
 
-    def cut_short(self, release: Release, ask: Ask, number: int) -> bool:
-        job, site = self.job(release, ask)
+    def interrupt(self, release: Release, arguments: Arguments, number: int) -> bool:
+        job, target = self.job(release, arguments)
         dying: Any = Dying(self.heat, number, ("create", "update", "delete"))
         with contextlib.suppress(ContainerUpdateError, Died):
-            run_change(job, replace(site, service=dying), ask.cancel, ask.progress)
+            run_change(job, replace(target, service=dying), arguments.cancel, arguments.progress)
         journal = name_of(INSTANCE)
         until(lambda: all(not status.endswith("IN_PROGRESS") for status in self.statuses()))
-        page = self.heat.stack(journal)
-        if page is not None:
+        journal_stack = self.heat.stack(journal)
+        if journal_stack is not None:
             tags = {"tags": "holder=dead,renewed=2020-01-01T00:00:00Z"}
-            self.heat.update(reference(page), tags, existing=True)
+            self.heat.update(reference(journal_stack), tags, existing=True)
             until(lambda: all(not status.endswith("IN_PROGRESS") for status in self.statuses()))
         return bool(dying.is_dead)
 
@@ -188,13 +188,13 @@ class OpenStackContractSite(ContractSite):
             }
             for vdu, server, _ in self.servers()
         ]
-        info = {"vnfcResourceInfo": vnfcs, "instance_id": self.page()["id"]}
+        info = {"vnfcResourceInfo": vnfcs, "instance_id": self.live_stack()["id"]}
         return {"id": INSTANCE, "vnfdId": "vnfd-v1", "instantiatedVnfInfo": info}
 
     # --- packages and requests ------------------------------------------------------------------
 
     def package(self, release: Release) -> str:
-        """A package folder of a release."""
+        """Write a package folder of a release and return its path."""
         root = self.folder / f"package-{next(self.numbers)}"
         texts = templates.package(release.vnfd_id, flavour(release), files(release))
         for name, text in {**texts, **release.scripts}.items():
@@ -204,60 +204,68 @@ class OpenStackContractSite(ContractSite):
         build.write_metadata(root)
         return str(root)
 
-    def job(self, release: Release, ask: Ask = PLAIN) -> tuple[ChangeJob, OpenStackTarget]:
-        """The job of a change, and where it is carried out."""
-        params = {"upgrade_type": self.upgrade_type, **ask.params}
+    def job(
+        self, release: Release, arguments: Arguments = PLAIN
+    ) -> tuple[ChangeJob, OpenStackTarget]:
+        """Return the job of a change and its target."""
+        params = {"upgrade_type": self.upgrade_type, **arguments.params}
         params["vdu_params"] = self.vdu_params(release, params.get("vdu_params"))
-        body = {"vnfdId": release.vnfd_id, "additionalParams": params, **ask.body}
-        self.asked = ChangeJob(
+        body = {"vnfdId": release.vnfd_id, "additionalParams": params, **arguments.body}
+        self.latest_job = ChangeJob(
             request=ChangeRequest.of(body),
             old=self.old,
             new=self.package(release),
             instance_id=INSTANCE,
-            options=replace(self.options, **ask.options),
-            leave_failed=ask.leave_failed,
-            instance=ask.instance,
+            options=replace(self.options, **arguments.options),
+            leave_failed=arguments.leave_failed,
+            instance=arguments.instance,
         )
-        return self.asked, self.site()
+        return self.latest_job, self.site()
 
-    def vdu_params(self, release: Release, given: Any) -> list[Any]:
-        """Required on OpenStack; Blue-Green concerns every VDU."""
-        listed = [given] if isinstance(given, dict) else list(given or ())
-        if listed and self.in_place:
-            return listed
-        named = {vdu["vdu_id"] for vdu in listed}
-        first = listed[0] if listed else {}
-        return [*listed, *({**first, "vdu_id": vdu} for vdu in release.vdus if vdu not in named)]
+    def vdu_params(self, release: Release, requested: Any) -> list[Any]:
+        """Complete the vdu_params: required on OpenStack, for every VDU with Blue-Green."""
+        vdus = [requested] if isinstance(requested, dict) else list(requested or ())
+        if vdus and self.in_place:
+            return vdus
+        vdu_ids = {vdu["vdu_id"] for vdu in vdus}
+        first = vdus[0] if vdus else {}
+        return [*vdus, *({**first, "vdu_id": vdu} for vdu in release.vdus if vdu not in vdu_ids)]
 
     def site(self) -> OpenStackTarget:
-        """Where the VNF runs."""
-        return OpenStackTarget(self.heat, self.page()["stack_name"])
+        """Return the target that the VNF runs on."""
+        return OpenStackTarget(self.heat, self.live_stack()["stack_name"])
 
-    # --- looking --------------------------------------------------------------------------------
+    # --- the live state --------------------------------------------------------------------------
 
     def stacks(self) -> list[str]:
-        """The names of this VNF's stacks, its journal's among them."""
-        return [page["stack_name"] for page in self.heat.stacks() if INSTANCE in page["stack_name"]]
+        """Return the names of this VNF's stacks, the journal's included."""
+        return [
+            stack["stack_name"] for stack in self.heat.stacks() if INSTANCE in stack["stack_name"]
+        ]
 
     def statuses(self) -> list[str]:
-        """What state these are in."""
-        return [str(page["stack_status"]) for page in self.heat.stacks()]
+        """Return the statuses of all stacks."""
+        return [str(stack["stack_status"]) for stack in self.heat.stacks()]
 
-    def page(self) -> dict[str, Any]:
-        """The page of the VNF's stack; of the first where there are two."""
-        found = [page for page in self.heat.stacks() if page["stack_name"].startswith("vnf-")]
-        page = self.heat.stack(reference(min(found, key=lambda page: len(page["stack_name"]))))
-        assert page is not None
-        return page
+    def live_stack(self) -> dict[str, Any]:
+        """Return the VNF's stack; the old one if there are two."""
+        candidates = [
+            stack for stack in self.heat.stacks() if stack["stack_name"].startswith("vnf-")
+        ]
+        stack = self.heat.stack(
+            reference(min(candidates, key=lambda stack: len(stack["stack_name"])))
+        )
+        assert stack is not None
+        return stack
 
     def servers(self) -> list[tuple[str, str, str]]:
-        """VDU, id and image of each server."""
-        found = []
-        for entry in self.heat.resources(reference(self.page()), live.DEPTH):
+        """Return VDU, id and image of each server."""
+        servers = []
+        for entry in self.heat.resources(reference(self.live_stack()), live.DEPTH):
             if entry["resource_type"] == hot.SERVER:
                 stack = entry["links"][1]["href"].partition("/stacks/")[2]
-                page = self.heat.resource(stack, entry["resource_name"])
-                assert page is not None
+                resource = self.heat.resource(stack, entry["resource_name"])
+                assert resource is not None
                 id_ = entry["physical_resource_id"]
-                found.append((entry["resource_name"], id_, page["attributes"]["image"]["id"]))
-        return found
+                servers.append((entry["resource_name"], id_, resource["attributes"]["image"]["id"]))
+        return servers

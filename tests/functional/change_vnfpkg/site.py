@@ -1,4 +1,4 @@
-"""What the contract of a strategy is tested against: a VNF of two VDUs, in words of no VIM.
+"""What the contract of a strategy is tested against: a VNF of two VDUs, independent of any VIM.
 
 VDU1 serves clients by one address, VDU2 runs beside it. A release is what a package makes them run.
 A VIM joins the contract by a subclass; the cases stay as they are.
@@ -36,7 +36,7 @@ class Release:
 
     @property
     def vnfd_id(self) -> str:
-        """Another one for each version."""
+        """The VNFD's id, which differs for each version."""
         return f"vnfd-{self.version}"
 
 
@@ -46,8 +46,8 @@ BROKEN = replace(V2, broken=("VDU1",))
 
 
 @dataclass(frozen=True)
-class Ask:
-    """What a change is asked for beside the release."""
+class Arguments:
+    """The arguments of a change besides the release."""
 
     params: Mapping[str, Any] = field(default_factory=dict)
     """More of additionalParams."""
@@ -60,92 +60,92 @@ class Ask:
     instance: Mapping[str, Any] = field(default_factory=dict)
 
 
-PLAIN = Ask()
+PLAIN = Arguments()
 
 
 class ContractSite(ABC):
-    """A place to play a change in."""
+    """A target that a change runs on."""
 
     upgrade_type: str
     options: Options
 
     @property
     def in_place(self) -> bool:
-        """The strategy changes what is there, instead of putting the new beside the old."""
+        """Whether the strategy changes the running VNF instead of putting a new one beside it."""
         return self.upgrade_type == ROLLING
 
     bad_image_words = r"ErrImagePull|ImagePullBackOff"
-    """How the VIM says that there is no such image."""
+    """The VIM's message for a missing image, as a regular expression."""
 
     no_way_back: tuple[type[Exception], ...] = ()
-    """What a rollback raises once the old VNF is being removed, where that is for good."""
+    """What a rollback raises once the old VNF is being removed, if that cannot be undone."""
 
     @property
     def renews_vnfc_ids(self) -> bool:
-        """A VNFC gets a new id in the records, by the specification's list for the strategy."""
+        """Whether the specification gives a VNFC a new id in the records with this strategy."""
         return self.in_place
 
     @property
     def can_change_a_part(self) -> bool:
-        """The strategy can leave VDUs alone."""
+        """Whether the strategy can change only some of the VDUs."""
         return True
 
     @abstractmethod
     def instantiate(self, release: Release) -> None:
-        """Bring the VNF into being."""
+        """Instantiate the VNF."""
 
     @abstractmethod
-    def change(self, release: Release, ask: Ask = PLAIN) -> Changed:
+    def change(self, release: Release, arguments: Arguments = PLAIN) -> Changed:
         """Change to another release."""
 
     @abstractmethod
-    def plan(self, release: Release, ask: Ask = PLAIN) -> Plan:
-        """What :meth:`change` would do."""
+    def plan(self, release: Release, arguments: Arguments = PLAIN) -> Plan:
+        """Return the plan of :meth:`change`."""
 
     @abstractmethod
     def rollback(self) -> Outcome | None:
-        """Undo what a change left."""
+        """Undo an unfinished change."""
 
     @abstractmethod
     def resume(self) -> Outcome | None:
-        """Finish what a change left."""
+        """Finish an unfinished change."""
 
     @abstractmethod
     def running(self) -> dict[str, set[str]]:
-        """VDU to the versions that its live instances run; VDUs without any left out."""
+        """Return the versions that the live instances of each VDU run, without empty VDUs."""
 
     @abstractmethod
     def serving(self) -> set[str]:
-        """The versions that get the clients' traffic."""
+        """Return the versions that get the clients' traffic."""
 
     @abstractmethod
     def instances(self, vdu: str) -> set[str]:
-        """The ids of a VDU's live instances."""
+        """Return the ids of a VDU's live instances."""
 
     @abstractmethod
     def left_over(self) -> list[str]:
-        """Journals, locks and second copies that should not be there."""
+        """Return journals, leases and second copies that should not be there."""
 
     @abstractmethod
     def scale(self, vdu: str, replicas: int) -> None:
-        """Another number of instances, from outside."""
+        """Set another number of instances, bypassing the library."""
 
     @abstractmethod
     def runs_from(self, release: Release) -> None:
-        """The package of the VNF is that of this release from now on."""
+        """Take this release's package as the VNF's current one."""
 
     @abstractmethod
-    def cut_short(self, release: Release, ask: Ask, number: int) -> bool:
-        """Change, and die right after so many requests that write, lock and journal included.
+    def interrupt(self, release: Release, arguments: Arguments, number: int) -> bool:
+        """Interrupt a change right after this many write requests, lease and journal included.
 
-        What is still held by then is free for others. False where it ended before.
+        A lease that is still held then expires. Return False if the change ended before.
         """
 
     @abstractmethod
     def instance_record(self) -> dict[str, Any]:
-        """The VnfInstance as a VNFM would have it now."""
+        """Return the VnfInstance as a VNFM would have it now."""
 
     def is_at(self, version: str, *vdus: str) -> bool:
-        """The VNF runs and serves one version, in these VDUs, and nothing is left over."""
-        wanted = {vdu: {version} for vdu in vdus or VDUS}
-        return self.running() == wanted and self.serving() == {version} and not self.left_over()
+        """Whether the VNF runs and serves one version in these VDUs and nothing is left over."""
+        expected = {vdu: {version} for vdu in vdus or VDUS}
+        return self.running() == expected and self.serving() == {version} and not self.left_over()

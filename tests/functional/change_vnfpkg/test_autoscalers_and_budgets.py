@@ -1,4 +1,4 @@
-"""What others decide of a VNF that changes: how many pods it has, how many may be missing."""
+"""Autoscalers and disruption budgets of a VNF that changes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import yaml
 from container_update.model.errors import PlanError, UpdateFailedError
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.kubernetes import IMAGES, KubernetesContractSite, Shape
-from tests.functional.change_vnfpkg.site import V1, V2, Ask, ContractSite, Release
+from tests.functional.change_vnfpkg.site import V1, V2, Arguments, ContractSite, Release
 from tests.functional.manifests import workload
 from tests.functional.upgrade_types import UPGRADE_TYPES
 
@@ -24,31 +24,33 @@ V3 = Release("v3")
 
 @pytest.fixture(params=UPGRADE_TYPES)
 def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ContractSite]:
-    """A VNF to be in a namespace of the cluster, and each strategy there."""
-    with kubernetes_site(request.param, request, tmp_path) as made:
-        yield made
+    """A namespace of the cluster to instantiate the VNF in, for each strategy."""
+    with kubernetes_site(request.param, request, tmp_path) as contract_site:
+        yield contract_site
 
 
-def text(body: Any) -> str:
-    """A manifest."""
+def manifest(body: Any) -> str:
+    """Return a manifest's text."""
     return yaml.safe_dump(body)
 
 
 def autoscaler(site: Site, vdu: str) -> str:
-    """Of a VDU, from 1 to 5 pods."""
+    """Return the manifest of a VDU's autoscaler, from 1 to 5 pods."""
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": site.shape.name(vdu, "v1")}
     spec = {"scaleTargetRef": target, "minReplicas": 1, "maxReplicas": 5}
     body = {"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "spec": spec}
-    return text({**body, "metadata": {"name": "scaler"}})
+    return manifest({**body, "metadata": {"name": "scaler"}})
 
 
 def scaler_of(site: Site) -> Any:
-    """The autoscaler as it is."""
+    """Return the live autoscaler."""
     return site.get("autoscaling", "HorizontalPodAutoscaler", "scaler")
 
 
 @pytest.mark.parametrize("vdu", ["VDU1", "VDU2"])
-def test_an_autoscaler_scales_what_runs_its_vdu_after_every_change(site: Site, vdu: str) -> None:
+def test_an_autoscaler_targets_the_current_deployment_after_every_change(
+    site: Site, vdu: str
+) -> None:
     site.shape = Shape(more={"scaler.yaml": autoscaler(site, vdu)})
     site.instantiate(V1)
     for release in (V2, V3):
@@ -59,8 +61,8 @@ def test_an_autoscaler_scales_what_runs_its_vdu_after_every_change(site: Site, v
         assert target["name"] == deployment["metadata"]["name"]
 
 
-def test_an_autoscaler_that_is_paused_by_scaling_to_nothing_stays_paused(site: Site) -> None:
-    """The API reference's way: a HorizontalPodAutoscaler leaves a workload of 0 replicas alone."""
+def test_an_autoscaler_paused_by_scaling_to_zero_stays_paused(site: Site) -> None:
+    """A HorizontalPodAutoscaler leaves a workload of 0 replicas alone (API reference)."""
     site.shape = Shape(more={"scaler.yaml": autoscaler(site, "VDU2")})
     site.instantiate(V1)
     site.scale("VDU2", 0)
@@ -70,8 +72,8 @@ def test_an_autoscaler_that_is_paused_by_scaling_to_nothing_stays_paused(site: S
     assert site.is_at("v2", "VDU1")
 
 
-def test_an_autoscaler_that_is_held_at_one_number_by_its_limits_is_held_there(site: Site) -> None:
-    """The other way that operators have, and it is undone by nothing but their own hand."""
+def test_an_autoscaler_with_equal_limits_keeps_them(site: Site) -> None:
+    """Operators also pause an autoscaler by equal limits; only they may undo it."""
     site.shape = Shape(more={"scaler.yaml": autoscaler(site, "VDU1")})
     site.instantiate(V1)
     live = scaler_of(site)
@@ -81,9 +83,9 @@ def test_an_autoscaler_that_is_held_at_one_number_by_its_limits_is_held_there(si
     with pytest.raises(UpdateFailedError):
         site.change(replace(V2, broken=("VDU2",)))
     for _ in range(2):
-        now = scaler_of(site)
-        assert (now["spec"]["minReplicas"], now["spec"]["maxReplicas"]) == (2, 2)
-        assert now["metadata"]["annotations"]["autoscaling.example/paused"] == "true"
+        live_scaler = scaler_of(site)
+        assert (live_scaler["spec"]["minReplicas"], live_scaler["spec"]["maxReplicas"]) == (2, 2)
+        assert live_scaler["metadata"]["annotations"]["autoscaling.example/paused"] == "true"
         site.change(V2)
     assert site.is_at("v2")
 
@@ -99,7 +101,7 @@ def test_a_paused_deployment_is_refused(site: Site) -> None:
 
 
 def budgeted(site: Site, image: str) -> Shape:
-    """Three pods, evicted one by one where their image changes; two must always be there."""
+    """Return the shape of three pods, of which two must always be available."""
     budget = {
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
@@ -107,20 +109,20 @@ def budgeted(site: Site, image: str) -> Shape:
         "spec": {"minAvailable": 2, "selector": {"matchLabels": {"app": "x"}}},
     }
     pods = workload("ReplicaSet", "x", replicas=3, image=image)
-    return Shape(more={"budget.yaml": text(budget), "x.yaml": pods})
+    return Shape(more={"budget.yaml": manifest(budget), "x.yaml": pods})
 
 
-def test_a_disruption_budget_is_kept(site: Site) -> None:
+def test_a_disruption_budget_is_respected(site: Site) -> None:
     site.shape = budgeted(site, IMAGES["v1"])
     site.instantiate(V1)
     site.shape = budgeted(site, IMAGES["v2"])
-    with _Fewest(site) as fewest:
+    with _ReadyPods(site) as ready_pods:
         site.change(V2)
-    assert min(fewest.seen) >= 2
+    assert min(ready_pods.counts) >= 2
     assert site.is_at("v2")
 
 
-def test_a_disruption_budget_that_allows_no_eviction_fails_the_change_by_its_name(
+def test_a_disruption_budget_without_allowed_evictions_fails_the_change(
     site: Site,
 ) -> None:
     site.shape = budgeted(site, IMAGES["v1"])
@@ -131,7 +133,7 @@ def test_a_disruption_budget_that_allows_no_eviction_fails_the_change_by_its_nam
     site.until(lambda: _allowed(site) == 0)
     site.shape = budgeted(site, IMAGES["v2"])
     with pytest.raises(UpdateFailedError, match="disruption budget"):
-        site.change(V2, Ask(options={"timeout": 3}))
+        site.change(V2, Arguments(options={"timeout": 3}))
     assert site.is_at("v1")
 
 
@@ -140,16 +142,16 @@ def _allowed(site: Site) -> Any:
     return status.get("disruptionsAllowed", 0)
 
 
-class _Fewest:
-    """How many pods of x are ready, looked at all the time."""
+class _ReadyPods:
+    """Counts the ready pods of x all the time."""
 
     def __init__(self, site: Site) -> None:
-        self.seen: list[int] = []
+        self.counts: list[int] = []
         self._site = site
         self._done = threading.Event()
-        self._thread = threading.Thread(target=self._look)
+        self._thread = threading.Thread(target=self._observe)
 
-    def __enter__(self) -> _Fewest:
+    def __enter__(self) -> _ReadyPods:
         self._thread.start()
         return self
 
@@ -157,13 +159,13 @@ class _Fewest:
         self._done.set()
         self._thread.join()
 
-    def _look(self) -> None:
+    def _observe(self) -> None:
         while not self._done.is_set():
             ready: Callable[[Any], bool] = lambda pod: any(  # noqa: E731
                 c["type"] == "Ready" and c["status"] == "True"
                 for c in pod["status"].get("conditions") or ()
             )
             pods = self._site.objects("", "Pod")
-            mine = [p for p in pods if p["metadata"]["name"].startswith("x-")]
-            self.seen.append(sum(map(ready, mine)))
+            owned = [p for p in pods if p["metadata"]["name"].startswith("x-")]
+            self.counts.append(sum(map(ready, owned)))
             self._done.wait(0.02)

@@ -1,4 +1,4 @@
-"""``container-update change-vnfpkg`` as its user types it."""
+"""``container-update change-vnfpkg`` as a user types it."""
 
 from __future__ import annotations
 
@@ -24,22 +24,29 @@ SPEAKS = {"Scripts/new.py": "print('the peer said yes')"}
 
 @pytest.fixture
 def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ContractSite]:
-    """A VNF to be changed Blue-Green."""
-    with kubernetes_site(BLUE_GREEN, request, tmp_path) as made:
-        made.instantiate(V1)
-        yield made
+    """A running VNF that is changed with Blue-Green."""
+    with kubernetes_site(BLUE_GREEN, request, tmp_path) as contract_site:
+        contract_site.instantiate(V1)
+        yield contract_site
 
 
 def run(site: KubernetesContractSite, command: str, *arguments: str) -> tuple[int, str]:
-    """Type a command about the VNF; its exit status and what it shows."""
+    """Run a command for the VNF and return its exit status and its output."""
     out = io.StringIO()
-    where = ["-n", site.namespace, "--kubeconfig", site.kubeconfig, "--instance-id", INSTANCE]
+    target_options = [
+        "-n",
+        site.namespace,
+        "--kubeconfig",
+        site.kubeconfig,
+        "--instance-id",
+        INSTANCE,
+    ]
     options = ["--grace-period", "0.5", "--drain-seconds", "0.1"]
-    return main([command, *arguments, *where, *options], out), out.getvalue()
+    return main([command, *arguments, *target_options, *options], out), out.getvalue()
 
 
 def change(site: KubernetesContractSite, release: Release = V2, *arguments: str) -> tuple[int, str]:
-    """Type a change to a release."""
+    """Run the command that changes to a release."""
     kind = ["--upgrade-type", "blue-green"]
     return run(site, "change-vnfpkg", site.old, site.package(release), *kind, *arguments)
 
@@ -59,8 +66,8 @@ def test_plan_steps_scripts_and_sum_are_shown_in_this_order(site: KubernetesCont
     release = replace(V2, scripts=SPEAKS)
     status, text = change(site, release, "--coordinate-new", "Scripts/new.py")
     assert status == 0
-    places = [text.index(t) for t in ("Workloads:", "done: ", "the peer said yes", "Changed in")]
-    assert places == sorted(places)
+    positions = [text.index(t) for t in ("Workloads:", "done: ", "the peer said yes", "Changed in")]
+    assert positions == sorted(positions)
     assert change(site)[0] == 2
 
 
@@ -76,8 +83,8 @@ def test_json_is_for_programs_and_the_records_go_into_a_file(
     assert body["vnfdId"] == "vnfd-v2"
     assert set(body["resourceNames"]) == {"web", "worker"}
     after = json.loads(records.read_text())
-    found = after["instantiatedVnfInfo"]["vnfcResourceInfo"]
-    pods = {resource["computeResource"]["resourceId"] for resource in found}
+    vnfcs = after["instantiatedVnfInfo"]["vnfcResourceInfo"]
+    pods = {resource["computeResource"]["resourceId"] for resource in vnfcs}
     assert pods == site.instances("VDU1") | site.instances("VDU2")
 
 
@@ -93,7 +100,7 @@ def test_a_script_that_fails_is_shown_with_what_it_said(
     assert site.is_at("v1")
 
 
-def test_a_failure_that_is_left_can_be_looked_at_and_rolled_back(
+def test_a_failed_change_can_be_inspected_and_rolled_back(
     site: KubernetesContractSite,
 ) -> None:
     assert change(site, BROKEN, "--leave-failed")[0] == 7
@@ -105,7 +112,7 @@ def test_a_failure_that_is_left_can_be_looked_at_and_rolled_back(
     assert run(site, "rollback")[0] == 2
 
 
-def test_what_a_failing_script_left_is_finished_by_resume_when_the_script_is_mended(
+def test_resume_finishes_a_change_after_its_failing_script_was_mended(
     site: KubernetesContractSite,
 ) -> None:
     package = Path(site.package(replace(V2, scripts=FAILS)))
@@ -130,6 +137,6 @@ def test_what_a_failing_script_left_is_finished_by_resume_when_the_script_is_men
 def test_a_wrong_request_has_its_status(
     site: KubernetesContractSite, arguments: list[str], status: int
 ) -> None:
-    found, _ = run(site, "change-vnfpkg", site.old, site.package(V2), *arguments)
-    assert found == status
+    exit_status, _ = run(site, "change-vnfpkg", site.old, site.package(V2), *arguments)
+    assert exit_status == status
     assert site.is_at("v1")

@@ -1,4 +1,4 @@
-"""What every strategy promises, whichever VIM it is for."""
+"""What every strategy guarantees, on every VIM."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from tests.functional.change_vnfpkg.site import (
     V1,
     V2,
     VDUS,
-    Ask,
+    Arguments,
     ContractSite,
     Release,
 )
 
 V3 = Release("v3")
 
-GOOD = "print('coordinated')"
+SUCCEEDS = "print('coordinated')"
 FAILS = "import sys; print('the peer said no'); sys.exit(3)"
 HANGS = "import time\nwhile True: time.sleep(60)"
 GARBAGE = "import os; os.write(1, b'\\x1b[2J\\x00\\xff' * 100_000)"
 TELLS = """
 import pickle, sys
 context = pickle.load(sys.stdin.buffer)
-mine = context["coordination"]
-print(mine["vnf"], mine["vdu_id"], context["request"]["vnfdId"])
+coordination = context["coordination"]
+print(coordination["vnf"], coordination["vdu_id"], context["request"]["vnfdId"])
 """
 SHOUTS = """
 import os, pickle, sys
@@ -58,24 +58,24 @@ class Coordinate:
 """
 
 
-def scripts(new: str, old: str = GOOD) -> dict[str, str]:
-    """A package's scripts."""
+def scripts(new: str, old: str = SUCCEEDS) -> dict[str, str]:
+    """Return a package's coordination scripts by path."""
     return {"Scripts/new.py": new, "Scripts/old.py": old}
 
 
-CALLED = {
+SCRIPT_PARAMS = {
     "lcm-operation-coordinate-new-vnf": "./Scripts/new.py",
     "lcm-operation-coordinate-old-vnf": "./Scripts/old.py",
 }
 
 
 def needs_parts(site: ContractSite) -> None:
-    """Skip where the specification's way of changing is all or nothing."""
+    """Skip strategies that the specification defines for whole VNFs only."""
     if not site.can_change_a_part:
         pytest.skip("the strategy replaces the VNF as a whole")
 
 
-# --- the way forward ----------------------------------------------------------------------------
+# --- success ------------------------------------------------------------------------------------
 
 
 def test_the_new_release_runs_and_serves(site: ContractSite) -> None:
@@ -112,21 +112,21 @@ def test_only_the_vdus_of_the_request_change(site: ContractSite) -> None:
     needs_parts(site)
     site.instantiate(V1)
     others = site.instances("VDU2")
-    site.change(V2, Ask({"vdu_params": [{"vdu_id": "VDU1"}]}))
+    site.change(V2, Arguments({"vdu_params": [{"vdu_id": "VDU1"}]}))
     assert site.running() == {"VDU1": {"v2"}, "VDU2": {"v1"}}
     assert site.instances("VDU2") == others
     assert site.serving() == {"v2"}
 
 
-def test_the_number_of_instances_is_the_one_that_there_is(site: ContractSite) -> None:
+def test_the_current_number_of_instances_is_kept(site: ContractSite) -> None:
     site.instantiate(V1)
     site.scale("VDU1", 3)
     site.change(V2)
     assert len(site.instances("VDU1")) == 3
 
 
-def test_a_vdu_without_instances_stays_without(site: ContractSite) -> None:
-    """An autoscaler that is paused: it leaves a workload of 0 instances alone."""
+def test_a_vdu_scaled_to_zero_stays_at_zero(site: ContractSite) -> None:
+    """A paused autoscaler leaves a workload of 0 instances alone."""
     site.instantiate(V1)
     site.scale("VDU2", 0)
     site.change(V2)
@@ -146,12 +146,12 @@ def test_a_vdu_that_only_the_new_package_has_is_created(site: ContractSite) -> N
     assert site.is_at("v2")
 
 
-def test_progress_tells_the_plan_and_then_every_step(site: ContractSite) -> None:
+def test_progress_reports_the_plan_and_then_every_step(site: ContractSite) -> None:
     site.instantiate(V1)
-    told: list[Any] = []
-    outcome = site.change(V2, Ask(progress=told.append)).outcome
-    assert isinstance(told[0], Plan)
-    ended = [event for event in told if isinstance(event, StepResult)]
+    events: list[Any] = []
+    outcome = site.change(V2, Arguments(progress=events.append)).outcome
+    assert isinstance(events[0], Plan)
+    ended = [event for event in events if isinstance(event, StepResult)]
     assert {result.step.place for result in ended} == {
         result.step.place for result in outcome.results
     }
@@ -167,8 +167,8 @@ def test_the_records_name_the_new_vnfd_and_exactly_the_live_instances(site: Cont
     resources = after["instantiatedVnfInfo"]["vnfcResourceInfo"]
     assert after["vnfdId"] == V2.vnfd_id
     for vdu in VDUS:
-        found = {r["computeResource"]["resourceId"] for r in resources if r["vduId"] == vdu}
-        assert found == site.instances(vdu)
+        resource_ids = {r["computeResource"]["resourceId"] for r in resources if r["vduId"] == vdu}
+        assert resource_ids == site.instances(vdu)
 
 
 def test_vnfcs_keep_or_change_their_ids_as_the_specification_says(site: ContractSite) -> None:
@@ -183,38 +183,38 @@ def test_vnfcs_keep_or_change_their_ids_as_the_specification_says(site: Contract
     assert len(ids[0]) == len(ids[1])
 
 
-def test_the_records_of_vdus_that_stay_stay(site: ContractSite) -> None:
+def test_the_records_of_unchanged_vdus_are_kept(site: ContractSite) -> None:
     needs_parts(site)
     site.instantiate(V1)
     before = site.instance_record()
-    after = site.change(V2, Ask({"vdu_params": [{"vdu_id": "VDU1"}]})).records.applied(before)
-    kept = [
+    after = site.change(V2, Arguments({"vdu_params": [{"vdu_id": "VDU1"}]})).records.applied(before)
+    vnfcs_of_vdu2 = [
         [r for r in record["instantiatedVnfInfo"]["vnfcResourceInfo"] if r["vduId"] == "VDU2"]
         for record in (before, after)
     ]
-    assert kept[0] == kept[1]
+    assert vnfcs_of_vdu2[0] == vnfcs_of_vdu2[1]
 
 
 # --- coordination -------------------------------------------------------------------------------
 
 
-def called(site: ContractSite) -> list[str]:
-    """The VNFs whose script a strategy calls, in order."""
+def script_roles(site: ContractSite) -> list[str]:
+    """Return the roles whose script a strategy runs, in order."""
     return ["new"] if site.in_place else ["new", "old"]
 
 
-def test_scripts_are_called_for_each_vdu_and_told_what_they_coordinate(site: ContractSite) -> None:
+def test_scripts_run_for_each_vdu_and_get_its_context(site: ContractSite) -> None:
     site.instantiate(V1)
-    changed = site.change(replace(V2, scripts=scripts(TELLS, TELLS)), Ask(CALLED))
-    said = [report.output.strip() for report in changed.scripts]
-    assert said == [f"{which} {vdu} vnfd-v2" for which in called(site) for vdu in VDUS]
+    changed = site.change(replace(V2, scripts=scripts(TELLS, TELLS)), Arguments(SCRIPT_PARAMS))
+    outputs = [report.output.strip() for report in changed.scripts]
+    assert outputs == [f"{role} {vdu} vnfd-v2" for role in script_roles(site) for vdu in VDUS]
     assert {report.status for report in changed.scripts} == {0}
 
 
 def test_a_script_can_be_called_by_the_name_of_its_class(site: ContractSite) -> None:
     site.instantiate(V1)
-    params = {**CALLED, "lcm-operation-coordinate-new-vnf-class": "Coordinate"}
-    changed = site.change(replace(V2, scripts=scripts(CLASS)), Ask(params))
+    params = {**SCRIPT_PARAMS, "lcm-operation-coordinate-new-vnf-class": "Coordinate"}
+    changed = site.change(replace(V2, scripts=scripts(CLASS)), Arguments(params))
     assert changed.scripts[0].output.strip() == "by class new"
 
 
@@ -225,7 +225,9 @@ def test_a_script_inherits_no_secret_and_its_report_shows_no_password(
     site.instantiate(V1)
     login = {"cp_name": "CP1", "username": "ubuntu", "password": "sesame-1"}
     vdu = {"vdu_id": "VDU1", "new_vnfc_param": login}
-    changed = site.change(replace(V2, scripts=scripts(SHOUTS)), Ask({**CALLED, "vdu_params": vdu}))
+    changed = site.change(
+        replace(V2, scripts=scripts(SHOUTS)), Arguments({**SCRIPT_PARAMS, "vdu_params": vdu})
+    )
     (report, *_) = changed.scripts
     assert "password ***" in report.output
     assert "OS_PASSWORD" not in report.output
@@ -233,26 +235,26 @@ def test_a_script_inherits_no_secret_and_its_report_shows_no_password(
 
 
 @pytest.mark.parametrize(
-    ("script", "options", "says"),
+    ("script", "options", "message"),
     [
         pytest.param(FAILS, {}, "status 3: the peer said no", id="fails"),
         pytest.param(HANGS, {"coordination_seconds": 1}, "within 1 s", id="hangs"),
         pytest.param("not python", {}, "status 1", id="is no program"),
     ],
 )
-def test_a_script_that_goes_wrong_is_a_failure_and_everything_is_put_back(
-    site: ContractSite, script: str, options: dict[str, Any], says: str
+def test_a_failing_script_fails_the_change_and_everything_is_put_back(
+    site: ContractSite, script: str, options: dict[str, Any], message: str
 ) -> None:
     site.instantiate(V1)
     release = replace(V2, scripts=scripts(script))
-    with pytest.raises(UpdateFailedError, match=says):
-        site.change(release, Ask(CALLED, options=options))
+    with pytest.raises(UpdateFailedError, match=message):
+        site.change(release, Arguments(SCRIPT_PARAMS, options=options))
     assert site.is_at("v1")
 
 
-def test_what_a_script_prints_is_shown_but_is_no_order_to_a_terminal(site: ContractSite) -> None:
+def test_control_characters_in_a_scripts_output_are_removed(site: ContractSite) -> None:
     site.instantiate(V1)
-    changed = site.change(replace(V2, scripts=scripts(GARBAGE)), Ask(CALLED))
+    changed = site.change(replace(V2, scripts=scripts(GARBAGE)), Arguments(SCRIPT_PARAMS))
     output = changed.scripts[0].output
     assert "\x1b" not in output
     assert len(output) < 10_000
@@ -277,10 +279,10 @@ def test_the_number_of_instances_survives_a_failure(site: ContractSite) -> None:
     assert len(site.instances("VDU1")) == 3
 
 
-def test_a_failure_is_left_for_a_rollback_where_the_order_says_so(site: ContractSite) -> None:
+def test_with_leave_failed_a_failed_change_waits_for_a_rollback(site: ContractSite) -> None:
     site.instantiate(V1)
     with pytest.raises(UpdateFailedError, match="left as it is"):
-        site.change(BROKEN, Ask(leave_failed=True))
+        site.change(BROKEN, Arguments(leave_failed=True))
     assert site.left_over()
     site.rollback()
     assert site.is_at("v1")
@@ -294,81 +296,82 @@ def test_a_change_can_be_tried_again_after_its_rollback(site: ContractSite) -> N
     assert site.is_at("v2")
 
 
-def test_a_change_that_asks_for_another_release_undoes_what_was_left_first(
+def test_a_change_to_another_release_first_undoes_a_failed_one(
     site: ContractSite,
 ) -> None:
     site.instantiate(V1)
     with pytest.raises(UpdateFailedError):
-        site.change(BROKEN, Ask(leave_failed=True))
+        site.change(BROKEN, Arguments(leave_failed=True))
     site.change(V3)
     assert site.is_at("v3")
 
 
-def test_told_to_stop_it_puts_everything_back(site: ContractSite) -> None:
+def test_a_cancelled_change_restores_the_old_release(site: ContractSite) -> None:
     site.instantiate(V1)
     cancel = CancelToken()
     slow = "import time; time.sleep(30)"
 
-    def begin(event: object) -> None:
+    def cancel_after_first_step(event: object) -> None:
         if isinstance(event, StepResult):
             cancel.request("by a test")
 
     with pytest.raises(UpdateInterruptedError):
         site.change(
-            replace(V2, scripts=scripts(slow, slow)), Ask(CALLED, progress=begin, cancel=cancel)
+            replace(V2, scripts=scripts(slow, slow)),
+            Arguments(SCRIPT_PARAMS, progress=cancel_after_first_step, cancel=cancel),
         )
     assert site.is_at("v1")
 
 
 MOST_WRITES = 17
-"""No strategy sends more requests that write, lock and journal included."""
+"""No strategy sends more write requests, lease and journal included."""
 
 
 @pytest.mark.parametrize(
-    ("way", "number"),
+    ("recovery", "number"),
     [
         *(("rollback", number) for number in range(1, MOST_WRITES + 1)),
         *((("resume", "again")[number % 2], number) for number in range(1, MOST_WRITES + 1)),
     ],
 )
-def test_cut_short_after_any_write_it_can_be_finished_or_undone(
-    site: ContractSite, number: int, way: str
+def test_a_change_interrupted_after_any_write_can_be_finished_or_undone(
+    site: ContractSite, number: int, recovery: str
 ) -> None:
     site.instantiate(V1)
-    release = replace(V2, scripts=scripts(GOOD))
-    was_cut = site.cut_short(release, Ask(CALLED), number)
-    assert was_cut or number > 6
-    assert not was_cut or number < MOST_WRITES, "a step of this strategy is not played"
-    if not was_cut:
+    release = replace(V2, scripts=scripts(SUCCEEDS))
+    was_interrupted = site.interrupt(release, Arguments(SCRIPT_PARAMS), number)
+    assert was_interrupted or number > 6
+    assert not was_interrupted or number < MOST_WRITES, "a write of this strategy is not tested"
+    if not was_interrupted:
         assert site.is_at("v2")
         return
     finish: dict[str, Callable[[], object]] = {
         "rollback": site.rollback,
         "resume": site.resume,
-        "again": lambda: site.change(release, Ask(CALLED)),
+        "again": lambda: site.change(release, Arguments(SCRIPT_PARAMS)),
     }
     try:
-        done = finish[way]()
-    except site.no_way_back:  # what is old was being removed: it can only be finished
-        assert way == "rollback"
+        outcome = finish[recovery]()
+    except site.no_way_back:  # the old VNF was being removed: the change can only be finished
+        assert recovery == "rollback"
         site.resume()
         assert site.is_at("v2")
         return
-    expected = {"rollback": "v1", "resume": "v2", "again": "v2"}[way]
-    if done is None:  # nothing had been begun, or all was done
+    expected = {"rollback": "v1", "resume": "v2", "again": "v2"}[recovery]
+    if outcome is None:  # nothing was begun, or everything was done
         assert site.is_at("v1") or site.is_at("v2")
     else:
         assert site.is_at(expected)
 
 
 @pytest.mark.parametrize("number", range(3, 15, 2))
-@pytest.mark.parametrize("way", ["rollback", "resume"])
-def test_cut_short_while_it_fails_it_ends_with_the_old_release(
-    site: ContractSite, number: int, way: str
+@pytest.mark.parametrize("recovery", ["rollback", "resume"])
+def test_an_interrupted_failing_change_ends_with_the_old_release(
+    site: ContractSite, number: int, recovery: str
 ) -> None:
     site.instantiate(V1)
-    site.cut_short(BROKEN, PLAIN, number)
-    if way == "rollback":
+    site.interrupt(BROKEN, PLAIN, number)
+    if recovery == "rollback":
         site.rollback()
     else:
         with contextlib.suppress(UpdateFailedError):  # it fails again, and undoes itself
@@ -376,7 +379,7 @@ def test_cut_short_while_it_fails_it_ends_with_the_old_release(
     assert site.is_at("v1")
 
 
-def test_two_changes_of_one_instance_keep_out_of_each_others_way(site: ContractSite) -> None:
+def test_a_second_change_of_the_same_instance_is_refused_meanwhile(site: ContractSite) -> None:
     site.instantiate(V1)
     events = itertools.count()
     errors: list[ContainerUpdateError] = []
@@ -388,7 +391,7 @@ def test_two_changes_of_one_instance_keep_out_of_each_others_way(site: ContractS
             except UpdateInProgressError as error:
                 errors.append(error)
 
-    site.change(V2, Ask(progress=meanwhile))
+    site.change(V2, Arguments(progress=meanwhile))
     assert len(errors) == 1
     assert site.is_at("v2")
 
@@ -397,7 +400,7 @@ def test_two_changes_of_one_instance_keep_out_of_each_others_way(site: ContractS
 
 
 @pytest.mark.parametrize(
-    ("params", "body", "names"),
+    ("params", "body", "attribute"),
     [
         ({"upgrade_type": "Big-Bang"}, {}, "additionalParams.upgrade_type"),
         ({"vdu_params": [{"vdu_id": "VDU9"}]}, {}, r"vdu_params\[0\].vdu_id.*VDU9"),
@@ -408,16 +411,16 @@ def test_two_changes_of_one_instance_keep_out_of_each_others_way(site: ContractS
     ],
 )
 def test_a_wrong_request_names_its_attribute_and_nothing_is_written(
-    site: ContractSite, params: dict[str, Any], body: dict[str, Any], names: str
+    site: ContractSite, params: dict[str, Any], body: dict[str, Any], attribute: str
 ) -> None:
     site.instantiate(V1)
-    with pytest.raises(PackageError, match=names):
-        site.change(V2, Ask(params, body))
+    with pytest.raises(PackageError, match=attribute):
+        site.change(V2, Arguments(params, body))
     assert site.is_at("v1")
 
 
 def test_a_vdu_of_the_request_must_be_in_the_new_package(site: ContractSite) -> None:
     site.instantiate(V1)
     with pytest.raises(PackageError, match="vdu_id: expected a VDU of the new package"):
-        site.change(replace(V2, vdus=("VDU1",)), Ask({"vdu_params": [{"vdu_id": "VDU2"}]}))
+        site.change(replace(V2, vdus=("VDU1",)), Arguments({"vdu_params": [{"vdu_id": "VDU2"}]}))
     assert site.is_at("v1")

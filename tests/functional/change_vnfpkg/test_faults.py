@@ -1,4 +1,4 @@
-"""Never half a change: every single fault at every request of a reference change of the package."""
+"""A change is never left half done: every fault at every request of a reference change."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 
 from tests.functional import matrix
 from tests.functional.conftest import REAL
-from tests.functional.matrix import FAULTS, Players, Request
+from tests.functional.matrix import FAULTS, Request, Workers
 from tests.functional.reference_change import CHANGES
 
 pytestmark = pytest.mark.skipif(bool(REAL), reason="faults are injected into the embedded cluster")
@@ -17,25 +17,29 @@ Requests = dict[str, dict[str, list[Request]]]
 
 
 @pytest.fixture(scope="module")
-def players() -> Iterator[Players]:
-    """Processes with a cluster each."""
-    with Players.ready() as ready:
+def workers() -> Iterator[Workers]:
+    """Yield worker processes, each with a cluster of its own."""
+    with Workers.ready() as ready:
         yield ready
 
 
 @pytest.fixture(scope="module")
-def requests(players: Players) -> Requests:
-    """The requests of each strategy, of each way that the change can go."""
-    return {what: players.requests(what) for what in CHANGES}
+def requests(workers: Workers) -> Requests:
+    """The requests of each strategy, for each outcome of the change."""
+    return {reference_name: workers.requests(reference_name) for reference_name in CHANGES}
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_the_promise_holds_wherever_a_fault_hits_a_change_or_its_undo(
-    fault: str, requests: Requests, players: Players
+    fault: str, requests: Requests, workers: Workers
 ) -> None:
     points = [
-        [point for way in matrix.WAYS for point in matrix.points(what, way, requests[what])[fault]]
-        for what in CHANGES
+        [
+            point
+            for way in matrix.WAYS
+            for point in matrix.points(reference_name, way, requests[reference_name])[fault]
+        ]
+        for reference_name in CHANGES
     ]
     assert min(map(len, points)) > (40 if matrix.COMPLETE else 2)
-    assert not players.problems([point for of_one in points for point in of_one])
+    assert not workers.problems([point for of_one in points for point in of_one])

@@ -1,4 +1,4 @@
-"""What a change of the package means on Kubernetes, beyond what every strategy promises."""
+"""Changes of the package on Kubernetes, beyond what every strategy guarantees."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.functional.change_vnfpkg.kubernetes import (
     KubernetesContractSite,
     Shape,
 )
-from tests.functional.change_vnfpkg.site import INSTANCE, V1, V2, Ask, ContractSite, Release
+from tests.functional.change_vnfpkg.site import INSTANCE, V1, V2, Arguments, ContractSite, Release
 from tests.functional.manifests import config_map, workload
 
 Site = KubernetesContractSite
@@ -44,18 +44,18 @@ ENV = "env: [{name: SETTING, valueFrom: {configMapKeyRef: {name: cm, key: settin
 
 @pytest.fixture(params=upgrade_types.UPGRADE_TYPES)
 def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ContractSite]:
-    """A VNF to be in a namespace of the cluster, and each strategy there."""
-    with kubernetes_site(request.param, request, tmp_path) as made:
-        yield made
+    """A namespace of the cluster to instantiate the VNF in, for each strategy."""
+    with kubernetes_site(request.param, request, tmp_path) as contract_site:
+        yield contract_site
 
 
-def text(body: Any) -> str:
-    """A manifest."""
+def manifest(body: Any) -> str:
+    """Return a manifest's text."""
     return yaml.safe_dump(body)
 
 
 def template_of(site: Site, vdu: str = "VDU1") -> Any:
-    """The pod template that a VDU runs by."""
+    """Return the pod spec of a VDU's template."""
     (deployment,) = site.deployments(vdu)
     return deployment["spec"]["template"]["spec"]
 
@@ -63,7 +63,7 @@ def template_of(site: Site, vdu: str = "VDU1") -> Any:
 # --- all of the package takes effect ------------------------------------------------------------
 
 
-def test_what_the_template_says_takes_effect_and_is_gone_again_after_a_failure(site: Site) -> None:
+def test_a_pod_template_takes_effect_and_is_restored_after_a_failure(site: Site) -> None:
     site.instantiate(V1)
     before = template_of(site)
     site.shape = Shape(container="{env: [{name: A, value: b}], ports: [{containerPort: 81}]}")
@@ -84,10 +84,10 @@ def test_other_objects_are_created_changed_and_deleted(site: Site) -> None:
         "metadata": {"name": "web"},
         "spec": {"minAvailable": 1, "selector": {"matchLabels": {"vnf": "sample"}}},
     }
-    site.shape = Shape(more={"sa.yaml": text(role), "budget.yaml": text(budget)})
+    site.shape = Shape(more={"sa.yaml": manifest(role), "budget.yaml": manifest(budget)})
     site.instantiate(V1)
     budget["spec"]["minAvailable"] = 0
-    site.shape = Shape(more={"budget.yaml": text(budget), "cm.yaml": config_map(setting="x")})
+    site.shape = Shape(more={"budget.yaml": manifest(budget), "cm.yaml": config_map(setting="x")})
     site.change(V2)
     assert site.get("policy", "PodDisruptionBudget", "web")["spec"]["minAvailable"] == 0
     assert site.get("", "ConfigMap", "cm")["data"] == {"setting": "x"}
@@ -95,7 +95,7 @@ def test_other_objects_are_created_changed_and_deleted(site: Site) -> None:
     assert "sa" not in accounts
 
 
-def test_deleted_objects_come_again_when_the_change_fails_after_all(site: Site) -> None:
+def test_deleted_objects_are_created_again_when_the_change_fails_later(site: Site) -> None:
     """The first removal is done when the second one is refused."""
     site.shape = Shape(more={"a.yaml": config_map("a", x="1"), "b.yaml": config_map("b", x="2")})
     site.instantiate(V1)
@@ -103,7 +103,7 @@ def test_deleted_objects_come_again_when_the_change_fails_after_all(site: Site) 
     cluster = site.cluster
     site.cluster = _Refusing(cluster)  # type: ignore[assignment]
     with pytest.raises(UpdateFailedError, match="ConfigMap"):
-        site.change(V2, Ask(options={"workers": 1}))
+        site.change(V2, Arguments(options={"workers": 1}))
     site.cluster = cluster
     assert site.get("", "ConfigMap", "a")["data"] == {"x": "1"}
     assert site.get("", "ConfigMap", "b")["data"] == {"x": "2"}
@@ -125,7 +125,7 @@ class _Refusing:
         self._cluster.delete(key, uid=uid)
 
 
-def test_what_is_not_marked_as_this_vnfs_is_not_deleted(site: Site) -> None:
+def test_an_object_without_this_vnfs_label_is_not_deleted(site: Site) -> None:
     site.shape = Shape(more={"cm.yaml": config_map(setting="x")})
     site.instantiate(V1)
     live = site.get("", "ConfigMap", "cm")
@@ -147,7 +147,7 @@ def test_a_volume_claim_is_never_deleted(site: Site) -> None:
             "resources": {"requests": {"storage": "1Gi"}},
         },
     }
-    site.shape = Shape(more={"claim.yaml": text(claim)})
+    site.shape = Shape(more={"claim.yaml": manifest(claim)})
     site.instantiate(V1)
     site.shape = Shape()
     outcome = site.change(V2).outcome
@@ -155,7 +155,7 @@ def test_a_volume_claim_is_never_deleted(site: Site) -> None:
     assert any("no undo could bring back" in note.text for note in outcome.plan.notes)
 
 
-def test_a_name_that_is_taken_by_somebody_else_is_refused(site: Site) -> None:
+def test_a_new_object_whose_name_another_owner_uses_is_refused(site: Site) -> None:
     site.instantiate(V1)
     site.admin.create(
         {
@@ -165,13 +165,13 @@ def test_a_name_that_is_taken_by_somebody_else_is_refused(site: Site) -> None:
         }
     )
     other = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "sa"}}
-    site.shape = Shape(more={"sa.yaml": text({**other, "automountServiceAccountToken": False})})
+    site.shape = Shape(more={"sa.yaml": manifest({**other, "automountServiceAccountToken": False})})
     with pytest.raises(PlanError, match="not this VNF's"):
         site.change(V2)
     assert site.is_at("v1")
 
 
-def test_what_the_cluster_chose_for_a_service_stays(site: Site) -> None:
+def test_the_fields_that_the_cluster_set_on_a_service_stay(site: Site) -> None:
     site.shape = Shape(service="{type: NodePort}")
     site.instantiate(V1)
     before = site.get("", "Service", "web")["spec"]
@@ -183,7 +183,7 @@ def test_what_the_cluster_chose_for_a_service_stays(site: Site) -> None:
     assert after["ports"][0]["nodePort"] == before["ports"][0]["nodePort"]
 
 
-def test_labels_that_only_the_old_manifest_had_go_and_those_of_others_stay(site: Site) -> None:
+def test_labels_of_only_the_old_manifest_are_removed_and_those_of_others_stay(site: Site) -> None:
     def cm(labels: str) -> str:
         return config_map(setting="x").replace("{name: cm}", f"{{name: cm, labels: {{{labels}}}}}")
 
@@ -198,7 +198,7 @@ def test_labels_that_only_the_old_manifest_had_go_and_those_of_others_stay(site:
     assert labels == {"b": "other", "theirs": "three", "tacker_vnf_instance_id": INSTANCE}
 
 
-def test_new_configuration_alone_brings_new_pods_that_read_it(site: Site) -> None:
+def test_new_configuration_alone_restarts_the_pods_that_read_it(site: Site) -> None:
     site.shape = Shape(container=f"{{{ENV}}}", more={"cm.yaml": config_map(setting="old")})
     site.instantiate(V1)
     before = site.instances("VDU1")
@@ -241,8 +241,8 @@ def test_other_workloads_are_changed_in_place(site: Site, kind: str) -> None:
     assert all(pod["spec"]["containers"][0]["env"] == [{"name": "A", "value": "b"}] for pod in live)
 
 
-def test_an_update_goes_on_from_where_a_change_ended(site: Site) -> None:
-    """``apply`` finds a Deployment that had to be given another name."""
+def test_an_update_can_follow_a_change_of_the_package(site: Site) -> None:
+    """``apply`` finds a Deployment that got another name."""
     site.instantiate(V1)
     site.change(V2)
     site.runs_from(V2)
@@ -258,25 +258,25 @@ def test_an_update_goes_on_from_where_a_change_ended(site: Site) -> None:
     assert site.is_at("v1")
 
 
-def test_told_to_stop_when_only_the_scripts_are_left_it_is_not_taken_for_done(site: Site) -> None:
+def test_a_change_cancelled_before_its_scripts_ran_is_not_taken_for_done(site: Site) -> None:
     site.instantiate(V1)
     cancel = CancelToken()
-    left: set[Any] = set()
+    pending: set[Any] = set()
 
-    def look(event: Any) -> None:
+    def observe(event: Any) -> None:
         if isinstance(event, Plan):
-            left.update(step.place for step in event.steps if step.stage is Stage.WORKLOADS)
-        elif isinstance(event, StepResult) and event.step.place in left:
-            left.remove(event.step.place)
-            if not left:
+            pending.update(step.place for step in event.steps if step.stage is Stage.WORKLOADS)
+        elif isinstance(event, StepResult) and event.step.place in pending:
+            pending.remove(event.step.place)
+            if not pending:
                 cancel.request("by a test")
 
     release = replace(V2, scripts={"Scripts/new.py": "print('coordinated')"})
-    asked = Ask(
-        {"lcm-operation-coordinate-new-vnf": "Scripts/new.py"}, progress=look, cancel=cancel
+    arguments = Arguments(
+        {"lcm-operation-coordinate-new-vnf": "Scripts/new.py"}, progress=observe, cancel=cancel
     )
     with pytest.raises(UpdateInterruptedError, match="by a test"):
-        site.change(release, asked)
+        site.change(release, arguments)
     assert site.is_at("v1")
 
 
@@ -293,9 +293,7 @@ def test_told_to_stop_when_only_the_scripts_are_left_it_is_not_taken_for_done(si
         pytest.param(Shape(labelled=True, shared=True), id="a Service shared by two Deployments"),
     ],
 )
-def test_however_a_package_names_and_labels_things_it_changes_and_goes_back(
-    site: Site, shape: Shape
-) -> None:
+def test_every_way_of_naming_and_labelling_changes_and_rolls_back(site: Site, shape: Shape) -> None:
     site.shape = shape
     site.instantiate(V1)
     spec = site.get("", "Service", "web")["spec"]
@@ -326,7 +324,7 @@ def test_a_service_of_two_deployments_serves_both_again_when_they_have_changed(
 
 
 @BLUE_GREEN
-def test_a_shared_service_without_a_label_to_tell_the_releases_apart_is_refused(
+def test_a_shared_service_whose_selector_matches_both_releases_is_refused(
     site: Site,
 ) -> None:
     site.shape = Shape(shared=True)
@@ -337,11 +335,11 @@ def test_a_shared_service_without_a_label_to_tell_the_releases_apart_is_refused(
 
 
 @BLUE_GREEN
-def test_a_service_that_would_lose_a_vdu_which_stays_is_refused(site: Site) -> None:
+def test_a_change_that_would_take_a_service_from_an_unchanged_vdu_is_refused(site: Site) -> None:
     site.shape = Shape(shared=True)
     site.instantiate(V1)
     with pytest.raises(PlanError, match="which does not change"):
-        site.change(V2, Ask({"vdu_params": [{"vdu_id": "VDU1"}]}))
+        site.change(V2, Arguments({"vdu_params": [{"vdu_id": "VDU1"}]}))
     assert site.is_at("v1")
 
 
@@ -349,14 +347,14 @@ def test_a_service_that_would_lose_a_vdu_which_stays_is_refused(site: Site) -> N
 def test_the_old_pods_stay_untouched_until_the_traffic_was_switched(site: Site) -> None:
     site.instantiate(V1)
     before = site.instances("VDU1")
-    seen: list[tuple[set[str], set[str]]] = []
+    observations: list[tuple[set[str], set[str]]] = []
 
-    def look(_: object) -> None:
-        seen.append((site.instances("VDU1") & before, site.serving()))
+    def observe(_: object) -> None:
+        observations.append((site.instances("VDU1") & before, site.serving()))
 
-    site.change(V2, Ask(progress=look))
-    for left, serving in seen:
-        assert left == before or serving == {"v2"}
+    site.change(V2, Arguments(progress=observe))
+    for remaining, serving in observations:
+        assert remaining == before or serving == {"v2"}
 
 
 @BLUE_GREEN
@@ -371,8 +369,8 @@ def test_the_new_deployment_has_as_many_replicas_as_the_old_one_not_as_the_manif
 
 
 @BLUE_GREEN
-def test_a_switch_that_a_script_made_is_taken_as_made_and_taken_back(site: Site) -> None:
-    """The specification's way: the script updates the Service."""
+def test_a_traffic_switch_by_a_script_is_recognized_and_reverted_on_failure(site: Site) -> None:
+    """In the specification the script updates the Service."""
     site.shape = Shape(labelled=True)
     site.instantiate(V1)
     script = f"""
@@ -380,24 +378,24 @@ import pickle, sys
 sys.path[:0] = {PATH!r}
 from container_update.cluster.client import connect
 from container_update.model.objects import ObjectKey
-mine = pickle.load(sys.stdin.buffer)["coordination"]
-with connect(mine["access"]["kubeconfig"]) as cluster:
-    for wanted in mine["services"]:
-        live = cluster.get(ObjectKey("", "Service", wanted["namespace"], wanted["name"]))
-        live["spec"]["selector"] = wanted["selector"]
+coordination = pickle.load(sys.stdin.buffer)["coordination"]
+with connect(coordination["access"]["kubeconfig"]) as cluster:
+    for desired in coordination["services"]:
+        live = cluster.get(ObjectKey("", "Service", desired["namespace"], desired["name"]))
+        live["spec"]["selector"] = desired["selector"]
         cluster.replace(live)
 """
-    called = {"lcm-operation-coordinate-new-vnf": "Scripts/new.py"}
+    script_params = {"lcm-operation-coordinate-new-vnf": "Scripts/new.py"}
     failing = {"Scripts/new.py": script + "sys.exit('but not that')"}
     with pytest.raises(UpdateFailedError, match="but not that"):
-        site.change(replace(V2, scripts=failing), Ask(called))
+        site.change(replace(V2, scripts=failing), Arguments(script_params))
     assert site.is_at("v1")
-    site.change(replace(V2, scripts={"Scripts/new.py": script}), Ask(called))
+    site.change(replace(V2, scripts={"Scripts/new.py": script}), Arguments(script_params))
     assert site.is_at("v2")
 
 
 @BLUE_GREEN
-def test_configuration_that_changes_under_the_old_pods_is_told(site: Site) -> None:
+def test_a_plan_notes_configuration_that_changes_under_the_old_pods(site: Site) -> None:
     site.shape = Shape(container=f"{{{ENV}}}", more={"cm.yaml": config_map(setting="old")})
     site.instantiate(V1)
     site.shape = replace(site.shape, more={"cm.yaml": config_map(setting="new")})
@@ -427,7 +425,7 @@ class _Annotated(Shape):
         body = yaml.safe_load(super().deployment(vdu, release))
         if vdu == "VDU1":
             body["metadata"]["annotations"] = {"note": "new"}
-        return text(body)
+        return manifest(body)
 
 
 @ROLLING
@@ -445,14 +443,14 @@ class _OtherSelector(Shape):
 
 
 @ROLLING
-def test_a_service_whose_selector_changes_along_with_the_pods_is_told(site: Site) -> None:
+def test_a_plan_notes_a_service_whose_selector_changes_with_the_pods(site: Site) -> None:
     site.shape = Shape(labelled=True)
     site.instantiate(V1)
     assert any("has no such gap" in note.text for note in site.plan(V2).notes)
 
 
 @ROLLING
-def test_a_job_is_told_not_to_change(site: Site) -> None:
+def test_a_plan_notes_that_a_job_cannot_change(site: Site) -> None:
     site.shape = Shape(more={"j.yaml": workload("Job", "j")})
     site.instantiate(V1)
     site.shape = Shape(more={"j.yaml": workload("Job", "j", image=BAD_IMAGE)})
@@ -465,7 +463,7 @@ def test_a_changed_service_may_still_select_a_workload_that_the_change_deletes(s
 
     def service(port: int) -> str:
         spec = {"selector": {"app": "legacy"}, "ports": [{"port": port}]}
-        return text(
+        return manifest(
             {"apiVersion": "v1", "kind": "Service", "metadata": {"name": "s"}, "spec": spec}
         )
 

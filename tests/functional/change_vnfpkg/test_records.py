@@ -25,7 +25,7 @@ from container_update.operations.strategy import ChangeJob
 from container_update.operations.vnf_records import Records
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite, Shape
-from tests.functional.change_vnfpkg.site import INSTANCE, V1, V2, Ask, Release
+from tests.functional.change_vnfpkg.site import INSTANCE, V1, V2, Arguments, Release
 from tests.functional.conftest import REAL, until
 from tests.functional.upgrade_types import BLUE_GREEN, ROLLING
 
@@ -89,12 +89,12 @@ OPENSTACK = {
 Values = dict[str, set[str]]
 
 
-class Play(ABC):
-    """A VNF whose records are looked at."""
+class RecordedVnf(ABC):
+    """A VNF whose records are compared before and after a change."""
 
     @abstractmethod
     def live(self) -> Values:
-        """Each attribute that names resources, with the names of those that there are."""
+        """Return each attribute that names resources, with the live resources' names."""
 
     @abstractmethod
     def change(self) -> Records:
@@ -103,7 +103,7 @@ class Play(ABC):
     @property
     @abstractmethod
     def metadata(self) -> dict[str, Any]:
-        """The instance's."""
+        """The instance's metadata."""
 
 
 _HANDLES = {
@@ -113,9 +113,9 @@ _HANDLES = {
 }
 
 
-def record(play: Play) -> dict[str, Any]:
-    """The VnfInstance as a VNFM has it."""
-    live = play.live()
+def record(vnf: RecordedVnf) -> dict[str, Any]:
+    """Return the VnfInstance as a VNFM has it."""
+    live = vnf.live()
     info: dict[str, Any] = {}
     for attribute, (name, handle) in _HANDLES.items():
         info[name] = [
@@ -126,28 +126,28 @@ def record(play: Play) -> dict[str, Any]:
     if STACK in live:
         (info["instance_id"],) = live[STACK]
     return {
-        "id": INSTANCE, "vnfdId": "vnfd-v1", "metadata": play.metadata,
+        "id": INSTANCE, "vnfdId": "vnfd-v1", "metadata": vnf.metadata,
         "instantiatedVnfInfo": info,
     }  # fmt: skip
 
 
 def values(instance: dict[str, Any]) -> Values:
-    """Each attribute of a record."""
+    """Return the values of each attribute of a record."""
     info = instance["instantiatedVnfInfo"]
-    found = {VNFD: {instance["vnfdId"]}, METADATA: {json.dumps(instance["metadata"])}}
+    attribute_values = {VNFD: {instance["vnfdId"]}, METADATA: {json.dumps(instance["metadata"])}}
     for attribute, (name, handle) in _HANDLES.items():
-        found[attribute] = {entry[handle]["resourceId"] for entry in info[name]}
-    found[VNFC_ID] = {entry["id"] for entry in info["vnfcResourceInfo"]}
-    found[VNFC_METADATA] = {
+        attribute_values[attribute] = {entry[handle]["resourceId"] for entry in info[name]}
+    attribute_values[VNFC_ID] = {entry["id"] for entry in info["vnfcResourceInfo"]}
+    attribute_values[VNFC_METADATA] = {
         json.dumps(entry["metadata"], sort_keys=True) for entry in info["vnfcResourceInfo"]
     }
     if "instance_id" in info:
-        found[STACK] = {info["instance_id"]}
-    return found
+        attribute_values[STACK] = {info["instance_id"]}
+    return attribute_values
 
 
 def became(before: set[str], after: set[str]) -> str:
-    """In the table's words."""
+    """Describe the difference in the table's terms."""
     if before == after:
         return SAME
     if not after:
@@ -155,17 +155,17 @@ def became(before: set[str], after: set[str]) -> str:
     return f"some stay: {before & after}" if before & after else NEW
 
 
-def check(play: Play, table: dict[str, str]) -> None:
-    """Change the package and compare."""
-    instance, names = record(play), play.live().get(NAME, set())
-    records = play.change()
+def check(recorded_vnf: RecordedVnf, table: dict[str, str]) -> None:
+    """Change the package and compare the records with the table."""
+    instance, names = record(recorded_vnf), recorded_vnf.live().get(NAME, set())
+    records = recorded_vnf.change()
     before, changed = values(instance), records.applied(instance)
     after = values(changed)
     if names:
         before[NAME] = names
         after[NAME] = {records.resource_names.get(name, name) for name in names}
     assert {name: became(before[name], after[name]) for name in before} == table
-    live = play.live()
+    live = recorded_vnf.live()
     assert {name: after[name] for name in live} == live
     storages = {entry["id"] for entry in changed["instantiatedVnfInfo"][_HANDLES[STORAGE][0]]}
     for vnfc in changed["instantiatedVnfInfo"]["vnfcResourceInfo"]:
@@ -204,8 +204,8 @@ class Renamed(Shape):
 
 
 @dataclass
-class KubernetesPlay(Play):
-    """In a namespace of the cluster."""
+class RecordedKubernetesVnf(RecordedVnf):
+    """A VNF in a namespace of the cluster."""
 
     site: KubernetesContractSite
     names_def_files: bool
@@ -232,7 +232,7 @@ class KubernetesPlay(Play):
         }
 
     def claims(self) -> set[str]:
-        """Those that the live pods use: one with data in it is not deleted with its VNF."""
+        """Return the claims that live pods use; others may remain because they hold data."""
         volumes = [volume for pod in self.site.pods("VDU1") for volume in pod["spec"]["volumes"]]
         claims = [volume.get("persistentVolumeClaim") or {} for volume in volumes]
         return {claim["claimName"] for claim in claims if claim}
@@ -244,32 +244,32 @@ class KubernetesPlay(Play):
     def change(self) -> Records:
         files = [f"Files/{name}.yaml" for name in ("web", "service", "claim")]
         params = {"lcm-kubernetes-def-files": files} if self.names_def_files else {}
-        return self.site.change(replace(V2, vdus=("VDU1",)), Ask(params)).records
+        return self.site.change(replace(V2, vdus=("VDU1",)), Arguments(params)).records
 
 
 @pytest.mark.parametrize("case", KUBERNETES)
 def test_the_attributes_of_a_cnf_follow_its_pods_and_objects(
     case: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
-    kind, names_def_files, table = KUBERNETES[case]
-    with kubernetes_site(kind, request, tmp_path) as site:
+    upgrade_type, names_def_files, table = KUBERNETES[case]
+    with kubernetes_site(upgrade_type, request, tmp_path) as site:
         assert isinstance(site, KubernetesContractSite)
-        blue_green = kind == BLUE_GREEN
+        blue_green = upgrade_type == BLUE_GREEN
         site.shape = Renamed(versioned_names=blue_green, renames=blue_green)
-        play = KubernetesPlay(site, names_def_files)
-        play.begin()
-        check(play, table)
+        recorded_vnf = RecordedKubernetesVnf(site, names_def_files)
+        recorded_vnf.begin()
+        check(recorded_vnf, table)
 
 
 # --- OpenStack ------------------------------------------------------------------------------------
 
 
 @dataclass
-class OpenStackPlay(Play):
-    """In a stack of the embedded cloud."""
+class RecordedOpenStackVnf(RecordedVnf):
+    """A VNF in a stack of the embedded cloud."""
 
     vnf: Any
-    kind: str
+    upgrade_type: str
     shapes: tuple[str, str]
 
     def live(self) -> Values:
@@ -278,7 +278,7 @@ class OpenStackPlay(Play):
             COMPUTE: ids("OS::Nova::Server"),
             NETWORK: ids("OS::Neutron::Port"),
             STORAGE: ids("OS::Cinder::Volume"),
-            STACK: {self.vnf.page()["id"]},
+            STACK: {self.vnf.live_stack()["id"]},
         }
 
     @property
@@ -289,7 +289,7 @@ class OpenStackPlay(Play):
         from container_update.operations.strategies.openstack import OpenStackTarget  # noqa: PLC0415
 
         vnf = self.vnf
-        params = {"upgrade_type": self.kind, "vdu_params": [{"vdu_id": "VDU1"}]}
+        params = {"upgrade_type": self.upgrade_type, "vdu_params": [{"vdu_id": "VDU1"}]}
         job = ChangeJob(
             ChangeRequest.of({"vnfdId": "vnfd-new", "additionalParams": params}),
             vnf.old,
@@ -297,13 +297,15 @@ class OpenStackPlay(Play):
             vnf.instance_id,
             vnf.options,
         )
-        site = OpenStackTarget(vnf.heat, vnf.page()["stack_name"])
-        return run_change(job, site).records
+        target = OpenStackTarget(vnf.heat, vnf.live_stack()["stack_name"])
+        return run_change(job, target).records
 
 
 @contextmanager
-def openstack_play(kind: str, shapes: tuple[str, str], folder: Path) -> Iterator[Play]:
-    """With the old package's VNF."""
+def recorded_openstack_vnf(
+    upgrade_type: str, shapes: tuple[str, str], folder: Path
+) -> Iterator[RecordedVnf]:
+    """Yield a VNF of the old package."""
     pytest.importorskip("openstack", reason="the extra openstack is not installed")
     from container_update.emulator.heat import EmbeddedOpenStack  # noqa: PLC0415
     from container_update.stacks.client import connect  # noqa: PLC0415
@@ -313,12 +315,12 @@ def openstack_play(kind: str, shapes: tuple[str, str], folder: Path) -> Iterator
         cloud.faults.seconds = 0.001
         vnf = Vnf(heat, folder, Site(), Options(timeout=30))
         vnf.instantiate(shapes[0])
-        yield OpenStackPlay(vnf, kind, shapes)
+        yield RecordedOpenStackVnf(vnf, upgrade_type, shapes)
 
 
 @pytest.mark.skipif(bool(REAL), reason="needs no cluster")
 @pytest.mark.parametrize("case", OPENSTACK)
 def test_the_attributes_of_a_vnf_in_a_stack_follow_its_resources(case: str, tmp_path: Path) -> None:
-    kind, old, new, table = OPENSTACK[case]
-    with openstack_play(kind, (old, new), tmp_path) as play:
-        check(play, table)
+    upgrade_type, old, new, table = OPENSTACK[case]
+    with recorded_openstack_vnf(upgrade_type, (old, new), tmp_path) as recorded_vnf:
+        check(recorded_vnf, table)

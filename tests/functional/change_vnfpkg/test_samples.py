@@ -1,4 +1,4 @@
-"""The samples' READMEs, typed in as they stand."""
+"""The commands in the samples' READMEs, run as they are printed."""
 
 from __future__ import annotations
 
@@ -44,18 +44,18 @@ def test_a_sample_does_what_its_readme_says(
     if KUBECTL is None:
         instance = f"sample-{sample[:2]}"
         install("before", admin, namespace=namespace, instance_id=instance, options=OPTIONS)
-    said = []
+    outputs = []
     statuses = []
-    here = ["--namespace", namespace, "--kubeconfig", admin_kubeconfig]
+    common_options = ["--namespace", namespace, "--kubeconfig", admin_kubeconfig]
     for command in COMMAND.findall(Path("README.rst").read_text()):
         out = io.StringIO()
-        program, *arguments = [*shlex.split(command), *here]
+        program, *arguments = [*shlex.split(command), *common_options]
         if program != "kubectl":
             statuses.append(main(arguments, out))
-            said.append(out.getvalue())
+            outputs.append(out.getvalue())
         elif KUBECTL is not None:
             subprocess.run([KUBECTL, *arguments], check=True, capture_output=True)
-    assert statuses == STATUSES[sample], "\n".join(said)
+    assert statuses == STATUSES[sample], "\n".join(outputs)
     pods = admin.list(Collection("", "Pod", namespace)).items
     live = [pod for pod in pods if not pod["metadata"].get("deletionTimestamp")]
     images = {container["image"] for pod in live for container in pod["spec"]["containers"]}
@@ -64,17 +64,19 @@ def test_a_sample_does_what_its_readme_says(
 
 @pytest.mark.skipif(bool(REAL), reason="the demo brings the embedded cluster with it")
 @pytest.mark.parametrize(
-    ("scenario", "told"),
+    ("scenario", "pattern"),
     [
         ("blue-green", r"^front +app=front,version=green +front-[0-9a-f]{5}-\S+, front-"),
         ("rolling", r"^worker +app=worker +worker-\S+, worker-"),
     ],
 )
-def test_the_demo_plays_a_sample_and_shows_where_the_traffic_goes(scenario: str, told: str) -> None:
+def test_the_demo_runs_a_sample_and_shows_where_the_traffic_goes(
+    scenario: str, pattern: str
+) -> None:
     out = io.StringIO()
     assert main(["demo", "--scenario", scenario], out) == 0
     *_, after = out.getvalue().split("The VNF after the change")
-    assert re.search(told, after, re.MULTILINE), after
+    assert re.search(pattern, after, re.MULTILINE), after
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A strategy that is installed beside ours is used by its name, without a line changed here."""
+"""A strategy of another distribution is used by its name, without a change of this code."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from container_update.model.errors import PackageError
 from tests import canary
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite
-from tests.functional.change_vnfpkg.site import INSTANCE, V1, V2, Ask
+from tests.functional.change_vnfpkg.site import INSTANCE, V1, V2, Arguments
 
 
 @pytest.fixture
 def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[KubernetesContractSite]:
     """A VNF in a cluster."""
-    with kubernetes_site("Canary", request, tmp_path) as made:
-        assert isinstance(made, KubernetesContractSite)
-        made.instantiate(V1)
-        yield made
+    with kubernetes_site("Canary", request, tmp_path) as contract_site:
+        assert isinstance(contract_site, KubernetesContractSite)
+        contract_site.instantiate(V1)
+        yield contract_site
 
 
 @pytest.fixture
@@ -32,28 +32,37 @@ def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def type_change(site: KubernetesContractSite, upgrade_type: str) -> int:
-    """Type the command; its exit status."""
-    where = ["-n", site.namespace, "--kubeconfig", site.kubeconfig, "--instance-id", INSTANCE]
+    """Run the command and return its exit status."""
+    target_options = [
+        "-n",
+        site.namespace,
+        "--kubeconfig",
+        site.kubeconfig,
+        "--instance-id",
+        INSTANCE,
+    ]
     arguments = [site.old, site.package(V2), "--upgrade-type", upgrade_type]
-    return main(["change-vnfpkg", *arguments, *where], io.StringIO())
+    return main(["change-vnfpkg", *arguments, *target_options], io.StringIO())
 
 
-def test_the_library_uses_it(prepared: list[str], site: KubernetesContractSite) -> None:
+def test_the_library_uses_an_installed_strategy(
+    upgrade_types: list[str], site: KubernetesContractSite
+) -> None:
     site.change(V2)
     assert site.is_at("v2")
-    assert prepared == ["Canary"]
+    assert upgrade_types == ["Canary"]
 
 
-def test_the_command_line_uses_it_in_any_spelling(
-    prepared: list[str], site: KubernetesContractSite
+def test_the_command_line_uses_an_installed_strategy_in_any_spelling(
+    upgrade_types: list[str], site: KubernetesContractSite
 ) -> None:
     assert type_change(site, "CANARY") == 0
     assert site.is_at("v2")
-    assert prepared == ["Canary"]
+    assert upgrade_types == ["Canary"]
 
 
-def test_a_type_that_is_not_installed_is_refused_with_those_that_are(
-    prepared: list[str],
+def test_an_upgrade_type_that_is_not_installed_is_refused_and_the_others_named(
+    upgrade_types: list[str],
     site: KubernetesContractSite,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -62,6 +71,6 @@ def test_a_type_that_is_not_installed_is_refused_with_those_that_are(
         capsys.readouterr().err
     )
     with pytest.raises(PackageError, match="Blue-Green, Canary, RollingUpdate"):
-        site.change(V2, Ask({"upgrade_type": "Big-Bang"}))
+        site.change(V2, Arguments({"upgrade_type": "Big-Bang"}))
     assert site.is_at("v1")
-    assert prepared == []
+    assert upgrade_types == []

@@ -1,4 +1,4 @@
-"""Not one request is lost on the way from the old pods to the new ones, or back.
+"""No request is lost while traffic moves from the old pods to the new ones, or back.
 
 The client is the emulated data path: it knows the endpoints of a Service as a node does, a little
 late, picks one for each request, and the request is lost unless that pod is running and ready.
@@ -22,7 +22,7 @@ from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster, Reg
 from container_update.model.errors import UpdateFailedError
 from tests.functional.change_vnfpkg.conftest import CHANGE_OPTIONS
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite, Shape
-from tests.functional.change_vnfpkg.site import V1, V2, Ask, Release
+from tests.functional.change_vnfpkg.site import V1, V2, Arguments, Release
 from tests.functional.conftest import REAL
 from tests.functional.upgrade_types import BLUE_GREEN
 
@@ -31,10 +31,10 @@ pytestmark = pytest.mark.skipif(bool(REAL), reason="the client looks into the em
 V3 = Release("v3")
 OPTIONS = replace(CHANGE_OPTIONS, drain_seconds=0.2)
 LATE_SECONDS = 0.05
-"""After how long the client hears of a change of the endpoints."""
+"""How late the client sees a change of the endpoints."""
 LATEST_SECONDS = 0.18
-"""When at the latest: below the drain time, which is made for a client that is this late. On a
-machine that is so busy that more has passed by then the client asks again what there is."""
+"""The client's greatest delay: below the drain time, which allows for such a client. On a machine
+that is so busy that more time has passed, the client reads the endpoints again."""
 
 FAILS = "import sys; sys.exit('not yet')"
 """The new pods are Ready when the new VNF's script fails, and serve when the old VNF's does."""
@@ -50,7 +50,7 @@ def embedded() -> Iterator[EmbeddedCluster]:
 
 @pytest.fixture
 def make(embedded: EmbeddedCluster, tmp_path: Path) -> Iterator[Callable[[Shape], Any]]:
-    """Makes a VNF of a shape, changed Blue-Green."""
+    """Return a function that instantiates a VNF of a shape for Blue-Green."""
     kubeconfig = str(embedded.write_kubeconfig(tmp_path / "kubeconfig"))
     namespace = f"n{random.randrange(10**9)}"
 
@@ -59,21 +59,21 @@ def make(embedded: EmbeddedCluster, tmp_path: Path) -> Iterator[Callable[[Shape]
 
     with connect(kubeconfig, options=OPTIONS) as cluster:
 
-        def site(shape: Shape) -> KubernetesContractSite:
+        def make_site(shape: Shape) -> KubernetesContractSite:
             body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
             cluster.create(body)
-            found = KubernetesContractSite(
+            contract_site = KubernetesContractSite(
                 BLUE_GREEN, cluster, cluster, namespace, tmp_path, OPTIONS, shape
             )
-            found.until(lambda: embedded.call(account) is not None)
-            found.instantiate(V1)
-            return found
+            contract_site.until(lambda: embedded.call(account) is not None)
+            contract_site.instantiate(V1)
+            return contract_site
 
-        yield site
+        yield make_site
 
 
 class Client:
-    """Asks the Service all the time."""
+    """Sends requests to the Service all the time."""
 
     def __init__(self, embedded: EmbeddedCluster, namespace: str) -> None:
         self._embedded = embedded
@@ -84,9 +84,9 @@ class Client:
         self.lost: list[str] = []
 
     @contextmanager
-    def asking(self) -> Iterator[Client]:
-        """While the block runs."""
-        thread = threading.Thread(target=self._ask_on)
+    def sending_requests(self) -> Iterator[Client]:
+        """Send requests while the block runs."""
+        thread = threading.Thread(target=self._send_all)
         thread.start()
         try:
             yield self
@@ -94,13 +94,13 @@ class Client:
             self._done.set()
             thread.join()
 
-    def _ask_on(self) -> None:
+    def _send_all(self) -> None:
         while not self._done.is_set():
             latest = time.monotonic() + LATEST_SECONDS
             known = self._embedded.call(self._endpoints)
             self._done.wait(LATE_SECONDS)
             for _ in range(10):
-                self._embedded.call(self._ask, known, latest)
+                self._embedded.call(self._send, known, latest)
 
     def _endpoints(self, registry: Registry) -> list[str]:
         slices = registry.list("endpointslices", self._namespace)
@@ -112,8 +112,8 @@ class Client:
             if endpoint["conditions"]["ready"]
         ]
 
-    def _ask(self, registry: Registry, known: list[str], latest: float) -> None:
-        """One request, at the moment that it is sent."""
+    def _send(self, registry: Registry, known: list[str], latest: float) -> None:
+        """Send one request."""
         if time.monotonic() > latest:
             return
         pods = {pod["metadata"]["uid"]: pod for pod in registry.list("pods", self._namespace)}
@@ -145,15 +145,16 @@ def test_no_request_is_lost_in_twenty_switches_with_rollbacks_in_between(
 ) -> None:
     site = make(shape)
     releases = [V2, V3, V1]
-    with Client(embedded, site.namespace).asking() as client:
+    with Client(embedded, site.namespace).sending_requests() as client:
         for number in range(20):
             release = releases[number % 3]
             if number % 4 == 3:
-                which = "new" if number % 8 == 3 else "old"
+                role = "new" if number % 8 == 3 else "old"
                 broken = replace(release, scripts={"Scripts/fails.py": FAILS})
                 with pytest.raises(UpdateFailedError, match="not yet"):
                     site.change(
-                        broken, Ask({f"lcm-operation-coordinate-{which}-vnf": "Scripts/fails.py"})
+                        broken,
+                        Arguments({f"lcm-operation-coordinate-{role}-vnf": "Scripts/fails.py"}),
                     )
                 assert site.serving() == {releases[(number - 1) % 3].version}
             site.change(release)
@@ -164,13 +165,13 @@ def test_no_request_is_lost_in_twenty_switches_with_rollbacks_in_between(
     assert sum(client.answers.values()) > 500
 
 
-def test_the_client_would_notice(
+def test_without_a_drain_the_client_loses_requests(
     embedded: EmbeddedCluster, make: Callable[[Shape], KubernetesContractSite]
 ) -> None:
-    """Old pods that go at once, without a drain, cost requests: the client hears of it late."""
+    """Old pods that end at once, without a drain, lose requests: the client notices late."""
     site = make(Shape())
-    with Client(embedded, site.namespace).asking() as client:
+    with Client(embedded, site.namespace).sending_requests() as client:
         for release in (V2, V3, V1, V2, V3, V1):
-            site.change(release, Ask(options={"drain_seconds": 0.0}))
+            site.change(release, Arguments(options={"drain_seconds": 0.0}))
             site.runs_from(release)
     assert client.lost

@@ -1,4 +1,4 @@
-"""The reference CNF in an embedded cluster of its own, to look into and to disturb."""
+"""The reference CNF in an embedded cluster of its own, to inspect and to disturb."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 @pytest.fixture
 def namespace(lab: Lab) -> Iterator[str]:
-    """Where the reference CNF runs."""
+    """The namespace of the reference CNF."""
     name = lab.deploy(OLD_FILES)
     yield name
     lab.remove(name)

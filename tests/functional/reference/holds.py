@@ -1,4 +1,4 @@
-"""What holds of the reference CNF after whatever happened to its update."""
+"""What holds of the reference CNF after any update, interrupted or not."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from tests.functional.reference_update import OLD
 
 
 def assert_is(checker: Checker, expected: Expected) -> None:
-    """The CNF is as expected, wholly, and nothing of an update is left in its namespace."""
+    """Check that the CNF is entirely as expected and nothing of an update is left."""
     assert checker.differences(expected, as_before=expected is OLD) == []
     assert checker.left_over() == []

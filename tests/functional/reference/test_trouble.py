@@ -1,4 +1,4 @@
-"""Trouble from elsewhere in the middle of an update: what it gets over, and what it tells."""
+"""External faults during an update: which it tolerates, and how it reports the others."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from tests.functional.conftest import REAL
 from tests.functional.gate import Gate, running
 from tests.functional.manifests import ENV, config_map, workload
 from tests.functional.matrix import TROUBLE
-from tests.functional.promise import Checker, Expected, Look
+from tests.functional.promise import Checker, Expected, Snapshot
 from tests.functional.reference.holds import assert_is
 from tests.functional.reference_update import (
     NEW,
@@ -43,7 +43,7 @@ pytestmark = pytest.mark.skipif(bool(REAL), reason="looks into the embedded clus
 
 
 def meanwhile(lab: Lab, change: Callable[[Registry], object]) -> Effect:
-    """Another client is faster: its change takes effect just before the request."""
+    """Let the change of another client take effect just before the request."""
     registry = lab.embedded.call(lambda registry: registry)
 
     async def effect(faulted: FaultedRequest) -> web.StreamResponse:
@@ -56,7 +56,7 @@ def meanwhile(lab: Lab, change: Callable[[Registry], object]) -> Effect:
 def edit(
     resource: str, namespace: str, name: str, change: Callable[[Json], object]
 ) -> Callable[[Registry], object]:
-    """For :func:`meanwhile`: a change of one object."""
+    """Return a change of one object for :func:`meanwhile`."""
 
     def write(registry: Registry) -> None:
         body = copy.deepcopy(registry.require(resource, namespace, name))
@@ -70,10 +70,10 @@ def edit(
 
 
 @pytest.mark.parametrize("trouble", TROUBLE)
-def test_no_trouble_with_the_question_for_rights_fails_an_update(
+def test_a_failing_access_review_does_not_fail_an_update(
     lab: Lab, checker: Checker, trouble: str
 ) -> None:
-    """The matrix has no point for it: its path names no namespace."""
+    """The fault matrix does not cover it, since its path contains no namespace."""
     script = Faults(Fault(TROUBLE[trouble]), path="*/selfsubjectrulesreviews")
     lab.embedded.middlewares.append(script)
     try:
@@ -84,11 +84,13 @@ def test_no_trouble_with_the_question_for_rights_fails_an_update(
     assert_is(checker, NEW)
 
 
-def test_a_pull_that_works_at_the_second_try_fails_nothing(lab: Lab, checker: Checker) -> None:
+def test_a_pull_that_succeeds_at_the_second_try_does_not_fail_an_update(
+    lab: Lab, checker: Checker
+) -> None:
     new = {**NEW_FILES, "bystander": workload("Deployment", "b", image="flaky:2")}
     patient = replace(OPTIONS, grace_period=5)
     lab.update(lab.request(checker.namespace, OLD_FILES, new), options=patient)
-    (pod,) = Look.at(lab.embedded, checker.namespace).pods_of("Deployment", "b")
+    (pod,) = Snapshot.at(lab.embedded, checker.namespace).pods_of("Deployment", "b")
     assert pod["spec"]["containers"][0]["image"] == "flaky:2"
     assert lab.behaviour.pull_fails("flaky:2", 0)
 
@@ -96,7 +98,7 @@ def test_a_pull_that_works_at_the_second_try_fails_nothing(lab: Lab, checker: Ch
 @pytest.mark.parametrize(
     ("kind", "name"), [("Deployment", "d"), ("ReplicaSet", "r"), ("StatefulSet", "s")]
 )
-def test_a_pod_that_its_node_evicts_in_the_middle_fails_nothing(
+def test_a_pod_evicted_by_its_node_does_not_fail_an_update(
     lab: Lab, checker: Checker, kind: str, name: str
 ) -> None:
     gate = Gate()
@@ -112,18 +114,18 @@ def test_a_pod_that_its_node_evicts_in_the_middle_fails_nothing(
     assert_is(checker, NEW)
 
 
-def test_an_api_server_that_is_away_for_a_while_fails_nothing(lab: Lab, checker: Checker) -> None:
-    """A third of the time that requests are tried again for: 20 s of 60."""
-    gone = outage(OPTIONS.retry_seconds / 3)
-    with lab.script(checker.namespace, Fault(gone, method="PUT", path="*/deployments/d")):
+def test_a_short_outage_of_the_api_server_does_not_fail_an_update(
+    lab: Lab, checker: Checker
+) -> None:
+    """The outage is a third of the time for which requests are retried: 20 s of 60."""
+    api_outage = outage(OPTIONS.retry_seconds / 3)
+    with lab.script(checker.namespace, Fault(api_outage, method="PUT", path="*/deployments/d")):
         lab.update(lab.request(checker.namespace, OLD_FILES, NEW_FILES))
     assert_is(checker, NEW)
 
 
 @pytest.mark.parametrize("too_old", [False, True], ids=["cut", "cut, and 410 afterwards"])
-def test_watches_that_end_in_the_middle_fail_nothing(
-    lab: Lab, checker: Checker, too_old: bool
-) -> None:
+def test_watches_that_end_do_not_fail_an_update(lab: Lab, checker: Checker, too_old: bool) -> None:
     gate = Gate()
     request = lab.request(checker.namespace, OLD_FILES, NEW_FILES)
     with (
@@ -138,16 +140,16 @@ def test_watches_that_end_in_the_middle_fail_nothing(
     assert_is(checker, NEW)
 
 
-def test_what_an_autoscaler_writes_in_between_stays(lab: Lab, checker: Checker) -> None:
+def test_what_an_autoscaler_writes_meanwhile_is_kept(lab: Lab, checker: Checker) -> None:
     scale = edit("replicasets", checker.namespace, "r", lambda b: b["spec"].update(replicas=3))
     fault = Fault(meanwhile(lab, scale), method="PUT", path="*/replicasets/r")
     with lab.script(checker.namespace, fault):
         lab.update(lab.request(checker.namespace, OLD_FILES, NEW_FILES))
-    pods = Look.at(lab.embedded, checker.namespace).pods_of("ReplicaSet", "r")
+    pods = Snapshot.at(lab.embedded, checker.namespace).pods_of("ReplicaSet", "r")
     assert [pod["spec"]["containers"][0]["image"] for pod in pods] == [IMAGES[1]] * 3
 
 
-def test_a_label_that_another_writes_in_between_stays(lab: Lab, checker: Checker) -> None:
+def test_a_label_that_another_client_writes_meanwhile_is_kept(lab: Lab, checker: Checker) -> None:
     label = edit(
         "configmaps", checker.namespace, "cm", lambda b: b["metadata"]["labels"].update(mine="x")
     )
@@ -155,11 +157,11 @@ def test_a_label_that_another_writes_in_between_stays(lab: Lab, checker: Checker
     with lab.script(checker.namespace, fault):
         lab.update(lab.request(checker.namespace, OLD_FILES, NEW_FILES))
     assert_is(checker, NEW)
-    look = Look.at(lab.embedded, checker.namespace)
-    assert look.get("ConfigMap", "cm")["metadata"]["labels"]["mine"] == "x"
+    snapshot = Snapshot.at(lab.embedded, checker.namespace)
+    assert snapshot.get("ConfigMap", "cm")["metadata"]["labels"]["mine"] == "x"
 
 
-def test_an_eviction_that_meets_a_conflict_is_asked_for_again(lab: Lab, checker: Checker) -> None:
+def test_an_eviction_that_meets_a_conflict_is_retried(lab: Lab, checker: Checker) -> None:
     conflict = Fault(answer(409), method="POST", path="*/eviction", times=2)
     with lab.script(checker.namespace, conflict) as script:
         lab.update(lab.request(checker.namespace, OLD_FILES, NEW_FILES))
@@ -167,7 +169,7 @@ def test_an_eviction_that_meets_a_conflict_is_asked_for_again(lab: Lab, checker:
     assert_is(checker, NEW)
 
 
-# --- told, and undone ---------------------------------------------------------------------------
+# --- reported, and undone -----------------------------------------------------------------------
 
 
 def failure(lab: Lab, checker: Checker, files: dict[str, str], **options: Any) -> str:
@@ -179,20 +181,20 @@ def failure(lab: Lab, checker: Checker, files: dict[str, str], **options: Any) -
     return str(raised.value)
 
 
-def test_configuration_that_another_writes_in_between_is_kept_and_stops_the_update(
+def test_configuration_that_another_client_writes_is_kept_and_stops_the_update(
     lab: Lab, checker: Checker
 ) -> None:
-    theirs = edit(
+    foreign_edit = edit(
         "configmaps", checker.namespace, "cm", lambda b: b["data"].update(setting="theirs")
     )
-    fault = Fault(meanwhile(lab, theirs), method="PUT", path="*/configmaps/cm")
+    fault = Fault(meanwhile(lab, foreign_edit), method="PUT", path="*/configmaps/cm")
     with lab.script(checker.namespace, fault):
         message = failure(lab, checker, NEW_FILES)
     cm = f"ConfigMap {checker.namespace}/cm"
     assert f"{cm} failed: {cm} was changed by somebody else since it was read" in message
     assert f"{cm}: left as somebody else changed it" in message
-    look = Look.at(lab.embedded, checker.namespace)
-    assert look.get("ConfigMap", "cm")["data"] == {"setting": "theirs"}
+    snapshot = Snapshot.at(lab.embedded, checker.namespace)
+    assert snapshot.get("ConfigMap", "cm")["data"] == {"setting": "theirs"}
     config = {**OLD.config, ("ConfigMap", "cm"): {"setting": "theirs"}}
     assert_is_before(checker, replace(OLD, config=config))
 
@@ -202,27 +204,25 @@ def assert_is_before(checker: Checker, expected: Expected) -> None:
     assert checker.left_over() == []
 
 
-def test_an_image_that_another_writes_in_between_is_kept_and_stops_the_update(
+def test_an_image_that_another_client_writes_is_kept_and_stops_the_update(
     lab: Lab, checker: Checker
 ) -> None:
     def set_image(body: Json) -> None:
         body["spec"]["template"]["spec"]["containers"][0]["image"] = "theirs:1"
 
-    theirs = edit("deployments", checker.namespace, "d", set_image)
-    fault = Fault(meanwhile(lab, theirs), method="PUT", path="*/deployments/d")
+    foreign_edit = edit("deployments", checker.namespace, "d", set_image)
+    fault = Fault(meanwhile(lab, foreign_edit), method="PUT", path="*/deployments/d")
     with lab.script(checker.namespace, fault):
         message = failure(lab, checker, NEW_FILES)
     assert f"Deployment {checker.namespace}/d was changed by somebody else" in message
-    look = Look.at(lab.embedded, checker.namespace)
-    template = look.get("Deployment", "d")["spec"]["template"]["spec"]
+    snapshot = Snapshot.at(lab.embedded, checker.namespace)
+    template = snapshot.get("Deployment", "d")["spec"]["template"]["spec"]
     assert template["containers"][0]["image"] == "theirs:1"
     others = {key: runs for key, runs in OLD.workloads.items() if key != ("Deployment", "d")}
     assert_is_before(checker, replace(OLD, workloads=others))
 
 
-def test_an_object_that_another_deletes_in_between_stops_the_update(
-    lab: Lab, checker: Checker
-) -> None:
+def test_an_object_that_another_client_deletes_stops_the_update(lab: Lab, checker: Checker) -> None:
     def delete(registry: Registry) -> None:
         registry.delete("deployments", checker.namespace, "d")
 
@@ -234,7 +234,9 @@ def test_an_object_that_another_deletes_in_between_stops_the_update(
     assert_is_before(checker, replace(OLD, workloads=others))
 
 
-def test_an_object_too_large_for_the_database_is_told_as_such(lab: Lab, checker: Checker) -> None:
+def test_an_object_too_large_for_the_database_is_reported_as_such(
+    lab: Lab, checker: Checker
+) -> None:
     refusal = answer(500, "etcdserver: request is too large")
     fault = Fault(refusal, method="PUT", path="*/configmaps/cm", times=100)
     with lab.script(checker.namespace, fault) as script:
@@ -244,10 +246,10 @@ def test_an_object_too_large_for_the_database_is_told_as_such(lab: Lab, checker:
     assert_is(checker, OLD)
 
 
-def test_a_crash_loop_is_told_with_its_cause_well_before_the_time_is_over(
+def test_a_crash_loop_is_reported_with_its_cause_long_before_the_timeout(
     lab: Lab, checker: Checker
 ) -> None:
-    """Had it not been noticed, the message would say: not ready in time."""
+    """Otherwise the message would be: not ready in time."""
     bad = {**NEW_FILES, "stateful": workload("StatefulSet", "s", image="crash:1")}
     message = failure(lab, checker, bad, timeout=OPTIONS.grace_period + 15)
     assert f"StatefulSet {checker.namespace}/s failed" in message
@@ -256,9 +258,7 @@ def test_a_crash_loop_is_told_with_its_cause_well_before_the_time_is_over(
     assert_is(checker, OLD)
 
 
-def test_a_crash_after_the_pods_were_ready_is_noticed_while_everything_is_to_settle(
-    lab: Lab, checker: Checker
-) -> None:
+def test_a_crash_after_readiness_is_noticed_in_the_grace_period(lab: Lab, checker: Checker) -> None:
     bad = {**NEW_FILES, "stateful": workload("StatefulSet", "s", image="late:1")}
     message = failure(lab, checker, bad, settle_seconds=30.0)
     assert f"StatefulSet {checker.namespace}/s failed" in message
@@ -266,7 +266,7 @@ def test_a_crash_after_the_pods_were_ready_is_noticed_while_everything_is_to_set
     assert_is(checker, OLD)
 
 
-def test_a_stop_while_everything_is_to_settle_undoes(lab: Lab, checker: Checker) -> None:
+def test_a_cancellation_in_the_grace_period_undoes_the_update(lab: Lab, checker: Checker) -> None:
     cancel = CancelToken()
     request = lab.request(checker.namespace, OLD_FILES, NEW_FILES)
     options = replace(OPTIONS, settle_seconds=3600.0)
@@ -279,7 +279,7 @@ def test_a_stop_while_everything_is_to_settle_undoes(lab: Lab, checker: Checker)
     assert_is(checker, OLD)
 
 
-def test_an_api_server_that_stays_away_is_told_and_the_update_can_be_run_again(
+def test_a_long_outage_is_reported_and_the_update_can_be_repeated(
     lab: Lab, checker: Checker
 ) -> None:
     request = lab.request(checker.namespace, OLD_FILES, NEW_FILES)
@@ -295,10 +295,8 @@ def test_an_api_server_that_stays_away_is_told_and_the_update_can_be_run_again(
     assert_is(checker, NEW)
 
 
-def test_configuration_that_cannot_be_put_back_keeps_its_workloads_waiting(
-    lab: Lab, checker: Checker
-) -> None:
-    """They would start again with what is still there of the update."""
+def test_workloads_are_not_undone_before_their_configuration_is(lab: Lab, checker: Checker) -> None:
+    """They would restart with the configuration that the update has left."""
     bad = {**NEW_FILES, "stateful": workload("StatefulSet", "s", image="bad:missing")}
     refusal = Fault(answer(403, "no"), method="GET", path="*/configmaps/cm", times=100)
     request = lab.request(checker.namespace, OLD_FILES, bad)
@@ -311,8 +309,8 @@ def test_configuration_that_cannot_be_put_back_keeps_its_workloads_waiting(
     assert_is(checker, OLD)
 
 
-def test_a_deployment_that_was_rolled_back_already_is_not_waited_for_for_ever(lab: Lab) -> None:
-    """A second rollback finds pods that are neither from before nor of the update."""
+def test_a_deployment_that_is_already_rolled_back_is_not_awaited(lab: Lab) -> None:
+    """A second rollback meets pods that are neither the old ones nor those of the update."""
     old = {"cm": config_map(setting="old"), "w": workload("Deployment", "d", container=ENV)}
     new = {**old, "cm": config_map(setting="new")}
     namespace = lab.deploy(old)

@@ -1,4 +1,4 @@
-"""Updates that meet, and updates that are cut short: locks, journals, and who goes on."""
+"""Concurrent and interrupted updates: leases, journals, and which run continues."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.functional.cnf import INSTANCE
 from tests.functional.conftest import REAL
 from tests.functional.gate import Gate, running
 from tests.functional.manifests import config_map
-from tests.functional.promise import Checker, Look
+from tests.functional.promise import Checker, Snapshot
 from tests.functional.reference.holds import assert_is
 from tests.functional.reference_update import (
     BAD_FILES,
@@ -44,16 +44,16 @@ LOCK = name_of(INSTANCE)
 
 
 def write_lease(lab: Lab, namespace: str, **spec: Any) -> None:
-    """The lock, held by somebody else."""
-    held = {"holderIdentity": "other.7/op-7", "leaseDurationSeconds": 60, **spec}
+    """Write the lease as held by another holder."""
+    lease_spec = {"holderIdentity": "other.7/op-7", "leaseDurationSeconds": 60, **spec}
 
     def write(registry: Registry) -> None:
-        found = registry.get("leases", namespace, LOCK)
-        if found is None:
-            body = {"metadata": {"name": LOCK}, "spec": held}
+        lease = registry.get("leases", namespace, LOCK)
+        if lease is None:
+            body = {"metadata": {"name": LOCK}, "spec": lease_spec}
             registry.create("leases", namespace, body)
         else:
-            registry.update("leases", namespace, LOCK, {**found, "spec": held})
+            registry.update("leases", namespace, LOCK, {**lease, "spec": lease_spec})
 
     lab.embedded.call(write)
 
@@ -61,7 +61,7 @@ def write_lease(lab: Lab, namespace: str, **spec: Any) -> None:
 # --- at the same time ---------------------------------------------------------------------------
 
 
-def test_a_second_update_is_told_who_runs_and_writes_nothing(
+def test_a_second_update_is_refused_naming_the_first_and_writes_nothing(
     lab: Lab, namespace: str, checker: Checker
 ) -> None:
     request = lab.request(namespace, OLD_FILES, NEW_FILES)
@@ -74,9 +74,9 @@ def test_a_second_update_is_told_who_runs_and_writes_nothing(
             lab.embedded.clear_requests()
             with pytest.raises(UpdateInProgressError) as raised:
                 lab.update(request)
-            written = [r for r in lab.embedded.requests if r.method != "GET" and r.status < 400]
+            writes = [r for r in lab.embedded.requests if r.method != "GET" and r.status < 400]
         first.result()
-    assert {(r.method, r.path.rpartition("/")[2]) for r in written} <= {("PUT", LOCK)}  # renewals
+    assert {(r.method, r.path.rpartition("/")[2]) for r in writes} <= {("PUT", LOCK)}  # renewals
     assert re.search(
         r"^operation [0-9a-f-]{36} on \S+ holds this VNF instance since "
         r"20\d\d-\d\d-\d\dT[\d:.]+Z \(last heartbeat \d+ s ago; expires after 9 s without one\)$",
@@ -85,7 +85,7 @@ def test_a_second_update_is_told_who_runs_and_writes_nothing(
     assert_is(checker, NEW)
 
 
-def test_of_two_updates_started_together_one_succeeds_and_none_spoils_it(
+def test_of_two_concurrent_updates_one_succeeds_undisturbed(
     lab: Lab, namespace: str, checker: Checker
 ) -> None:
     request = lab.request(namespace, OLD_FILES, NEW_FILES)
@@ -96,7 +96,7 @@ def test_of_two_updates_started_together_one_succeeds_and_none_spoils_it(
         try:
             lab.update(request)
         except UpdateInProgressError:
-            return "told to wait"
+            return "refused"
         return "done"
 
     with ThreadPoolExecutor(2) as pool:
@@ -105,9 +105,7 @@ def test_of_two_updates_started_together_one_succeeds_and_none_spoils_it(
     assert_is(checker, NEW)
 
 
-def test_a_lock_that_is_held_keeps_an_update_out(
-    lab: Lab, namespace: str, checker: Checker
-) -> None:
+def test_a_held_lease_refuses_an_update(lab: Lab, namespace: str, checker: Checker) -> None:
     write_lease(lab, namespace, renewTime="2999-01-01T00:00:00.000000Z")
     with pytest.raises(
         UpdateInProgressError, match=r"^operation op-7 on other\.7 holds this VNF instance "
@@ -116,7 +114,7 @@ def test_a_lock_that_is_held_keeps_an_update_out(
     assert checker.differences(OLD, as_before=True) == []
 
 
-def test_a_lock_whose_holder_gave_no_sign_of_life_is_taken_over(
+def test_a_lease_that_was_not_renewed_is_taken_over(
     lab: Lab, namespace: str, checker: Checker
 ) -> None:
     write_lease(lab, namespace, renewTime="2020-01-01T00:00:00.000000Z")
@@ -124,7 +122,7 @@ def test_a_lock_whose_holder_gave_no_sign_of_life_is_taken_over(
     assert_is(checker, NEW)
 
 
-def test_a_lock_that_is_taken_over_is_ours_although_the_answer_is_lost(
+def test_a_lease_is_taken_over_although_the_response_is_lost(
     lab: Lab, namespace: str, checker: Checker
 ) -> None:
     write_lease(lab, namespace, renewTime="2020-01-01T00:00:00.000000Z")
@@ -133,9 +131,7 @@ def test_a_lock_that_is_taken_over_is_ours_although_the_answer_is_lost(
     assert_is(checker, NEW)
 
 
-def test_an_update_that_loses_its_lock_stops_where_it_is(
-    lab: Lab, namespace: str, checker: Checker
-) -> None:
+def test_an_update_that_loses_its_lease_stops(lab: Lab, namespace: str, checker: Checker) -> None:
     cancel, gate = CancelToken(), Gate()
     request = lab.request(namespace, OLD_FILES, NEW_FILES)
     with (
@@ -153,7 +149,7 @@ def test_an_update_that_loses_its_lock_stops_where_it_is(
     assert_is(checker, OLD)
 
 
-def test_an_undo_that_loses_its_lock_stops_too(lab: Lab, namespace: str, checker: Checker) -> None:
+def test_an_undo_that_loses_its_lease_stops_too(lab: Lab, namespace: str, checker: Checker) -> None:
     cancel, gate = CancelToken(), Gate()
     request = lab.request(namespace, OLD_FILES, BAD_FILES)
     with (
@@ -166,36 +162,36 @@ def test_an_undo_that_loses_its_lock_stops_too(lab: Lab, namespace: str, checker
             lab.embedded.clear_requests()
         with pytest.raises(LeaseLostError):
             losing.result()
-        written = [r.path for r in lab.embedded.requests if r.method != "GET"]
-    assert [path for path in written if "/apis/apps/" in path or "/pods/" in path] == []
+        writes = [r.path for r in lab.embedded.requests if r.method != "GET"]
+    assert [path for path in writes if "/apis/apps/" in path or "/pods/" in path] == []
     lab.expire_leases(namespace)
     lab.instance(namespace).recover(back=True)
     assert_is(checker, OLD)
 
 
 def assert_no_workload_changed(checker: Checker) -> None:
-    """The same pods, with the same containers."""
-    look = Look.at(checker.cluster, checker.namespace)
+    """Check that the pods and their containers are the same as before."""
+    snapshot = Snapshot.at(checker.cluster, checker.namespace)
     for kind, name in OLD.workloads:
-        now, before = look.pods_of(kind, name), checker.before.pods_of(kind, name)
+        now, before = snapshot.pods_of(kind, name), checker.before.pods_of(kind, name)
         assert [pod["status"] for pod in now] == [pod["status"] for pod in before]
 
 
 # --- one after the other ------------------------------------------------------------------------
 
 
-def stopped_after(lab: Lab, namespace: str, files: Files, **where: Any) -> None:
-    """An update that is told to stop, and to leave everything, while a request is under way."""
+def stopped_after(lab: Lab, namespace: str, files: Files, **reference: Any) -> None:
+    """Run an update that is stopped during a request and has to leave everything."""
     cancel, gate = CancelToken(), Gate()
     request = lab.request(namespace, OLD_FILES, files)
     with (
-        lab.script(namespace, Fault(gate, **where)),
+        lab.script(namespace, Fault(gate, **reference)),
         running(lambda: lab.update(request, cancel)) as stopped,
     ):
         with gate.held():
             cancel.request("by the test", keep_journal=True)
-        said = r"^The update was stopped by the test\. Everything is left as it is$"
-        with pytest.raises(UpdateInterruptedError, match=said) as caught:
+        message = r"^The update was stopped by the test\. Everything is left as it is$"
+        with pytest.raises(UpdateInterruptedError, match=message) as caught:
             stopped.result()
         assert caught.value.next_step is NextStep.RESUME_OR_ROLLBACK
 
@@ -204,7 +200,7 @@ LATE = {"method": "PUT", "path": "*/deployments/d"}
 """When the configuration is written and some workloads are."""
 
 
-def test_an_update_that_was_left_is_finished_by_running_it_again(
+def test_an_interrupted_update_is_finished_by_running_it_again(
     lab: Lab, namespace: str, checker: Checker
 ) -> None:
     stopped_after(lab, namespace, NEW_FILES, **LATE)
@@ -213,7 +209,7 @@ def test_an_update_that_was_left_is_finished_by_running_it_again(
     assert_is(checker, NEW)
 
 
-def test_an_update_that_was_left_is_undone_before_another_one(
+def test_an_interrupted_update_is_undone_before_another_one(
     lab: Lab, namespace: str, checker: Checker
 ) -> None:
     stopped_after(lab, namespace, {**NEW_FILES, "cm": config_map("cm", setting="other")}, **LATE)
@@ -221,7 +217,9 @@ def test_an_update_that_was_left_is_undone_before_another_one(
     assert_is(checker, NEW)
 
 
-def test_the_status_tells_what_was_left_and_shows_no_content(lab: Lab, namespace: str) -> None:
+def test_the_status_describes_an_interrupted_update_without_its_content(
+    lab: Lab, namespace: str
+) -> None:
     stopped_after(lab, namespace, NEW_FILES, **LATE)
     status = str(lab.instance(namespace).status())
     assert "not finished" in status
@@ -232,7 +230,7 @@ def test_the_status_tells_what_was_left_and_shows_no_content(lab: Lab, namespace
 def test_a_resumed_update_that_fails_undoes_what_the_first_run_wrote_too(
     lab: Lab, namespace: str, checker: Checker
 ) -> None:
-    """Although it fails at its first step, before it has come to the workloads."""
+    """It fails at its first step, before it reaches the workloads."""
     stopped_after(lab, namespace, NEW_FILES, **LATE)
     refusal = Fault(answer(403, "not now"), method="GET", path="*/configmaps/cm")
     with (
@@ -243,7 +241,7 @@ def test_a_resumed_update_that_fails_undoes_what_the_first_run_wrote_too(
     assert_is(checker, OLD)
 
 
-def test_a_rollback_that_was_cut_short_is_finished_by_another(
+def test_an_interrupted_rollback_is_finished_by_another(
     lab: Lab, namespace: str, checker: Checker
 ) -> None:
     stopped_after(lab, namespace, NEW_FILES, **LATE)
@@ -260,7 +258,9 @@ def test_a_rollback_that_was_cut_short_is_finished_by_another(
     assert_is(checker, OLD)
 
 
-def test_there_is_nothing_to_recover_where_nothing_was_cut_short(lab: Lab, namespace: str) -> None:
+def test_without_an_interrupted_update_there_is_nothing_to_recover(
+    lab: Lab, namespace: str
+) -> None:
     assert lab.instance(namespace).recover() is None
     assert lab.instance(namespace).recover(back=True) is None
     assert str(lab.instance(namespace).status()) == "No update is under way."
@@ -294,6 +294,6 @@ def test_a_journal_larger_than_one_object_may_be_is_split(lab: Lab, back: bool) 
     assert len(checker.left_over()) > 1
     lab.instance(namespace).recover(back=back)
     assert_is(checker, OLD if back else NEW)
-    big = Look.at(lab.embedded, namespace).get("ConfigMap", "big")
+    big = Snapshot.at(lab.embedded, namespace).get("ConfigMap", "big")
     assert big["data"]["noise"] == (noise[0] if back else noise[2])
     lab.remove(namespace)

@@ -1,1 +1,1 @@
-"""Argo Rollouts' Rollout: a kind of workload from elsewhere, and a controller for the emulator."""
+"""Argo Rollouts' Rollout: a third-party kind of workload, and a controller for the emulator."""

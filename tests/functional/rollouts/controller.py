@@ -43,7 +43,7 @@ class Rollouts(ClaimingController):
     resource, kind, owned = "rollouts.argoproj.io", "Rollout", "replicasets"
 
     def reconcile(self, rollout: Json) -> None:
-        """One move, then the status; the ReplicaSets' changes bring the next look."""
+        """Take one step, then write the status; changes of the ReplicaSets trigger the next one."""
         if is_deleting(rollout):
             return
         namespace, name = key_of(rollout)
@@ -51,7 +51,7 @@ class Rollouts(ClaimingController):
         digest = template_hash(rollout["spec"]["template"])
         new = sets.pop(f"{name}-{digest}", None)
         if new is None:
-            size = 0 if sets else wanted(rollout)
+            size = 0 if sets else desired_replicas(rollout)
             new = self.registry.create(self.owned, namespace, replica_set(rollout, digest, size))
         else:
             self._move(rollout, new, list(sets.values()))
@@ -62,14 +62,16 @@ class Rollouts(ClaimingController):
 
     def _move(self, rollout: Json, new: Json, old: list[Json]) -> None:
         total = sum(entry["spec"]["replicas"] for entry in (new, *old))
-        room = wanted(rollout) + 1 - total
-        lacking = wanted(rollout) - new["spec"]["replicas"]
+        room = desired_replicas(rollout) + 1 - total
+        lacking = desired_replicas(rollout) - new["spec"]["replicas"]
         broken = [entry for entry in old if count(entry, "availableReplicas") < size_of(entry)]
         if broken:
             self._resize(broken[0], count(broken[0], "availableReplicas"))
         elif lacking and (room > 0 or lacking < 0):
             self._resize(new, size_of(new) + min(lacking, room))
-        elif sum(count(entry, "availableReplicas") for entry in (new, *old)) > wanted(rollout):
+        elif sum(count(entry, "availableReplicas") for entry in (new, *old)) > desired_replicas(
+            rollout
+        ):
             running = [entry for entry in old if size_of(entry)]
             if running:
                 self._resize(running[0], size_of(running[0]) - 1)
@@ -79,7 +81,7 @@ class Rollouts(ClaimingController):
         self.registry.update(self.owned, *key_of(entry), changed)
 
 
-def wanted(rollout: Json) -> int:
+def desired_replicas(rollout: Json) -> int:
     return int(rollout["spec"].get("replicas", 1))
 
 
@@ -97,7 +99,7 @@ def is_of(rollout: Json, entry: Json) -> bool:
 
 
 def replica_set(rollout: Json, digest: str, size: int) -> Json:
-    """The ReplicaSet for the Rollout's template."""
+    """Return the ReplicaSet for the Rollout's template."""
     template, metadata = rollout["spec"]["template"], rollout["metadata"]
     labels = {**template["metadata"]["labels"], HASH_LABEL: digest}
     return {
@@ -118,13 +120,13 @@ def replica_set(rollout: Json, digest: str, size: int) -> Json:
 
 
 def status(rollout: Json, new: Json, sets: list[Json], digest: str) -> Json:
-    """RolloutStatus as far as somebody waits for it."""
+    """Return the part of RolloutStatus that clients wait for."""
     counts = {
         name: sum(count(entry, name) for entry in sets)
         for name in ("replicas", "readyReplicas", "availableReplicas")
     }
     counts["updatedReplicas"] = count(new, "replicas")
-    is_healthy = all(number == wanted(rollout) for number in counts.values())
+    is_healthy = all(number == desired_replicas(rollout) for number in counts.values())
     return {
         **counts,
         "observedGeneration": str(rollout["metadata"]["generation"]),

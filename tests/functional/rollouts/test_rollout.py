@@ -1,4 +1,4 @@
-"""A kind of workload from elsewhere is one class: restarted, waited for, recorded and undone.
+"""A third-party kind of workload is one class: restarted, awaited, recorded and undone.
 
 Argo Rollouts' Rollout: known by a plugin that is installed, as a distribution with an entry point,
 for these tests only; on a real cluster it takes Argo Rollouts there.
@@ -52,13 +52,13 @@ def served(cnf: Cnf) -> None:
 
 @pytest.fixture
 def plugin() -> Iterator[None]:
-    """The plugin is installed."""
+    """Install the plugin for the length of a test."""
     with plugins.installed(Path(__file__).parent / "distribution"):
         yield
 
 
 def pods(cnf: Cnf) -> dict[str, Json]:
-    """The Rollout's pods by UID, by the label of its controller."""
+    """Return the Rollout's pods by UID, selected by its controller's label."""
     listed = cnf.admin.list(Collection("", "Pod", cnf.namespace)).items
     return {
         pod["metadata"]["uid"]: pod
@@ -67,8 +67,8 @@ def pods(cnf: Cnf) -> dict[str, Json]:
     }
 
 
-def images(found: Mapping[str, Json]) -> set[str]:
-    return {pod["spec"]["containers"][0]["image"] for pod in found.values()}
+def images(pods: Mapping[str, Json]) -> set[str]:
+    return {pod["spec"]["containers"][0]["image"] for pod in pods.values()}
 
 
 def live(cnf: Cnf) -> Json:
@@ -82,7 +82,7 @@ def template(cnf: Cnf) -> Any:
 
 
 @pytest.mark.usefixtures("plugin")
-def test_it_restarts_for_a_changed_key_and_its_pods_are_recorded(cnf: Cnf) -> None:
+def test_a_rollout_restarts_for_a_changed_key_and_its_pods_are_recorded(cnf: Cnf) -> None:
     cnf.instantiate(cm=OLD, w=rollout())
     before = pods(cnf)
     assert len(before) == 2
@@ -107,7 +107,7 @@ def test_it_restarts_for_a_changed_key_and_its_pods_are_recorded(cnf: Cnf) -> No
 
 
 @pytest.mark.usefixtures("plugin")
-def test_another_key_does_not_restart_it(cnf: Cnf) -> None:
+def test_another_key_does_not_restart_a_rollout(cnf: Cnf) -> None:
     cnf.instantiate(cm=OLD, w=rollout())
     before = pods(cnf)
     outcome = cnf.update({"cm": OTHER, "w": rollout()})
@@ -133,7 +133,7 @@ def test_an_image_that_does_not_exist_is_undone(cnf: Cnf) -> None:
 
 
 @pytest.mark.usefixtures("plugin")
-def test_a_paused_one_is_refused_before_anything_is_written(cnf: Cnf) -> None:
+def test_a_paused_rollout_is_refused_before_anything_is_written(cnf: Cnf) -> None:
     cnf.instantiate(cm=OLD, w=rollout())
     body = live(cnf)
     cnf.admin.replace({**body, "spec": {**body["spec"], "paused": True}})
@@ -143,7 +143,7 @@ def test_a_paused_one_is_refused_before_anything_is_written(cnf: Cnf) -> None:
 
 
 @pytest.mark.usefixtures("plugin")
-def test_a_step_that_waits_for_somebody_is_told(cnf: Cnf) -> None:
+def test_a_rollout_step_that_waits_for_a_person_is_reported(cnf: Cnf) -> None:
     cnf.instantiate(cm=OLD, w=rollout())
     body = live(cnf)
     steps = [{"setWeight": 20}, {"pause": {}}, {"pause": {"duration": "1s"}}]
@@ -154,7 +154,7 @@ def test_a_step_that_waits_for_somebody_is_told(cnf: Cnf) -> None:
     ]
 
 
-def test_without_the_plugin_it_is_told_and_left_alone(cnf: Cnf) -> None:
+def test_without_the_plugin_a_rollout_is_reported_and_left_alone(cnf: Cnf) -> None:
     with plugins.installed(Path(__file__).parent / "distribution"):
         cnf.instantiate(cm=OLD, w=rollout())
     before = pods(cnf)
@@ -169,7 +169,7 @@ def test_without_the_plugin_it_is_told_and_left_alone(cnf: Cnf) -> None:
 @pytest.mark.parametrize(
     ("observed", "state"), [("2", State.FAILED), ("1", State.PROGRESSING)]
 )  # fmt: skip
-def test_its_controllers_verdict_is_final_once_the_change_was_seen(
+def test_the_controllers_status_is_final_once_it_observed_the_change(
     observed: str, state: State
 ) -> None:
     body = {

@@ -29,7 +29,7 @@ def change(
     coordinate: Coordinator = lambda _: None,
     cancel: CancelToken | None = None,
 ) -> Changed:
-    """Change the package; the callable is run where a request's scripts are."""
+    """Change the package; the callable replaces the request's scripts."""
     body = {
         "vnfdId": NEW_VNFD,
         "additionalParams": {
@@ -38,9 +38,9 @@ def change(
         },
     }
     job = ChangeJob(ChangeRequest.of(body), request.old, request.new, request.instance_id, options)
-    site = OpenStackTarget(service, request.stack, request.flavour_id)
+    target = OpenStackTarget(service, request.stack, request.flavour_id)
     scripts = Scripts(job, {}, cancel or CancelToken(), coordinate=coordinate)
-    return change_package.run_change(job, site, cancel, scripts=scripts)
+    return change_package.run_change(job, target, cancel, scripts=scripts)
 
 
 def plan_change(request: StackRequest, service: Heat) -> StackPlan:
@@ -50,16 +50,16 @@ def plan_change(request: StackRequest, service: Heat) -> StackPlan:
 
 @dataclass
 class Scripts(coordination.Coordination):
-    """Scripts that are a callable."""
+    """Coordination by a callable instead of scripts."""
 
     coordinate: Coordinator = lambda _: None
 
-    def run_for(self, which: str, target: VduChange) -> None:
-        """Tell what the script would be told; for a whole stack that is no VNFC in particular."""
+    def run_for(self, role: str, target: VduChange) -> None:
+        """Call the callable with the script's context; for a whole stack without a VNFC."""
         details: Any = target.details
-        stack = target.new_resource if which == "new" else target.old_resource
+        stack = target.new_resource if role == "new" else target.old_resource
         member = None
         if target.new_resource == target.old_resource:
             (vnfc,) = details["vnfcs"]
             member = VnfcServer(target.vdu_id, stack, "", vnfc["server_id"], vnfc["name"])
-        self.coordinate(ScriptStep.of(which, stack, member, back=details["back"]))
+        self.coordinate(ScriptStep.of(role, stack, member, back=details["back"]))

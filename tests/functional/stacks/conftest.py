@@ -30,7 +30,7 @@ OPTIONS = Options(
 
 @pytest.fixture
 def cloud() -> Iterator[EmbeddedOpenStack]:
-    """The embedded cloud, for tests that have it fail or look inside."""
+    """The embedded cloud, for tests that make it fail or inspect it."""
     if REAL:
         pytest.skip("only the embedded cloud fails on command")
     with EmbeddedOpenStack() as embedded:
@@ -40,7 +40,7 @@ def cloud() -> Iterator[EmbeddedOpenStack]:
 
 @pytest.fixture
 def heat(request: pytest.FixtureRequest) -> Iterator[Heat]:
-    """Heat of the cloud to test against."""
+    """The client of the Heat to test against."""
     if REAL:
         with connect(REAL, options=OPTIONS) as service:
             yield service
@@ -52,13 +52,13 @@ def heat(request: pytest.FixtureRequest) -> Iterator[Heat]:
 
 @pytest.fixture
 def vnf(heat: Heat, tmp_path: Path) -> Iterator[Vnf]:
-    """A VNF to be; its stacks are deleted in the end."""
+    """A VNF to instantiate; its stacks are deleted at the end."""
     site = Site()
     if REAL:
         *four, network = os.environ["CONTAINER_UPDATE_OS_SITE"].split(",")
         site = Site((four[0], four[1]), (four[2], four[3]), network)
-    made = Vnf(heat, tmp_path, site, OPTIONS)
-    yield made
+    contract_vnf = Vnf(heat, tmp_path, site, OPTIONS)
+    yield contract_vnf
     if REAL:
-        for name in made.stacks():
+        for name in contract_vnf.stacks():
             heat.delete(name)

@@ -1,7 +1,7 @@
 """Every single fault at every single request of a change of stacks, and what must hold then.
 
-Each point has a cloud of its own, so that many are played at once. What the coordination scripts
-tell is written down by a stand-in for the load balancer, and has to fit the servers in the end.
+Each point has a cloud of its own, so that many run at once. A stand-in for the load balancer
+records what the coordination scripts send; in the end it has to match the servers.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ from container_update.model.errors import (
 from container_update.model.options import Options
 from container_update.stacks.client import connect
 from container_update.stacks.planner import BLUE_GREEN, ROLLING, StackRequest
+from tests.functional.stacks.balancer import Balancer
 from tests.functional.stacks.change import change
-from tests.functional.stacks.told import Balancer
 from tests.functional.stacks.vnf import Site, Vnf
 
 COMPLETE = bool(os.environ.get("CONTAINER_UPDATE_COMPLETE_MATRIX"))
@@ -47,8 +47,8 @@ COMPLETE = bool(os.environ.get("CONTAINER_UPDATE_COMPLETE_MATRIX"))
 
 SAMPLED_STEP = 40
 AT_ONCE = 4
-"""How many points one process plays at the same time."""
-_PLAYS = 4
+"""How many points one process runs at the same time."""
+_ATTEMPTS = 4
 _ANSWER_SECONDS = 0.002
 """How long the cloud takes for a resource: now and then a stack is seen IN_PROGRESS."""
 
@@ -90,7 +90,7 @@ FAULTS = (*TROUBLE, EXPIRED, *KILLED)
 
 @dataclass(frozen=True)
 class Request:
-    """One request of a change, found again in every run."""
+    """One request of a change, identified in the same way in every run."""
 
     method: str
     path: str
@@ -119,7 +119,7 @@ class Point:
 
     @property
     def is_good(self) -> bool:
-        """The change has to succeed whatever happens to this request."""
+        """Whether the change has to succeed in spite of the fault."""
         transient = self.fault != "answered 409" and not self.request.is_begin
         return transient and self.way.endswith(" done")
 
@@ -138,30 +138,32 @@ _RANDOM = re.compile(
 
 
 def record(way: str) -> list[Request]:
-    """The requests of a change without faults, in order."""
+    """Return the requests of a change without faults, in order."""
     with Lab.running(Point(way, "", Request("", "", 0))) as lab:
         before = len(lab.cloud.requests)
         lab.run()
-        seen: collections.Counter[tuple[str, str]] = collections.Counter()
-        found = []
+        counts: collections.Counter[tuple[str, str]] = collections.Counter()
+        requests = []
         for request in lab.cloud.requests[before:]:
             kind = request.method, _RANDOM.sub(lambda match: "?" * len(match[0]), request.path)
-            seen[kind] += 1
-            found.append(Request(*kind, seen[kind]))
-    return found
+            counts[kind] += 1
+            requests.append(Request(*kind, counts[kind]))
+    return requests
 
 
 def points(way: str, requests: Sequence[Request]) -> dict[str, list[Point]]:
-    """The points of a way by fault: all, or a fixed part of them. Heat refuses only what writes
-    because a stack is busy."""
-    found = {}
+    """Return the points of a way by fault, all or a fixed part of them. Because a stack is busy
+    Heat refuses only writes."""
+    chosen_points = {}
     for number, fault in enumerate(FAULTS):
         chosen = [
             request for request in requests if fault != "answered 409" or request.method != "GET"
         ]
         step = 1 if COMPLETE else SAMPLED_STEP
-        found[fault] = [Point(way, fault, request) for request in chosen[number % step :: step]]
-    return found
+        chosen_points[fault] = [
+            Point(way, fault, request) for request in chosen[number % step :: step]
+        ]
+    return chosen_points
 
 
 # --- one point ----------------------------------------------------------------------------------
@@ -197,19 +199,19 @@ class Lab:
             vnf.instantiate("group")
             request = vnf.request(vnf.package("group", "image-2"), point.way.partition(" ")[0])
             request = replace(request, stack="vnf-1")
-            balancer = Balancer(str(Path(folder, "told")), point.way.endswith(" undone"))
+            balancer = Balancer(str(Path(folder, "messages")), point.way.endswith(" undone"))
             yield cls(point, cloud, vnf, request, balancer, (vnf.body(), vnf.servers()))
 
     def run(self) -> bool:
-        """Change the package; whether it succeeded."""
+        """Change the package and return whether it succeeded."""
         return _change(self.cloud.auth(), self.request, self.balancer)
 
     # --- the faults -----------------------------------------------------------------------------
 
     def problems(self) -> list[str]:
-        """What contradicts the promise."""
-        found = self._killed() if self.point.fault in KILLED else self._in_trouble()
-        return [*found, *self._again()]
+        """Return what contradicts the promise."""
+        problems = self._killed() if self.point.fault in KILLED else self._in_trouble()
+        return [*problems, *self._again()]
 
     @contextmanager
     def _fault(self, effect: Effect) -> Iterator[None]:
@@ -236,7 +238,7 @@ class Lab:
             except UndoIncompleteError as error:
                 yield f"not undone: {error}"
         if not succeeded and self.point.is_good:
-            yield "it failed a good change"
+            yield "it failed a valid change"
         yield from self._state(is_new=succeeded)
 
     def _killed(self) -> Iterator[str]:
@@ -264,7 +266,7 @@ class Lab:
         yield from self._state(is_new=is_new)
 
     def _again(self) -> Iterator[str]:
-        """The good change, once more, ends with the new state."""
+        """Run the good change once more, which has to end with the new state."""
         if "vnf-1" not in self.vnf.stacks():
             return  # Blue-Green has done it
         _change(self.cloud.auth(), self.request, replace(self.balancer, fails=False))
@@ -273,7 +275,7 @@ class Lab:
     # --- the promise ----------------------------------------------------------------------------
 
     def _state(self, *, is_new: bool | None) -> list[str]:
-        """Differences from the new or the old state; None: from the one that it is nearer to."""
+        """Return the differences from the new or the old state; None: from the nearer one."""
         stacks = self.vnf.stacks()
         if len(stacks) != 1:
             return [f"expected one stack, found {stacks}"]
@@ -282,33 +284,33 @@ class Lab:
         return self._differences(is_new)
 
     def _differences(self, is_new: bool) -> list[str]:
-        page, body, servers = self.vnf.page(), self.vnf.body(), self.vnf.servers()
+        stack, body, servers = self.vnf.live_stack(), self.vnf.body(), self.vnf.servers()
         old_body, old_servers = self.before
         image = "image-2" if is_new else "image-1"
-        found = {
-            f"stack is {page['stack_status']}": page["stack_status"].endswith("_COMPLETE"),
+        conditions = {
+            f"stack is {stack['stack_status']}": stack["stack_status"].endswith("_COMPLETE"),
             f"servers are {servers}": list(servers.values()) == [image] * 2,
             f"parameters are {body.parameters}": body.parameters["image"] == image,
         }
         in_place = self.request.upgrade_type == ROLLING
         if not is_new:
-            found["the old templates and parameters are others"] = body == old_body
+            conditions["the old templates and parameters are others"] = body == old_body
         if in_place or not is_new:
-            found[f"other servers: {servers}"] = set(servers) == set(old_servers)
+            conditions[f"other servers: {servers}"] = set(servers) == set(old_servers)
         traffic = self.balancer.traffic()
         if in_place:
             expected = {"new"} if is_new else {"old"}
             right = {role for role, _ in traffic.values()} <= expected
             right = right and (len(traffic) == 2 or not is_new)
         else:
-            _, at = traffic.get("", ("old", "vnf-1"))
-            right = at == page["stack_name"]
-        found[f"traffic goes to {traffic}"] = right
-        return [text for text, holds in found.items() if not holds]
+            _, serving_stack = traffic.get("", ("old", "vnf-1"))
+            right = serving_stack == stack["stack_name"]
+        conditions[f"traffic goes to {traffic}"] = right
+        return [text for text, holds in conditions.items() if not holds]
 
 
 def in_an_hour() -> datetime:
-    """The clock of the host that takes over."""
+    """Return the time of the clock of the host that takes over."""
     return utc_now() + timedelta(hours=1)
 
 
@@ -323,8 +325,8 @@ def _change(auth: dict[str, str], request: StackRequest, balancer: Balancer) -> 
     return True
 
 
-_ONE_AT_A_TIME = threading.Lock()
-"""Starting a process asks for the end of the others too, and an end can be asked for only once."""
+_PROCESS_LOCK = threading.Lock()
+"""Starting a process also polls the others' exit statuses, which can be read only once."""
 
 
 class Victim:
@@ -333,25 +335,25 @@ class Victim:
     def __init__(self, lab: Lab) -> None:
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload([__name__])
-        self._go, there = context.Pipe()
-        arguments = (there, lab.cloud.auth(), lab.request, lab.balancer)
+        self._go, child_end = context.Pipe()
+        arguments = (child_end, lab.cloud.auth(), lab.request, lab.balancer)
         self._process = context.Process(target=_live, args=arguments)
-        with _ONE_AT_A_TIME:
+        with _PROCESS_LOCK:
             self._process.start()
 
     def run(self) -> None:
-        """Let it run until it ends, one way or the other."""
+        """Let it run until it ends or is killed."""
         self._go.send("go")
         wait([self._process.sentinel], 60)
 
     @property
     def end(self) -> int | None:
         """Its exit status, None while it lives."""
-        with _ONE_AT_A_TIME:
+        with _PROCESS_LOCK:
             return self._process.exitcode
 
     def kill(self) -> None:
-        """kill -9."""
+        """Kill it with SIGKILL."""
         assert self._process.pid is not None
         os.kill(self._process.pid, signal.SIGKILL)
 
@@ -362,19 +364,19 @@ def _live(go: Connection, auth: dict[str, str], request: StackRequest, balancer:
     _change(auth, request, balancer)
 
 
-def play(points: Sequence[Point]) -> list[list[str]]:
-    """The problems of each point."""
+def run_points(points: Sequence[Point]) -> list[list[str]]:
+    """Run the points and return the problems of each."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        return list(pool.map(_play, points))
+        return list(pool.map(_run_point, points))
 
 
-def _play(point: Point) -> list[str]:
-    for _ in range(_PLAYS):
+def _run_point(point: Point) -> list[str]:
+    for _ in range(_ATTEMPTS):
         try:
             with Lab.running(point) as lab:
                 return [f"{point}: {text}" for text in lab.problems()]
         except MissedError as error:
             missed = error
-        except Exception as error:  # noqa: BLE001 - whatever it is, it is the point's result
+        except Exception as error:  # noqa: BLE001 - any error is the point's result
             return [f"{point}: {type(error).__name__}: {error}"]
     return [] if point.request.method == "GET" else [f"{point}: {missed}"]

@@ -15,7 +15,7 @@ PARAMETERS = {name: {"type": "string"} for name in ("image", "flavor", "network"
 
 
 def server(*, volume: bool = False, suffix: str = "") -> dict[str, Json]:
-    """The resources of one server: itself, its port, its volume where it boots from one."""
+    """Return the resources of one server: the server, its port, its boot volume if any."""
     name, port, disk = "VDU1" + suffix, "CP1" + suffix, "Disk1" + suffix
     properties: Json = {
         "flavor": {"get_param": "flavor"},
@@ -34,7 +34,7 @@ def server(*, volume: bool = False, suffix: str = "") -> dict[str, Json]:
 
 
 def template(resources: dict[str, Json], **parameters: Json) -> Json:
-    """A template."""
+    """Return a template."""
     return {
         "heat_template_version": VERSION,
         "parameters": {**PARAMETERS, **parameters},
@@ -43,12 +43,12 @@ def template(resources: dict[str, Json], **parameters: Json) -> Json:
 
 
 def passed_on() -> Json:
-    """The properties of a nested template, each from the parameter of its name."""
+    """Return the properties of a nested template, each from the parameter of its name."""
     return {name: {"get_param": name} for name in PARAMETERS}
 
 
 def group(inner: Json) -> Json:
-    """A scaling group of so many members as the parameter ``size`` says."""
+    """Return a scaling group with as many members as the parameter ``size`` says."""
     properties = {"min_size": 1, "max_size": 9, "desired_capacity": {"get_param": "size"}}
     return {"type": "OS::Heat::AutoScalingGroup", "properties": {**properties, "resource": inner}}
 
@@ -91,7 +91,7 @@ def _alone() -> Json:
 
 
 def vnfd(image: str, flavor: str, vdus: tuple[str, ...] = ("VDU1",)) -> str:
-    """A deployment flavour whose VDUs and storage have this software."""
+    """Return a deployment flavour whose VDUs and storage have this software."""
     nodes = ""
     for vdu in vdus:
         nodes += f"""\
@@ -133,7 +133,7 @@ capability_types:
 
 
 def package(vnfd_id: str, flavour: str, files: dict[str, str]) -> dict[str, str]:
-    """The files of a whole package."""
+    """Return the files of a whole package."""
     plain = packages.with_vnfd({"simple.yaml": flavour}, files)
     old = "  tosca.nodes.nfv.Vdu.Compute:\n    derived_from: tosca.nodes.Root\n    properties:\n"
     types = plain["Definitions/types.yaml"].replace(old + "      name: {type: string}\n", TYPES)

@@ -25,13 +25,13 @@ def recorded_servers(records: Records) -> set[str]:
 
 
 class Scripts:
-    """Notes what is coordinated."""
+    """Records the coordination calls."""
 
     def __init__(self) -> None:
         self.calls: list[ScriptStep] = []
 
-    def __call__(self, what: ScriptStep, /) -> None:
-        self.calls.append(what)
+    def __call__(self, step: ScriptStep, /) -> None:
+        self.calls.append(step)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -44,7 +44,7 @@ def test_a_rolling_update_gives_every_vnfc_the_new_image_and_keeps_the_servers(
     assert vnf.servers() == dict.fromkeys(before, vnf.site.images[1])
     assert outcome.records.vnfd_id == NEW_VNFD
     assert recorded_servers(outcome.records) == set(before)
-    assert vnf.page()["stack_status"] == "UPDATE_COMPLETE"
+    assert vnf.live_stack()["stack_status"] == "UPDATE_COMPLETE"
     assert vnf.stacks() == [vnf.stack], "the journal is gone"
 
 
@@ -70,16 +70,18 @@ def test_a_server_that_boots_from_a_volume_before_or_after_gets_another_id(
     assert not set(after) & set(before)
     assert vnf.ids("OS::Neutron::Port") == ports, "connection points stay"
     assert recorded_servers(outcome.records) == set(after)
-    told = [step for step in outcome.outcome.plan.steps if step.action is Action.RECREATE]
-    assert len(told) == len(before)
-    assert {step.key.name.rpartition("(server ")[2].rstrip(")") for step in told} == set(before)
-    assert all(Reason(Replacement.REPLACED.value) in step.reasons for step in told)
+    recreated = [step for step in outcome.outcome.plan.steps if step.action is Action.RECREATE]
+    assert len(recreated) == len(before)
+    assert {step.key.name.rpartition("(server ")[2].rstrip(")") for step in recreated} == set(
+        before
+    )
+    assert all(Reason(Replacement.REPLACED.value) in step.reasons for step in recreated)
 
 
 @pytest.mark.parametrize("shape", [*SHAPES, "group with volume"])
-def test_blue_green_puts_a_new_stack_in_the_place_of_the_old_one(vnf: Vnf, shape: str) -> None:
+def test_blue_green_replaces_the_old_stack_by_a_new_one(vnf: Vnf, shape: str) -> None:
     vnf.instantiate(shape)
-    old_page, before = vnf.page(), vnf.servers()
+    old_stack, before = vnf.live_stack(), vnf.servers()
     kinds = ("OS::Neutron::Port", "OS::Cinder::Volume")
     old_ids = [vnf.ids(kind) for kind in kinds]
     outcome = vnf.change(vnf.package(shape, vnf.site.images[1]), BLUE_GREEN)
@@ -88,15 +90,15 @@ def test_blue_green_puts_a_new_stack_in_the_place_of_the_old_one(vnf: Vnf, shape
     assert not set(after) & set(before)
     assert vnf.body().parameters["image"] == vnf.site.images[1]
     assert records.vnfd_id == NEW_VNFD
-    assert records.instance_ref == vnf.page()["id"] != old_page["id"]
+    assert records.instance_ref == vnf.live_stack()["id"] != old_stack["id"]
     assert recorded_servers(records) == set(after)
     renamed = (records.network_resources, records.storage_resources)
-    for kind, told, old in zip(kinds, renamed, old_ids, strict=True):
-        now = set(told.values())
+    for kind, new_names, old in zip(kinds, renamed, old_ids, strict=True):
+        now = set(new_names.values())
         assert now == vnf.ids(kind)
-        assert told.keys() == old
+        assert new_names.keys() == old
         assert not now & old
-    assert vnf.heat.stack(old_page["id"]) is None
+    assert vnf.heat.stack(old_stack["id"]) is None
 
 
 def test_flavours_come_from_the_vnfd_and_other_parameters_from_the_old_stack(vnf: Vnf) -> None:
@@ -119,31 +121,31 @@ def test_a_rolling_update_coordinates_each_vnfc_after_its_update(vnf: Vnf) -> No
     actions = [step.action for step in plan.steps]
     assert actions == [*[Action.UPDATE, Action.COORDINATE] * 2, Action.UPDATE]
     assert [step.role for step in plan.steps if isinstance(step, ScriptStep)] == ["new", "new"]
-    told = [(call.role, call.member and call.member.server_id) for call in scripts.calls]
-    assert told == [("new", member.server_id) for member in plan.members]
+    calls = [(call.role, call.member and call.member.server_id) for call in scripts.calls]
+    assert calls == [("new", member.server_id) for member in plan.members]
 
 
 def test_blue_green_coordinates_the_new_vnf_then_the_old_one_while_both_run(vnf: Vnf) -> None:
     vnf.instantiate("group")
-    seen = []
+    calls = []
 
-    def script(what: ScriptStep, /) -> None:
+    def script(step: ScriptStep, /) -> None:
         names = [name for name in vnf.stacks() if name.startswith("vnf-")]
-        seen.append((what.role, what.stack.partition("/")[0] == vnf.stack, len(names)))
+        calls.append((step.role, step.stack.partition("/")[0] == vnf.stack, len(names)))
 
     vnf.change(vnf.package("group", vnf.site.images[1]), BLUE_GREEN, coordinate=script)
-    assert seen == [("new", False, 2), ("old", True, 2)]
+    assert calls == [("new", False, 2), ("old", True, 2)]
 
 
-def test_a_plan_writes_nothing_and_tells_what_would_become_of_each_server(vnf: Vnf) -> None:
+def test_a_plan_writes_nothing_and_names_what_happens_to_each_server(vnf: Vnf) -> None:
     vnf.instantiate("group")
-    before = vnf.page()
+    before = vnf.live_stack()
     new = vnf.package("group", vnf.site.images[1])
     plan = plan_change(vnf.request(new), vnf.heat)
     first = plan.steps[0]
     change = f"image {vnf.site.images[0]} -> {vnf.site.images[1]}"
     assert first.reasons == (Reason(change), Reason(Replacement.REBUILT.value))
-    assert vnf.page() == before
+    assert vnf.live_stack() == before
 
 
 def test_the_same_package_again_has_nothing_to_do_in_a_rolling_update(vnf: Vnf) -> None:
@@ -155,11 +157,11 @@ def test_the_same_package_again_has_nothing_to_do_in_a_rolling_update(vnf: Vnf) 
     assert len(plan.unchanged) == 2
 
 
-def test_a_second_blue_green_does_not_pile_up_names(vnf: Vnf) -> None:
+def test_a_second_blue_green_does_not_lengthen_the_stacks_name(vnf: Vnf) -> None:
     vnf.instantiate("server")
     for image in (1, 0):
         vnf.change(vnf.package("server", vnf.site.images[image]), BLUE_GREEN)
-    assert len(vnf.page()["stack_name"]) == len(vnf.stack) + 9
+    assert len(vnf.live_stack()["stack_name"]) == len(vnf.stack) + 9
 
 
 def test_a_request_without_vdus_may_have_null_for_them(vnf: Vnf) -> None:

@@ -1,4 +1,4 @@
-"""Changes that fail: told with Heat's own reason, and put back."""
+"""Changes that fail: reported with Heat's own reason, and undone."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ TROUBLES = {
 
 @BOTH
 @pytest.mark.parametrize("name", TROUBLES)
-def test_a_server_that_cannot_be_made_is_told_in_heats_words_and_all_is_put_back(
+def test_a_server_that_cannot_be_created_is_reported_and_undone(
     cloud: EmbeddedOpenStack, vnf: Vnf, name: str, upgrade_type: str
 ) -> None:
     vnf.instantiate("group")
@@ -110,7 +110,7 @@ def test_after_a_failure_the_same_request_can_be_tried_again(
 
 
 @BOTH
-def test_a_failure_that_was_left_is_mended_by_the_same_request(
+def test_a_failed_change_is_finished_by_the_same_request(
     cloud: EmbeddedOpenStack, vnf: Vnf, upgrade_type: str
 ) -> None:
     vnf.instantiate("group")
@@ -126,10 +126,10 @@ def test_a_failure_that_was_left_is_mended_by_the_same_request(
     assert caught.value.next_step is NextStep.RESUME_OR_ROLLBACK
     change(request, vnf.heat, vnf.options)
     assert list(vnf.servers().values()) == ["image-2"] * 2
-    assert vnf.stacks() == [vnf.page()["stack_name"]]
+    assert vnf.stacks() == [vnf.live_stack()["stack_name"]]
 
 
-def test_the_servers_quota_ends_blue_green_with_novas_words(
+def test_blue_green_beyond_the_servers_quota_fails_with_novas_message(
     cloud: EmbeddedOpenStack, vnf: Vnf
 ) -> None:
     vnf.instantiate("group")
@@ -140,7 +140,7 @@ def test_the_servers_quota_ends_blue_green_with_novas_words(
 
 
 @pytest.mark.parametrize(("allowed", "error"), [(1, ClusterError), (2, UpdateFailedError)])
-def test_the_stacks_quota_is_told_before_or_after_the_journal(
+def test_the_stacks_quota_is_reported_before_or_after_the_journal(
     cloud: EmbeddedOpenStack, vnf: Vnf, allowed: int, error: type[Exception]
 ) -> None:
     vnf.instantiate("group")
@@ -165,14 +165,14 @@ def test_a_stack_stuck_in_progress_ends_at_the_time_limit_and_is_put_back(
 
 @BOTH
 @pytest.mark.parametrize("nth", [1, 2])
-def test_a_script_that_fails_has_the_change_undone_and_the_traffic_sent_back(
+def test_a_failing_script_undoes_the_change_and_the_traffic_switch(
     vnf: Vnf, upgrade_type: str, nth: int
 ) -> None:
     vnf.instantiate("group")
     calls: list[ScriptStep] = []
 
-    def script(what: ScriptStep, /) -> None:
-        calls.append(what)
+    def script(step: ScriptStep, /) -> None:
+        calls.append(step)
         if len(calls) == nth:
             raise ContainerUpdateError("the load balancer does not answer")
 
@@ -184,7 +184,7 @@ def test_a_script_that_fails_has_the_change_undone_and_the_traffic_sent_back(
     assert all(call.back for call in calls[nth:])
 
 
-def test_an_old_stack_that_cannot_be_deleted_leaves_the_new_vnf_and_resume_ends_it(
+def test_an_undeletable_old_stack_leaves_the_new_vnf_for_a_resume(
     cloud: EmbeddedOpenStack, vnf: Vnf
 ) -> None:
     vnf.instantiate("server")
@@ -202,7 +202,7 @@ def test_an_old_stack_that_cannot_be_deleted_leaves_the_new_vnf_and_resume_ends_
 
 
 @BOTH
-def test_a_token_that_expires_on_the_way_is_renewed(
+def test_a_token_that_expires_meanwhile_is_renewed(
     cloud: EmbeddedOpenStack, vnf: Vnf, upgrade_type: str
 ) -> None:
     vnf.instantiate("group")
@@ -225,7 +225,7 @@ REFUSED: dict[str, OpenStackApiError] = {
 
 @BOTH
 @pytest.mark.parametrize("name", REFUSED)
-def test_a_stack_that_is_busy_for_a_moment_is_asked_again(
+def test_a_request_to_a_busy_stack_is_retried(
     cloud: EmbeddedOpenStack, vnf: Vnf, name: str, upgrade_type: str
 ) -> None:
     vnf.instantiate("group")
@@ -284,11 +284,11 @@ def test_a_wrong_package_is_refused_before_anything_is_written(
     vnf: Vnf, name: str, upgrade_type: str
 ) -> None:
     vnf.instantiate("server")
-    before = vnf.page()
+    before = vnf.live_stack()
     make, error, words = WRONG[name]
     with pytest.raises(error, match=words):
         vnf.change(make(vnf), upgrade_type)
-    assert vnf.page() == before
+    assert vnf.live_stack() == before
     assert vnf.stacks() == [vnf.stack]
 
 
@@ -310,16 +310,16 @@ def test_a_stack_that_is_not_there_or_failed_is_refused(cloud: EmbeddedOpenStack
         change(request, vnf.heat, vnf.options)
 
 
-# --- cut short ------------------------------------------------------------------------------------
+# --- interrupted ----------------------------------------------------------------------------------
 
 
 class KilledError(BaseException):
-    """The process ends here: no handler of it runs any more."""
+    """Stands for SIGKILL: no handler of the process runs."""
 
 
 class DyingHeat:
     """Heat for a process that is killed at its nth write: before it is sent, or after it took
-    effect and before the answer came. The 0th never comes."""
+    effect and before the response arrives. With 0 it is never killed."""
 
     def __init__(self, heat: Heat, nth: int, *, after: bool) -> None:
         self._heat, self._nth, self._after = heat, nth, after
@@ -350,12 +350,12 @@ def in_an_hour() -> datetime:
 @BOTH
 @pytest.mark.parametrize("back", [False, True], ids=["resume", "rollback"])
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
-def test_killed_at_any_write_another_host_ends_it_or_puts_it_back(
+def test_a_change_killed_at_any_write_is_ended_by_another_host(
     vnf: Vnf, upgrade_type: str, back: bool, after: bool
 ) -> None:
     vnf.instantiate("group", size=1)
     packages = {image: vnf.package("group", image) for image in vnf.site.images}
-    image, nth, ends = vnf.site.images[0], 0, set()
+    image, nth, reached_at = vnf.site.images[0], 0, set()
     while True:
         nth += 1
         (target,) = set(vnf.site.images) - {image}
@@ -371,26 +371,26 @@ def test_killed_at_any_write_another_host_ends_it_or_puts_it_back(
             instance.recover(back=back)
         instance.recover()
         assert len(vnf.stacks()) == 1, f"killed at write {nth}"
-        (now_has,) = vnf.servers().values()
-        assert now_has in (image, target)
-        ends.add((now_has == target, nth))
-        image = now_has
+        (current_image,) = vnf.servers().values()
+        assert current_image in (image, target)
+        reached_at.add((current_image == target, nth))
+        image = current_image
     assert nth > 4
-    reached = [is_target for is_target, _ in sorted(ends, key=lambda end: end[1])]
+    reached = [is_target for is_target, _ in sorted(reached_at, key=lambda end: end[1])]
     assert reached == sorted(reached), "back at first, then there is no way back, never otherwise"
 
 
-def test_a_change_that_runs_keeps_another_out(vnf: Vnf) -> None:
+def test_a_second_change_of_the_same_instance_is_refused(vnf: Vnf) -> None:
     vnf.instantiate("server")
     new = vnf.package("server", vnf.site.images[1])
     with pytest.raises(KilledError):
         change(vnf.request(new), DyingHeat(vnf.heat, 2, after=False), vnf.options)  # type: ignore[arg-type]
-    for ask in (lambda: vnf.change(new), lambda: vnf.instance().recover(back=True)):
+    for operation in (lambda: vnf.change(new), lambda: vnf.instance().recover(back=True)):
         with pytest.raises(UpdateInProgressError, match=r"^operation \S+ holds this VNF instance "):
-            ask()
+            operation()
 
 
-def test_a_journal_that_is_just_being_deleted_is_of_a_change_that_has_ended(
+def test_a_journal_that_is_being_deleted_belongs_to_an_ended_change(
     cloud: EmbeddedOpenStack, vnf: Vnf
 ) -> None:
     vnf.instantiate("server")
@@ -403,10 +403,10 @@ def test_a_journal_that_is_just_being_deleted_is_of_a_change_that_has_ended(
     assert vnf.stacks() == [vnf.stack]
 
 
-def test_a_run_that_was_taken_over_stops_where_it_is(vnf: Vnf) -> None:
+def test_a_run_that_was_taken_over_stops(vnf: Vnf) -> None:
     vnf.instantiate("group")
 
-    def script(what: ScriptStep, /) -> None:
+    def script(step: ScriptStep, /) -> None:
         vnf.instance(clock=in_an_hour).recover(back=True)
 
     with pytest.raises(LeaseLostError, match="another run holds stack"):
@@ -431,7 +431,7 @@ def test_a_journal_of_another_request_is_undone_before_the_new_one_begins(vnf: V
 
 
 @pytest.mark.parametrize("leave", [False, True])
-def test_a_run_that_is_told_to_stop_is_undone_or_left_for_a_resume(vnf: Vnf, leave: bool) -> None:
+def test_a_cancelled_run_is_undone_or_left_for_a_resume(vnf: Vnf, leave: bool) -> None:
     vnf.instantiate("group")
     cancel = CancelToken()
     with pytest.raises(ContainerUpdateError, match="stopped by SIGTERM"):

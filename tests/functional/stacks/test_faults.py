@@ -1,4 +1,4 @@
-"""Never half a change: every single fault at every request to Keystone and Heat."""
+"""A change is never left half done: every fault at every request to Keystone and Heat."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Play = Callable[[list[Point]], str]
 
 @pytest.fixture(scope="module")
 def pool() -> Iterator[ProcessPoolExecutor]:
-    """Processes that play points."""
+    """Yield processes that run points."""
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(PROCESSES, mp_context=context) as workers:
         yield workers
@@ -29,20 +29,20 @@ def pool() -> Iterator[ProcessPoolExecutor]:
 
 @pytest.fixture(scope="module")
 def requests(pool: ProcessPoolExecutor) -> dict[str, list[Request]]:
-    """The requests of each way that a change can go."""
+    """The requests of a change, for each way."""
     return dict(zip(WAYS, pool.map(matrix.record, WAYS), strict=True))
 
 
 @pytest.fixture
 def problems(pool: ProcessPoolExecutor) -> Play:
-    """Plays points and tells what contradicts the promise."""
+    """Runs points and returns what contradicts the promise."""
 
-    def play(points: list[Point]) -> str:
+    def run_points(points: list[Point]) -> str:
         shares = [points[start::PROCESSES] for start in range(PROCESSES)]
-        played = pool.map(matrix.play, shares)
-        return "\n".join(text for share in played for found in share for text in found)
+        results = pool.map(matrix.run_points, shares)
+        return "\n".join(text for share in results for lines in share for text in lines)
 
-    return play
+    return run_points
 
 
 @pytest.mark.parametrize("fault", FAULTS)

@@ -19,8 +19,8 @@ PASSWORD = "open-sesame-11"
 SHAPES = pytest.mark.parametrize("shape", ["server", "nested", "group"])
 
 
-def told(cloud: EmbeddedOpenStack) -> set[str]:
-    """What the servers were really given."""
+def server_secrets(cloud: EmbeddedOpenStack) -> set[str]:
+    """Return the secrets that the servers were really created with."""
     return cloud.call(
         lambda heat: {server.properties["metadata"]["secret"] for server in heat.servers()}
     )
@@ -34,11 +34,11 @@ def test_a_rolling_update_leaves_a_hidden_parameter_as_it_is(
     before = vnf.servers()
     vnf.change(vnf.package(f"{shape} with secret", "image-2"))
     assert vnf.servers() == dict.fromkeys(before, "image-2")
-    assert told(cloud) == {PASSWORD}
+    assert server_secrets(cloud) == {PASSWORD}
 
 
 @SHAPES
-def test_it_is_as_it_was_after_a_change_that_was_undone(
+def test_an_undone_change_leaves_a_hidden_parameter_as_it_is(
     cloud: EmbeddedOpenStack, vnf: Vnf, shape: str
 ) -> None:
     vnf.instantiate(f"{shape} with secret", password=PASSWORD)
@@ -49,33 +49,33 @@ def test_it_is_as_it_was_after_a_change_that_was_undone(
     with pytest.raises(UpdateFailedError, match="Everything was put back"):
         vnf.change(vnf.package(f"{shape} with secret", "image-2"))
     assert set(vnf.servers().values()) == {"image-1"}
-    assert told(cloud) == {PASSWORD}
+    assert server_secrets(cloud) == {PASSWORD}
 
 
-def test_blue_green_is_refused_because_nobody_tells_the_value(vnf: Vnf) -> None:
+def test_blue_green_is_refused_because_the_value_is_unknown(vnf: Vnf) -> None:
     vnf.instantiate("group with secret", password=PASSWORD)
     with pytest.raises(PlanError, match=r"hidden parameters \(password\).*use RollingUpdate"):
         vnf.change(vnf.package("group with secret", vnf.site.images[1]), BLUE_GREEN)
     assert vnf.stacks() == [vnf.stack]
 
 
-def test_its_value_is_in_no_plan_no_journal_and_no_log(
+def test_a_hidden_value_is_in_no_plan_journal_or_log(
     cloud: EmbeddedOpenStack, vnf: Vnf, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
     vnf.instantiate("group with secret", password=PASSWORD)
     new = vnf.package("group with secret", "image-2")
-    shown = io.StringIO()
-    shown.write(repr(plan_change(vnf.request(new), vnf.heat)))
+    output = io.StringIO()
+    output.write(repr(plan_change(vnf.request(new), vnf.heat)))
 
-    def script(what: ScriptStep, /) -> None:
+    def script(step: ScriptStep, /) -> None:
         status = vnf.instance().status()
         assert status.record is not None
-        shown.write(f"{status}{status!r}{status.as_dict()}{what!r}")
+        output.write(f"{status}{status!r}{status.as_dict()}{step!r}")
 
     outcome: Any = vnf.change(new, coordinate=script)
-    shown.write(f"{outcome}{outcome!r}")
-    assert "image-2" in shown.getvalue()
-    assert PASSWORD not in shown.getvalue()
+    output.write(f"{outcome}{outcome!r}")
+    assert "image-2" in output.getvalue()
+    assert PASSWORD not in output.getvalue()
     ours = [record for record in caplog.records if record.name.startswith("container_update")]
     assert not [record for record in ours if PASSWORD in record.getMessage()]

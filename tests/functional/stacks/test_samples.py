@@ -1,4 +1,4 @@
-"""The samples for OpenStack, from the command line, on the stand-in and with a load balancer."""
+"""The samples for OpenStack, by the command line, on the emulator with a load balancer."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def balancer() -> Iterator[Balancer]:
 
 @contextmanager
 def sample(name: str, folder: Path, heat: Heat) -> Iterator[Path]:
-    """A copy of a sample whose VNF is there."""
+    """Yield a copy of a sample whose VNF is instantiated."""
     copy = folder / name
     shutil.copytree(SAMPLES / name, copy)
     templates = copy / "before" / "BaseHOT" / "simple"
@@ -55,7 +55,7 @@ def sample(name: str, folder: Path, heat: Heat) -> Iterator[Path]:
 
 
 def run(cloud: EmbeddedOpenStack, folder: Path, *more: str) -> tuple[int, str]:
-    """The command of the README."""
+    """Run the command of the README."""
     out = io.StringIO()
     status = main(
         ["change-vnfpkg", str(folder / "before"), str(folder / "after"),
@@ -76,22 +76,22 @@ def clouds(
 
 
 def addresses(heat: Heat, stack: str) -> list[str]:
-    """The addresses of a stack's servers, oldest first."""
-    page = heat.stack(stack)
-    assert page is not None
-    entries = heat.resources(reference(page), live.DEPTH)
+    """Return the addresses of a stack's servers, oldest first."""
+    server_stack = heat.stack(stack)
+    assert server_stack is not None
+    entries = heat.resources(reference(server_stack), live.DEPTH)
     ports = [entry for entry in entries if entry["resource_type"] == "OS::Neutron::Port"]
-    found = []
+    ips = []
     for port in ports:
         stack_of = port["links"][1]["href"].partition("/stacks/")[2]
-        shown = heat.resource(stack_of, port["resource_name"])
-        assert shown is not None
-        found.append(shown["attributes"]["fixed_ips"][0]["ip_address"])
-    return found
+        port_resource = heat.resource(stack_of, port["resource_name"])
+        assert port_resource is not None
+        ips.append(port_resource["attributes"]["fixed_ips"][0]["ip_address"])
+    return ips
 
 
 def with_balancer(folder: Path, balancer: Balancer, **changed: Any) -> None:
-    """As steps 2 of the README says."""
+    """Write the balancer's login into the request, as step 2 of the README says."""
     path = folder / "request.json"
     request = json.loads(path.read_text())
     request["additionalParams"]["external_lb_param"] = {
@@ -102,23 +102,23 @@ def with_balancer(folder: Path, balancer: Balancer, **changed: Any) -> None:
     (folder / "after" / "Scripts" / "known_hosts").write_text(balancer.known_hosts())
 
 
-def test_blue_green_tells_the_load_balancer_of_the_new_servers(
+def test_blue_green_configures_the_load_balancer_with_the_new_servers(
     cloud: EmbeddedOpenStack, heat: Heat, tmp_path: Path, balancer: Balancer
 ) -> None:
     with sample("06-openstack-blue-green", tmp_path, heat) as folder:
         with_balancer(folder, balancer)
         assert run(cloud, folder, "--plan")[0] == CHANGES_PENDING
         assert balancer.commands == []
-        status, told = run(cloud, folder)
-    (page,) = heat.stacks()
+        status, output = run(cloud, folder)
+    (stack,) = heat.stacks()
     assert status == DONE
-    assert page["stack_name"] != STACK
+    assert stack["stack_name"] != STACK
     (command,) = balancer.commands
-    name, vdu_id, *given = command.split()
+    name, vdu_id, *backends = command.split()
     assert (name, vdu_id) == ("set-backends", "VDU1")
-    assert sorted(given) == sorted(addresses(heat, page["stack_name"]))
-    assert "the load balancer sends its traffic to" in told
-    assert balancer.password not in told
+    assert sorted(backends) == sorted(addresses(heat, stack["stack_name"]))
+    assert "the load balancer sends its traffic to" in output
+    assert balancer.password not in output
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
@@ -128,7 +128,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("changed", "words"), WRONG)
-def test_a_load_balancer_that_cannot_be_told_has_the_change_undone(
+def test_a_change_whose_load_balancer_cannot_be_configured_is_undone(
     cloud: EmbeddedOpenStack, heat: Heat, tmp_path: Path, balancer: Balancer,
     changed: dict[str, Any], words: str, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
@@ -137,7 +137,7 @@ def test_a_load_balancer_that_cannot_be_told_has_the_change_undone(
         status, _ = run(cloud, folder)
     assert status == FAILED
     assert words in capsys.readouterr().err
-    assert [page["stack_name"] for page in heat.stacks()] == [STACK]
+    assert [stack["stack_name"] for stack in heat.stacks()] == [STACK]
 
 
 def test_a_load_balancer_with_another_host_key_gets_no_password(
@@ -146,15 +146,15 @@ def test_a_load_balancer_with_another_host_key_gets_no_password(
     with sample("06-openstack-blue-green", tmp_path, heat) as folder:
         with_balancer(folder, balancer)
         balancer.key = paramiko.ECDSAKey.generate()
-        asked: list[str] = []
-        balancer.check_auth_password = lambda *_: asked.append("asked")  # type: ignore[method-assign]
+        passwords: list[str] = []
+        balancer.check_auth_password = lambda *_: passwords.append("asked")  # type: ignore[method-assign]
         status, _ = run(cloud, folder)
     assert status == FAILED
-    assert asked == []
-    assert [page["stack_name"] for page in heat.stacks()] == [STACK]
+    assert passwords == []
+    assert [stack["stack_name"] for stack in heat.stacks()] == [STACK]
 
 
-def test_a_program_that_fails_has_the_old_servers_told_again(
+def test_a_failing_script_restores_the_old_servers_in_the_load_balancer(
     cloud: EmbeddedOpenStack, heat: Heat, tmp_path: Path, balancer: Balancer
 ) -> None:
     with sample("06-openstack-blue-green", tmp_path, heat) as folder:
@@ -167,34 +167,34 @@ def test_a_program_that_fails_has_the_old_servers_told_again(
             "sys.stdin.seek(0)\n"
             f"runpy.run_path({str(SCRIPTS / 'configure_balancer.py')!r}, run_name='__main__')\n"
         )
-        status, told = run(cloud, folder, "--coordinate-old", "Scripts/fails.py")
+        status, output = run(cloud, folder, "--coordinate-old", "Scripts/fails.py")
     assert status == FAILED
-    assert "it says no" in told
+    assert "it says no" in output
     _, back = (command.split()[2:] for command in balancer.commands)
     assert sorted(back) == sorted(before)
 
 
-def test_a_rolling_update_looks_at_each_server_which_keeps_its_id_and_address(
+def test_a_rolling_update_checks_each_server_which_keeps_its_id_and_address(
     cloud: EmbeddedOpenStack, heat: Heat, tmp_path: Path
 ) -> None:
     with sample("07-openstack-rolling", tmp_path, heat) as folder:
-        page = heat.stack(STACK)
-        assert page is not None
+        server_stack = heat.stack(STACK)
+        assert server_stack is not None
 
         def servers() -> set[str]:
-            entries = heat.resources(reference(page), live.DEPTH)
+            entries = heat.resources(reference(server_stack), live.DEPTH)
             return {
                 str(entry["physical_resource_id"])
                 for entry in entries
                 if entry["resource_type"] == hot.SERVER
             }
 
-        before, at = servers(), addresses(heat, STACK)
-        status, told = run(cloud, folder)
+        before, ip_addresses = servers(), addresses(heat, STACK)
+        status, output = run(cloud, folder)
         assert status == DONE
-        assert told.count("image front-1.0 -> front-2.0") >= 2
-        assert all(address in told for address in at)
-        assert (servers(), addresses(heat, STACK)) == (before, at)
+        assert output.count("image front-1.0 -> front-2.0") >= 2
+        assert all(address in output for address in ip_addresses)
+        assert (servers(), addresses(heat, STACK)) == (before, ip_addresses)
         assert run(cloud, folder)[0] == NOTHING_TO_DO
 
 
@@ -206,7 +206,7 @@ def test_the_packages_scripts_are_those_of_the_samples(copy: str) -> None:
     assert path.read_text() == (SCRIPTS / path.name).read_text()
 
 
-def test_a_change_that_was_left_is_shown_and_rolled_back_with_the_requests_scripts(
+def test_an_unfinished_change_is_shown_and_rolled_back_with_its_scripts(
     cloud: EmbeddedOpenStack, heat: Heat, tmp_path: Path
 ) -> None:
     with sample("07-openstack-rolling", tmp_path, heat) as folder:
@@ -221,20 +221,20 @@ def test_a_change_that_was_left_is_shown_and_rolled_back_with_the_requests_scrip
         assert "RollingUpdate of stack vnf-sample" in out.getvalue()
         assert run(cloud, folder, "--rollback")[0] == DONE
         assert live.body_of(heat, STACK) == before
-        assert [page["stack_name"] for page in heat.stacks()] == [STACK]
+        assert [stack["stack_name"] for stack in heat.stacks()] == [STACK]
         assert run(cloud, folder, "--rollback")[0] == NOTHING_TO_DO
         out = io.StringIO()
         assert main(["status", "--os-cloud", "embedded", "--stack", STACK], out) == NOTHING_TO_DO
 
 
 def recover(command: str, *more: str) -> tuple[int, str]:
-    """Type one of status, resume and rollback."""
+    """Run one of status, resume and rollback."""
     out = io.StringIO()
     return main([command, "--os-cloud", "embedded", "--stack", STACK, *more], out), out.getvalue()
 
 
-def left(cloud: EmbeddedOpenStack, folder: Path) -> None:
-    """Leave a rolling update whose second server cannot be made; it can be a moment later."""
+def leave_failed_update(cloud: EmbeddedOpenStack, folder: Path) -> None:
+    """Leave a rolling update that failed at its second server, which can be created next time."""
     fault = ResourceFault(
         where=lambda properties: "front-2.0" in str(properties.get("image")), nth=2, times=1
     )
@@ -242,25 +242,25 @@ def left(cloud: EmbeddedOpenStack, folder: Path) -> None:
     assert run(cloud, folder, "--leave-failed")[0] == FAILED
 
 
-@pytest.mark.parametrize("given", [True, False], ids=["request", "no request"])
+@pytest.mark.parametrize("request_given", [True, False], ids=["request", "no request"])
 @pytest.mark.parametrize(("command", "image"), [("resume", "front-2.0"), ("rollback", "front-1.0")])
-def test_a_change_that_was_left_is_ended_by_the_journal_and_the_request_where_scripts_read_it(
-    cloud: EmbeddedOpenStack, heat: Heat, tmp_path: Path, command: str, image: str, given: bool,
-    capsys: pytest.CaptureFixture[str],
+def test_an_unfinished_change_with_scripts_needs_its_request_again(
+    cloud: EmbeddedOpenStack, heat: Heat, tmp_path: Path, command: str, image: str,
+    request_given: bool, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
     with sample("07-openstack-rolling", tmp_path, heat) as folder:
-        left(cloud, folder)
+        leave_failed_update(cloud, folder)
         assert recover("status")[0] == DONE
         body = json.loads(recover("status", "-o", "json")[1])
         assert (body["phase"], body["holder"]) == ("update", None)
-        if not given:
+        if not request_given:
             assert recover(command)[0] == WRONG_REQUEST
             assert "expected the request of this change again" in capsys.readouterr().err
-        status, told = recover(command, "--request", str(folder / "request.json"))
+        status, output = recover(command, "--request", str(folder / "request.json"))
         assert status == DONE
-        assert "Coordination scripts:" in told
+        assert "Coordination scripts:" in output
         assert images(cloud) == {image}
-        assert [page["stack_name"] for page in heat.stacks()] == [STACK], "the journal is gone"
+        assert [stack["stack_name"] for stack in heat.stacks()] == [STACK], "the journal is gone"
         assert recover(command)[0] == NOTHING_TO_DO
         assert recover("status") == (NOTHING_TO_DO, "No update is under way.\n")
 
@@ -277,14 +277,14 @@ def test_without_scripts_the_journal_is_enough(
             name: value for name, value in params.items() if "coordinate" not in name
         }
         path.write_text(json.dumps(request))
-        left(cloud, folder)
+        leave_failed_update(cloud, folder)
         path.unlink()
-        status, told = recover(command, "-o", "json")
+        status, output = recover(command, "-o", "json")
         assert status == DONE
-        states = {result["state"] for result in json.loads(told)["results"]}
+        states = {result["state"] for result in json.loads(output)["results"]}
         assert ("done" in states) is (command == "resume")
         assert images(cloud) == {image}
-        assert [page["stack_name"] for page in heat.stacks()] == [STACK], "the journal is gone"
+        assert [stack["stack_name"] for stack in heat.stacks()] == [STACK], "the journal is gone"
 
 
 def images(cloud: EmbeddedOpenStack) -> set[str]:
@@ -293,25 +293,25 @@ def images(cloud: EmbeddedOpenStack) -> set[str]:
 
 
 @pytest.mark.parametrize(
-    ("scenario", "image", "told"),
+    ("scenario", "image", "message"),
     [
         ("openstack-blue-green", "front-2.0", "the load balancer sends its traffic to"),
         ("openstack-rolling", "front-2.0", "Heat resizes the server and rebuilds it"),
     ],
 )
-def test_the_demo_plays_the_sample_and_shows_the_servers_before_and_after(
-    scenario: str, image: str, told: str
+def test_the_demo_runs_the_sample_and_shows_the_servers_before_and_after(
+    scenario: str, image: str, message: str
 ) -> None:
     out = io.StringIO()
     assert main(["demo", "--scenario", scenario], out) == DONE
     before, change, after = out.getvalue().split("The ")[1:]
     assert before.count("front-1.0  m1.small") == 2
-    assert told in change
+    assert message in change
     assert after.count(f"{image}  m1.medium") == 2
     assert after.count("stack vnf-sample") == 1
 
 
-def test_once_the_old_stack_is_being_deleted_a_rollback_is_refused_and_the_command_finishes_it(
+def test_once_the_old_stack_is_being_deleted_the_change_can_only_be_finished(
     cloud: EmbeddedOpenStack,
     heat: Heat,
     tmp_path: Path,
@@ -325,13 +325,13 @@ def test_once_the_old_stack_is_being_deleted_a_rollback_is_refused_and_the_comma
         )
         assert run(cloud, folder)[0] == UNDO_INCOMPLETE
         assert run(cloud, folder, "--rollback")[0] == NO_WAY_BACK
-        told = capsys.readouterr().err
+        error_output = capsys.readouterr().err
         finish = (
             f"It can only be finished: container-update resume --stack {STACK} --os-cloud embedded "
             f"--request {folder / 'request.json'}."
         )
-        assert told.count(finish) == 2
-        assert "fix the cause. It can" in told
+        assert error_output.count(finish) == 2
+        assert "fix the cause. It can" in error_output
         assert run(cloud, folder)[0] == DONE
-    (page,) = heat.stacks()
-    assert page["stack_name"] != STACK
+    (stack,) = heat.stacks()
+    assert stack["stack_name"] != STACK

@@ -1,4 +1,4 @@
-"""A VNF under test: write packages, instantiate, change, look at its servers."""
+"""A VNF under test: write packages, instantiate, change, read its servers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OLD_VNFD = "vnfd-old"
 
 @dataclass(frozen=True)
 class Site:
-    """What the cloud has to build servers from."""
+    """The images, flavors and network that servers are built with."""
 
     images: tuple[str, str] = ("image-1", "image-2")
     flavors: tuple[str, str] = ("small", "large")
@@ -48,22 +48,22 @@ class Vnf:
 
     @property
     def stack(self) -> str:
-        """The name that the VNF's first stack has."""
+        """The name of the VNF's first stack."""
         return f"vnf-{self.instance_id}"
 
     def package(
         self, shape: str, image: str, flavor: str = "", *, vnfd_id: str = NEW_VNFD, **files: str
     ) -> str:
-        """A package folder."""
+        """Write a package folder and return its path."""
         root = self.folder / f"package-{next(self.numbers)}"
         flavour = templates.vnfd(image, flavor or self.site.flavors[0])
         content = {**templates.hot(shape), **files}
         return packages.write_folder(root, templates.package(vnfd_id, flavour, content))
 
     def instantiate(self, shape: str = "group", **parameters: Any) -> str:
-        """Create the stack of an old package and wait for it; the package."""
+        """Create the stack of an old package, wait for it and return the package's path."""
         self.old = self.package(shape, self.site.images[0], vnfd_id=OLD_VNFD)
-        given = {
+        parameter_values = {
             "image": self.site.images[0],
             "flavor": self.site.flavors[0],
             "network": self.site.network,
@@ -74,16 +74,21 @@ class Vnf:
             "stack_name": self.stack,
             "template": texts.pop("BaseHOT/simple/top.yaml"),
             "files": {path.rpartition("/")[2]: text for path, text in texts.items()},
-            "parameters": given,
+            "parameters": parameter_values,
         }
         self.heat.create(body)
-        until(lambda: self.page()["stack_status"] == "CREATE_COMPLETE")
+        until(lambda: self.live_stack()["stack_status"] == "CREATE_COMPLETE")
         return self.old
 
     def request(self, new: str, upgrade_type: str = ROLLING) -> StackRequest:
-        """A request for VDU1."""
+        """Return a request for VDU1."""
         return StackRequest(
-            self.old, new, self.page()["stack_name"], upgrade_type, ("VDU1",), self.instance_id
+            self.old,
+            new,
+            self.live_stack()["stack_name"],
+            upgrade_type,
+            ("VDU1",),
+            self.instance_id,
         )
 
     def change(self, new: str, upgrade_type: str = ROLLING, **more: Any) -> Changed:
@@ -91,43 +96,45 @@ class Vnf:
         return change(self.request(new, upgrade_type), self.heat, self.options, **more)
 
     def instance(self, **more: Any) -> StackInstance:
-        """For status, resume and rollback."""
+        """Return the instance for status, resume and rollback."""
         return StackInstance(self.heat, self.instance_id, self.options, **more)
 
-    # --- looking --------------------------------------------------------------------------------
+    # --- the live state -------------------------------------------------------------------------
 
     def stacks(self) -> list[str]:
-        """The names of the project's stacks that are this instance's, the journal among them."""
-        found = self.heat.stacks()
-        return [page["stack_name"] for page in found if self.instance_id in page["stack_name"]]
+        """Return the names of this instance's stacks, the journal included."""
+        stacks = self.heat.stacks()
+        return [stack["stack_name"] for stack in stacks if self.instance_id in stack["stack_name"]]
 
-    def page(self) -> dict[str, Any]:
-        """The page of the VNF's one stack."""
+    def live_stack(self) -> dict[str, Any]:
+        """Return the VNF's one stack as Heat shows it."""
         (name,) = [name for name in self.stacks() if name.startswith("vnf-")]
-        found = self.heat.stack(name)
-        assert found is not None
-        return found
+        stack = self.heat.stack(name)
+        assert stack is not None
+        return stack
 
     def body(self) -> Body:
-        """All that makes the stack."""
-        return live.body_of(self.heat, reference(self.page()))
+        """Return the stack's templates, parameters and files."""
+        return live.body_of(self.heat, reference(self.live_stack()))
 
     def servers(self) -> dict[str, str]:
-        """The ids of the servers, each with its image."""
-        found = {}
-        for resource in self.heat.resources(reference(self.page()), live.DEPTH):
+        """Return the ids of the servers, each with its image."""
+        images = {}
+        for resource in self.heat.resources(reference(self.live_stack()), live.DEPTH):
             if resource["resource_type"] == hot.SERVER:
                 stack = resource["links"][1]["href"].partition("/stacks/")[2]
-                page = self.heat.resource(stack, resource["resource_name"])
-                assert page is not None
-                image = page["attributes"].get("image") or {"id": "from a volume"}
-                found[resource["physical_resource_id"]] = image["id"]
-        return found
+                server = self.heat.resource(stack, resource["resource_name"])
+                assert server is not None
+                image = server["attributes"].get("image") or {"id": "from a volume"}
+                images[resource["physical_resource_id"]] = image["id"]
+        return images
 
     def ids(self, kind: str) -> set[str]:
-        """The ids of all resources of a type."""
-        found = self.heat.resources(reference(self.page()), live.DEPTH)
-        return {entry["physical_resource_id"] for entry in found if entry["resource_type"] == kind}
+        """Return the ids of all resources of a type."""
+        entries = self.heat.resources(reference(self.live_stack()), live.DEPTH)
+        return {
+            entry["physical_resource_id"] for entry in entries if entry["resource_type"] == kind
+        }
 
 
 def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:

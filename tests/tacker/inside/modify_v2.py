@@ -1,7 +1,7 @@
 """Instantiates and modifies a v2 instance with Tacker's own driver, which runs the scripts.
 
 Run by Tacker's interpreter with a request in JSON: the unpacked packages, the instantiate and the
-modify request, what shall go wrong, and how it is repaired before the next step. Prints in JSON
+modify request, which error to inject, and how it is repaired before the next step. Prints in JSON
 what Tacker keeps after each step.
 """
 
@@ -15,7 +15,7 @@ from tacker.sol_refactored.common import config, lcm_op_occ_utils, vnfd_utils
 from tacker.sol_refactored.conductor.vnflcm_driver_v2 import VnfLcmDriverV2
 from tacker.sol_refactored.infra_drivers.kubernetes import kubernetes_common
 
-asked = json.load(sys.stdin)
+inputs = json.load(sys.stdin)
 config.CONF([], project="tacker")
 objects.register_all()
 kubernetes_common.CHECK_INTERVAL = 0.2
@@ -30,11 +30,11 @@ PRODUCT = {
 
 
 class Packages:
-    """Stands in for the NFVO: the packages lie in folders."""
+    """Stands in for the NFVO, with the packages in folders."""
 
     def get_vnfd(self, context, vnfd_id, all_contents=False):
         vnfd = vnfd_utils.Vnfd(vnfd_id)
-        vnfd.init_from_csar_dir(asked["packages"][vnfd_id])
+        vnfd.init_from_csar_dir(inputs["packages"][vnfd_id])
         return vnfd
 
     def get_vnf_package_info_vnfd(self, context, vnfd_id):
@@ -48,13 +48,13 @@ class Instance:
         self.driver = driver
         self.stored = objects.VnfInstanceV2(
             id=str(uuid.uuid4()),
-            vnfdId=asked["vnfdId"],
+            vnfdId=inputs["vnfdId"],
             instantiationState="NOT_INSTANTIATED",
             **PRODUCT,
         )
 
     def step(self, operation, request, method="process", kept=None):
-        """What Tacker has after a step: the error, what the scripts want kept, the instance."""
+        """Return what Tacker has after a step: the error, the scripts' data, the instance."""
         occurrence = lcm_op_occ_utils.new_lcmocc(self.stored.id, operation, request, "PROCESSING")
         working, kept, error = self.stored.obj_clone(), dict(kept or {}), ""
         vnfd = self.driver.nfvo_client.get_vnfd(None, working.vnfdId)
@@ -75,18 +75,18 @@ class Instance:
 driver = VnfLcmDriverV2()
 driver.nfvo_client = Packages()
 instance = Instance(driver)
-request = objects.InstantiateVnfRequest.from_dict(asked["instantiate"])
+request = objects.InstantiateVnfRequest.from_dict(inputs["instantiate"])
 steps = {"instantiate": instance.step("INSTANTIATE", request)}
-if asked["host_fails"]:
+if inputs["host_fails"]:
 
     def fail(*arguments):
         raise RuntimeError("the host failed after the update")
 
     driver._make_inst_info_common = fail
-request = objects.VnfInfoModificationRequest.from_dict(asked["modify"])
+request = objects.VnfInfoModificationRequest.from_dict(inputs["modify"])
 steps["modify"] = instance.step("MODIFY_INFO", request)
-if steps["modify"]["error"] and asked["then"]:
-    asked["packages"].update(asked["repaired"])
+if steps["modify"]["error"] and inputs["then"]:
+    inputs["packages"].update(inputs["repaired"])
     kept = steps["modify"]["kept"]
-    steps[asked["then"]] = instance.step("MODIFY_INFO", request, asked["then"], kept)
+    steps[inputs["then"]] = instance.step("MODIFY_INFO", request, inputs["then"], kept)
 print(json.dumps(steps))
