@@ -8,5 +8,5 @@ down_revision = ${repr(down_revision)}
 
 
 def upgrade() -> None:
-    """Make it so."""
+    """Change the tables to this revision."""
     ${upgrades if upgrades else "pass"}
