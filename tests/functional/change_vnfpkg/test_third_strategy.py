@@ -26,7 +26,7 @@ def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[KubernetesC
 
 
 @pytest.fixture
-def prepared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def upgrade_types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The upgrade types that the installed strategy was run for."""
     return canary.install(tmp_path / "canary", monkeypatch)
 
