@@ -45,7 +45,7 @@ spec:
 
 @contextmanager
 def emulated(folder: Path) -> Iterator[Path]:
-    """Return the embedded cluster in another process; its kubeconfig."""
+    """Run the embedded cluster in another process; yield its kubeconfig."""
     kubeconfig = folder / "kubeconfig"
     command = [*COMMAND, "emulate", "--kubeconfig", str(kubeconfig)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
@@ -58,12 +58,12 @@ def emulated(folder: Path) -> Iterator[Path]:
 
 
 def guide(_: Path) -> UpdateRequest:
-    """Return the user guide's sample: 12 objects, 7 of which change."""
+    """Return the request of the user guide's sample."""
     return guide_request("v1")
 
 
 def hundred(folder: Path) -> UpdateRequest:
-    """Return 100 Deployments of two pods, 20 of which get another image."""
+    """Write both packages of 100 Deployments of two pods; return the request."""
     for name, changed in (("old", 0), ("new", 20)):
         files = folder / name / "Files"
         files.mkdir(parents=True)
@@ -72,6 +72,12 @@ def hundred(folder: Path) -> UpdateRequest:
             text = DEPLOYMENT.format(number=number, image=image)
             (files / f"d{number:03}.yaml").write_text(text)
     return UpdateRequest(str(folder / "old"), str(folder / "new"))
+
+
+SCENARIOS = {
+    "the user guide's sample: 12 objects, 7 of which change": guide,
+    "100 Deployments of two pods, 20 of which get another image": hundred,
+}
 
 
 def run(request: UpdateRequest, cluster: KubernetesCluster, kubeconfig: Path) -> tuple[float, int]:
@@ -99,13 +105,13 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         with emulated(folder) as kubeconfig, connect(str(kubeconfig)) as cluster:
-            for scenario in (guide, hundred):
+            for title, scenario in SCENARIOS.items():
                 request = scenario(folder)
                 figures = [run(request, cluster, kubeconfig) for _ in range(runs)]
                 seconds = sorted(second for second, _ in figures)
                 requests = sorted({count for _, count in figures})
                 print(
-                    f"{scenario.__doc__} {seconds[0]:.2f} / {statistics.median(seconds):.2f} / "
+                    f"{title}: {seconds[0]:.2f} / {statistics.median(seconds):.2f} / "
                     f"{seconds[-1]:.2f} s, {', '.join(map(str, requests))} requests"
                 )
 
