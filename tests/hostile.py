@@ -297,7 +297,9 @@ METADATA: Mapping[str, str | bytes] = {
     "a file that is missing": "Name: Files/missing.yaml\n",
     "two hashes for one file": block(CNF, _GOOD) + block(CNF, "another"),
     "200000 blocks": "".join(f"Name: f{n}.yaml\n\n" for n in range(200_000)),
-    "a name in a million lines": "Name: x\n" + " y\n" * 1_000_000,
+    "a name in a million lines": "Name: x\n"
+    + " y\n" * 1_000_000
+    + f"\nName: {CNF}\nAlgorithm: SHA-256\nHash: {HASH}\n",
     "a misspelt key": f"name: {CNF}\n",
     "random bytes": random.Random(2).randbytes(10_000) + b"\xff",
     "invalid UTF-8": b"Name: \xff\xfe\n",
