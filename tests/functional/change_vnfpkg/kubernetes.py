@@ -126,6 +126,12 @@ class KubernetesContractSite(ContractSite):
     numbers: Any = field(default_factory=itertools.count)
     kubeconfig: str = ""
 
+    @property
+    def command_options(self) -> list[str]:
+        """The options of a command that works on this VNF."""
+        vnf = ["-n", self.namespace, "--instance-id", INSTANCE]
+        return [*vnf, "--kubeconfig", self.kubeconfig]
+
     # --- what the contract requires --------------------------------------------------------------
 
     def instantiate(self, release: Release) -> None:

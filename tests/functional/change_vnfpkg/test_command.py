@@ -15,7 +15,7 @@ from container_update.cli.main import main
 from container_update.package import build
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite
-from tests.functional.change_vnfpkg.site import BROKEN, INSTANCE, V1, V2, ContractSite, Release
+from tests.functional.change_vnfpkg.site import BROKEN, V1, V2, ContractSite, Release
 from tests.functional.upgrade_types import BLUE_GREEN
 
 FAILS = {"Scripts/new.py": "import sys; sys.exit('the peer said no')"}
@@ -33,16 +33,8 @@ def site(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ContractSit
 def run(site: KubernetesContractSite, command: str, *arguments: str) -> tuple[int, str]:
     """Run a command for the VNF and return its exit status and its output."""
     out = io.StringIO()
-    target_options = [
-        "-n",
-        site.namespace,
-        "--kubeconfig",
-        site.kubeconfig,
-        "--instance-id",
-        INSTANCE,
-    ]
     options = ["--grace-period", "0.5", "--drain-seconds", "0.1"]
-    return main([command, *arguments, *target_options, *options], out), out.getvalue()
+    return main([command, *arguments, *site.command_options, *options], out), out.getvalue()
 
 
 def change(site: KubernetesContractSite, release: Release = V2, *arguments: str) -> tuple[int, str]:

@@ -13,7 +13,7 @@ from container_update.model.errors import PackageError
 from tests import canary
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite
-from tests.functional.change_vnfpkg.site import INSTANCE, V1, V2, Arguments
+from tests.functional.change_vnfpkg.site import V1, V2, Arguments
 
 
 @pytest.fixture
@@ -33,16 +33,8 @@ def upgrade_types(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def type_change(site: KubernetesContractSite, upgrade_type: str) -> int:
     """Run the command and return its exit status."""
-    target_options = [
-        "-n",
-        site.namespace,
-        "--kubeconfig",
-        site.kubeconfig,
-        "--instance-id",
-        INSTANCE,
-    ]
     arguments = [site.old, site.package(V2), "--upgrade-type", upgrade_type]
-    return main(["change-vnfpkg", *arguments, *target_options], io.StringIO())
+    return main(["change-vnfpkg", *arguments, *site.command_options], io.StringIO())
 
 
 def test_the_library_uses_an_installed_strategy(
