@@ -69,7 +69,7 @@ class ChangeRequest:
     vdu_params: tuple[VduParams, ...] = ()
     """The VDUs to change; empty: all of them."""
     def_files: tuple[str, ...] = ()
-    """``lcm-kubernetes-def-files``: paths in the new package, or URLs; empty: as they were."""
+    """What is applied: paths in the new package, or URLs; empty: all of the new package."""
     vim_connection_info: Values = field(default_factory=dict, repr=False)
     extensions: Values = field(default_factory=dict)
     vnf_configurable_properties: Values = field(default_factory=dict)

@@ -7,11 +7,11 @@ from dataclasses import replace
 
 from container_update.model.errors import PackageError
 from container_update.model.objects import Manifest
-from container_update.model.requests import DEF_FILES, UpdateRequest
+from container_update.model.requests import UpdateRequest
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.strategy import ChangeJob
-from container_update.package import csar
-from container_update.planning import match
+from container_update.package import csar, fetch
+from container_update.planning import match, package_pair
 from container_update.planning.package_pair import Packages, Placing
 from container_update.workloads.registry import is_workload
 
@@ -27,14 +27,15 @@ def read_packages(job: ChangeJob, placing: Placing) -> Packages:
         csar.open_package(job.new, options=options) as after,
     ):
         old_files = placing.def_files or tuple(before.manifest_files())
-        new_files = request.def_files or _same_files(placing.def_files, after)
-        packages = Packages(
-            old=match.index(read_manifests(before, old_files, placing)),
-            new=match.index(read_manifests(after, new_files, placing)),
+        old = read_manifests(before, old_files, placing)
+        listed = read_manifests(after, request.def_files or _all_files(after, old_files), placing)
+        packages = package_pair.pair(
+            old,
+            listed,
+            _unlisted_files(after, old, listed, placing),
             old_vdus=dict(before.vdus()),
             new_vdus=dict(after.vdus()),
             vnfd_id=request.vnfd_id,
-            def_files=new_files,
             chosen=frozenset(vdu.vdu_id for vdu in request.vdu_params) or None,
         )
         check_request(request, after)
@@ -42,17 +43,19 @@ def read_packages(job: ChangeJob, placing: Placing) -> Packages:
     return packages
 
 
-def _same_files(def_files: Sequence[str], after: csar.Csar) -> tuple[str, ...]:
-    """Return the def-files where the request names none: the present ones."""
-    if not def_files:
-        return tuple(after.manifest_files())
-    for path in def_files:
-        if not after.has(path):
-            raise PackageError(
-                f"{path}: this def-file of the VNF is not in the new package {after.source}: name "
-                f"the new files in additionalParams.{DEF_FILES}"
-            )
-    return tuple(def_files)
+def _all_files(after: csar.Csar, old_files: Sequence[str]) -> tuple[str, ...]:
+    """Return what is applied where the request lists no files: all of the new package."""
+    return (*after.manifest_files(), *filter(fetch.is_url, old_files))
+
+
+def _unlisted_files(
+    after: csar.Csar, old: match.ByPath, listed: match.ByPath, placing: Placing
+) -> match.ByPath:
+    """Read the new package's other files, where an old object may be in one of them."""
+    if not package_pair.unlisted(old, listed):
+        return {}
+    paths = [path for path in old if after.has(path)] + list(after.manifest_files())
+    return read_manifests(after, (path for path in paths if path not in listed), placing)
 
 
 def read_manifests(
@@ -90,7 +93,7 @@ def check_request(request: ChangeRequest, package: csar.Csar) -> None:
 
 
 def _refuse_unknown_vdus(request: ChangeRequest, packages: Packages) -> None:
-    workloads = {key.name for key in packages.new if is_workload(key)}
+    workloads = {key.name for key in (*packages.new, *packages.kept) if is_workload(key)}
     for number, vdu in enumerate(request.vdu_params):
         path = f"additionalParams.vdu_params[{number}].vdu_id"
         name = packages.new_vdus.get(vdu.vdu_id)

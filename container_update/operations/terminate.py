@@ -5,20 +5,24 @@ What a VNFM does at the end: for the service and small sites; Tacker terminates 
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from functools import partial
 
 from container_update.cluster.informer import Informer
 from container_update.cluster.waiting import NotReadyError, Waiter
 from container_update.model.cluster import Cluster
-from container_update.model.errors import PlanError
+from container_update.model.errors import ClusterError, PlanError
 from container_update.model.objects import Collection, ObjectKey
 from container_update.model.options import Options
 from container_update.operations.install import described_by, instance_of
 from container_update.planning.update import collections
+from container_update.workloads import registry
 from container_update.workloads.readiness import DONE, Readiness, State
 from container_update.workloads.registry import is_workload
+
+LOG = logging.getLogger(__name__)
 
 
 def terminate(  # noqa: PLR0913
@@ -36,8 +40,8 @@ def terminate(  # noqa: PLR0913
     >>> with connect() as cluster:  # doctest: +SKIP
     ...     terminate("packages/v1", cluster, namespace="cnf", instance_id="vnf-1")
 
-    :param package: what the instance runs from. It says which kinds and namespaces are looked
-        through, so that what an update added or renamed is found too.
+    :param package: what the instance runs from. Its kinds are looked through, and what a change may
+        have left that the package does not describe: workloads and what belongs to them.
     :param cluster: where to delete them.
     :param instance_id: the VNF instance, as it was installed.
     :param def_files: paths in the package; empty: every manifest that it lists.
@@ -53,15 +57,18 @@ def terminate(  # noqa: PLR0913
     )
     keys = [manifest.key for manifest in described]
     followed = collections(keys) | {Collection.of(key) for key in keys}
+    namespaces = {key.namespace for key in keys if key.namespace}
     deadline = time.monotonic() + options.timeout
     with Informer(cluster, watch_seconds=options.watch_seconds) as informer:
         informer.list(followed)
+        others = _list_others(informer, {*namespaces, namespace}, followed)
         order = {key: number for number, key in enumerate(keys)}
         doomed = sorted(
             (key for key, live in informer.live.items() if instance_of(live) == instance_id),
             key=lambda key: order.get(key, len(keys)),
             reverse=True,
         )
+        followed |= others & (collections(doomed) | {Collection.of(key) for key in doomed})
         workloads = [informer.live[key] for key in doomed if is_workload(key)]
         pods = [ObjectKey.of(pod) for live in workloads for pod in informer.pods_of(live)]
         for key in doomed:
@@ -69,6 +76,31 @@ def terminate(  # noqa: PLR0913
         informer.watch(followed)
         _wait([*doomed, *pods], informer, deadline, followed, options)
         return tuple(doomed)
+
+
+_OTHERS = (("", "ConfigMap"), ("", "PersistentVolumeClaim"), ("", "Secret"), ("", "Service"))
+"""(group, kind) of what belongs to workloads."""
+
+
+def _list_others(
+    informer: Informer, namespaces: Iterable[str], listed: Container[Collection]
+) -> frozenset[Collection]:
+    """List the kinds that the package does not describe, where the account may and they exist."""
+    found = set()
+    for namespace in sorted(namespaces):
+        for group, kind in (*registry.installed(), *_OTHERS):
+            collection = Collection(group, kind, namespace)
+            if collection in listed:
+                continue
+            try:
+                informer.list({collection})
+            except ClusterError as error:
+                if error.status not in (403, 404):
+                    raise
+                LOG.debug("%s are not looked through: %s", collection, error)
+            else:
+                found.add(collection)
+    return frozenset(found)
 
 
 def _wait(

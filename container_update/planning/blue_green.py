@@ -19,6 +19,7 @@ from container_update.model.plan import Action, Reason, Step
 from container_update.planning import release_labels as labels
 from container_update.planning import renames
 from container_update.planning.change import ChangePlanner, what_differs
+from container_update.planning.followers import Move
 from container_update.planning.steps import ManifestStep
 from container_update.planning.steps.manifest import (
     manifest_digest,
@@ -91,6 +92,7 @@ class BlueGreenPlanner(ChangePlanner):
             return None
         uses = tuple(self.config.config_uses(blue, live))
         same = old is not None and old_key == key and old.body == new.body
+        same = same and not self.is_left_behind(new, live)
         if (same or recorded_digest(live) == manifest_digest(new.body)) and not uses:
             return None
         self.config.refuse_unfit(blue, live)
@@ -121,6 +123,14 @@ class BlueGreenPlanner(ChangePlanner):
         return _is_service(service.key) and (
             selects(now, pair.new_pods) or selects(labels.selector_of(service.body), pair.old_pods)
         )
+
+    def moves(self) -> Iterator[Move]:
+        """Yield the pairs; and what changes in place."""
+        for key, pair in self.pairs.items():
+            yield Move(pair.blue, key.name, pair.old_pods, pair.new_pods, beside=True)
+        for move in super().moves():
+            if move.workload.kind != "Deployment":
+                yield move
 
     def workload_steps(self) -> Iterator[Step]:
         """Name the new Deployments first: an autoscaler refers to them by name."""

@@ -9,11 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cached_property
 
 from container_update.model.errors import PlanError
 from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.plan import Action, Note, Plan, Reason, Step
-from container_update.planning import diff, release_labels, renames
+from container_update.planning import diff, followers, release_labels, renames
+from container_update.planning.followers import Move
 from container_update.planning.package_pair import Packages
 from container_update.planning.steps import ConfigStep, ManifestStep
 from container_update.planning.steps.manifest import (
@@ -52,6 +54,8 @@ class ChangePlanner:
         }
         """A Deployment's name in its manifest to its name in the cluster after the change."""
         self.config = UpdatePlanner(live, instance_id)
+        self._staying: list[ObjectKey] = []
+        """Old objects that are not in the new package and stay."""
 
     def plan(self) -> Plan:
         """Return the plan.
@@ -59,10 +63,13 @@ class ChangePlanner:
         :raises PackageError: a manifest is wrong.
         :raises PlanError: an object is in no state to be changed; the message names it.
         """
-        steps = [*self._config_steps(), *self.workload_steps(), *self._other_steps()]
+        self._note_out_of_scope()
+        steps = [*self._config_steps()]
+        self._follow()
+        steps += [*self.workload_steps(), *self._restarts(), *self._other_steps()]
         steps += self._removals()
         untouched = self.live.keys() - {step.key for step in steps}
-        live_keys = map(self.live_key, self.packages.new)
+        live_keys = map(self.live_key, dict.fromkeys((*self.packages.new, *self.packages.kept)))
         return Plan(
             namespace=self.namespace,
             instance_id=self.instance_id,
@@ -74,7 +81,11 @@ class ChangePlanner:
         )
 
     def _in_force(self) -> Iterator[Manifest]:
-        for key, manifest in self.packages.new.items():
+        packages = self.packages
+        staying = [packages.old[key] for key in packages.kept if key not in packages.new]
+        staying += [packages.old[key] for key in self._staying]
+        for manifest in (*packages.new.values(), *staying):
+            key = manifest.key
             name = self.renamed.get(key.name, key.name) if key.kind == "Deployment" else key.name
             yield replace(manifest, key=replace(key, name=name))
 
@@ -85,6 +96,52 @@ class ChangePlanner:
     def note(self, key: ObjectKey, text: str) -> None:
         """Note something for the operator."""
         self.notes.append(Note(key, text))
+
+    # --- what the request leaves out ------------------------------------------------------------
+
+    def _note_out_of_scope(self) -> None:
+        for key, new in self.packages.out_of_scope.items():
+            old, what = self.packages.old.get(key), "is of no VDU in vdu_params"
+            if old is None:
+                self.note(key, f"{what}: not created ({new.source})")
+            elif old.body != new.body:
+                self.note(key, f"differs in {new.source}, but {what}: stays as it is")
+
+    def _restarts(self) -> Iterator[Step]:
+        """Yield the restarts of workloads that stay and use configuration that changes."""
+        for key in self.packages.kept:
+            live = self.live.get(self.live_key(key)) if is_workload(key) else None
+            if live is None:
+                continue
+            if not self.packages.concerns(key):
+                self._leave(key, live)
+                continue
+            there, kind = self.live_key(key), known_kind(key)
+            uses = self.config.config_uses(there, live)
+            if uses and kind.can_change:
+                self.config.refuse_unfit(there, live)
+                yield self.config.restart_step(there, live, (), uses)
+            elif uses:
+                self.note(key, f"a {kind.kind} cannot change, it uses configuration that does")
+
+    def _follow(self) -> None:
+        """Have what stays and sends traffic to pods that change follow them."""
+        found = list(followers.followers(self.packages.kept, self.live, list(self.moves())))
+        for follower in found:
+            self.note(follower.after.key, "is in no file of the request: only follows its pods")
+        self.packages = replace(
+            self.packages,
+            old={**self.packages.old, **{each.before.key: each.before for each in found}},
+            new={**self.packages.new, **{each.after.key: each.after for each in found}},
+        )
+
+    def moves(self) -> Iterator[Move]:
+        """Yield the workloads whose pods change in place."""
+        for key, new in self.packages.new.items():
+            live = self.live.get(self.live_key(key)) if is_workload(key) else None
+            if live is not None and self.packages.concerns(key):
+                before, after = map(release_labels.pod_labels, (live, new.body))
+                yield Move(self.live_key(key), key.name, before, after)
 
     # --- configuration --------------------------------------------------------------------------
 
@@ -181,13 +238,25 @@ class ChangePlanner:
         old = self.packages.old.get(new.key)
         if step.is_applied(step.old):
             return False
-        if old is None or old.body != new.body:
+        if old is None or old.body != new.body or self.is_left_behind(new, step.old):
             return True
         stamp, digest = recorded_digest(step.old), manifest_digest(new.body)
         kind = kind_of(new.key)
         if kind is not None:
             return stamp not in ("", digest) and not kind.is_pod
         return bool(stamp) or step.content != with_recorded_digest(new.body, digest)
+
+    def is_left_behind(self, new: Manifest, live: Json) -> bool:
+        """Tell whether an earlier change left the object as it was before its present manifest.
+
+        That change did not list its file. An object with a digest tells by itself what it was made
+        from; without any digest in the VNF there was no such change.
+        """
+        return self._had_a_change and not recorded_digest(live) and diff.says_more(new.body, live)
+
+    @cached_property
+    def _had_a_change(self) -> bool:
+        return any(recorded_digest(self.live.get(key, {})) for key in self.packages.keys)
 
     def _replacement(self, new: Manifest, live: Json) -> ManifestStep:
         key, content = self.live_key(new.key), self._content_of(new, live)
@@ -243,26 +312,37 @@ class ChangePlanner:
 
     def _removals(self) -> Iterator[Step]:
         for key in self.packages.old:
-            if key not in self.packages.new and not self.is_succeeded(key):
-                yield from self._removal(self.live_key(key))
+            is_there = key in self.packages.new or key in self.packages.kept
+            if not is_there and not self.is_succeeded(key):
+                yield from self._removal(key)
 
     def is_succeeded(self, key: ObjectKey) -> bool:  # noqa: ARG002
         """Tell whether another object takes the place of this old one, which is removed for it."""
         return False
 
-    def _removal(self, key: ObjectKey) -> Iterator[Step]:
+    def _removal(self, named: ObjectKey) -> Iterator[Step]:
+        key = self.live_key(named)
         live = self.live.get(key)
         if live is None:
             return
-        if not self.packages.concerns(key):
-            self.note(key, "is not in the new package, but of no VDU in vdu_params: stays")
-        elif key.kind in _HOLDS_DATA:
-            self.note(key, "is not in the new package: stays, no undo could bring back its data")
-        elif not self._is_ours(live):
-            self.note(key, "is not in the new package, but does not bear this VNF's label: stays")
+        source = self.packages.old[named].source
+        what = f"no file of the new package describes it (it was in {source})"
+        staying = self._why_it_stays(named, live)
+        if staying is not None:
+            self._staying.append(named)
+            self.note(key, f"{what}, but {staying}: stays")
         else:
-            why = Reason("is not in the new package")
-            yield ManifestStep(key, Action.DELETE, live, reasons=(why,))
+            yield ManifestStep(key, Action.DELETE, live, reasons=(Reason(what),))
+
+    def _why_it_stays(self, key: ObjectKey, live: Json) -> str | None:
+        successor = self.packages.unlisted_successor(key)
+        if not self.packages.concerns(key):
+            return "it is of no VDU in vdu_params"
+        if successor is not None:
+            return f"{successor}, which takes its place, is in no file of the request"
+        if key.kind in _HOLDS_DATA:
+            return "no undo could bring back its data"
+        return None if self._is_ours(live) else "it does not bear this VNF's label"
 
 
 def _refuse_other_selector(step: ManifestStep) -> None:

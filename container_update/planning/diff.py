@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -176,3 +177,58 @@ def _parts(value: object) -> dict[str, Any] | None:
 def _is_empty(value: object) -> bool:
     """Tell whether the API server takes the value for absent."""
     return value is None or value in ({}, [])
+
+
+# --- a live object against its own manifest -----------------------------------------------------
+
+_QUANTITY = re.compile(r"([0-9.]+)(m|[kMGTPE]|[KMGTPE]i)?")
+_FACTORS = {"": 1.0, "m": 0.001} | {
+    f"{prefix}{i}": float(base**power)
+    for i, base in (("", 1000), ("i", 1024))
+    for power, prefix in enumerate("kMGTPE" if not i else "KMGTPE", start=1)
+}
+
+
+def says_more(manifest: Json, live: Json) -> bool:
+    """Tell whether a manifest says something that the live object does not have.
+
+    The server adds defaults, so that only what the manifest says is looked at; and it may spell a
+    quantity differently (1000m, 1). Replicas do not count: an autoscaler or an operator owns them.
+    """
+    fields = {name: value for name, value in manifest.items() if name not in _NOT_CONTENT}
+    spec = fields.get("spec")
+    if isinstance(spec, dict):
+        fields["spec"] = {name: value for name, value in spec.items() if name != "replicas"}
+    fields["labels"] = manifest["metadata"].get("labels")
+    return not _has(fields, {**live, "labels": live["metadata"].get("labels")})
+
+
+_NOT_CONTENT = frozenset({"apiVersion", "kind", "metadata", "status"})
+
+
+def _has(said: Any, live: Any) -> bool:
+    if _is_empty(said) or said == "":
+        return True
+    if isinstance(said, dict):
+        return isinstance(live, dict) and all(
+            _has(value, live.get(name)) for name, value in said.items()
+        )
+    if isinstance(said, list):
+        if not isinstance(live, list):
+            return False
+        before, after = _parts(said), _parts(live)
+        if before is not None and after is not None:
+            return _has(before, after)
+        return len(said) == len(live) and all(map(_has, said, live))
+    number = _number(said)
+    is_same_number = number is not None and number == _number(live)
+    return str(said) == str(live) or is_same_number
+
+
+def _number(value: object) -> float | None:
+    """Return what a quantity comes to (API reference, Quantity); None for another text."""
+    found = _QUANTITY.fullmatch(str(value))
+    try:
+        return None if found is None else float(found[1]) * _FACTORS[found[2] or ""]
+    except ValueError:
+        return None

@@ -292,7 +292,7 @@ class KubernetesStrategy(Strategy):
         return Outcome(
             plan=self._plan,
             results=results,
-            vnfcs=ownership.vnfcs(self.packages.new_vdus, self._plan.manifests, live),
+            vnfcs=ownership.vnfcs(self.packages.vdus, self._plan.manifests, live),
             restarted=restarted_pods(results, self._informer),
             requests=self.target.cluster.requests - self._sent_before,
             seconds=time.monotonic() - self._began,
@@ -301,13 +301,13 @@ class KubernetesStrategy(Strategy):
     def records(self) -> Records:
         """Return the attributes that the specification lists for this way of changing."""
         assert self._plan is not None, "a plan is validated before there are records"
-        request = self.job.request
+        names_files = self.job.request.def_files or self.target.def_files
         return Records(
             vnfd_id=self.packages.vnfd_id,
             vnfcs=self.outcome().vnfcs,
             new_vnfc_ids=self.new_vnfc_ids,
-            def_files=self.packages.def_files if request.def_files else None,
-            workloads=workloads_of(self.packages.new_vdus, self._plan.manifests),
+            def_files=self.packages.def_files if names_files else None,
+            workloads=workloads_of(self.packages.vdus, self._plan.manifests),
             resource_names=self._facts.names,
             network_resources=self._facts.network,
             storage_resources=self._facts.storage,

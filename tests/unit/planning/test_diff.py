@@ -354,3 +354,34 @@ def test_what_does_not_take_effect_is_named_by_its_path(
     old: Json, new: Json, paths: list[str]
 ) -> None:
     assert list(diff.ignored_fields(manifest(old), manifest(new))) == paths
+
+
+# --- a live object against its own manifest -----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("said", "live", "more"),
+    [
+        ({"a": 1}, {"a": 1, "defaulted": True}, False),
+        ({"a": 1}, {"a": 2}, True),
+        ({"a": 1}, {}, True),
+        ({"a": {}, "b": None, "c": [], "d": ""}, {}, False),
+        ({"replicas": 3}, {"replicas": 1}, False),
+        ({"cpu": "1000m", "memory": "1Gi"}, {"cpu": "1", "memory": "1024Mi"}, False),
+        ({"cpu": "1"}, {"cpu": "2"}, True),
+        ({"port": 80}, {"port": "80"}, False),
+        ({"l": [{"name": "a", "x": 1}]}, {"l": [{"name": "b"}, {"name": "a", "x": 1}]}, False),
+        ({"l": [{"name": "a", "x": 1}]}, {"l": [{"name": "a", "x": 2}]}, True),
+        ({"l": ["a", "b"]}, {"l": ["a"]}, True),
+        ({"l": ["a"]}, {"l": "a"}, True),
+        ({"v": "1.2.3"}, {"v": "1.2.3.4"}, True),
+    ],
+)
+def test_a_manifest_says_more_than_is_live(said: Json, live: Json, *, more: bool) -> None:
+    manifest = {"kind": "X", "metadata": {"name": "x"}, "spec": said}
+    assert diff.says_more(manifest, {"metadata": {"name": "y", "uid": "u"}, "spec": live}) is more
+
+
+def test_a_label_of_the_manifest_that_is_not_live_is_more() -> None:
+    labelled = {"kind": "X", "metadata": {"name": "x", "labels": {"a": "b"}}}
+    assert diff.says_more(labelled, {"metadata": {"name": "x", "labels": {"other": "c"}}})
