@@ -59,8 +59,9 @@ def match(old: ByPath, listed: ByPath, kept: ByPath, others: ByPath) -> Matching
     :param listed: the new package's files named by the request.
     :param kept: the new package's files at the paths of old def-files, where they are there.
     :param others: the new package's remaining def-files; may be empty where *unmatched* is.
-    :raises PackageError: an object is there twice, a listed object is none of the CNF's, or a
-        def-file is gone from the new package with objects that are nowhere else.
+    :raises PackageError: an object is there twice, a listed object is none of the CNF's, a
+        ConfigMap or Secret was renamed, or a def-file is gone from the new package with objects
+        that are nowhere else.
     """
     old_by_key = index(old)
     new_listed, new_kept = index(listed), index(kept)
@@ -69,6 +70,7 @@ def match(old: ByPath, listed: ByPath, kept: ByPath, others: ByPath) -> Matching
     needed = {p: tuple(m for m in others[p] if m.key in missing) for p in others}
     new_by_key = {**index(needed), **new_kept, **new_listed}
     _refuse_strangers(old_by_key, new_by_key, new_listed)
+    _refuse_renamed(old, kept, new_by_key)
     _refuse_lost_files(old, {*kept, *listed}, new_by_key)
     new_here = [m for m in {**new_kept, **new_listed}.values() if m.key not in old_by_key]
     staying = {path for path in kept if not old.get(path)} | {m.source.path for m in new_here}
@@ -109,6 +111,21 @@ def _refuse_strangers(
             raise PackageError(
                 f"{what} in a namespace where the CNF has no objects (it has some in "
                 f"{', '.join(sorted(filter(None, namespaces)))}): correct the namespace"
+            )
+
+
+def _refuse_renamed(old: ByPath, kept: ByPath, new: Mapping[ObjectKey, Manifest]) -> None:
+    """Raise PackageError where a kept file has another ConfigMap or Secret in place of an old one:
+    kind, namespace and name cannot be changed (user guide)."""
+    known = {manifest.key for manifest in _all(old)}
+    for path, manifests in old.items():
+        lost = [m for m in manifests if m.key.is_config and m.key not in new]
+        strange = [m for m in kept.get(path, ()) if m.key.is_config and m.key not in known]
+        if lost and strange:
+            raise PackageError(
+                f"{strange[0].source}: {strange[0].key} is no object of the CNF, and "
+                f"{lost[0].key} ({lost[0].source}) is nowhere in the new package: kind, namespace "
+                "and name cannot be changed, name it as before or add the new one in another file"
             )
 
 

@@ -50,7 +50,7 @@ WHICH = {
         {"listed": {"l": [SECRET, CM]}, "kept": {"f": [SECRET]}}, "l:11",
     ),
     "another namespace is another object": (
-        {"kept": {"f": [config_map("x", metadata={"namespace": "other"})]}}, None,
+        {"kept": {"f": [], "g": [config_map("x", metadata={"namespace": "other"})]}}, None,
     ),
     "the VNF's namespace written out is the same object": (
         {"kept": {"f": [config_map("x", metadata={"namespace": "ns"})]}}, "f:1",
@@ -179,6 +179,20 @@ REFUSED: dict[str, tuple[Files, dict[str, Files], list[str]]] = {
         {"listed": {"l": [config_map("x", metadata={"namespace": "other"})]}, "kept": {"f": [CM]}},
         ["l:1: ConfigMap other/x is in a namespace where the CNF has no objects",
          "(it has some in ns)"],
+    ),
+    "a ConfigMap that is renamed in a kept file": (
+        {"f": [CM]}, {"kept": {"f": [config_map("y")]}},
+        ["f:1: ConfigMap ns/y is no object of the CNF", "ConfigMap ns/x (f:1) is nowhere",
+         "name it as before"],
+    ),
+    "a Secret that moves to another namespace in a kept file": (
+        {"f": [CM, SECRET]},
+        {"kept": {"f": [CM, secret("x", metadata={"namespace": "other"})]}},
+        ["f:11: Secret other/x is no object of the CNF", "Secret ns/x (f:11) is nowhere"],
+    ),
+    "a ConfigMap that becomes a Secret in a kept file": (
+        {"f": [CM]}, {"kept": {"f": [SECRET]}},
+        ["f:1: Secret ns/x is no object of the CNF", "ConfigMap ns/x (f:1) is nowhere"],
     ),
     "a def-file that is gone with an object that is nowhere": (
         {"f": [CM], "g": [SECRET, DEPLOYMENT]},
