@@ -1,4 +1,4 @@
-"""Fetch def-files that are URLs, with limits on scheme, host, address, time and size.
+"""Fetch def-files and packages from URLs, with limits on scheme, host, address, time and size.
 
 The author of a package or a request chooses the URL, and this host may have access to networks
 that the author has not. So a name is resolved once, all its addresses are checked, and the
@@ -15,8 +15,11 @@ import ssl
 import threading
 import urllib.parse
 import urllib.request
+from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
+from types import MappingProxyType
+from typing import BinaryIO
 
 from container_update.model.errors import PackageError
 from container_update.model.options import Options
@@ -25,6 +28,7 @@ from container_update.package.address_policy import Network, network_of, split_u
 _CHUNK = 64 * 1024
 _REDIRECTS = 5
 _PORTS = {"http": 80, "https": 443}
+NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 
 
 def is_url(path: str) -> bool:
@@ -36,15 +40,25 @@ def is_url(path: str) -> bool:
 
 
 def fetch(url: str, options: Options) -> bytes:
-    """Fetch a file.
+    """Return the content of a URL; see :func:`fetch_into`."""
+    content = io.BytesIO()
+    fetch_into(content, url, options)
+    return content.getvalue()
+
+
+def fetch_into(
+    target: BinaryIO, url: str, options: Options, headers: Mapping[str, str] = NO_HEADERS
+) -> None:
+    """Write the content of a URL to a file.
 
     A redirect must stay on the same host and must not go from https to http.
 
+    :param headers: of the request; go to that host only.
     :raises PackageError: the options forbid it, or it cannot be fetched.
     """
     with _Deadline(options.url_seconds) as deadline:
         try:
-            return _follow(url, options, deadline)
+            _follow(target, url, options, deadline, headers)
         except (OSError, http.client.HTTPException, ValueError) as error:
             if deadline.passed or isinstance(error, TimeoutError):
                 raise PackageError(
@@ -55,22 +69,26 @@ def fetch(url: str, options: Options) -> bytes:
             raise PackageError(f"{url} cannot be fetched: {problem}") from error
 
 
-def _follow(url: str, options: Options, deadline: _Deadline) -> bytes:
+def _follow(
+    target: BinaryIO, url: str, options: Options, deadline: _Deadline, headers: Mapping[str, str]
+) -> None:
     current = url
     for _ in range(_REDIRECTS):
         parts = _checked(current, options)
         if parts.scheme == "file":
             with _local(current, parts).open("rb") as file:
-                return _read(file, current, options.url_bytes)
+                _copy(file, target, current, options.url_bytes)
+                return
         with closing(_connection(current, parts, options, deadline)) as connection:
-            target = urllib.parse.urlunsplit(("", "", parts.path or "/", parts.query, ""))
-            connection.request("GET", target, headers={"User-Agent": "container-update"})
+            path = urllib.parse.urlunsplit(("", "", parts.path or "/", parts.query, ""))
+            own = {"User-Agent": "container-update"}
+            connection.request("GET", path, headers={**own, **headers})
             with connection.getresponse() as response:
                 if response.status == 200:
-                    content = _read(response, current, options.url_bytes)
+                    _copy(response, target, current, options.url_bytes)
                     if deadline.passed:  # a closed connection looks like the end of the file
                         raise TimeoutError
-                    return content
+                    return
                 if not 300 <= response.status < 400 or not response.headers.get("Location"):
                     raise PackageError(
                         f"{url} cannot be fetched: {response.status} {response.reason!a}"
@@ -207,16 +225,18 @@ def _local(url: str, parts: urllib.parse.SplitResult) -> Path:
     return path
 
 
-def _read(source: io.BufferedReader | http.client.HTTPResponse, url: str, limit: int) -> bytes:
-    """Read in chunks, so that no more than the allowed size is read."""
-    content = bytearray()
+def _copy(
+    source: io.BufferedReader | http.client.HTTPResponse, target: BinaryIO, url: str, limit: int
+) -> None:
+    """Copy in chunks, so that no more than the allowed size is read."""
+    size = 0
     while chunk := source.read1(_CHUNK):
-        content += chunk
-        if len(content) > limit:
+        size += len(chunk)
+        if size > limit:
             raise PackageError(
                 f"{url} cannot be fetched: it has more than {limit} bytes (option url_bytes)"
             )
+        target.write(chunk)
     expected = getattr(source, "length", None)
     if expected:
         raise http.client.IncompleteRead(b"", expected)
-    return bytes(content)

@@ -15,7 +15,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
-from typing import Any
+from typing import Any, TypeVar
 
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json
@@ -27,13 +27,14 @@ _TYPE_SECTIONS = (
     "node_types", "policy_types", "relationship_types",
 )  # fmt: skip
 _VDU_TYPES = ("tosca.nodes.nfv.Vdu.Compute", "tosca.nodes.nfv.Vdu.OsContainerDeployableUnit")
-_IMAGE = ("properties", "sw_image_data", "name")
+_IMAGE = ("properties", "sw_image_data")
 _COMPUTE_FLAVOUR = (
     "capabilities", "virtual_compute", "properties", "requested_additional_capabilities",
     "properties", "requested_additional_capability_name",
 )  # fmt: skip
 """Where SOL001 puts them in a node template."""
 _PRODUCT = ("provider", "product_name", "software_version", "descriptor_version")
+Value = TypeVar("Value")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
@@ -61,8 +62,8 @@ class Flavour:
     """The file of the package that defines it."""
     vdus: Mapping[str, str] = field(default_factory=dict)
     """VDU id to ``properties.name``, the name of its workload."""
-    images: Mapping[str, str] = field(default_factory=dict)
-    """VDU or storage node to the name of its software image (``sw_image_data``)."""
+    software_images: Mapping[str, Json] = field(default_factory=dict)
+    """VDU or storage node to its software image (``sw_image_data``), as the VNFD writes it."""
     compute_flavours: Mapping[str, str] = field(default_factory=dict)
     """VDU to the name of its flavour in OpenStack (``requested_additional_capability_name``)."""
     scripts: Mapping[str, InterfaceScript] = field(default_factory=dict)
@@ -70,6 +71,12 @@ class Flavour:
     product: Mapping[str, str] = field(default_factory=dict)
     """Those of ``provider``, ``product_name``, ``software_version`` and ``descriptor_version`` that
     the VNFD has."""
+
+    @property
+    def images(self) -> Mapping[str, str]:
+        """VDU or storage node to the name of its software image."""
+        images = self.software_images.items()
+        return {node: image["name"] for node, image in images if isinstance(image.get("name"), str)}
 
 
 def flavours(
@@ -219,8 +226,8 @@ def _flavour(path: str, topology: Any) -> Flavour:
         vnfd_id=product.pop("descriptor_id"),
         path=path,
         vdus=dict(_vdus(path, topology.nodetemplates)),
-        images=dict(_named(topology.nodetemplates, _IMAGE)),
-        compute_flavours=dict(_named(topology.nodetemplates, _COMPUTE_FLAVOUR)),
+        software_images=dict(_found(topology.nodetemplates, _IMAGE, dict)),
+        compute_flavours=dict(_found(topology.nodetemplates, _COMPUTE_FLAVOUR, str)),
         scripts={script.operation: script for node in vnf for script in _scripts(node)},
         product={name: value for name, value in product.items() if value},
     )
@@ -249,13 +256,15 @@ def _vdus(path: str, nodes: list[Any]) -> Iterator[tuple[str, str]]:
         yield node.name, name
 
 
-def _named(nodes: list[Any], path: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    """Yield the name of each node that has text at a path of its template, and the text."""
+def _found(
+    nodes: list[Any], path: tuple[str, ...], type_: type[Value]
+) -> Iterator[tuple[str, Value]]:
+    """Yield the name of each node that has a value of a type at a path of its template."""
     for node in nodes:
         value = node.entity_tpl
         for step in path:
             value = value.get(step) if isinstance(value, dict) else None
-        if isinstance(value, str):
+        if isinstance(value, type_):
             yield node.name, value
 
 

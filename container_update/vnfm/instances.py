@@ -9,7 +9,7 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from container_update.model.objects import Json
-from container_update.vnfm import packages
+from container_update.vnfm import package_info, packages
 from container_update.vnfm.notify import outbox
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.service_context import ServiceContext
@@ -20,7 +20,7 @@ from container_update.vnfm.store.rows import Instance, Operation, Package
 
 def product_of(package: Package) -> Json:
     """Return the attributes that an instance takes from its package."""
-    return {name: package.body.get(name, "") for name in packages.PRODUCT}
+    return {name: package.body.get(name, "") for name in package_info.PRODUCT}
 
 
 def create(service: ServiceContext, session: Session, api: str, request: Json) -> Instance:

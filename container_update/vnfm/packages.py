@@ -6,13 +6,14 @@ Each package has a folder: ``content.zip`` is the upload, ``csar`` is unpacked. 
 
 from __future__ import annotations
 
-import hashlib
+import base64
 import logging
 import os
 import shutil
 import uuid
 from collections.abc import Mapping
 from contextlib import closing
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,8 @@ from sqlalchemy.orm import Session
 
 from container_update.model.errors import ContainerUpdateError, PackageError
 from container_update.model.objects import Json
-from container_update.package import archive, csar, hot_files
+from container_update.package import archive, csar, csar_metadata, fetch, hot_files
+from container_update.vnfm import package_info
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.queries import by_id, compare_and_set
 from container_update.vnfm.service_context import ServiceContext
@@ -37,13 +39,22 @@ ONBOARDED, ERROR = "ONBOARDED", "ERROR"
 ENABLED, DISABLED = "ENABLED", "DISABLED"
 _CHUNK = 1024 * 1024
 
-PRODUCT: Mapping[str, str] = {
-    "vnfProvider": "provider",
-    "vnfProductName": "product_name",
-    "vnfSoftwareVersion": "software_version",
-    "vnfdVersion": "descriptor_version",
-}
-"""The attributes that an instance takes from its package, with their names in the VNFD."""
+
+@dataclass(frozen=True)
+class Source:
+    """Where the content of a package is fetched from."""
+
+    uri: str
+    user: str | None = None
+    password: str | None = field(default=None, repr=False)
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers that prove who asks (RFC 7617)."""
+        if self.user is None:
+            return fetch.NO_HEADERS
+        pair = f"{self.user}:{self.password or ''}".encode()
+        return {"Authorization": f"Basic {base64.b64encode(pair).decode()}"}
 
 
 def folder(service: ServiceContext, package_id: str) -> Path:
@@ -167,6 +178,44 @@ def delete(service: ServiceContext, session: Session, package: Package) -> None:
     shutil.rmtree(folder(service, package.id), ignore_errors=True)
 
 
+# --- parts of the content -----------------------------------------------------------------------
+
+
+def artifact(service: ServiceContext, package: Package, path: str) -> Path:
+    """Return the file of an artifact (SOL005, 9.4.7).
+
+    :raises ProblemError: 404: the package has no such file; 409: it is not onboarded.
+    """
+    require_onboarded(package)
+    root = unpacked(service, package.id)
+    try:
+        with csar.open_package(str(root), options=service.options) as opened:
+            name = archive.inside(path)
+            found = name in opened.names()
+    except PackageError:
+        found = False
+    if not found:
+        raise ProblemError(404, f"package {package.id} has no file {path}")
+    return root / name
+
+
+def vnfd_files(service: ServiceContext, package: Package) -> Mapping[str, Path]:
+    """Return the files of the VNFD by their paths in the package (SOL005, 9.4.4): the definitions,
+    and the metadata that names the first of them.
+
+    :raises ProblemError: 409: it is not onboarded.
+    """
+    require_onboarded(package)
+    root = unpacked(service, package.id)
+    with csar.open_package(str(root), options=service.options) as opened:
+        beside = os.path.dirname(opened.entry_definitions)
+        return {
+            name: root / name
+            for name in opened.names()
+            if name == csar_metadata.TOSCA_META or os.path.dirname(name) == beside
+        }
+
+
 # --- the content --------------------------------------------------------------------------------
 
 
@@ -197,6 +246,29 @@ def end_upload(service: ServiceContext, package_id: str) -> None:
         _move(session, package_id, (UPLOADING,), PROCESSING)
 
 
+def download(service: ServiceContext, package_id: str, source: Source) -> bool:
+    """Fetch the content that :func:`begin_upload` was called for; where that fails the package
+    becomes ERROR, with the cause.
+
+    :returns: whether the package is ready for onboarding.
+    """
+    settings = service.settings
+    options = replace(
+        service.options,
+        url_bytes=settings.upload_bytes,
+        url_seconds=settings.download_seconds,
+    )
+    try:
+        with _part(service, package_id).open("wb") as file:
+            fetch.fetch_into(file, source.uri, options, source.headers)
+    except PackageError as error:
+        _part(service, package_id).unlink(missing_ok=True)
+        _fail(service, package_id, 422, f"addressInformation: {error}", was=UPLOADING)
+        return False
+    end_upload(service, package_id)
+    return True
+
+
 def give_up_upload(service: ServiceContext, package_id: str) -> None:
     """Reset a package whose upload failed to the state before the upload."""
     _part(service, package_id).unlink(missing_ok=True)
@@ -207,7 +279,8 @@ def give_up_upload(service: ServiceContext, package_id: str) -> None:
 def onboard(service: ServiceContext, package_id: str) -> None:
     """Onboard an uploaded package; an invalid one becomes ERROR, with the cause."""
     try:
-        vnfd_id, body = _read(service, package_id)
+        body = _read(service, package_id)
+        vnfd_id = body["vnfdId"]
         _unpack(service, package_id)
         with service.database.writing() as session:
             values = {"operational_state": ENABLED, "vnfd_id": vnfd_id, "body": body, "owner": None}
@@ -221,43 +294,21 @@ def onboard(service: ServiceContext, package_id: str) -> None:
         _fail(service, package_id, 500, "the service failed to read it in; its log says why")
 
 
-def _fail(service: ServiceContext, package_id: str, status: int, detail: str) -> None:
+def _fail(
+    service: ServiceContext, package_id: str, status: int, detail: str, was: str = PROCESSING
+) -> None:
     details = ProblemError(status, detail, title="The package could not be read in").as_dict()
     with service.database.writing() as session:
         body = {"onboardingFailureDetails": details}
-        _move(session, package_id, (PROCESSING,), ERROR, body=body, owner=None)
+        _move(session, package_id, (was,), ERROR, body=body, owner=None)
 
 
-def _read(service: ServiceContext, package_id: str) -> tuple[str, Json]:
-    """Return the id of the VNFD, and the attributes of VnfPkgInfo that come from the package."""
+def _read(service: ServiceContext, package_id: str) -> Json:
+    """Return the attributes of VnfPkgInfo that come from the package; check its hashes."""
     path = content(service, package_id)
     with csar.open_package(str(path), options=service.options) as package:
         package.verify()
-        if not package.vnfd_id:
-            raise PackageError("expected a VNFD with a descriptor_id, found none")
-        product = package.flavours[0].product
-        return package.vnfd_id, {
-            "vnfdId": package.vnfd_id,
-            **{name: product.get(key, "") for name, key in PRODUCT.items()},
-            "checksum": {"algorithm": "SHA-512", "hash": _digest(path)},
-            "softwareImages": [],
-            "additionalArtifacts": [
-                {
-                    "artifactPath": artifact.path,
-                    "checksum": {"algorithm": artifact.algorithm, "hash": artifact.hash},
-                    "metadata": {},
-                }
-                for artifact in package.artifacts
-            ],
-        }
-
-
-def _digest(path: Path) -> str:
-    digest = hashlib.sha512()
-    with path.open("rb") as file:
-        while chunk := file.read(_CHUNK):
-            digest.update(chunk)
-    return digest.hexdigest()
+        return package_info.read(package, path)
 
 
 def _unpack(service: ServiceContext, package_id: str) -> None:

@@ -39,6 +39,9 @@ class Settings:
     workers: int = _option(8, "Maximum number of operations that run at the same time.")
     request_bytes: int = _option(1 * _MIB, "Maximum size in bytes of a request's body.")
     upload_bytes: int = _option(1024 * _MIB, "Maximum size in bytes of an uploaded package.")
+    download_seconds: float = _option(
+        600.0, "Maximum time to fetch a package from the URI of a request."
+    )
     page_size: int = _option(100, "Maximum number of entries in one page of a list.")
     drain_seconds: float = _option(
         30.0, "Maximum time for running operations to end when the service stops."

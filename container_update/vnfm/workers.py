@@ -66,6 +66,15 @@ class Workers:
         """Queue an uploaded package for onboarding."""
         self._submit(package_id, lambda _: packages.onboard(self._service, package_id))
 
+    def download(self, package_id: str, source: packages.Source) -> None:
+        """Queue a package for fetching and onboarding."""
+
+        def fetch_and_onboard(_: CancelToken) -> None:
+            if packages.download(self._service, package_id, source):
+                packages.onboard(self._service, package_id)
+
+        self._submit(package_id, fetch_and_onboard)
+
     def _submit(self, key: str, task: Callable[[CancelToken], None]) -> None:
         with self._changed:
             if key in self._cancels or self._service.ending.is_set():

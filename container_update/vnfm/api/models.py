@@ -157,6 +157,14 @@ class ModifyPackage(Body):
     userDefinedData: Map | None = None
 
 
+class UploadFromUri(Body):
+    """UploadVnfPackageFromUriRequest (SOL005, 9.5.2.4)."""
+
+    addressInformation: Annotated[str, Field(min_length=1, max_length=2048)]
+    userName: Text | None = None
+    password: Text | None = Field(default=None, repr=False)
+
+
 class VimAttributes(Body):
     """A VIM of Tacker's legacy API."""
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Header, Request, Response
 from fastapi.concurrency import run_in_threadpool
-from fastapi.responses import FileResponse
+from fastapi.responses import FileResponse, PlainTextResponse
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 from starlette.requests import ClientDisconnect
@@ -29,12 +32,16 @@ _ATTRIBUTES = Attributes(
 
 _ZIP = {"content": {"application/zip": {"schema": {"type": "string", "format": "binary"}}}}
 
+_FILE = {"content": {"application/octet-stream": {"schema": {"type": "string"}}}}
+_VNFD = {"content": {**_ZIP["content"], "text/plain": {"schema": {"type": "string"}}}}
+
 
 def router(service: ServiceContext, workers: Workers) -> APIRouter:
     """Return the resource."""
     routes = APIRouter(prefix="/vnfpkgm/v1/vnf_packages", tags=["VNF packages"])
     _add_resource(routes, service)
     _add_content(routes, service, workers)
+    _add_parts(routes, service)
     return routes
 
 
@@ -93,6 +100,15 @@ def _add_content(routes: APIRouter, service: ServiceContext, workers: Workers) -
         workers.package(package_id)
         return Response(status_code=202)
 
+    @routes.post("/{package_id}/package_content/upload_from_uri", **parts.accepting(404, 409, 413))
+    def upload_from_uri(package_id: str, body: models.UploadFromUri) -> Response:
+        """Fetch the content of a package from a URI that the service may reach."""
+        package_id = package_id.lower()
+        packages.begin_upload(service, package_id)
+        source = packages.Source(body.addressInformation, body.userName, body.password)
+        workers.download(package_id, source)
+        return Response(status_code=202)
+
     @routes.get(
         "/{package_id}/package_content",
         response_class=FileResponse,
@@ -104,6 +120,48 @@ def _add_content(routes: APIRouter, service: ServiceContext, workers: Workers) -
             package = by_id(session, Package, package_id)
         packages.require_onboarded(package)
         return FileResponse(packages.content(service, package.id), media_type="application/zip")
+
+
+def _add_parts(routes: APIRouter, service: ServiceContext) -> None:
+    @routes.get(
+        "/{package_id}/vnfd",
+        response_class=Response,
+        responses={**parts.refusals(404, 409), 200: {"description": "The VNFD.", **_VNFD}},
+    )
+    def vnfd(package_id: str, accept: str = Header(default="*/*")) -> Response:
+        """Return the VNFD: its only file as text, or a zip of all its files, as Accept asks."""
+        with service.database.reading() as session:
+            package = by_id(session, Package, package_id)
+        files = packages.vnfd_files(service, package)
+        definitions = [path for path in files.values() if path.suffix in (".yaml", ".yml")]
+        is_text = "text/plain" in accept and len(definitions) == 1
+        if is_text:
+            return PlainTextResponse(definitions[0].read_text("utf-8"))
+        if "text/plain" in accept and "zip" not in accept:
+            raise ProblemError(
+                406, f"Accept: the VNFD has {len(definitions)} files: ask for application/zip"
+            )
+        return Response(_zipped(files), media_type="application/zip")
+
+    @routes.get(
+        "/{package_id}/artifacts/{path:path}",
+        response_class=FileResponse,
+        responses={**parts.refusals(404, 409), 200: {"description": "The file.", **_FILE}},
+    )
+    def artifact(package_id: str, path: str) -> FileResponse:
+        """Return one file of an onboarded package."""
+        with service.database.reading() as session:
+            package = by_id(session, Package, package_id)
+        found = packages.artifact(service, package, path)
+        return FileResponse(found, media_type="application/octet-stream")
+
+
+def _zipped(files: Mapping[str, Path]) -> bytes:
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, path in files.items():
+            archive.write(path, name)
+    return content.getvalue()
 
 
 async def _receive(request: Request, part: Path) -> None:
