@@ -22,7 +22,14 @@ from container_update.vnfm.notify import outbox
 from container_update.vnfm.problems import ProblemError, problem_of, requests_of
 from container_update.vnfm.queries import compare_and_set
 from container_update.vnfm.service_context import ServiceContext
-from container_update.vnfm.states import RUNNING, TRANSITIONS, Request, State, after
+from container_update.vnfm.states import (
+    NOT_UNDOABLE,
+    RUNNING,
+    TRANSITIONS,
+    Request,
+    State,
+    allowed,
+)
 from container_update.vnfm.store.database import now
 from container_update.vnfm.store.rows import Instance, Operation
 
@@ -92,15 +99,23 @@ def apply_request(
 
     :raises ProblemError: 409: the request is not allowed in its state.
     """
-    was = State(operation.state)
-    state = after(was, request)
-    owner = service.process_lock.id
+    was, kind = State(operation.state), operation.operation
+    state = allowed(was, kind).get(request)
+    owner = None if request is Request.CANCEL else service.process_lock.id
     if state is None or not _move(service, session, operation.id, was, state, owner=owner):
-        raise ProblemError(
-            409,
-            f"operation {operation.id}: {request.value} is possible only in FAILED_TEMP, found "
-            f"{operation.state}",
+        raise ProblemError(409, f"operation {operation.id}: {_refusal(request, kind, was)}")
+
+
+def _refusal(request: Request, kind: str, found: State) -> str:
+    """Return why a request is refused, and what is possible instead."""
+    if request is Request.CANCEL:
+        return (
+            f"cancel is possible only before it has begun (STARTING), found {found.value}: wait "
+            "until it ends; one that failed can be rolled back"
         )
+    if found is State.FAILED_TEMP:
+        return f"{kind} cannot be rolled back: send a request to retry or fail"
+    return f"{request.value} is possible only in FAILED_TEMP, found {found.value}"
 
 
 def _move(
@@ -201,6 +216,6 @@ def _interrupted(operation: Operation) -> Json:
     return problem_of(
         error,
         requests_of(operation.api, operation.id),
-        undoable=operation.operation != "TERMINATE",
+        undoable=operation.operation not in NOT_UNDOABLE,
         title="The service was stopped",
     )

@@ -1,7 +1,7 @@
 """The states of an operation occurrence, and the requests that each allows. Pure.
 
-Source: ETSI GS NFV-SOL 003, 5.6.2 (states and transitions) and 5.4.14 to 5.4.16 (retry, rollback,
-fail). There are no grants here: STARTING means that no worker has begun.
+Source: ETSI GS NFV-SOL 003, 5.6.2 (states and transitions) and 5.4.14 to 5.4.17 (retry, rollback,
+fail, cancel). There are no grants here: STARTING means that no worker has begun.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ class State(str, enum.Enum):
 
 
 class Request(str, enum.Enum):
-    """A request about an occurrence that failed."""
+    """A request about an occurrence."""
 
+    CANCEL = "cancel"
     RETRY = "retry"
     ROLLBACK = "rollback"
     FAIL = "fail"
@@ -36,11 +37,19 @@ RUNNING = frozenset({State.STARTING, State.PROCESSING, State.ROLLING_BACK})
 UNSETTLED = RUNNING | {State.FAILED_TEMP}
 """The instance can have no other occurrence."""
 
-_AFTER_REQUEST: Mapping[Request, State] = {
-    Request.RETRY: State.PROCESSING,
-    Request.ROLLBACK: State.ROLLING_BACK,
-    Request.FAIL: State.FAILED,
+REQUESTS: Mapping[State, Mapping[Request, State]] = {
+    State.STARTING: {Request.CANCEL: State.ROLLED_BACK},
+    State.FAILED_TEMP: {
+        Request.RETRY: State.PROCESSING,
+        Request.ROLLBACK: State.ROLLING_BACK,
+        Request.FAIL: State.FAILED,
+    },
 }
+"""The requests that a state allows, and the states that they lead to. What has not begun can be
+cancelled; what has begun ends by itself, because something may have been written."""
+
+NOT_UNDOABLE = frozenset({"TERMINATE"})
+"""The operations that cannot be rolled back: what they delete is gone."""
 
 TRANSITIONS: Mapping[State, frozenset[State]] = {
     State.STARTING: frozenset({State.PROCESSING, State.ROLLED_BACK}),
@@ -54,6 +63,11 @@ TRANSITIONS: Mapping[State, frozenset[State]] = {
 """Every state, and those that may follow it."""
 
 
-def after(state: State, request: Request) -> State | None:
-    """Return the state that a request leads to; None where it is not allowed."""
-    return _AFTER_REQUEST[request] if state is State.FAILED_TEMP else None
+def allowed(state: State, operation: str) -> Mapping[Request, State]:
+    """Return the requests that an occurrence allows, and the states that they lead to.
+
+    :param operation: the LcmOperationType.
+    """
+    requests = REQUESTS.get(state, {})
+    undoable = operation not in NOT_UNDOABLE
+    return {name: to for name, to in requests.items() if undoable or name is not Request.ROLLBACK}

@@ -21,6 +21,7 @@ from container_update.drivers import vim as drivers_vim
 from container_update.model.cluster import Cluster
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json
+from container_update.model.options import Options
 from container_update.operations.upgrade_types import VIMS
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.service_context import ServiceContext
@@ -113,7 +114,7 @@ def _complete(service: ServiceContext, session: Session, given: Any) -> Json:
             raise PackageError(
                 "vimConnectionInfo: expected one, or a registered default VIM, and found neither"
             )
-        return _registered(service, default)
+        return registered(service, default)
     known = [entry for entry in entries if kind_of(entry) is not None]
     if not known:
         types = ", ".join(sorted(str(entry.get("vimType")) for entry in entries))
@@ -123,16 +124,16 @@ def _complete(service: ServiceContext, session: Session, given: Any) -> Json:
     chosen = min(known, key=lambda entry: kind_of(entry) != KUBERNETES)
     if chosen.get("accessInfo") or chosen.get("interfaceInfo"):
         return dict(chosen)
-    registered = session.get(Vim, chosen.get("vimId") or "")
-    if registered is None:
+    row = session.get(Vim, chosen.get("vimId") or "")
+    if row is None:
         raise PackageError(
             f"vimConnectionInfo: the VIM {chosen.get('vimId')} is not registered: register it, or "
             "give its interfaceInfo and accessInfo"
         )
-    return _registered(service, registered)
+    return registered(service, row)
 
 
-def _registered(service: ServiceContext, vim: Vim) -> Json:
+def registered(service: ServiceContext, vim: Vim) -> Json:
     """Return the connection that a registered VIM's attributes and credentials describe."""
     kind = str(vim.body.get("type", KUBERNETES))
     access = dict(service.vault.open(vim.sealed))
@@ -158,7 +159,7 @@ def _openstack_access(body: Json, credentials: Json) -> Json:
     return {name: value for name, value in access.items() if value}
 
 
-def cluster(service: ServiceContext, connection: Json) -> Cluster:
+def cluster(options: Options, connection: Json) -> Cluster:
     """Return the cluster of a connection; the caller closes it.
 
     :raises ClusterError: the connection is incomplete or refused.
@@ -168,5 +169,5 @@ def cluster(service: ServiceContext, connection: Json) -> Cluster:
         interface.get("endpoint", ""),
         connection.get("accessInfo") or {},
         interface.get("ssl_ca_cert"),
-        service.options,
+        options,
     )

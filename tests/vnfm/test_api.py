@@ -236,6 +236,19 @@ def test_a_vim_is_registered_read_changed_and_deleted(v1: Client, cluster: Embed
     v1.call("GET", path, status=404)
 
 
+def test_the_status_of_a_vim_is_asked(v1: Client, cluster: EmbeddedCluster) -> None:
+    access = {"bearer_token": cluster.token, "ssl_ca_cert": cluster.ca_text}
+    right = {"auth_url": cluster.url, "auth_cred": access}
+    vim = v1.call("POST", "/v1.0/vims", {"vim": {"type": "kubernetes", "name": "n", **right}}, 201)
+    path = f"/v1.0/vims/{vim['vim']['id']}"
+    assert vim["vim"]["status"] == "ACTIVE"
+    for wrong in ({"auth_url": "https://127.0.0.1:1"}, {"auth_cred": {"bearer_token": "wrong"}}):
+        assert v1.call("PUT", path, {"vim": wrong})["vim"]["status"] == "ERROR"
+        assert [each["status"] for each in v1.call("GET", "/v1.0/vims")["vims"]] == ["ERROR"]
+        v1.call("PUT", path, {"vim": right})
+    assert v1.call("GET", path)["vim"]["status"] == "ACTIVE"
+
+
 def broken(cluster: EmbeddedCluster, *images: str) -> None:
     """Set the images that cannot be pulled from now on."""
     cluster.behaviour.bad_images = list(images)
@@ -304,3 +317,23 @@ def test_a_termination_cannot_be_rolled_back(
     self = operation["_links"]["self"]["href"]
     client.call("POST", f"{self}/rollback", status=409)
     assert client.call("POST", f"{self}/fail")["operationState"] == "FAILED"
+
+
+# --- cancelling ---------------------------------------------------------------------------------
+
+
+def test_an_operation_that_has_not_begun_can_be_cancelled(
+    client: Client, running: str, service: Service
+) -> None:
+    service.workers.operation = lambda _: None  # type: ignore[method-assign]  # no worker is free
+    accepted = client.send("PATCH", running, {"vnfInstanceName": "other"})
+    path = accepted.headers["Location"]
+    operation = client.call("GET", path)
+    assert operation["operationState"] == "STARTING"
+    assert set(operation["_links"]) == {"self", "vnfInstance", "cancel"}
+    client.call("POST", f"{path}/cancel", {"cancelMode": "GRACEFUL"}, 202)
+    assert client.call("GET", path)["operationState"] == "ROLLED_BACK"
+    assert client.call("GET", running).get("vnfInstanceName") != "other"
+    client.call("POST", f"{path}/cancel", {"cancelMode": "FORCEFUL"}, 409)
+    del service.workers.operation  # type: ignore[method-assign]
+    client.do("PATCH", running, {"vnfInstanceName": "another"})

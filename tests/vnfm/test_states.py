@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import pytest
 
-from container_update.vnfm.states import TRANSITIONS, UNSETTLED, Request, State, after
+from container_update.vnfm.lcm.perform import TASKS
+from container_update.vnfm.states import (
+    NOT_UNDOABLE,
+    TRANSITIONS,
+    UNSETTLED,
+    Request,
+    State,
+    allowed,
+)
 
 ALLOWED = {
+    ("STARTING", "cancel"): "ROLLED_BACK",
     ("FAILED_TEMP", "retry"): "PROCESSING",
     ("FAILED_TEMP", "rollback"): "ROLLING_BACK",
     ("FAILED_TEMP", "fail"): "FAILED",
@@ -15,12 +24,16 @@ ALLOWED = {
 
 @pytest.mark.parametrize("requested", Request)
 @pytest.mark.parametrize("state", State)
-def test_only_a_failed_occurrence_can_be_retried_rolled_back_or_failed(
-    state: State, requested: Request
-) -> None:
+def test_an_occurrence_allows_a_request_only_in_one_state(state: State, requested: Request) -> None:
     expected = ALLOWED.get((state.value, requested.value))
-    new_state = after(state, requested)
+    new_state = allowed(state, "MODIFY_INFO").get(requested)
     assert (new_state.value if new_state else None) == expected
+
+
+def test_what_has_no_way_back_allows_no_rollback() -> None:
+    assert {kind for kind, task in TASKS.items() if task.undo is None} == NOT_UNDOABLE
+    for operation in NOT_UNDOABLE:
+        assert set(allowed(State.FAILED_TEMP, operation)) == {Request.RETRY, Request.FAIL}
 
 
 def test_every_request_leads_to_an_allowed_transition() -> None:

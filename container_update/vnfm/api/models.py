@@ -144,6 +144,12 @@ class ModifyVnfV2(ModifyVnf):
     vimConnectionInfo: dict[Text, VimConnection | None] | None = None
 
 
+class CancelOperation(Body):
+    """CancelMode (SOL003, 5.5.2.14); both mean the same for what has not begun."""
+
+    cancelMode: Literal["GRACEFUL", "FORCEFUL"]
+
+
 class CreatePackage(Body):
     """CreateVnfPkgInfoRequest (SOL005, 9.5.2.2)."""
 

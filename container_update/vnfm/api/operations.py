@@ -7,10 +7,8 @@ from sqlalchemy import select
 
 from container_update.model.objects import Json
 from container_update.vnfm import operations
-from container_update.vnfm.api import parts, representations
+from container_update.vnfm.api import models, parts, representations
 from container_update.vnfm.api.attribute_selectors import Attributes
-from container_update.vnfm.lcm.perform import TASKS
-from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.queries import by_id
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.states import Request
@@ -78,12 +76,6 @@ def _add_requests(routes: APIRouter, service: ServiceContext, workers: Workers, 
     def begin_again(operation_id: str, request: Request) -> Response:
         with service.database.writing() as session:
             operation = by_id(session, Operation, operation_id, api)
-            if request is Request.ROLLBACK and TASKS[operation.operation].undo is None:
-                raise ProblemError(
-                    409,
-                    f"operation {operation.id}: {operation.operation} cannot be rolled back: send "
-                    "a request to retry or fail",
-                )
             operations.apply_request(service, session, operation, request)
         workers.operation(operation.id)
         return parts.accepted(service, operation)
@@ -96,13 +88,10 @@ def _add_requests(routes: APIRouter, service: ServiceContext, workers: Workers, 
             operations.apply_request(service, session, operation, Request.FAIL)
             return representations.operation(operation, service.settings.base_url)
 
-    @routes.post("/{operation_id}/cancel", status_code=202, responses=parts.refusals(404, 409))
-    def cancel(operation_id: str) -> None:
-        """Refuse to cancel an operation: this is not supported."""
-        with service.database.reading() as session:
+    @routes.post("/{operation_id}/cancel", **parts.accepting(404, 409))
+    def cancel(operation_id: str, _: models.CancelOperation | None = None) -> Response:
+        """Cancel an operation that has not begun; it is then ROLLED_BACK."""
+        with service.database.writing() as session:
             operation = by_id(session, Operation, operation_id, api)
-        raise ProblemError(
-            409,
-            f"operation {operation.id}: cancel is not supported: wait until it ends; one that "
-            "failed can be rolled back",
-        )
+            operations.apply_request(service, session, operation, Request.CANCEL)
+        return parts.accepted(service, operation)

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from container_update.model.objects import Json
+from container_update.vnfm import states
 from container_update.vnfm.store.database import timestamp
 from container_update.vnfm.store.rows import Instance, Operation, Package, Step, Subscription, Vim
 
@@ -79,8 +80,8 @@ def operation(row: Operation, base_url: str) -> Json:
     self = operation_url(row, base_url)
     instance_url = f"{base_url}/vnflcm/{row.api}/vnf_instances/{row.instance_id}"
     links = {"self": self, "vnfInstance": instance_url}
-    if row.state == "FAILED_TEMP":
-        links |= {name: f"{self}/{name}" for name in ("retry", "rollback", "fail")}
+    requests = states.allowed(states.State(row.state), row.operation)
+    links |= {request.value: f"{self}/{request.value}" for request in requests}
     body: Json = {
         "id": row.id,
         "operationState": row.state,
@@ -113,16 +114,15 @@ def progress(row: Operation, steps: Iterable[Step]) -> Json:
     }
 
 
-def vim(row: Vim) -> Json:
+def vim(row: Vim, status: str) -> Json:
     """Return a VIM as Tacker's legacy API shows it, without its credentials."""
     return {
         "id": row.id,
         "name": row.name,
         "is_default": row.is_default,
-        "status": "ACTIVE",
+        "status": status,
         **row.body,
         "created_at": timestamp(row.created),
-        "updated_at": None,
     }
 
 

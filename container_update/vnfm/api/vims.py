@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fastapi import APIRouter, Request
 from sqlalchemy import select
 from sqlalchemy.orm import Session
@@ -9,6 +11,7 @@ from sqlalchemy.orm import Session
 from container_update.model.objects import Json
 from container_update.vnfm import vims
 from container_update.vnfm.api import models, parts, representations
+from container_update.vnfm.lcm import vim_status
 from container_update.vnfm.queries import by_id
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.rows import Vim
@@ -18,6 +21,10 @@ def router(service: ServiceContext) -> APIRouter:
     """Return the resource; the client ends its paths with ``.json``."""
     routes = APIRouter(prefix="/v1.0", tags=["VIMs"])
 
+    def shown(rows: Sequence[Vim]) -> list[Json]:
+        statuses = vim_status.statuses(service, rows)
+        return [representations.vim(row, statuses[row.id]) for row in rows]
+
     @routes.post("/vims.json", status_code=201, responses=parts.refusals(409, 413))
     @routes.post("/vims", status_code=201, responses=parts.refusals(409, 413))
     def register(body: models.NewVim) -> dict[str, Json]:
@@ -26,7 +33,7 @@ def router(service: ServiceContext) -> APIRouter:
             vims.require(body.vim.type)
         with service.database.writing() as session:
             vim = vims.register(service, session, body.vim.model_dump(exclude_none=True))
-            return {"vim": representations.vim(vim)}
+        return {"vim": shown([vim])[0]}
 
     @routes.get("/vims.json", responses=parts.refusals())
     @routes.get("/vims", responses=parts.refusals())
@@ -34,15 +41,16 @@ def router(service: ServiceContext) -> APIRouter:
         """Return the registered VIMs; ``id`` and ``name`` in the query select one."""
         with service.database.reading() as session:
             rows = session.scalars(select(Vim).order_by(Vim.created, Vim.id)).all()
-        bodies = [representations.vim(row) for row in rows]
         given = {k: v for k, v in request.query_params.items() if k in ("id", "name")}
-        return {"vims": [body for body in bodies if given.items() <= body.items()]}
+        chosen = [row for row in rows if all(getattr(row, k) == v for k, v in given.items())]
+        return {"vims": shown(chosen)}
 
     @routes.get("/vims/{vim_id}", responses=parts.refusals(404))
     def show(vim_id: str) -> dict[str, Json]:
         """Return a registered VIM, without its credentials."""
         with service.database.reading() as session:
-            return {"vim": representations.vim(_get(session, vim_id))}
+            vim = _get(session, vim_id)
+        return {"vim": shown([vim])[0]}
 
     @routes.put("/vims/{vim_id}", responses=parts.refusals(404, 409, 413))
     def change(vim_id: str, body: models.ChangedVim) -> dict[str, Json]:
@@ -50,7 +58,7 @@ def router(service: ServiceContext) -> APIRouter:
         with service.database.writing() as session:
             vim = _get(session, vim_id)
             vims.change(service, session, vim, body.vim.as_sent())
-            return {"vim": representations.vim(vim)}
+        return {"vim": shown([vim])[0]}
 
     @routes.delete("/vims/{vim_id}", status_code=204, responses=parts.refusals(404))
     def delete(vim_id: str) -> None:

@@ -18,6 +18,7 @@ from container_update.cluster.lease import held
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Json
 from container_update.model.operation import name_of
+from container_update.model.options import Options
 from container_update.model.outcome import Outcome
 from container_update.operations import stack_records
 from container_update.operations.change_package import Changed, coordination_of
@@ -36,9 +37,16 @@ from container_update.vnfm.lcm.operation_context import OperationContext, Record
 @contextmanager
 def connected(context: OperationContext) -> Iterator[OpenStackVim]:
     """Connect to Heat of the instance's VIM for a ``with`` block."""
-    options, interface = context.service.options, context.connection.get("interfaceInfo") or {}
+    with heat_of(context.connection, context.service.options) as heat:
+        yield OpenStackVim(context, heat)
+
+
+@contextmanager
+def heat_of(connection: Json, options: Options) -> Iterator[Heat]:
+    """Connect to Heat of a VIM for a ``with`` block."""
+    interface = connection.get("interfaceInfo") or {}
     authority = interface.get("ssl_ca_cert")
-    access = context.connection.get("accessInfo") or {}
+    access = connection.get("accessInfo") or {}
     verify: bool | str = not interface.get("skipCertificateVerification")
     with tempfile.TemporaryDirectory() as folder:
         if verify and authority:
@@ -46,7 +54,7 @@ def connected(context: OperationContext) -> Iterator[OpenStackVim]:
             Path(verify).write_text(pem(authority))
         auth, region = _auth(interface, access), access.get("region")
         with connect(auth=auth, options=options, region=region, verify=verify) as heat:
-            yield OpenStackVim(context, heat)
+            yield heat
 
 
 def _auth(interface: Mapping[str, Any], access: Mapping[str, Any]) -> dict[str, str]:

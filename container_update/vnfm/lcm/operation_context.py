@@ -119,7 +119,7 @@ class OperationContext:
     @contextmanager
     def cluster(self) -> Iterator[Cluster]:
         """Connect to the VIM's cluster for a ``with`` block; transient errors are retried."""
-        with closing(vims.cluster(self.service, self.connection)) as cluster:
+        with closing(vims.cluster(self.service.options, self.connection)) as cluster:
             yield RetryingCluster(cluster, self.service.options.retry_seconds)
 
     def journalled(self, cluster: Cluster) -> Journalled:

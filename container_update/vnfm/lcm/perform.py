@@ -92,8 +92,10 @@ def _begun(
         if operation.owner != service.process_lock.id or operation.state not in _AT_WORK:
             return None
         again = operation.state != State.STARTING.value
-        if not again:
-            operations.enter(service, session, operation_id, State.STARTING, State.PROCESSING)
+        if not again and not operations.enter(
+            service, session, operation_id, State.STARTING, State.PROCESSING
+        ):
+            return None  # it was cancelled
         instance = session.get_one(Instance, operation.instance_id)
         record = Record(
             vnfd_id=instance.vnfd_id,
