@@ -194,7 +194,7 @@ def with_dependencies(template: Mapping[str, Any], names: set[str]) -> set[str]:
 def _references(definition: Json) -> set[str]:
     explicit = definition.get("depends_on") or []
     names = {explicit} if isinstance(explicit, str) else set(explicit)
-    for function, argument in _calls(definition.get("properties") or {}):
+    for function, argument in calls(definition.get("properties") or {}):
         if function == "get_resource":
             names.add(argument)
         elif function == "get_attr":
@@ -202,17 +202,17 @@ def _references(definition: Json) -> set[str]:
     return names
 
 
-def _calls(value: Any) -> Iterator[tuple[str, Any]]:
+def calls(value: Any) -> Iterator[tuple[str, Any]]:
     """Yield name and argument of every intrinsic function in a value."""
     if isinstance(value, dict):
         for key, inner in value.items():
             if len(value) == 1 and key.startswith("get_"):
                 yield key, inner
             else:
-                yield from _calls(inner)
+                yield from calls(inner)
     elif isinstance(value, list):
         for inner in value:
-            yield from _calls(inner)
+            yield from calls(inner)
 
 
 # --- parameters and the values that refer to them ------------------------------------------------

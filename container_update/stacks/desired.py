@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import enum
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,6 +12,8 @@ from container_update.model.errors import PackageError
 from container_update.model.objects import Json
 from container_update.package import hot
 from container_update.package.hot import Body, Place
+from container_update.stacks import nfv_parameter
+from container_update.stacks.nfv_parameter import NFV
 
 
 @dataclass(frozen=True)
@@ -52,22 +54,29 @@ def initial_stack(
     given: Mapping[str, Any],
     places: Mapping[str, Place],
     software: Software,
+    links: Sequence[Mapping[str, Any]] = (),
 ) -> Body:
     """Return the stack of a VNF that is to be created.
 
     :param package: the flavour's templates.
     :param given: values for the top template's parameters; image and flavour are the VNFD's.
     :param places: VDU id to where its server is defined in *package*.
+    :param links: ``extVirtualLinks`` of the request.
     :raises PackageError: a parameter without a default has no value, or a given one does not exist.
     """
     schemata = package.template.get("parameters") or {}
+    given = nfv_parameter.without_script(given)
     unknown = sorted(set(given) - set(schemata))
     if unknown:
         raise PackageError(
             f"{', '.join(unknown)}: expected parameters of the top template, which has "
             f"{', '.join(schemata) or 'none'}"
         )
-    body = _with_software(replace(package, parameters=dict(given)), places, software)
+    if NFV in schemata:
+        nfv = given.get(NFV) or {}
+        images, flavours = software.images, software.flavours
+        given[NFV] = nfv_parameter.computed(package, images, flavours, links, nfv)
+    body = _with_software(replace(package, parameters=given), places, software)
     missing = _without_value(schemata, body.parameters)
     if missing:
         raise PackageError(

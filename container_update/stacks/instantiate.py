@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,10 +25,17 @@ from container_update.stacks.planner import flavour_of
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 
 
-def described_by(package: str, flavour_id: str, given: Mapping[str, Any], options: Options) -> Body:
+def described_by(
+    package: str,
+    flavour_id: str,
+    given: Mapping[str, Any],
+    options: Options,
+    links: Sequence[Mapping[str, Any]] = (),
+) -> Body:
     """Return the stack that a package describes.
 
     :param given: values for parameters of the top template.
+    :param links: ``extVirtualLinks`` of the request.
     :raises PackageError: the package is wrong, or has no such parameters.
     """
     with csar.open_package(package, options=options) as opened:
@@ -39,7 +46,7 @@ def described_by(package: str, flavour_id: str, given: Mapping[str, Any], option
             for vdu_id, name in flavour.vdus.items()
         }
         software = Software(flavour.images, flavour.compute_flavours)
-        return desired.initial_stack(body, given, places, software)
+        return desired.initial_stack(body, given, places, software, links)
 
 
 @dataclass(frozen=True)

@@ -337,3 +337,29 @@ def test_an_operation_that_has_not_begun_can_be_cancelled(
     client.call("POST", f"{path}/cancel", {"cancelMode": "FORCEFUL"}, 409)
     del service.workers.operation  # type: ignore[method-assign]
     client.do("PATCH", running, {"vnfInstanceName": "another"})
+
+
+# --- what Tacker takes --------------------------------------------------------------------------
+
+
+def test_a_package_can_be_named_by_its_id_in_v1(
+    v1: Client, cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    old, vnfd_id = vnfs.package(tmp_path, "1.0", vnfs.ours("v1"))
+    new, new_vnfd_id = vnfs.package(tmp_path, "2.0", vnfs.ours("v1"))
+    v1.onboard(old)
+    package = v1.read_in(v1.upload(new))
+    path = v1.create(vnfd_id)
+    v1.do("POST", f"{path}/instantiate", vnfs.instantiation(v1.vims(cluster)))
+    v1.do("PATCH", path, {"vnfPkgId": package["id"]})
+    assert v1.call("GET", path)["vnfdId"] == new_vnfd_id
+    v1.call("PATCH", path, {"vnfPkgId": UNKNOWN}, 422)
+
+
+def test_external_links_are_refused_for_a_vnf_in_a_cluster(
+    client: Client, cluster: EmbeddedCluster, vnfd_id: str
+) -> None:
+    body = {**vnfs.instantiation(client.vims(cluster)), "extVirtualLinks": [{"id": "vl"}]}
+    path = client.create(vnfd_id)
+    refusal = client.call("POST", f"{path}/instantiate", body, 422)
+    assert "extVirtualLinks" in refusal["detail"]

@@ -16,7 +16,7 @@ from container_update.vnfm.api.attribute_selectors import Attributes
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.queries import by_id
 from container_update.vnfm.service_context import ServiceContext
-from container_update.vnfm.store.rows import Instance
+from container_update.vnfm.store.rows import Instance, Package
 from container_update.vnfm.workers import Workers
 
 _ATTRIBUTES = Attributes(
@@ -104,6 +104,7 @@ class _Starter:
                 hidden = self._hidden(session, instance, request)
             elif operation == "MODIFY_INFO":
                 _check_modification(instance, request)
+                request = _with_vnfd_id(session, request)
             elif operation == "CHANGE_VNFPKG":
                 connections = instances.vims_of(service, instance)
                 vim = vims.connection(service, session, connections)
@@ -123,6 +124,10 @@ class _Starter:
         """
         vim = vims.connection(self.service, session, request.get("vimConnectionInfo"))
         if vims.kind_of(vim) != vims.OPENSTACK:
+            if request.get("extVirtualLinks"):
+                raise ProblemError(
+                    422, "extVirtualLinks: are for VNFs in an OpenStack only: leave them out"
+                )
             return frozenset()
         if self.api == "v1":
             raise ProblemError(
@@ -139,6 +144,17 @@ def _check_modification(instance: Instance, request: Json) -> None:
             f"VNF instance {instance.id}: vimConnectionInfo can be modified once it is "
             "INSTANTIATED: leave it out, or name the VIM when instantiating",
         )
+
+
+def _with_vnfd_id(session: Session, request: Json) -> Json:
+    """Return a modify request that names its package by the VNFD, as v1 also takes vnfPkgId."""
+    package_id = request.get("vnfPkgId")
+    if package_id is None or request.get("vnfdId") is not None:
+        return request
+    package = session.get(Package, package_id)
+    if package is None or package.vnfd_id is None:
+        raise ProblemError(422, f"vnfPkgId: expected an onboarded package, found {package_id}")
+    return {**request, "vnfdId": package.vnfd_id}
 
 
 _ACCEPTING = parts.accepting(404, 409, 413)

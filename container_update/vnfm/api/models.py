@@ -89,6 +89,7 @@ class InstantiateVnf(Body):
     instantiationLevelId: Text | None = None
     localizationLanguage: Text | None = None
     additionalParams: KubernetesParams = {}
+    extVirtualLinks: list[Map] = []
     extensions: Map | None = None
     vnfConfigurableProperties: Map | None = None
 
@@ -135,6 +136,7 @@ class ModifyVnf(Body):
 class ModifyVnfV1(ModifyVnf):
     """The same, in v1."""
 
+    vnfPkgId: Text | None = None
     vimConnectionInfo: list[VimConnection] | None = None
 
 
