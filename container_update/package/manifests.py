@@ -7,8 +7,8 @@ Objects of unknown kinds are kept.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 from container_update.model.errors import PackageError
@@ -29,15 +29,24 @@ def parse(
     :raises PackageError: invalid YAML, a limit exceeded, an object without the fields that identify
         it, or a field of a wrong type; with file and line.
     """
-    manifests = []
-    for document in documents(text, path, options):
+    manifests = tuple(_manifests(documents(text, path, options), path, default_namespace))
+    if not manifests or text.endswith(b"\n"):
+        return manifests
+    as_written = documents(text, path, options, ends_last_line=False)
+    *_, last = _manifests(as_written, path, default_namespace)
+    if last.body == manifests[-1].body:
+        return manifests
+    return (*manifests[:-1], replace(manifests[-1], without_line_end=last.body))
+
+
+def _manifests(read: Iterable[Document], path: str, default_namespace: str) -> Iterator[Manifest]:
+    for document in read:
         if document.value is None:
             continue
         for item in _objects(_Item(document.value, path, document.line), document.line_of):
             key = _identity(item, default_namespace)
             _check_schema(item, key, document)
-            manifests.append(Manifest(key, item.body, Source(path, item.line)))
-    return tuple(manifests)
+            yield Manifest(key, item.body, Source(path, item.line))
 
 
 @dataclass(frozen=True)

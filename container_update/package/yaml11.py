@@ -6,12 +6,13 @@ scalars differently from Python's parser: ``0o644`` is a number, ``08`` too, ``2
 built here from the parser's events. Depth and number of values are counted meanwhile, with aliases
 expanded, so that a hostile text cannot use unlimited memory.
 
-There is one exception: ``y`` and ``n`` are text, as they are to Tacker when it creates the objects
-(and to YAML 1.2), although they are booleans to ``kubectl``. ``yes``, ``no``, ``on`` and ``off``
-are booleans to all of them.
+There are two exceptions, for what Tacker too reads otherwise when it creates the objects: ``y`` and
+``n`` are text, and a key keeps its value where ``<<`` after it merges another one. (``yes``,
+``no``, ``on`` and ``off`` are booleans to all of them.)
 
 Where ``kubectl`` guesses, this is stricter: a key that occurs twice, a key that is not text, number
-or boolean, and every tag except YAML's own scalar tags are errors.
+or boolean, and every tag except YAML's own scalar tags are errors. ``test_yaml.py`` compares it
+with ``kubectl``, and has the whole list of what is refused by only one of them.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any
 
 import yaml
@@ -37,9 +39,11 @@ _WORDS: dict[str, Any] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
 }
 _INTEGER = re.compile(
-    r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[oO]?([0-7]+)|0[bB]([01]+)|(0|[1-9]\d*))", re.ASCII
+    r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[oO]?([0-7]+)|0[bB]([01]+)|(?<![-+])0b([-+][01]+)"
+    r"|(0|[1-9]\d*))",
+    re.ASCII,
 )
-_BASES = (16, 8, 2, 10)
+_BASES = (16, 8, 2, 2, 10)
 """The base of each group of _INTEGER after the first one, the sign."""
 _FLOAT = re.compile(r"[-+]?(\.\d+|\d+(\.\d*)?)([eE][-+]?\d+)?", re.ASCII)
 _NO_NUMBER_IN_JSON = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
@@ -75,10 +79,13 @@ class Document:
         return self.lines.get(id(value), self.line)
 
 
-def documents(text: bytes, path: str, options: Options) -> Iterator[Document]:
+def documents(
+    text: bytes, path: str, options: Options, *, ends_last_line: bool = True
+) -> Iterator[Document]:
     """Yield each document of a YAML text, empty ones too.
 
     :param path: the file, for messages.
+    :param ends_last_line: give the last line a line end, as ``kubectl`` does, if it has none.
     :raises PackageError: invalid YAML, a value that JSON does not have, or a limit exceeded; with
         path and line.
     """
@@ -88,7 +95,7 @@ def documents(text: bytes, path: str, options: Options) -> Iterator[Document]:
             f"def_file_bytes), found {len(text)}: split the file"
         )
     try:
-        yield from _Builder(path, options).run(text)
+        yield from _Builder(path, options).run(_lines(text) if ends_last_line else text)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         location = f"{path}:{_line(mark)}" if mark else path
@@ -99,6 +106,16 @@ def documents(text: bytes, path: str, options: Options) -> Iterator[Document]:
         raise PackageError(
             f"{path}: invalid YAML: the file must be text in UTF-8 without control characters"
         ) from None
+
+
+def _lines(text: bytes) -> bytes:
+    """Return the text with LF at the end of each line, the last one too.
+
+    ``kubectl`` parses what it has put together so out of single lines (YAMLReader of
+    k8s.io/apimachinery); so a block scalar at the end of a file always ends with a line break.
+    """
+    lines = text.replace(b"\r\n", b"\n")
+    return lines + b"\n" if lines and not lines.endswith(b"\n") else lines
 
 
 def mapping(text: bytes, path: str, options: Options, content: str) -> dict[str, Any]:
@@ -126,6 +143,8 @@ def describe(value: object) -> str:
 def scalar(text: str) -> Any:
     """Return the value of an unquoted YAML scalar, as ``kubectl`` reads it.
 
+    An integer that does not fit into 64 bits with a sign is a float.
+
     :raises ValueError: a number that JSON does not have.
     """
     if text in _WORDS:
@@ -138,10 +157,17 @@ def scalar(text: str) -> Any:
         base, group = next((b, g) for b, g in zip(_BASES, integer.groups()[1:], strict=True) if g)
         number = int(integer[1] + group, base)
         if -(2**63) <= number < 2**64:
-            return number
+            return number if number < 2**63 else float(number)
     if _FLOAT.fullmatch(digits) and abs(value := float(digits)) != float("inf"):
-        return int(value) if value.is_integer() and abs(value) < 1e21 else value
+        return value
     return text
+
+
+def _as_sent(value: Any) -> Any:
+    """Return a scalar as Go writes it in JSON: a whole number below 1e21 without a fraction."""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
+        return int(Decimal(repr(value)))
+    return value
 
 
 @dataclass
@@ -258,12 +284,13 @@ class _Builder:
         if frame.key is not _MERGE:
             frame.value[frame.key] = item.value
             return
-        for source in item.value if isinstance(item.value, list) else [item.value]:
+        sources = item.value if isinstance(item.value, list) else [item.value]
+        for source in sources:
             if not isinstance(source, dict):
                 raise self._error(
                     f"<< expects a mapping or a list of mappings, found {describe(source)}"
                 )
-            frame.merged.append(source)
+        frame.merged = [*sources, *frame.merged]
 
     def _key(self, frame: _Collection, key: Any) -> Any:
         if key is _MERGE:
@@ -272,6 +299,8 @@ class _Builder:
             key = str(key).lower()
         elif isinstance(key, int):
             key = str(key)
+        elif isinstance(key, float) and key.is_integer() and abs(key) < 1e6:
+            key = f"{key:g}"  # Go writes others with an exponent or in 32 bits
         elif not isinstance(key, str):
             raise self._error(f"a key must be text, found {describe(key)}: quote it")
         if len(key) > _LONGEST_KEY or _CONTROL.search(key):
@@ -308,11 +337,12 @@ class _Builder:
         if quoted or event.tag == "!":
             return event.value
         kind = (event.tag or "").removeprefix(_TAG)
-        if kind == "merge" or (kind == "" and event.value == "<<"):
-            frame = self.stack[-1] if self.stack else None
-            if frame and isinstance(frame.value, dict) and not frame.awaits_value:
-                return _MERGE
-        return event.value if kind in _TEXT else self._typed(kind, event.value)
+        frame = self.stack[-1] if self.stack else None
+        is_key = frame and isinstance(frame.value, dict) and not frame.awaits_value
+        if is_key and (kind == "merge" or (kind == "" and event.value == "<<")):
+            return _MERGE
+        value = event.value if kind in _TEXT else self._typed(kind, event.value)
+        return value if is_key else _as_sent(value)
 
     def _typed(self, kind: str, text: str) -> Any:
         if kind == "binary":

@@ -146,11 +146,12 @@ class ChangePlanner:
     # --- configuration --------------------------------------------------------------------------
 
     def _config_steps(self) -> Iterator[Step]:
-        for key, new in self.packages.new.items():
+        for key, manifest in self.packages.new.items():
             if not key.is_config:
                 continue
-            old = self.packages.old.get(key)
-            step, live = self.config.config_step(new), self.live.get(key)
+            old, live = self.packages.old.get(key), self.live.get(key)
+            new = diff.as_created(manifest, old, live)
+            step = self.config.config_step(new)
             if step is not None and live is not None and self.instance_id:
                 self.refuse_foreign(key, old, live)
             if step is None and live is not None:

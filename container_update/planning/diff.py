@@ -9,7 +9,7 @@ import base64
 import binascii
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from container_update.model.errors import PackageError
@@ -66,6 +66,30 @@ def _bytes(field: str, value: object, *, encoded: bool) -> bytes:
         raise ValueError(f"{field}: expected base64, found something else") from None
 
 
+def as_created(new: Manifest, old: Manifest | None, live: Json | None) -> Manifest:
+    """Return the new manifest as whoever created the live object reads it.
+
+    ``kubectl`` ends the last line of a file that has no line end, Tacker does not. So a text that
+    ends such a file is one byte longer for one than for the other, which is no change.
+
+    :param new: the new manifest of a ConfigMap or Secret.
+    :param live: the object in the cluster, None where there is none.
+    """
+    if live is None or new.without_line_end is None:
+        return new
+    by_tacker = any(each and _is_read_by_tacker(each, live) for each in (new, old))
+    return replace(new, body=new.without_line_end) if by_tacker else new
+
+
+def _is_read_by_tacker(manifest: Manifest, live: Json) -> bool:
+    """Tell whether the live text that ends the manifest's file is the one that Tacker reads."""
+    if manifest.without_line_end is None:
+        return False
+    now, read = content(live).data, _desired(manifest).data
+    without = _desired(manifest, manifest.without_line_end).data
+    return any(value != read.get(key) and value == now.get(key) for key, value in without.items())
+
+
 def config_change(new: Manifest, live: Json | None) -> Change | None:
     """Return how the live object differs from what the new package says; None where it does not.
 
@@ -75,10 +99,7 @@ def config_change(new: Manifest, live: Json | None) -> Change | None:
     :param live: the object in the cluster, None where there is none.
     :raises PackageError: the manifest has a value that the server would refuse.
     """
-    try:
-        desired = content(new.body)
-    except ValueError as error:
-        raise PackageError(f"{new.source}: {new.key}: {error}") from None
+    desired = _desired(new)
     if live is None:
         keys = frozenset(desired.data)
         return Change(new.key, ConfigChange.CREATE, keys, True, new.source, ("is not there yet",))
@@ -90,6 +111,13 @@ def config_change(new: Manifest, live: Json | None) -> Change | None:
     retyped = desired.type != now.type
     how = ConfigChange.RECREATE if now.immutable or retyped else ConfigChange.REPLACE
     return Change(new.key, how, keys, retyped, new.source, tuple(_details(now, desired, keys)))
+
+
+def _desired(manifest: Manifest, body: Json | None = None) -> Content:
+    try:
+        return content(manifest.body if body is None else body)
+    except ValueError as error:
+        raise PackageError(f"{manifest.source}: {manifest.key}: {error}") from None
 
 
 def _details(now: Content, desired: Content, keys: frozenset[str]) -> Iterator[str]:

@@ -168,8 +168,10 @@ class UpdatePlanner:
         for old, new in matching.pairs:
             if new is None:
                 self.note(old.key, "the new package does not have it: left alone")
-            elif old.key.is_config and (step := self.config_step(new)):
-                yield step
+            elif old.key.is_config:
+                new_as_created = diff.as_created(new, old, self.live.get(new.key))
+                if step := self.config_step(new_as_created):
+                    yield step
         for new in matching.added:
             if step := self.config_step(new):
                 self._refuse_foreign(new)

@@ -143,9 +143,10 @@ def test_a_source_names_the_path_as_the_package_does():
 
 SCALARS = [
     ("0644", 420), ("0o644", 420), ("-0644", -420), ("0x1A4", 420), ("0b11", 3), ("420", 420),
-    ("1_000", 1000), ("+7", 7), ("08", 8), ("0", 0), ("-0", 0), ("18446744073709551615", 2**64 - 1),
+    ("1_000", 1000), ("+7", 7), ("08", 8), ("0", 0), ("-0", 0), ("9223372036854775807", 2**63 - 1),
+    ("18446744073709551615", 18446744073709552000), ("0b-11", -3),
     ("1.0", 1), ("1.5", 1.5), (".5", 0.5), ("1e3", 1000), ("1.", 1), ("1e400", "1e400"),
-    ("1e21", 1e21), ("123456789012345678901", 123456789012345683968),
+    ("1e21", 1e21), ("123456789012345678901", 123456789012345680000),
     ("1:30", "1:30"), ("190:20:30", "190:20:30"), ("1.2.3", "1.2.3"), ("0xZZ", "0xZZ"),
     ("_1", "_1"), ("\u0661\u0662", "\u0661\u0662"),
     ("yes", True), ("No", False), ("on", True), ("OFF", False), ("y", "y"), ("N", "N"),
@@ -171,6 +172,8 @@ KEYS = [
     ("1", "1"),
     ("0644", "420"),
     ("on", "true"),
+    ("09", "9"),
+    ("2.0", "2"),
     ("no", "false"),
     ("y", "y"),
     ("'on'", "on"),
@@ -184,6 +187,34 @@ def test_a_key_becomes_text(written, key):
     assert manifest.body["data"] == {key: "v"}
 
 
+UNENDED = {
+    "a literal block": ("k: |\n  a\n  b", "a\nb\n", "a\nb"),
+    "a folded block": ("k: >\n  a\n  b", "a b\n", "a b"),
+    "a block that keeps its line ends": ("k: |+\n  a\n\n  ", "a\n\n\n", "a\n\n"),
+    "a block with the indentation that it says": ("k: |1\n  a", " a\n", " a"),
+    "a block with line ends of Windows": ("k: |\r\n  a\r\n  b", "a\nb\n", "a\nb"),
+}
+
+
+@pytest.mark.parametrize(("data", "by_kubectl", "by_tacker"), UNENDED.values(), ids=UNENDED)
+def test_a_block_at_the_end_of_a_file_without_a_line_end(data, by_kubectl, by_tacker):
+    (manifest,) = read(config_map(data))
+    assert manifest.body["data"] == {"k": by_kubectl}
+    assert manifest.without_line_end["data"] == {"k": by_tacker}
+
+
+@pytest.mark.parametrize("data", ["k: |-\n  a", "k: a", "k: 'a'", "k: |\n  a\n", "k: >-\n  a\n  b"])
+def test_most_files_mean_the_same_with_and_without_a_line_end(data):
+    (manifest,) = read(config_map(data))
+    assert manifest.without_line_end is None
+
+
+def test_only_the_last_object_of_a_file_can_be_read_without_its_line_end():
+    first, last = read(config_map("k: |\n  a\n") + "---\n" + config_map("k: |\n  a"))
+    assert first.without_line_end is None
+    assert last.without_line_end["data"] == {"k": "a"}
+
+
 MERGES = {
     "explicit keys win, wherever they stand": (
         "a: &a {x: '1', y2: '2'}\nb: {x: '9', <<: *a}\nc: {<<: *a, x: '9'}\n",
@@ -191,6 +222,10 @@ MERGES = {
     ),
     "of several the first wins": (
         "a: &a {x: '1'}\nb: &b {x: '2', z: '3'}\nc: {<<: [*a, *b]}\n", {"c": {"x": "1", "z": "3"}},
+    ),
+    "of several in keys of their own the last wins": (
+        "a: &a {x: '1', z: '3'}\nb: &b {x: '2'}\nc: {<<: *a, <<: *b}\n",
+        {"c": {"x": "2", "z": "3"}},
     ),
     "a quoted << is a key like any other": ("c: {'<<': '1'}\n", {"c": {"<<": "1"}}),
     "an alias is a value of its own": ("a: &a [x]\nb: *a\n", {"a": ["x"], "b": ["x"]}),
