@@ -19,7 +19,7 @@ from container_update.model.objects import Manifest
 from container_update.model.options import DEFAULTS, Options
 from container_update.package import archive, csar_metadata, fetch, manifests, vnfd
 from container_update.package.csar_metadata import Artifact
-from container_update.package.vnfd import Flavour, InterfaceScript
+from container_update.package.vnfd import Definitions, Flavour, InterfaceScript
 
 _MANIFEST_ENDINGS = (".yaml", ".yml", ".json")
 _NO_MANIFESTS = ("Definitions/", "TOSCA-Metadata/", "BaseHOT/", "UserData/", "Scripts/")
@@ -129,7 +129,12 @@ class Csar:
         """The deployment flavours; empty if the package has no VNFD."""
         if not self.entry_definitions:
             return ()
-        return vnfd.flavours(self.entry_definitions, self.read, self.options)
+        return vnfd.flavours(self.definitions)
+
+    @cached_property
+    def definitions(self) -> Definitions:
+        """The files of the VNFD, which the package must have."""
+        return vnfd.load(self.entry_definitions, self.read, self.names, self.options)
 
     @property
     def vnfd_id(self) -> str:

@@ -98,7 +98,8 @@ def build_for_tacker(
     if missing:
         raise PackageError(
             f"{types} has no {' and no '.join(missing)}: take version 2.6.1 of these files from "
-            "https://forge.etsi.org/rep/nfv/SOL001 and name the folder that they are in"
+            "https://forge.etsi.org/rep/nfv/SOL001, or from samples/vnf_packages/Definitions of "
+            "Tacker's repository, and name the folder that they are in"
         )
     try:
         target.mkdir(parents=True, exist_ok=True)

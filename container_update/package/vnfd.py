@@ -3,6 +3,7 @@
 toscaparser validates the VNFD (types, properties, substitution mappings). By itself it would follow
 imports to any file of this host and to any host of the network, so imports are resolved here, in
 the package only, and toscaparser gets the joined definitions. It is loaded late: it loads slowly.
+ETSI's type files import each other by URL; the file of that name in the package stands for it.
 
 The layout is that of SOL001 as Tacker reads it: an entry file that imports types and, per
 deployment flavour, a file whose topology has ``substitution_mappings`` with the ``flavour_id``.
@@ -12,13 +13,14 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from container_update.model.errors import PackageError
-from container_update.model.objects import Json
+from container_update.model.objects import Json, Source
 from container_update.model.options import DEFAULTS, Options
 from container_update.package.yaml11 import mapping
 
@@ -79,19 +81,128 @@ class Flavour:
         return {node: image["name"] for node, image in images if isinstance(image.get("name"), str)}
 
 
-def flavours(
-    entry: str, read: Callable[[str], bytes], options: Options = DEFAULTS
-) -> tuple[Flavour, ...]:
-    """Return the flavours of a VNFD, in the order in which its files are imported.
+@dataclass(frozen=True)
+class Import:
+    """A file that a definitions file imports."""
+
+    name: str
+    """A path relative to the importing file, or a URL."""
+    path: str
+    """The file in the package that stands for it."""
+    source: Source
+    """Where it is imported."""
+
+    @property
+    def is_by_url(self) -> bool:
+        """Whether only the last part of the name says which file it is."""
+        return is_url(self.name)
+
+
+@dataclass(frozen=True)
+class Definitions:
+    """The files that make up a VNFD."""
+
+    entry: str
+    """The path of ``Entry-Definitions``."""
+    files: Mapping[str, Json]
+    """Their content by path, in the order in which they are imported."""
+    imports: tuple[Import, ...]
+
+
+def load(
+    entry: str,
+    read: Callable[[str], bytes],
+    names: Callable[[], Iterable[str]],
+    options: Options = DEFAULTS,
+) -> Definitions:
+    """Read the entry file and everything that it imports, each file once.
 
     :param entry: the path of ``Entry-Definitions``.
     :param read: returns the content of a file of the package, or raises PackageError.
-    :raises PackageError: an import is missing or leads out of the package, or toscaparser does not
-        accept the definitions.
+    :param names: returns the paths of the files of the package.
+    :raises PackageError: a file is missing, or not in the package, or no definitions.
     """
-    files = _load(entry, read, options)
+    files: dict[str, Json] = {}
+    imports: list[Import] = []
+    queue = [(entry, "Entry-Definitions")]
+    while queue:
+        path, importer = queue.pop(0)
+        if path in files:
+            continue
+        try:
+            text = read(path)
+        except PackageError as error:
+            raise PackageError(
+                f"the VNFD cannot be read: {importer} names {path}: {error}"
+            ) from error
+        files[path] = mapping(text, path, options, "TOSCA definitions")
+        for name in _imported_names(path, files[path]):
+            source = Source(path, _line_of(name, text))
+            found = _in_package(name, source, names) if is_url(name) else _beside(path, name)
+            imports.append(Import(name, found, source))
+            queue.append((found, path))
     if "tosca_definitions_version" not in files[entry]:
         raise PackageError(f"{entry}: expected TOSCA definitions with tosca_definitions_version")
+    return Definitions(entry, files, tuple(imports))
+
+
+def is_url(name: str) -> bool:
+    """Return whether an import is a URL, of any scheme."""
+    return _URL.match(name) is not None
+
+
+def _imported_names(path: str, content: Mapping[str, Any]) -> Iterator[str]:
+    imports = content.get("imports") or []
+    if not isinstance(imports, list):
+        raise PackageError(f"{path}: expected a list of files under imports")
+    for entry in imports:
+        is_named = isinstance(entry, dict) and "file" not in entry and len(entry) == 1
+        value = next(iter(entry.values())) if is_named else entry
+        name = value.get("file") if isinstance(value, dict) else value
+        if not isinstance(name, str):
+            raise PackageError(f"{path}: expected the name of a file under imports")
+        if isinstance(value, dict) and value.get("repository"):
+            raise PackageError(
+                f"{path}: the import {name} is in a repository outside the package: put the file "
+                "into the package and import it by its path"
+            )
+        yield name
+
+
+def _line_of(name: str, text: bytes) -> int:
+    """Return the first line that has the name; 1 where it is written in another way."""
+    lines = text.decode(errors="replace").splitlines()
+    return next((number for number, line in enumerate(lines, 1) if name in line), 1)
+
+
+def _beside(path: str, name: str) -> str:
+    return posixpath.normpath(posixpath.join(posixpath.dirname(path), name))
+
+
+def _in_package(url: str, source: Source, names: Callable[[], Iterable[str]]) -> str:
+    """Return the file of the package that has the name of the URL's; nothing is fetched.
+
+    In the folder of the importing file, or else the only one below ``Definitions/``.
+    """
+    name = posixpath.basename(urlsplit(url).path)
+    beside = _beside(source.path, name)
+    below = [path for path in names() if path.startswith("Definitions/") or path == beside]
+    found = [path for path in below if name and posixpath.basename(path) == name]
+    if beside in found or len(found) == 1:
+        return beside if beside in found else found[0]
+    problem = f"is in the package as {' and as '.join(found)}" if found else "is not in the package"
+    raise PackageError(
+        f"{source}: imports {url}, which is never fetched, and {name or 'its file'} {problem}: put "
+        "that file into Definitions/, once, and build the package again"
+    )
+
+
+def flavours(definitions: Definitions) -> tuple[Flavour, ...]:
+    """Return the flavours of a VNFD, in the order in which its files are imported.
+
+    :raises PackageError: toscaparser does not accept the definitions.
+    """
+    entry, files = definitions.entry, definitions.files
     types = _joined_types(files)
     topologies = {
         path: content["topology_template"]
@@ -111,44 +222,6 @@ def _mappings(path: str, topology: Mapping[str, Any]) -> Mapping[str, Any]:
     if not isinstance(mappings, dict):
         raise PackageError(f"{path}: expected a mapping under substitution_mappings")
     return mappings
-
-
-def _load(entry: str, read: Callable[[str], bytes], options: Options) -> dict[str, Json]:
-    """Read the entry file and everything that it imports, each file once; by path."""
-    files: dict[str, Json] = {}
-    queue = [(entry, "Entry-Definitions")]
-    while queue:
-        path, importer = queue.pop(0)
-        if path in files:
-            continue
-        try:
-            text = read(path)
-        except PackageError as error:
-            raise PackageError(
-                f"the VNFD cannot be read: {importer} names {path}: {error}"
-            ) from error
-        files[path] = mapping(text, path, options, "TOSCA definitions")
-        queue += [(imported, path) for imported in _imports(path, files[path])]
-    return files
-
-
-def _imports(path: str, content: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the paths in the package that a definitions file imports."""
-    imports = content.get("imports") or []
-    if not isinstance(imports, list):
-        raise PackageError(f"{path}: expected a list of files under imports")
-    for entry in imports:
-        is_named = isinstance(entry, dict) and "file" not in entry and len(entry) == 1
-        value = next(iter(entry.values())) if is_named else entry
-        name = value.get("file") if isinstance(value, dict) else value
-        if not isinstance(name, str):
-            raise PackageError(f"{path}: expected the name of a file under imports")
-        if _URL.match(name) or (isinstance(value, dict) and value.get("repository")):
-            raise PackageError(
-                f"{path}: the import {name} is outside the package: put the file into the "
-                "package and import it by its path"
-            )
-        yield posixpath.normpath(posixpath.join(posixpath.dirname(path), name))
 
 
 def _joined_types(files: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:

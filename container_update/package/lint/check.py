@@ -20,6 +20,7 @@ RULES: tuple[Callable[[Subject], Iterable[Finding]], ...] = (
     files.unreadable_files,
     files.unlisted_files,
     vnfd.unreadable_vnfd,
+    vnfd.imports_by_url,
     vnfd.vdus,
     templates.templates,
     vnfd.interfaces,

@@ -31,6 +31,20 @@ def unreadable_vnfd(subject: Subject) -> Iterator[Finding]:
             )
 
 
+def imports_by_url(subject: Subject) -> Iterator[Finding]:
+    """Check for imports that Tacker fetches from the network when it reads the package."""
+    if not subject.flavours:
+        return
+    for imported in subject.package.definitions.imports:
+        if imported.is_by_url:
+            yield Finding.note(
+                imported.source,
+                f"imports {imported.name}: an update reads {imported.path} instead, Tacker's"
+                " conductor fetches the URL when the package is uploaded",
+                "let the conductor reach the URL, or import the file by its path",
+            )
+
+
 def vdus(subject: Subject) -> Iterator[Finding]:
     """Check that each VDU has the name of exactly one workload, which is their only link."""
     if subject.has_templates:

@@ -501,16 +501,16 @@ BAD_VNFDS = {
         "is not a path in the package",
     ),
     "an import from the network": (
-        changed("file: types.yaml", "file: https://example.com/types.yaml"),
-        "df_simple.yaml: the import https://example.com/types.yaml is outside the package",
+        changed("file: types.yaml", "file: https://example.com/etsi.yaml"),
+        "df_simple.yaml:3: imports https://example.com/etsi.yaml, which is never fetched",
     ),
     "an import of this host": (
         changed("file: types.yaml", "file: file:///etc/passwd"),
-        "is outside the package",
+        "passwd is not in the package",
     ),
     "an import from a repository": (
         changed("file: types.yaml", "file: types.yaml\n  repository: r"),
-        "is outside the package",
+        "is in a repository outside the package",
     ),
     "an import without a name": (
         changed("file: types.yaml", "file: [x]"),

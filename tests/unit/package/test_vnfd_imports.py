@@ -1,0 +1,130 @@
+"""Imports by URL, as ETSI's type files have them: read from the package, never from the network."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from container_update.model.errors import PackageError
+from container_update.package import csar, fetch, samples
+from container_update.package.lint.check import Finding, Severity, check
+from tests.packages import TYPES, flavour, with_vnfd, write_folder
+
+COMMON, VNFD = samples.TYPE_FILES
+ETSI = "https://forge.etsi.org/rep/nfv/SOL001/raw/v2.6.1/" + COMMON
+IMPORTS = {
+    "Tacker's samples/vnf_packages, 2.6.1": f"imports:\n  - {ETSI}\n",
+    "Tacker's samples/practical_vnf_package, 2.7.1": (
+        f"imports:\n  - https://forge.etsi.org/rep/nfv/SOL001/raw/v2.7.1/{COMMON}\n"
+    ),
+    "ETSI's later versions": (
+        f"imports:\n  - https://forge.etsi.org/rep/nfv/SOL001/-/raw/v3.3.1/{COMMON}\n"
+    ),
+    "a name for the import": f"imports:\n- common: {ETSI}\n",
+    "a mapping": f"imports:\n- file: {ETSI}\n",
+    "a mapping with a name": f"imports:\n- common:\n    file: {ETSI}\n",
+    "a query and a fragment": f'imports: ["{ETSI}?ref_type=tags#top"]\n',
+    "a host without encryption": f"imports: ['http://forge.etsi.org/{COMMON}']\n",
+}
+
+
+@pytest.fixture(autouse=True)
+def network(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing may be fetched."""
+
+    def refuse(url: str, *_: object) -> bytes:
+        raise AssertionError(f"{url} is fetched")
+
+    monkeypatch.setattr(fetch, "fetch", refuse)
+
+
+def package(folder: Path, imports: str, *common: str, importing: str = VNFD) -> str:
+    """Write a package whose types are in files like ETSI's; its path."""
+    head, _, types = TYPES.partition("\n")
+    vnfd = with_vnfd({"df.yaml": flavour("simple", {"VDU1": "web"})})
+    files = {name: text.replace("types.yaml", importing) for name, text in vnfd.items()}
+    del files["TOSCA-Metadata/TOSCA.meta"], files["Definitions/types.yaml"]
+    files[f"Definitions/{importing}"] = f"{head}\n{imports}"
+    files |= dict.fromkeys(common, f"{head}\n{types}")
+    entry = "Entry-Definitions: Definitions/top.vnfd.yaml\n"
+    return write_folder(folder / "p", {"TOSCA-Metadata/TOSCA.meta": entry, **files})
+
+
+def read_from(source: str) -> list[str]:
+    """Return the files that stand for URLs."""
+    with csar.open_package(source) as opened:
+        assert opened.vdus() == {"VDU1": "web"}
+        return [each.path for each in opened.definitions.imports if each.is_by_url]
+
+
+@pytest.mark.parametrize("imports", IMPORTS.values(), ids=IMPORTS)
+def test_the_packages_file_of_that_name_is_read(imports: str, tmp_path: Path) -> None:
+    path = f"Definitions/{COMMON}"
+    assert read_from(package(tmp_path, imports, path)) == [path]
+
+
+PLACES = {
+    "the only one below Definitions": (VNFD, ["Definitions/types/etsi/"], 0),
+    "another folder, and one outside": (VNFD, ["Definitions/etsi/", "Files/"], 0),
+    "beside the importing file": (f"etsi/{VNFD}", ["Definitions/", "Definitions/etsi/"], 1),
+    "above the importing file": (f"etsi/{VNFD}", ["Definitions/"], 0),
+}
+
+
+@pytest.mark.parametrize(("importing", "folders", "expected"), PLACES.values(), ids=PLACES)
+def test_which_file_of_that_name_is_read(
+    importing: str, folders: list[str], expected: int, tmp_path: Path
+) -> None:
+    paths = [folder + COMMON for folder in folders]
+    source = package(tmp_path, IMPORTS["a mapping"], *paths, importing=importing)
+    assert read_from(source) == [paths[expected]]
+
+
+IN_VNFD = f"Definitions/{VNFD}:3: imports"
+REFUSED = {
+    "it is not there": (
+        ETSI, (), f"{IN_VNFD} {ETSI}, which is never fetched, and {COMMON} is not in the package: "
+        "put that file into Definitions/, once, and build the package again",
+    ),
+    "it is elsewhere": (ETSI, ("Files/",), f"{COMMON} is not in the package"),
+    "it is there twice": (
+        ETSI, ("Definitions/a/", "Definitions/b/"),
+        f"{COMMON} is in the package as Definitions/a/{COMMON} and as Definitions/b/{COMMON}: put",
+    ),
+    "a part of the name": (ETSI.replace("etsi_nfv_", ""), ("Definitions/",), "is not in the pack"),
+    "a folder": ("https://forge.etsi.org/", ("Definitions/",), "its file is not in the package"),
+    "the file's name in the query": (
+        f"https://forge.etsi.org/a?{COMMON}", ("Definitions/",), "and a is not in the package",
+    ),
+    "a file of the host": ("file:///etc/passwd", ("Definitions/",), "and passwd is not in the"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("url", "folders", "message"), REFUSED.values(), ids=REFUSED)
+def test_a_url_whose_file_is_not_in_the_package_is_refused(
+    url: str, folders: tuple[str, ...], message: str, tmp_path: Path
+) -> None:
+    source = package(tmp_path, f"imports:\n- {url}\n", *(f"{each}{COMMON}" for each in folders))
+    with pytest.raises(PackageError) as caught, csar.open_package(source) as opened:
+        opened.vdus()
+    assert f"{IN_VNFD} {url}" in str(caught.value)
+    assert message in str(caught.value)
+
+
+def findings(source: str) -> list[Finding]:
+    return [finding for finding in check(source) if "https://" in finding.message]
+
+
+def test_the_check_finds_a_url_whose_file_is_missing(tmp_path: Path) -> None:
+    (error,) = findings(package(tmp_path, IMPORTS["a mapping"]))
+    assert (error.severity, error.file, error.line) == (
+        Severity.ERROR, f"Definitions/{VNFD}", 3,
+    )  # fmt: skip
+    assert "put that file into Definitions/" in error.message
+
+
+def test_the_check_notes_which_file_is_read_for_a_url(tmp_path: Path) -> None:
+    (note,) = findings(package(tmp_path, IMPORTS["a mapping"], f"Definitions/{COMMON}"))
+    assert (note.severity, note.file, note.line) == (Severity.NOTE, f"Definitions/{VNFD}", 3)
+    assert f"an update reads Definitions/{COMMON} instead" in note.message
