@@ -20,15 +20,13 @@ from tests.tacker.operator import Operator
 
 Build = Callable[..., Mapping[str, Path]]
 SAMPLES = samples.root()
-TYPES = "lib/python*/site-packages/tackerclient/tests/**/sample_vnf_package/Definitions"
-"""Tacker's client brings a copy of the type files of ETSI GS NFV-SOL 001."""
 
 
 @pytest.fixture(scope="session")
 def lab() -> labs.Lab:
     """The lab with the checkout installed in it; skipped if it was not fetched."""
     live_object = labs.find()
-    if not live_object.complete.exists():
+    if not live_object.is_fetched:
         pytest.skip(f"no Tacker in {live_object.folder}: python tests/tacker/lab.py fetches it")
     labs.install_checkout(live_object)
     return live_object
@@ -44,10 +42,9 @@ def tacker(lab: labs.Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 @pytest.fixture(scope="session")
 def build(lab: labs.Lab, tmp_path_factory: pytest.TempPathFactory) -> Build:
     """A function that builds the sample packages of an API, with the guide's VNFD ids or others."""
-    (types,) = lab.venv.glob(TYPES)
 
     def build(api: str, vnfd_ids: Mapping[str, str] | None = None) -> Mapping[str, Path]:
-        return samples.build_for_tacker(api, types, tmp_path_factory.mktemp(api), vnfd_ids)
+        return samples.build_for_tacker(api, lab.types, tmp_path_factory.mktemp(api), vnfd_ids)
 
     return build
 

@@ -1,8 +1,9 @@
 """What the tests need to run a real Tacker: fetched once, kept in a folder, installed nowhere.
 
 ``python tests/tacker/lab.py`` fetches it, in about a minute: a virtual environment with Tacker and
-the ``openstack`` client from PyPI, and MariaDB and RabbitMQ out of Debian's packages, unpacked but
-not installed. The folder is ``$CONTAINER_UPDATE_TACKER_LAB`` or ``.tacker-lab`` in the checkout.
+the ``openstack`` client from PyPI, Tacker's samples out of its source distribution, and MariaDB and
+RabbitMQ out of Debian's packages, unpacked but not installed. The folder is
+``$CONTAINER_UPDATE_TACKER_LAB`` or ``.tacker-lab`` in the checkout.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 VARIABLE = "CONTAINER_UPDATE_TACKER_LAB"
-PYTHON_PACKAGES = ("tacker==16.0.0", "kubernetes<37", "python-openstackclient", "setuptools>=77")
+TACKER = "tacker==16.0.0"
+PYTHON_PACKAGES = (TACKER, "kubernetes<37", "python-openstackclient", "setuptools>=77")
 """Tacker 16's v1 API does not work with the models of kubernetes 37."""
 
 DEBIAN_PACKAGES = (
@@ -64,6 +67,14 @@ class Lab:
         self.venv = folder / "venv"
         self.root = folder / "root"
         self.complete = folder / "complete"
+        self.samples = folder / "samples"
+        self.types = self.samples / "vnf_packages" / "Definitions"
+        """The type files that Tacker's guides copy into a package."""
+
+    @property
+    def is_fetched(self) -> bool:
+        """Whether everything is there."""
+        return self.complete.exists() and self.samples.exists()
 
     @property
     def python(self) -> Path:
@@ -94,8 +105,13 @@ def find() -> Lab:
 
 def fetch(lab: Lab) -> None:
     """Fetch what is missing. LabError with the reason if that is not possible."""
-    if lab.complete.exists():
-        return
+    if not lab.complete.exists():
+        _fetch_programs(lab)
+    if not lab.samples.exists():
+        _unpack_samples(lab)
+
+
+def _fetch_programs(lab: Lab) -> None:
     for tool in ("apt-get", "dpkg-deb"):
         if shutil.which(tool) is None:
             raise LabError(f"{tool} is not there: the lab is built from Debian's packages")
@@ -105,6 +121,22 @@ def fetch(lab: Lab) -> None:
     _run(sys.executable, "-m", "venv", str(lab.venv))
     _run(lab.binary("pip"), "install", "-q", *PYTHON_PACKAGES)
     lab.complete.touch()
+
+
+def _unpack_samples(lab: Lab) -> None:
+    """Unpack Tacker's samples and its copy of a type file: its wheel has neither."""
+    with tempfile.TemporaryDirectory(dir=lab.folder) as folder:
+        pip = (lab.binary("pip"), "download", "-q", "--no-deps", "--no-build-isolation")
+        _run(*pip, "--no-binary", "tacker", "-d", folder, TACKER)
+        (archive,) = Path(folder).glob("*.tar.gz")
+        with tarfile.open(archive) as sources:
+            wanted = {"samples", "etc"}
+            sources.extractall(folder, [m for m in sources if wanted & {*m.name.split("/")[1:2]}])
+        (types,) = Path(folder).glob("*/etc/etsi-nfv")
+        (root,) = lab.venv.glob("lib/python*/site-packages")  # to Tacker, its sources' root
+        shutil.copytree(types, root / "etc" / types.name, dirs_exist_ok=True)
+        (samples,) = Path(folder).glob("*/samples")
+        samples.rename(lab.samples)
 
 
 def _unpack_debian_packages(lab: Lab) -> None:

@@ -105,6 +105,7 @@ def running(lab: Lab, folder: Path) -> Iterator[Tacker]:
         environment = {
             **os.environ,
             "PYTHONPATH": str(INSIDE),
+            "ETSI_TYPE_FILES": str(lab.types),
             "PYTHONWARNINGS": "ignore",
             "TMPDIR": str(_made(folder / "tmp")),
         }
