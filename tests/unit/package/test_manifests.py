@@ -190,7 +190,7 @@ def test_a_key_becomes_text(written, key):
 UNENDED = {
     "a literal block": ("k: |\n  a\n  b", "a\nb\n", "a\nb"),
     "a folded block": ("k: >\n  a\n  b", "a b\n", "a b"),
-    "a block that keeps its line ends": ("k: |+\n  a\n\n  ", "a\n\n\n", "a\n\n"),
+    "a block that keeps its line ends": ("k: |+\n  a\n\n  b", "a\n\nb\n", "a\n\nb"),
     "a block with the indentation that it says": ("k: |1\n  a", " a\n", " a"),
     "a block with line ends of Windows": ("k: |\r\n  a\r\n  b", "a\nb\n", "a\nb"),
 }
