@@ -14,7 +14,8 @@ from container_update.drivers.advice import v1_advice
 from container_update.drivers.v1_host import Host, Tacker, host_of
 from container_update.model.errors import ContainerUpdateError, NextStep, PackageError, with_advice
 from container_update.model.requests import DEF_FILES, UpdateRequest
-from container_update.operations.vnf_records import Records, assign
+from container_update.operations.resource_lists import assign
+from container_update.operations.vnf_records import Records
 from container_update.workloads.pod_template import pod_template
 
 if TYPE_CHECKING:

@@ -22,6 +22,10 @@ CONFIG_VARIABLE = "CONTAINER_UPDATE_CONFIG"
 section. Tacker's own configuration is not loaded in a script."""
 
 
+RESTARTED = "container_update_restarted"
+"""The key of the restarted pods in the answer; Tacker reads only those that it knows."""
+
+
 def update_instance(script: Json, output: Json) -> None:
     """Move the instance to the package of the request.
 
@@ -43,7 +47,9 @@ def update_instance(script: Json, output: Json) -> None:
         v2_memory.remember(output, v2_memory.after_failure(error))
         raise
     v2_memory.remember(output, v2_memory.after_update(outcome.plan))
-    output["vnf_instance"] = Records.of_update(outcome).applied(instance)
+    records = Records.of_update(outcome)
+    output["vnf_instance"] = records.applied(instance)
+    output[RESTARTED] = sorted(records.restarted)
 
 
 def request_of(

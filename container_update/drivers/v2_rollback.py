@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 import yaml
 
 from container_update.drivers import v2_memory, v2_progress
-from container_update.drivers.v2_records import cluster_of, request_of
+from container_update.drivers.v2_records import RESTARTED, cluster_of, request_of
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
 from container_update.model.errors import PackageError
@@ -46,7 +46,9 @@ def put_back(script: Json, output: Json) -> None:
         progress = v2_progress.from_environment()
         outcome = go_back(request_of(instance, old, old), cluster, options, ours, progress=progress)
     v2_memory.remember(output, {"state": v2_memory.ROLLED_BACK})
-    output["vnf_instance"] = Records.of_update(outcome).applied(instance)
+    records = Records.of_update(outcome)
+    output["vnf_instance"] = records.applied(instance)
+    output[RESTARTED] = sorted(records.restarted)
 
 
 def go_back(  # noqa: PLR0913

@@ -46,6 +46,10 @@ class Vnfc:
     """The kind of the VDU's workload: 'Deployment', 'Pod', ..."""
     workload_name: str
     labels: Mapping[str, str] = field(default_factory=dict)
+    storages: Mapping[str, str] = field(default_factory=dict)
+    """Name of each persistent volume to the id of its storage resource: a PersistentVolumeClaim."""
+    incarnation: str = ""
+    """Another one once the pod was made anew under its name, or one of its containers restarted."""
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,12 @@ gets its id.
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import replace
 
 from container_update.model.objects import Json
 from container_update.model.outcome import Vnfc
-from container_update.operations.vnf_records import Records, Storage, assign, vnfc_info
+from container_update.operations.vnf_records import Links, Records
 from container_update.stacks.vnfcs import PORT, SERVER, VOLUME, VnfcServer
 
 STACK = "instance_id"
@@ -42,31 +40,26 @@ def records(
     :param live: the VNFCs of every VDU.
     :param stack_id: the id of the stack that the VNF is now; None where it stays.
     """
-    old, new = _by_name(before, "volumes"), _by_name(after, "volumes")
-    renamed = _renamed(old, new)
-    present = {id_ for ids in new.values() for id_ in ids}
-    return Records(
+    return replace(
+        _live(live),
         vnfd_id=vnfd_id,
-        vnfcs=vnfcs(live),
         network_resources=_renamed(_by_name(before, "ports"), _by_name(after, "ports")),
-        storage_resources=renamed,
-        gone_storages=frozenset(
-            id_ for ids in old.values() for id_ in ids if id_ not in renamed and id_ not in present
-        ),
-        new_storages=tuple(
-            Storage(name, id_, member.server_id)
-            for member in after
-            for name, id_ in member.volumes.items()
-            if (member.vdu_id, name) not in old
-        ),
+        storage_resources=_renamed(_by_name(before, "volumes"), _by_name(after, "volumes")),
         instance_ref=stack_id,
     )
+
+
+def _live(members: Sequence[VnfcServer]) -> Records:
+    """Return what there is now."""
+    ports: Links = tuple(pair for member in members for pair in member.ports.items())
+    return Records(vnfcs=vnfcs(members), links=ports, link_kind=PORT, storage_kind=VOLUME)
 
 
 def vnfcs(members: Sequence[VnfcServer]) -> tuple[Vnfc, ...]:
     """Return the VNFCs as every strategy reports them."""
     return tuple(
-        Vnfc(member.vdu_id, member.server_id, "", SERVER, member.name) for member in members
+        Vnfc(member.vdu_id, member.server_id, "", SERVER, member.name, storages=member.volumes)
+        for member in members
     )
 
 
@@ -97,63 +90,11 @@ def described(info: Json, members: Sequence[VnfcServer], stack_id: str) -> Json:
     :param members: every VNFC.
     :param stack_id: the VNF's stack.
     """
-    volumes = _STORAGES.entries(info, [pair for each in members for pair in each.volumes.items()])
-    ports = _LINKS.entries(info, [pair for each in members for pair in each.ports.items()])
-    servers = _VNFCS.entries(info, [(each.vdu_id, each.server_id) for each in members])
-    storage_ids = {_STORAGES.resource_id(entry): entry["id"] for entry in volumes}
-    after: Json = {
-        **info,
-        STACK: stack_id,
-        "metadata": {**(info.get("metadata") or {}), "stack_id": stack_id},
-        _VNFCS.attribute: [
-            {
-                **entry,
-                "storageResourceIds": [storage_ids[id_] for id_ in member.volumes.values()],
-                "metadata": {"stack_id": member.stack.rpartition("/")[2]},
-            }
-            for entry, member in zip(servers, members, strict=True)
-        ],
-        _LINKS.attribute: ports,
-        _STORAGES.attribute: volumes,
-    }
-    return {**after, "vnfcInfo": vnfc_info(after)}
-
-
-@dataclass(frozen=True)
-class _List:
-    """One of the lists of resources in instantiatedVnfInfo."""
-
-    attribute: str
-    name: str
-    """The attribute of an entry that names its node in the VNFD."""
-    handle: str
-    """The attribute of an entry that is its ResourceHandle."""
-    kind: str
-    """vimLevelResourceType."""
-
-    def resource_id(self, entry: Mapping[str, Any]) -> str:
-        """Return the id that the VIM knows an entry's resource by."""
-        return str((entry.get(self.handle) or {}).get("resourceId", ""))
-
-    def entries(self, info: Json, live: Sequence[tuple[str, str]]) -> list[Json]:
-        """Return one entry for each name and resource id, in their order."""
-        pairs = assign(
-            list(info.get(self.attribute) or ()),
-            live,
-            lambda entry: (str(entry.get(self.name)), self.resource_id(entry)),
-        )
-        return [
-            old
-            if old is not None and self.resource_id(old) == resource_id
-            else self._entry(name, resource_id, old)
-            for old, (name, resource_id) in zip(pairs, live, strict=True)
-        ]
-
-    def _entry(self, name: str, resource_id: str, old: Json | None) -> Json:
-        handle = {"resourceId": resource_id, "vimLevelResourceType": self.kind}
-        return {"id": str(uuid.uuid4()), **(old or {}), self.name: name, self.handle: handle}
-
-
-_VNFCS = _List("vnfcResourceInfo", "vduId", "computeResource", SERVER)
-_LINKS = _List("vnfVirtualLinkResourceInfo", "vnfVirtualLinkDescId", "networkResource", PORT)
-_STORAGES = _List("virtualStorageResourceInfo", "virtualStorageDescId", "storageResource", VOLUME)
+    metadata = {**(info.get("metadata") or {}), "stack_id": stack_id}
+    records = replace(_live(members), instance_ref=stack_id)
+    after: Json = records.applied({"instantiatedVnfInfo": {**info, "metadata": metadata}})
+    described: Json = after["instantiatedVnfInfo"]
+    for entry, member in zip(described["vnfcResourceInfo"], members, strict=True):
+        entry["metadata"] = {"stack_id": member.stack.rpartition("/")[2]}
+        entry.setdefault("storageResourceIds", [])
+    return described

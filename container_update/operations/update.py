@@ -63,10 +63,12 @@ def update(
     resumed = instance.recover(goal=journal.goal_of(packages.in_force), cancel=cancel)
     with _planned(packages, request, retrying, options) as (plan, informer):
         progress(plan)
-        results = () if plan.is_empty else instance.run(plan, informer, cancel)
+        results = resumed.results if resumed else ()
+        if not plan.is_empty:
+            results = (*results, *instance.run(plan, informer, cancel))
         return Outcome(
             plan=plan,
-            results=(*(resumed.results if resumed else ()), *results),
+            results=results,
             vnfcs=ownership.vnfcs(packages.vdus, plan.manifests, informer.live),
             restarted=restarted_pods(results, informer),
             requests=cluster.requests - sent_before,

@@ -11,31 +11,22 @@ from __future__ import annotations
 
 import copy
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
 
 from container_update.model.objects import Json, Manifest
 from container_update.model.outcome import Outcome, Vnfc
 from container_update.model.requests import DEF_FILES
+from container_update.operations.resource_lists import LINKS, STORAGES, VNFCS, assign
 from container_update.workloads.pod_template import containers, pod_spec
 from container_update.workloads.registry import is_workload
-
-Entry = TypeVar("Entry")
 
 VDU_RESES = "vdu_reses"
 """In the metadata of a v2 instance: VDU to the manifest of its workload, as it was deployed."""
 
 
-@dataclass(frozen=True)
-class Storage:
-    """A volume that a VNFC did not have before."""
-
-    name: str
-    """The VNFD's storage node: virtualStorageDescId."""
-    resource_id: str
-    server_id: str
-    """The VNFC's computeResource.resourceId."""
+Links = tuple[tuple[str, str], ...]
+"""Name in the package and resource id of everything that VNFCs are reached by."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +39,12 @@ class Records:
     """The live instances of every VDU."""
     new_vnfc_ids: bool = False
     """A VNFC that was replaced gets a new id (rolling update); else it keeps it (Blue-Green)."""
+    restarted: frozenset[str] = frozenset()
+    """The resourceIds of VNFCs that run anew under the name that they had: pods of a StatefulSet,
+    Pods restarted in place."""
     named_by_pods: bool = False
-    """A VNFC's id is its pod's name, as Tacker's own operations have it in v2: another pod is
-    another VNFC."""
+    """A new VNFC's id is its pod's name, as Tacker's own operations have it in v2: another pod is
+    another VNFC. One whose pod stays keeps the id that it has."""
     def_files: tuple[str, ...] | None = None
     """The new list of def-files; None where it stays."""
     manifests: tuple[Manifest, ...] = ()
@@ -64,10 +58,12 @@ class Records:
     """vnfVirtualLinkResourceInfo.networkResource.resourceId: old to new."""
     storage_resources: Mapping[str, str] = field(default_factory=dict)
     """virtualStorageResourceInfo.storageResource.resourceId: old to new."""
-    gone_storages: frozenset[str] = frozenset()
-    """resourceIds of deleted volumes, whose entries are removed."""
-    new_storages: tuple[Storage, ...] = ()
-    """Volumes where there were none."""
+    links: Links | None = None
+    """Every virtual link; None: that list stays."""
+    link_kind: str = "Service"
+    """vimLevelResourceType of a virtual link."""
+    storage_kind: str = "PersistentVolumeClaim"
+    """vimLevelResourceType of a storage."""
     instance_ref: str | None = None
     """instantiatedVnfInfo.instance_id, where the VIM has one: the new stack's id."""
 
@@ -77,6 +73,7 @@ class Records:
         plan = outcome.plan
         return cls(
             vnfcs=outcome.vnfcs,
+            restarted=frozenset(name for names in outcome.restarted.values() for name in names),
             named_by_pods=True,
             def_files=plan.def_files,
             manifests=plan.manifests,
@@ -90,9 +87,7 @@ class Records:
         info = changed.setdefault("instantiatedVnfInfo", {})
         info["vnfcResourceInfo"] = self._vnfc_resources(info.get("vnfcResourceInfo") or ())
         info["vnfcInfo"] = vnfc_info(info)
-        _rename(info.get("vnfVirtualLinkResourceInfo"), "networkResource", self.network_resources)
-        _rename(info.get("virtualStorageResourceInfo"), _STORAGE, self.storage_resources)
-        self._write_storages(info)
+        self.write_resources(info)
         if self.instance_ref is not None:
             info["instance_id"] = self.instance_ref
         self._write_workloads(info.get("metadata") or {})
@@ -113,37 +108,40 @@ class Records:
         for workload in metadata[VDU_RESES].values():
             set_images(workload, _images_of(workload, self.manifests))
 
-    def _write_storages(self, info: Json) -> None:
-        """Remove the entries of deleted storages, add those of new ones, and name them in the
-        VNFCs."""
-        if not self.gone_storages and not self.new_storages:
+    def write_resources(self, info: Json) -> None:
+        """Write virtual links and storages, and name each VNFC's storages in its entry.
+
+        An update, which has no links, begins no list that the VNFM does not keep.
+        """
+        LINKS.rename(info, self.network_resources)
+        STORAGES.rename(info, self.storage_resources)
+        if self.links is not None:
+            info[LINKS.attribute] = LINKS.entries(info, self.links, self.link_kind)
+        elif STORAGES.attribute not in info:
             return
-        entries: list[Json] = info.get("virtualStorageResourceInfo") or []
-        gone = [entry for entry in entries if _resource_id(entry, _STORAGE) in self.gone_storages]
-        gone_ids = {entry.get("id") for entry in gone}
-        added = [(storage.server_id, _storage_entry(storage)) for storage in self.new_storages]
-        info["virtualStorageResourceInfo"] = [
-            *(entry for entry in entries if entry not in gone),
-            *(entry for _, entry in added),
-        ]
-        for vnfc in info["vnfcResourceInfo"]:
-            ids = [id_ for id_ in vnfc.get("storageResourceIds") or () if id_ not in gone_ids]
-            ids += [entry["id"] for server, entry in added if server == _resource_id(vnfc)]
-            if ids or "storageResourceIds" in vnfc:
-                vnfc["storageResourceIds"] = ids
+        live = dict.fromkeys(pair for vnfc in self.vnfcs for pair in vnfc.storages.items())
+        entries = STORAGES.entries(info, list(live), self.storage_kind)
+        ids = {STORAGES.resource_id(entry): entry["id"] for entry in entries}
+        used = {vnfc.pod_name: vnfc.storages.values() for vnfc in self.vnfcs}
+        info[STORAGES.attribute] = entries
+        for entry in info["vnfcResourceInfo"]:
+            storages = used.get(VNFCS.resource_id(entry), ())
+            if storages or entry.get("storageResourceIds"):
+                entry["storageResourceIds"] = [ids[storage] for storage in storages]
 
     def _vnfc_resources(self, recorded: Iterable[Json]) -> list[Json]:
         pairs = assign(
             list(recorded),
             [(vnfc.vdu_id, vnfc.pod_name) for vnfc in self.vnfcs],
-            lambda entry: (str(entry.get("vduId")), _resource_id(entry)),
+            lambda entry: (str(entry.get("vduId")), VNFCS.resource_id(entry)),
         )
         return [self._vnfc_resource(vnfc, old) for old, vnfc in zip(pairs, self.vnfcs, strict=True)]
 
     def _vnfc_resource(self, vnfc: Vnfc, old: Json | None) -> Json:
         handle = {"resourceId": vnfc.pod_name, "vimLevelResourceType": vnfc.workload_kind}
-        if old is not None and _resource_id(old) == vnfc.pod_name:
-            return {**old, "id": vnfc.pod_name} if self.named_by_pods else old
+        renewed = self.new_vnfc_ids and vnfc.pod_name in self.restarted
+        if old is not None and VNFCS.resource_id(old) == vnfc.pod_name and not renewed:
+            return old
         if self.named_by_pods:
             entry = {"id": vnfc.pod_name, "vduId": vnfc.vdu_id}
             return {**entry, "computeResource": handle, "metadata": {}}
@@ -159,34 +157,6 @@ class Records:
             "computeResource": compute,
             "metadata": {**(before.get("metadata") or {}), **pod},
         }
-
-
-def assign(
-    entries: Sequence[Entry],
-    live: Sequence[tuple[str, str]],
-    identify: Callable[[Entry], tuple[str, str]],
-) -> list[Entry | None]:
-    """Return the entry of each live resource; None: it needs a new one.
-
-    An entry keeps its resource while that lives, else takes over a new one of the same name.
-    Surplus entries are left out.
-
-    :param live: name (a VDU, a connection point, a storage) and resource id of each.
-    :param identify: returns name and resource id of an entry.
-    """
-    by_resource = {identify(entry)[1]: entry for entry in entries}
-    live_ids = {resource_id for _, resource_id in live}
-    free: dict[str, list[Entry]] = {}
-    for entry in entries:
-        name, resource_id = identify(entry)
-        if resource_id not in live_ids:
-            free.setdefault(name, []).append(entry)
-    return [
-        by_resource[resource_id]
-        if resource_id in by_resource
-        else (free[name].pop(0) if free.get(name) else None)
-        for name, resource_id in live
-    ]
 
 
 def vnfc_info(info: Json) -> list[Json]:
@@ -207,13 +177,22 @@ def vnfc_info(info: Json) -> list[Json]:
     ]
 
 
-def workloads_of(vdus: Mapping[str, str], manifests: Iterable[Manifest]) -> dict[str, Json]:
-    """Return the manifest of the workload of each VDU.
+def services(manifests: Iterable[Manifest]) -> Links:
+    """Return the virtual links of a CNF: its Services, by their names."""
+    keys = (manifest.key for manifest in manifests)
+    return tuple((key.name, key.name) for key in keys if (key.group, key.kind) == ("", "Service"))
 
-    :param vdus: VDU to the name of its workload.
+
+def workloads_of(vdus: Mapping[str, str], manifests: Iterable[Manifest]) -> dict[str, Json]:
+    """Return the manifest of the workload of each VDU, with its name in the cluster.
+
+    :param vdus: VDU to the name of its workload in the manifests.
     """
     bodies = {
-        manifest.body["metadata"]["name"]: manifest.body
+        manifest.body["metadata"]["name"]: {
+            **manifest.body,
+            "metadata": {**manifest.body["metadata"], "name": manifest.key.name},
+        }
         for manifest in manifests
         if is_workload(manifest.key)
     }
@@ -237,22 +216,3 @@ def _images_of(workload: Json, manifests: Iterable[Manifest]) -> Mapping[str, st
                 if "image" in container
             }
     return {}
-
-
-_STORAGE = "storageResource"
-
-
-def _storage_entry(storage: Storage) -> Json:
-    handle = {"resourceId": storage.resource_id, "vimLevelResourceType": "OS::Cinder::Volume"}
-    return {"id": str(uuid.uuid4()), "virtualStorageDescId": storage.name, _STORAGE: handle}
-
-
-def _resource_id(entry: Json, handle: str = "computeResource") -> str:
-    return str((entry.get(handle) or {}).get("resourceId", ""))
-
-
-def _rename(entries: Sequence[Json] | None, handle: str, names: Mapping[str, str]) -> None:
-    for entry in entries or ():
-        resource = entry.get(handle) or {}
-        if resource.get("resourceId") in names:
-            resource["resourceId"] = names[resource["resourceId"]]

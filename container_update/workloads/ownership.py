@@ -7,7 +7,7 @@ from typing import Any
 
 from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.outcome import Vnfc
-from container_update.workloads import pod_status
+from container_update.workloads import pod_status, pod_template
 from container_update.workloads.kind import POD, REPLICA_SET
 from container_update.workloads.registry import kind_of, known_kind
 
@@ -91,4 +91,6 @@ def _vnfc(vdu_id: str, workload: ObjectKey, pod: Json) -> Vnfc:
         workload_kind=workload.kind,
         workload_name=workload.name,
         labels=dict(metadata.get("labels") or {}),
+        storages=pod_template.claims(pod),
+        incarnation=pod_status.incarnation(pod),
     )

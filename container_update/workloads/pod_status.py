@@ -62,6 +62,12 @@ def is_active(pod: Mapping[str, Any]) -> bool:
     return not is_deleting(pod) and not is_finished(pod)
 
 
+def incarnation(pod: Mapping[str, Any]) -> str:
+    """Return another text once the pod was made anew or one of its containers restarted."""
+    restarts = sum(int(status.get("restartCount", 0)) for status in container_statuses(pod))
+    return f"{pod['metadata']['uid']}/{restarts}"
+
+
 def phase(pod: Mapping[str, Any]) -> str:
     """Return the pod's phase; 'Pending' where the status has none."""
     return str((pod.get("status") or {}).get("phase", "Pending"))

@@ -44,6 +44,15 @@ def containers(spec: Mapping[str, Any]) -> Iterator[tuple[str, Json]]:
                 yield group, container
 
 
+def claims(workload: Mapping[str, Any]) -> dict[str, str]:
+    """Return volume to PersistentVolumeClaim; a StatefulSet's templates are volumes of its pods."""
+    return {
+        str(volume["name"]): str(volume["persistentVolumeClaim"].get("claimName"))
+        for volume in pod_spec(workload).get("volumes") or ()
+        if volume.get("persistentVolumeClaim")
+    }
+
+
 def images(workload: Mapping[str, Any]) -> dict[str, str]:
     """Return container name to image, init containers too, of a workload or its manifest."""
     return {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import uuid
 import zipfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,11 +51,9 @@ topology_template:
           description: The driver
           type: tosca.artifacts.Implementation.Python
           file: {file}
-    VDU1:
-      type: tosca.nodes.nfv.Vdu.Compute
-      properties:
-        name: front
+{vdus}
 """
+VDU = "    {vdu}: {{type: tosca.nodes.nfv.Vdu.Compute, properties: {{name: {workload}}}}}"
 CONFIG = """
 apiVersion: v1
 kind: ConfigMap
@@ -108,8 +107,21 @@ def ours(api: str) -> Driver:
     return Driver(OURS, path, driver_file(api).read_bytes())
 
 
-def package(folder: Path, version: str, driver: Driver) -> tuple[Path, str]:
-    """Write a package of a version; its path, and the id of its VNFD."""
+def package(
+    folder: Path,
+    version: str,
+    driver: Driver,
+    manifests: Mapping[str, str] | None = None,
+    vdus: Mapping[str, str] = {"VDU1": "front"},
+) -> tuple[Path, str]:
+    """Write a package of a version; its path, and the id of its VNFD.
+
+    :param manifests: def-files by their paths; None: a Deployment and its ConfigMap.
+    :param vdus: VDU to the name of its workload.
+    """
+    if manifests is None:
+        texts = (CONFIG.format(version=version), DEPLOYMENT.format(version=version))
+        manifests = dict(zip(DEF_FILES, texts, strict=True))
     vnfd_id = str(uuid.uuid4())
     operations = "\n".join(
         f"          {name}: {{implementation: {driver.name}}}" for name in driver.operations
@@ -119,9 +131,9 @@ def package(folder: Path, version: str, driver: Driver) -> tuple[Path, str]:
             vnfd_id=vnfd_id, version=version, operations=operations,
             driver=driver.name, file=driver.file,
             declared="\n".join(f"    {name}: {{}}" for name in driver.operations),
+            vdus="\n".join(VDU.format(vdu=vdu, workload=name) for vdu, name in vdus.items()),
         ),
-        "Files/kubernetes/settings.yaml": CONFIG.format(version=version),
-        "Files/kubernetes/front.yaml": DEPLOYMENT.format(version=version),
+        **manifests,
     }  # fmt: skip
     files = {name: text.encode() for name, text in texts.items()}
     files[driver.file.removeprefix("../")] = driver.content
@@ -144,11 +156,13 @@ def _metadata(files: dict[str, bytes]) -> bytes:
     return "\n".join([head + "Entry-Definitions: Definitions/vnfd.yaml\n", *blocks]).encode()
 
 
-def instantiation(vims: Any, namespace: str = "default") -> dict[str, Any]:
+def instantiation(
+    vims: Any, namespace: str = "default", def_files: Sequence[str] = DEF_FILES
+) -> dict[str, Any]:
     """Return an InstantiateVnfRequest."""
     return {
         "flavourId": "simple",
-        "additionalParams": {"lcm-kubernetes-def-files": DEF_FILES, "namespace": namespace},
+        "additionalParams": {"lcm-kubernetes-def-files": [*def_files], "namespace": namespace},
         "vimConnectionInfo": vims,
     }
 

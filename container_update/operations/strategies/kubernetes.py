@@ -20,12 +20,12 @@ from container_update.cluster.retry import RetryingCluster
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
 from container_update.model.objects import Collection, Json, ObjectKey
-from container_update.model.outcome import Outcome, Progress, StepResult
+from container_update.model.outcome import Outcome, Progress, StepResult, Vnfc
 from container_update.model.plan import Action, Plan, Stage
 from container_update.operations.read_packages import read_packages
 from container_update.operations.strategy import ChangeJob, Strategy, VduChange
 from container_update.operations.update import restarted_pods
-from container_update.operations.vnf_records import Records, workloads_of
+from container_update.operations.vnf_records import Records, services, workloads_of
 from container_update.planning.change import ChangePlanner
 from container_update.planning.package_pair import Packages, Placing
 from container_update.planning.release_labels import selector_of
@@ -62,11 +62,14 @@ class _Facts:
     """Old to new name of a VDU's workload, where that changed."""
     network: Mapping[str, str] = field(default_factory=dict)
     storage: Mapping[str, str] = field(default_factory=dict)
+    pods: Mapping[str, str] = field(default_factory=dict)
+    """Each VNFC's pod to its incarnation before the change."""
 
     @classmethod
     def of(cls, body: Json) -> _Facts:
         targets = tuple(VduChange(**vdu) for vdu in body["targets"])
-        return cls(targets, body["names"], body["network"], body["storage"])
+        pods = body.get("pods") or {}  # a journal of an earlier version has none
+        return cls(targets, body["names"], body["network"], body["storage"], pods)
 
 
 class KubernetesStrategy(Strategy):
@@ -115,6 +118,7 @@ class KubernetesStrategy(Strategy):
                 names=names,
                 network=self.connection_points(planner),
                 storage=_claims(plan, names),
+                pods={vnfc.pod_name: vnfc.incarnation for vnfc in self._vnfcs(plan)},
             )
         return plan
 
@@ -288,29 +292,38 @@ class KubernetesStrategy(Strategy):
         assert self._plan is not None, "a plan is validated before there is an outcome"
         results = self._run.execution.results if self._run and not self._plan.is_empty else ()
         results = (*self._resumed, *results)
-        live = self._informer.live
         return Outcome(
             plan=self._plan,
             results=results,
-            vnfcs=ownership.vnfcs(self.packages.vdus, self._plan.manifests, live),
+            vnfcs=self._vnfcs(self._plan),
             restarted=restarted_pods(results, self._informer),
             requests=self.target.cluster.requests - self._sent_before,
             seconds=time.monotonic() - self._began,
         )
 
+    def _vnfcs(self, plan: Plan) -> tuple[Vnfc, ...]:
+        return ownership.vnfcs(self.packages.vdus, plan.manifests, self._informer.live)
+
     def records(self) -> Records:
         """Return the attributes that the specification lists for this way of changing."""
         assert self._plan is not None, "a plan is validated before there are records"
         names_files = self.job.request.def_files or self.target.def_files
+        before, vnfcs = self._facts.pods, self._vnfcs(self._plan)
         return Records(
             vnfd_id=self.packages.vnfd_id,
-            vnfcs=self.outcome().vnfcs,
+            vnfcs=vnfcs,
+            restarted=frozenset(
+                vnfc.pod_name
+                for vnfc in vnfcs
+                if before.get(vnfc.pod_name, vnfc.incarnation) != vnfc.incarnation
+            ),
             new_vnfc_ids=self.new_vnfc_ids,
             def_files=self.packages.def_files if names_files else None,
             workloads=workloads_of(self.packages.vdus, self._plan.manifests),
             resource_names=self._facts.names,
             network_resources=self._facts.network,
             storage_resources=self._facts.storage,
+            links=services(self._plan.manifests),
         )
 
 
@@ -324,16 +337,7 @@ def _claims(plan: Plan, names: Mapping[str, str]) -> dict[str, str]:
     claims = {}
     for old_name, new_name in names.items():
         old, new = steps.get((Action.DELETE, old_name)), steps.get((Action.CREATE, new_name))
-        before = _claims_of(old.before if old else None)
-        after = _claims_of(new.content if new else None)
+        before = pod_template.claims(old.before or {}) if old else {}
+        after = pod_template.claims(new.content or {}) if new else {}
         claims.update({before[volume]: after[volume] for volume in before if volume in after})
     return {old: new for old, new in claims.items() if old != new}
-
-
-def _claims_of(body: Json | None) -> dict[str, str]:
-    volumes = pod_template.pod_spec(body or {}).get("volumes") or ()
-    return {
-        volume["name"]: str(volume["persistentVolumeClaim"].get("claimName"))
-        for volume in volumes
-        if volume.get("persistentVolumeClaim")
-    }

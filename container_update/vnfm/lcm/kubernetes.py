@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from container_update.cluster.credentials import pem
 from container_update.cluster.lease import utc_now
@@ -104,9 +104,9 @@ class KubernetesVim:
             vim_type=str(context.connection.get("vimType")),
         )
 
-    def changed(self, record: Record, changed: Changed) -> Record:  # noqa: ARG002
+    def changed(self, record: Record, changed: Changed) -> Record:
         """Return the record as the strategy left it."""
-        return record
+        return replace(record, touched=changed.records.restarted)
 
     def undo_change(self, job: ChangeJob) -> Outcome | None:  # noqa: ARG002
         """Undo it by the journal in the cluster, which holds the job."""

@@ -15,6 +15,7 @@ from container_update.drivers.v2_rollback import go_back
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json
 from container_update.model.requests import UpdateRequest
+from container_update.operations.vnf_records import Records
 from container_update.vnfm import instances, packages
 from container_update.vnfm.lcm import records
 from container_update.vnfm.lcm.mgmt_drivers import drivers_of
@@ -112,4 +113,5 @@ def _moved_back(context: OperationContext) -> Record:
     with context.cluster() as cluster:
         outcome = go_back(request, cluster, options, ours, cancel=cancel, progress=progress)
     manifests = outcome.plan.manifests
-    return records.with_vnfcs(context, record, outcome.vnfcs, manifests, record.def_files)
+    record = records.with_vnfcs(context, record, outcome.vnfcs, manifests, record.def_files)
+    return replace(record, touched=Records.of_update(outcome).restarted)

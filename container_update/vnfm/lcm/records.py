@@ -15,7 +15,8 @@ from container_update.model.objects import Json, Manifest
 from container_update.model.outcome import Vnfc
 from container_update.model.requests import DEF_FILES
 from container_update.operations.install import described_by
-from container_update.operations.vnf_records import VDU_RESES, Records, workloads_of
+from container_update.operations.resource_lists import LINKS, STORAGES, VNFCS, ResourceList
+from container_update.operations.vnf_records import VDU_RESES, Records, services, workloads_of
 from container_update.planning import renames
 from container_update.planning.update import collections
 from container_update.vnfm.lcm.mgmt_drivers import v1_objects
@@ -66,18 +67,19 @@ def with_vnfcs(
     manifests: Sequence[Manifest],
     def_files: Sequence[str],
 ) -> Record:
-    """Return the record with a VNFC for each of these pods, and these def-files."""
+    """Return the record with a VNFC for each of these pods, what they use, and these def-files."""
     written = Records(
         vnfcs=tuple(vnfcs),
         named_by_pods=True,
         def_files=tuple(def_files),
         manifests=tuple(manifests),
+        links=services(manifests),
     )
     if context.api == "v2":
         return replace(record, body=written.applied(record.body))
     instance = v1_objects.instance(context.instance_id, record, {})
     v1_records.write_records(instance, written, Host(context))
-    return replace(record, body=v1_objects.body(instance, record.body))
+    return replace(record, body=v1_objects.body(instance, record.body, written))
 
 
 def with_live_pods(context: OperationContext, record: Record, cluster: Cluster) -> Record:
@@ -112,43 +114,37 @@ def affected(before: Record, after: Record) -> Json | None:
     None if nothing did (SOL003, 5.5.2.13 and 5.5.3.13 to 5.5.3.16)."""
     changes = {
         attribute: entries
-        for attribute, names in _LISTS.items()
-        if (entries := list(_affected(before, after, *names)))
+        for attribute, resources in _LISTS.items()
+        if (entries := list(_affected(before, after, resources)))
     }
     return changes or None
 
 
-_LISTS: Mapping[str, tuple[str, str, str]] = {
-    "affectedVnfcs": ("vnfcResourceInfo", "vduId", "computeResource"),
-    "affectedVirtualLinks": (
-        "vnfVirtualLinkResourceInfo",
-        "vnfVirtualLinkDescId",
-        "networkResource",
-    ),
-    "affectedVirtualStorages": (
-        "virtualStorageResourceInfo",
-        "virtualStorageDescId",
-        "storageResource",
-    ),
+_LISTS: Mapping[str, ResourceList] = {
+    "affectedVnfcs": VNFCS,
+    "affectedVirtualLinks": LINKS,
+    "affectedVirtualStorages": STORAGES,
 }
-"""Each list of changes to the list in instantiatedVnfInfo, and its entries' name and handle."""
+"""Each list of changes to the list in instantiatedVnfInfo."""
 
 
-def _affected(before: Record, after: Record, listed: str, name: str, handle: str) -> Iterator[Json]:
-    old, new = (_by_resource(record, listed, handle) for record in (before, after))
-    kept_ids = {entry["id"] for entry in new.values()} & {entry["id"] for entry in old.values()}
+def _affected(before: Record, after: Record, resources: ResourceList) -> Iterator[Json]:
+    old, new = (_by_id(record, resources.attribute) for record in (before, after))
 
     def change(entry: Json, kind: str) -> Json:
-        named = {"id": entry["id"], name: entry[name]}
-        return {**named, "changeType": kind, handle: entry[handle]}
+        named = {name: entry[name] for name in ("id", resources.name)}
+        return {**named, "changeType": kind, resources.handle: entry[resources.handle]}
 
-    for resource, entry in new.items():
-        if resource not in old or resource in after.touched:
-            yield change(entry, "MODIFIED" if entry["id"] in kept_ids else "ADDED")
-    for resource, entry in old.items():
-        if resource not in new and entry["id"] not in kept_ids:
+    for id_, entry in new.items():
+        resource = resources.resource_id(entry)
+        if id_ not in old:
+            yield change(entry, "ADDED")
+        elif resource != resources.resource_id(old[id_]) or resource in after.touched:
+            yield change(entry, "MODIFIED")
+    for id_, entry in old.items():
+        if id_ not in new:
             yield change(entry, "REMOVED")
 
 
-def _by_resource(record: Record, listed: str, handle: str) -> dict[str, Json]:
-    return {str(entry[handle].get("resourceId")): entry for entry in record.info.get(listed) or ()}
+def _by_id(record: Record, attribute: str) -> dict[str, Json]:
+    return {str(entry["id"]): entry for entry in record.info.get(attribute) or ()}

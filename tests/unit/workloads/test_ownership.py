@@ -116,9 +116,17 @@ def test_every_live_pod_of_a_vdu_is_a_vnfc_of_it_sorted_by_vdu_and_name() -> Non
 def test_a_vnfc_says_what_the_records_need() -> None:
     labelled = pod("vdu1-7f9c-aaaaa", owner="rs-new")
     labelled["metadata"]["labels"] = {"app": "x"}
+    labelled["spec"] = {"volumes": [
+        {"name": "data", "persistentVolumeClaim": {"claimName": "data-1"}},
+        {"name": "scratch", "emptyDir": {}},
+    ]}  # fmt: skip
+    labelled["status"]["containerStatuses"] = [{"restartCount": 2}, {"restartCount": 1}]
     found = vnfcs({"VDU1": "vdu1"}, [DEPLOYMENT], [labelled, *REPLICA_SETS])
     assert found == [
-        Vnfc("VDU1", "vdu1-7f9c-aaaaa", "ns", "Deployment", "vdu1", {"app": "x"}),
+        Vnfc(
+            "VDU1", "vdu1-7f9c-aaaaa", "ns", "Deployment", "vdu1", {"app": "x"},
+            {"data": "data-1"}, "vdu1-7f9c-aaaaa/3",
+        ),
     ]  # fmt: skip
 
 

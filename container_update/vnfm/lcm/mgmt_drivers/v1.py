@@ -22,6 +22,7 @@ from container_update.model.errors import ContainerUpdateError, PackageError
 from container_update.model.outcome import Outcome, Vnfc
 from container_update.model.requests import UpdateRequest
 from container_update.operations.update import update
+from container_update.operations.vnf_records import Records
 from container_update.package.vnfd import InterfaceScript
 from container_update.vnfm.lcm.mgmt_drivers import v1_objects
 from container_update.vnfm.lcm.mgmt_drivers.drivers import Drivers, file_of
@@ -49,11 +50,17 @@ class V1Drivers(Drivers):
             return record
         driver = load(script.implementation)
         self._refuse_other_file(event, script, driver)
-        context = SimpleNamespace(**{v1_host.ATTRIBUTE: Host(self.context)})
+        host = Host(self.context)
+        context = SimpleNamespace(**{v1_host.ATTRIBUTE: host})
         instance = v1_objects.instance(self.context.instance_id, record, self.context.connection)
         arguments = self._arguments(event)
         getattr(driver, event)(context=context, vnf_instance=instance, **arguments)
-        return replace(record, body=v1_objects.body(instance, record.body))
+        written = Records.of_update(host.outcomes[-1]) if host.outcomes else None
+        return replace(
+            record,
+            body=v1_objects.body(instance, record.body, written),
+            touched=written.restarted if written else frozenset(),
+        )
 
     def _arguments(self, event: str) -> dict[str, Any]:
         """Return what Tacker passes beside context and instance."""
@@ -118,6 +125,8 @@ class Host:
     """This VNFM for the v1 driver; implements :class:`v1_host.Host`."""
 
     context: OperationContext = field(repr=False)
+    outcomes: list[Outcome] = field(default_factory=list)
+    """Of the driver's updates."""
 
     def package_path(self, vnfd_id: str) -> str:
         """See v1_host.Host."""
@@ -127,8 +136,11 @@ class Host:
         """See v1_host.Host."""
         del vnf_instance  # the context knows its VIM
         context = self.context
+        options, cancel, steps = context.service.options, context.cancel, context.steps
         with context.cluster() as cluster:
-            return update(request, cluster, context.service.options, context.cancel, context.steps)
+            outcome = update(request, cluster, options, cancel, steps)
+        self.outcomes.append(outcome)
+        return outcome
 
     def vnfc_record(self, vnfc_id: str, vnfc: Vnfc, metadata: Mapping[str, str]) -> Any:
         """See v1_host.Host."""

@@ -13,6 +13,7 @@ from typing import Any
 
 from container_update.model.objects import Json
 from container_update.model.outcome import Vnfc
+from container_update.operations.vnf_records import Records
 from container_update.vnfm.lcm.operation_context import Record
 
 
@@ -72,6 +73,7 @@ def _vnfc(entry: Json) -> SimpleNamespace:
             resource_id=compute.get("resourceId"),
             vim_level_resource_type=compute.get("vimLevelResourceType"),
         ),
+        storage_resource_ids=list(entry.get("storageResourceIds") or ()),
         metadata=dict(entry.get("metadata") or {}),
     )
 
@@ -83,8 +85,11 @@ def vnfc_record(vnfc_id: str, vnfc: Vnfc, metadata: Mapping[str, str]) -> Simple
     return _vnfc(entry)
 
 
-def body(changed: SimpleNamespace, before: Json) -> Json:
-    """Return the record's body, with what a driver changed in the objects."""
+def body(changed: SimpleNamespace, before: Json, written: Records | None = None) -> Json:
+    """Return the record's body, with what a driver changed in the objects.
+
+    :param written: what was written into the objects, which have no links and storages.
+    """
     after = dict(before)
     if changed.vnf_metadata or "metadata" in before:
         after["metadata"] = dict(changed.vnf_metadata or {})
@@ -94,6 +99,8 @@ def body(changed: SimpleNamespace, before: Json) -> Json:
             "additionalParams": dict(info.additional_params or {}),
             "vnfcResourceInfo": [_entry(record) for record in info.vnfc_resource_info],
         }
+        if written is not None:
+            written.write_resources(after["instantiatedVnfInfo"])
     return after
 
 
@@ -106,7 +113,7 @@ def _entry(record: Any) -> Json:
             "resourceId": compute.resource_id,
             "vimLevelResourceType": compute.vim_level_resource_type,
         },
-        "storageResourceIds": [],
+        "storageResourceIds": list(record.storage_resource_ids),
         "metadata": dict(record.metadata or {}),
     }
 

@@ -22,7 +22,7 @@ from typing import Any, NoReturn
 from container_update.drivers.v2_memory import KEPT
 from container_update.drivers.v2_process import NEXT_STEP
 from container_update.drivers.v2_progress import PROGRESS_VARIABLE
-from container_update.drivers.v2_records import CONFIG_VARIABLE
+from container_update.drivers.v2_records import CONFIG_VARIABLE, RESTARTED
 from container_update.model.errors import ContainerUpdateError, NextStep
 from container_update.model.objects import Json
 from container_update.vnfm.lcm.mgmt_drivers.drivers import Drivers, file_of
@@ -63,7 +63,7 @@ class V2Scripts(Drivers):
         if not isinstance(changed, dict):
             return record
         body = {name: value for name, value in changed.items() if name not in _OURS}
-        return replace(record, body=body)
+        return replace(record, body=body, touched=frozenset(output.get(RESTARTED) or ()))
 
     def _input(self, event: str, record: Record, old: Path, new: Path | None) -> Json:
         """Return what a script gets: the VnfInstance has the VIM with its credentials."""
