@@ -6,15 +6,16 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import select
+from sqlalchemy import select, text
 from sqlalchemy.exc import IntegrityError
 
 from container_update.model.errors import ContainerUpdateError
 from container_update.vnfm.states import UNSETTLED, State
 from container_update.vnfm.store.database import Database, now
-from container_update.vnfm.store.rows import Base, Operation
+from container_update.vnfm.store.rows import Base, Operation, Subscription
 
 
 @pytest.fixture
@@ -36,6 +37,23 @@ def test_several_services_may_migrate_the_database_at_once(database: str, tmp_pa
         list(pool.map(lambda _: Database(url).upgrade(), range(4)))
     with Database(url).reading() as session:
         assert session.scalars(select(Operation)).all() == []
+
+
+def test_a_subscription_of_the_first_tables_gets_full_notifications(
+    database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old_database = Database(database or f"sqlite:///{tmp_path / 'vnfm.sqlite'}")
+    upgrade = command.upgrade
+    with monkeypatch.context() as patched:
+        patched.setattr(command, "upgrade", lambda config, _: upgrade(config, "0001"))
+        old_database.upgrade()
+    with old_database.writing() as session:
+        columns = "id, created, api, callback_uri"
+        values = "'one', '2026-01-01 00:00:00', 'v2', 'http://nfvo/'"
+        session.execute(text(f"INSERT INTO subscriptions ({columns}) VALUES ({values})"))
+    old_database.upgrade()
+    with old_database.reading() as session:
+        assert session.get_one(Subscription, "one").verbosity == "FULL"
 
 
 def operation(number: int, state: State) -> Operation:

@@ -209,9 +209,14 @@ class ChangedVim(Body):
 
 
 class NewSubscription(Body):
-    """LccnSubscriptionRequest (SOL003, 5.5.2.15)."""
+    """LccnSubscriptionRequest (SOL003, 5.5.2.15), as v1 has it."""
 
     callbackUri: Annotated[str, Field(min_length=1, max_length=2048)]
     filter: Map | None = None
     authentication: Map | None = Field(default=None, repr=False)
-    verbosity: Literal["FULL", "SHORT"] | None = None
+
+
+class NewSubscriptionV2(NewSubscription):
+    """The same, in v2."""
+
+    verbosity: Literal["FULL", "SHORT"] = "FULL"

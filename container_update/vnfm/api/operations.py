@@ -20,7 +20,8 @@ _ATTRIBUTES = Attributes(
         {"id", "operationState", "stateEnteredTime", "startTime", "vnfInstanceId", "operation",
          "isAutomaticInvocation", "isCancelPending", "_links"}
     ),
-    hidden=("operationParams", "error", "resourceChanges", "changedInfo"),
+    hidden=("operationParams", "error", "resourceChanges", "changedInfo",
+            "modificationsTriggeredByVnfPkgChange"),
 )  # fmt: skip
 
 

@@ -98,10 +98,8 @@ def operation(row: Operation, base_url: str) -> Json:
         body["error"] = row.error
     if row.changes:
         body["resourceChanges"] = row.changes
-    if row.operation == "MODIFY_INFO" and row.state == "COMPLETED":
-        body["changedInfo"] = {
-            name: value for name, value in row.params.items() if name != "vimConnectionInfo"
-        }
+    if row.changed:
+        body[row.changed_name] = row.changed
     return body
 
 
@@ -130,4 +128,8 @@ def subscription(row: Subscription, base_url: str) -> Json:
     """Return an LccnSubscription (SOL003, 5.5.2.16)."""
     self = f"{base_url}/vnflcm/{row.api}/subscriptions/{row.id}"
     body = {"id": row.id, "callbackUri": row.callback_uri, "_links": _links({"self": self})}
-    return {**body, "filter": row.filter} if row.filter else body
+    if row.filter:
+        body["filter"] = row.filter
+    if row.api == "v2":
+        body["verbosity"] = row.verbosity
+    return body

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 
 from fastapi import APIRouter, Response
 from sqlalchemy import select
@@ -14,7 +15,7 @@ from container_update.vnfm.notify import callbacks, subscription_filters
 from container_update.vnfm.queries import by_id
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.database import now
-from container_update.vnfm.store.rows import Subscription
+from container_update.vnfm.store.rows import FULL, Subscription
 
 
 def router(service: ServiceContext, api: str) -> APIRouter:
@@ -22,9 +23,7 @@ def router(service: ServiceContext, api: str) -> APIRouter:
     routes = parts.lcm_router(api, "subscriptions", "Subscriptions")
     base_url = service.settings.base_url
 
-    @routes.post("", status_code=201, responses=parts.refusals(413))
-    def create(body: models.NewSubscription, response: Response) -> Json:
-        """Subscribe to notifications; the callback URI is tested first."""
+    def subscribe(body: models.NewSubscription, verbosity: str, response: Response) -> Json:
         subscription_filters.check(body.filter)
         callbacks.check_callback(service.settings, body.callbackUri, body.authentication)
         subscription = Subscription(
@@ -33,6 +32,7 @@ def router(service: ServiceContext, api: str) -> APIRouter:
             api=api,
             callback_uri=body.callbackUri,
             filter=body.filter,
+            verbosity=verbosity,
             sealed=service.vault.seal(body.authentication) if body.authentication else None,
         )
         with service.database.writing() as session:
@@ -40,6 +40,8 @@ def router(service: ServiceContext, api: str) -> APIRouter:
         answer = representations.subscription(subscription, base_url)
         response.headers["Location"] = answer["_links"]["self"]["href"]
         return answer
+
+    (_add_v1 if api == "v1" else _add_v2)(routes, subscribe)
 
     @routes.get("", responses=parts.refusals())
     def list_all(page: parts.Page) -> list[Json]:
@@ -66,3 +68,21 @@ def router(service: ServiceContext, api: str) -> APIRouter:
             session.delete(by_id(session, Subscription, subscription_id, api))
 
     return routes
+
+
+_Subscribe = Callable[[models.NewSubscription, str, Response], Json]
+_CREATING: Json = {"status_code": 201, "responses": parts.refusals(413)}
+
+
+def _add_v1(routes: APIRouter, subscribe: _Subscribe) -> None:
+    @routes.post("", **_CREATING)
+    def create(body: models.NewSubscription, response: Response) -> Json:
+        """Subscribe to notifications; the callback URI is tested first."""
+        return subscribe(body, FULL, response)
+
+
+def _add_v2(routes: APIRouter, subscribe: _Subscribe) -> None:
+    @routes.post("", **_CREATING)
+    def create(body: models.NewSubscriptionV2, response: Response) -> Json:
+        """Subscribe to notifications; the callback URI is tested first."""
+        return subscribe(body, body.verbosity, response)

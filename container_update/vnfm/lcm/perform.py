@@ -17,9 +17,11 @@ from sqlalchemy.orm import Session
 from container_update.drivers import v2_progress
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import ContainerUpdateError, UpdateInProgressError
+from container_update.model.objects import Json
 from container_update.vnfm import instances, operations
 from container_update.vnfm.lcm import records
 from container_update.vnfm.lcm.change import do_change, undo_change
+from container_update.vnfm.lcm.changed_info import modifications, triggered_by_package
 from container_update.vnfm.lcm.instantiation import (
     do_instantiate,
     do_terminate,
@@ -48,13 +50,15 @@ class Task:
     """Do it; called again after it failed or was interrupted."""
     undo: Callable[[OperationContext], Record] | None
     """Undo what a try left; None if that is not possible."""
+    changed: Callable[[Record, Record], Json | None] = lambda before, after: None  # noqa: ARG005
+    """Return what it changed in the attributes of the instance."""
 
 
 TASKS: Mapping[str, Task] = {
     "INSTANTIATE": Task(do_instantiate, undo_instantiate),
     "TERMINATE": Task(do_terminate, None),
-    "MODIFY_INFO": Task(do_modify, undo_modify),
-    "CHANGE_VNFPKG": Task(do_change, undo_change),
+    "MODIFY_INFO": Task(do_modify, undo_modify, modifications),
+    "CHANGE_VNFPKG": Task(do_change, undo_change, triggered_by_package),
 }
 """What each LcmOperationType does."""
 
@@ -73,7 +77,9 @@ def perform(service: ServiceContext, operation_id: str, cancel: CancelToken) -> 
         if context.again and context.record.instantiated:
             _wait_for_lease(context)
         if state is State.PROCESSING:
-            _end(context, state, State.COMPLETED, task.do(context))
+            after = task.do(context)
+            changed = task.changed(context.record, after)
+            _end(context, state, State.COMPLETED, after, changed)
         else:
             assert task.undo is not None, f"{operation} is never rolled back"
             _end(context, state, State.ROLLED_BACK, task.undo(context))
@@ -144,9 +150,15 @@ def _read_leftovers(service: ServiceContext, operation_id: str) -> None:
         progress.unlink(missing_ok=True)
 
 
-def _end(context: OperationContext, was: State, state: State, after: Record) -> None:
+def _end(
+    context: OperationContext,
+    was: State,
+    state: State,
+    after: Record,
+    changed: Json | None = None,
+) -> None:
     changes = records.affected(context.record, after)
-    values: dict[str, Any] = {"error": None, "changes": changes, "owner": None}
+    values: dict[str, Any] = {"error": None, "changes": changes, "changed": changed, "owner": None}
     with context.service.database.writing() as session:
         if operations.enter(context.service, session, context.operation_id, was, state, **values):
             _record(context, session, after)

@@ -17,7 +17,13 @@ from container_update.model.objects import Json
 from container_update.vnfm.notify import subscription_filters
 from container_update.vnfm.states import State
 from container_update.vnfm.store.database import now, timestamp
-from container_update.vnfm.store.rows import Instance, Notification, Operation, Subscription
+from container_update.vnfm.store.rows import (
+    FULL,
+    Instance,
+    Notification,
+    Operation,
+    Subscription,
+)
 
 CREATED = "VnfIdentifierCreationNotification"
 DELETED = "VnfIdentifierDeletionNotification"
@@ -37,7 +43,6 @@ def add_state_change(session: Session, operation: Operation, base_url: str) -> N
         "operation": operation.operation,
         "isAutomaticInvocation": False,
         "vnfLcmOpOccId": operation.id,
-        **(operation.changes or {}),
         "_links": {
             "vnfInstance": {"href": f"{root}/vnf_instances/{operation.instance_id}"},
             "vnfLcmOpOcc": {"href": f"{root}/vnf_lcm_op_occs/{operation.id}"},
@@ -45,8 +50,11 @@ def add_state_change(session: Session, operation: Operation, base_url: str) -> N
     }
     if operation.error is not None:
         body["error"] = operation.error
+    details = dict(operation.changes or {})
+    if operation.changed:
+        details[operation.changed_name] = operation.changed
     instance = session.get(Instance, operation.instance_id)
-    _add(session, operation.api, body, root, instance)
+    _add(session, operation.api, body, root, instance, details=details)
 
 
 def add_instance_change(session: Session, instance: Instance, kind: str, base_url: str) -> None:
@@ -60,7 +68,19 @@ def add_instance_change(session: Session, instance: Instance, kind: str, base_ur
     _add(session, instance.api, body, root, instance)
 
 
-def _add(session: Session, api: str, body: Json, root: str, instance: Instance | None) -> None:
+def _add(  # noqa: PLR0913
+    session: Session,
+    api: str,
+    body: Json,
+    root: str,
+    instance: Instance | None,
+    *,
+    details: Json | None = None,
+) -> None:
+    """Add a notification for each subscription that matches.
+
+    :param details: what a SHORT notification leaves out; None: it has no verbosity.
+    """
     moment = now()
     attributes: Json = {}
     if instance is not None:
@@ -76,6 +96,7 @@ def _add(session: Session, api: str, body: Json, root: str, instance: Instance |
                 body={
                     "id": str(uuid.uuid4()),
                     **body,
+                    **_at_verbosity(subscription, details),
                     "subscriptionId": subscription.id,
                     "timeStamp": timestamp(moment),
                     "_links": {**body["_links"], "subscription": link},
@@ -85,3 +106,11 @@ def _add(session: Session, api: str, body: Json, root: str, instance: Instance |
                 next_attempt=moment,
             )
         )
+
+
+def _at_verbosity(subscription: Subscription, details: Json | None) -> Json:
+    """Return the verbosity, which v1 does not have, and the details if it is FULL."""
+    if details is None:
+        return {}
+    level = {"verbosity": subscription.verbosity} if subscription.api == "v2" else {}
+    return {**level, **(details if subscription.verbosity == FULL else {})}

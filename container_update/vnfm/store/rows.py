@@ -14,6 +14,9 @@ from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from container_update.vnfm.states import UNSETTLED
 
+FULL = "FULL"
+"""The verbosity of notifications with all details."""
+
 ONE_AT_A_TIME = "one_unsettled_operation"
 """The index that refuses a second operation of an instance: the insert is the lock."""
 
@@ -93,8 +96,16 @@ class Operation(Base):
     """user_script_err_handling_data: what a Mgmt Driver left for a retry or a rollback."""
     changes: Mapped[dict[str, Any] | None]
     """resourceChanges."""
+    changed: Mapped[dict[str, Any] | None]
+    """What changed in the attributes of the instance; shown under :attr:`changed_name`."""
     error: Mapped[dict[str, Any] | None]
     """ProblemDetails."""
+
+    @property
+    def changed_name(self) -> str:
+        """The attribute with what changed: SOL003 allows one of the two only."""
+        by_package = self.operation == "CHANGE_VNFPKG"
+        return "modificationsTriggeredByVnfPkgChange" if by_package else "changedInfo"
 
 
 class Step(Base):
@@ -138,6 +149,8 @@ class Subscription(Base):
     api: Mapped[str] = mapped_column(String(2))
     callback_uri: Mapped[str] = mapped_column(Text)
     filter: Mapped[dict[str, Any] | None]
+    verbosity: Mapped[str] = mapped_column(String(5), default=FULL)
+    """'FULL' or 'SHORT' (LcmOpOccNotificationVerbosityType)."""
     sealed: Mapped[str | None] = mapped_column(Text)
     """authentication."""
 
