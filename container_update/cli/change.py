@@ -33,7 +33,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     add("--request", metavar="FILE", type=Path,
         help="a JSON file with a ChangeCurrentVnfPkgRequest; options override it")  # fmt: skip
     add("--vdu", action="append", default=[], metavar="VDU",
-        help="the id of a VDU to change (repeatable; default: all)")  # fmt: skip
+        help="the id of a VDU to change (repeatable; required with --stack; else default: "
+        "all)")  # fmt: skip
     add("--coordinate-new", metavar="PATH[:CLASS]",
         help="the coordination script in NEW for the new VNF")  # fmt: skip
     add("--coordinate-old", metavar="PATH[:CLASS]",

@@ -94,9 +94,8 @@ def plan_change(  # noqa: PLR0913
 
 
 def _read(request: ChangeRequest | Mapping[str, Any], target: Target) -> ChangeRequest:
-    if isinstance(request, ChangeRequest):
-        return request
-    return ChangeRequest.of(request, target.vim_type)
+    body = request.body if isinstance(request, ChangeRequest) else request
+    return ChangeRequest.of(body, target.vim_type)
 
 
 # --- wherever the VNF runs ----------------------------------------------------------------------
@@ -174,6 +173,7 @@ def coordination_of(job: ChangeJob, target: Target, cancel: CancelToken) -> Coor
 def _strategy(
     job: ChangeJob, target: Target, cancel: CancelToken, progress: Progress, scripts: Coordination
 ) -> Strategy:
+    job.request.check_vim(target.vim_type)
     chosen = strategy.find(target.vim_type, job.request.upgrade_type)(job, target, cancel, progress)
     chosen.run_script = scripts.run_for
     return chosen

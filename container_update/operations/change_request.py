@@ -1,14 +1,14 @@
 """The ChangeCurrentVnfPkgRequest of SOL003 as a frozen value.
 
 Source: ETSI GS NFV-SOL 003, 5.5.2.12, and the additionalParams of the specification "Support
-ChangeCurrentVNFPackage for VNF software modification". Where that specification and Tacker's own
-documents spell a thing differently, both are accepted.
+ChangeCurrentVNFPackage for VNF software modification". An upgrade type is accepted in every
+spelling, and ``cp-name`` of the specification's table as well as ``cp_name`` of its sample.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,12 +19,15 @@ from container_update.operations.request_schema import (
     CHANGE_REQUEST,
     COORDINATE_NEW,
     COORDINATE_OLD,
+    EXTERNAL_LB,
     check,
 )
 from container_update.package import archive, fetch
 
 Values = Mapping[str, Any]
 
+
+BLUE_GREEN = "Blue-Green"
 
 _UNSUPPORTED = frozenset({"extVirtualLinks", "extManagedVirtualLinks"})
 """Of SOL003, but not supported by the specification."""
@@ -70,6 +73,9 @@ class ChangeRequest:
     """The VDUs to change; empty: all of them."""
     def_files: tuple[str, ...] = ()
     """What is applied: paths in the new package, or URLs; empty: all of the new package."""
+    external_lb: Values | None = field(default=None, repr=False)
+    """The load balancer that the scripts configure: ``ip_address``, ``username``, ``password``.
+    Empty: there is none; None: the request does not say."""
     vim_connection_info: Values = field(default_factory=dict, repr=False)
     extensions: Values = field(default_factory=dict)
     vnf_configurable_properties: Values = field(default_factory=dict)
@@ -90,21 +96,68 @@ class ChangeRequest:
         for name in body if isinstance(body, Mapping) else ():
             if name in _UNSUPPORTED:
                 raise PackageError(f"{name}: is not supported, leave it out of the request")
-        check(body, CHANGE_REQUEST)
+        given = _with_cp_names(body)
+        check(given, CHANGE_REQUEST)
         assert isinstance(body, Mapping), "as the schema says"
-        params = body["additionalParams"]
-        return cls(
+        params = given["additionalParams"]
+        external_lb = params.get(EXTERNAL_LB) or {} if EXTERNAL_LB in params else None
+        request = cls(
             vnfd_id=body["vnfdId"],
             upgrade_type=upgrade_types.resolve(params["upgrade_type"], vim_type),
             coordinate_old=_script(params, COORDINATE_OLD),
             coordinate_new=_script(params, COORDINATE_NEW),
             vdu_params=_vdu_params(params.get("vdu_params") or ()),
             def_files=tuple(_paths(params.get(DEF_FILES) or ())),
+            external_lb=external_lb,
             vim_connection_info=body.get("vimConnectionInfo") or {},
             extensions=body.get("extensions") or {},
             vnf_configurable_properties=body.get("vnfConfigurableProperties") or {},
             body=dict(body),
         )
+        if vim_type is not None:
+            request.check_vim(vim_type)
+        return request
+
+    def check_vim(self, vim_type: str) -> None:
+        """Check that the request has what the specification requires for the VIM of the VNF.
+
+        :raises PackageError: an attribute is missing.
+        """
+        if upgrade_types.kind_of_vim(vim_type) != "openstack":
+            return
+        if not self.vdu_params:
+            raise PackageError(
+                "additionalParams.vdu_params: expected the VDUs to change, found none: a change on "
+                "OpenStack needs them"
+            )
+        has_scripts = self.coordinate_new or self.coordinate_old
+        if self.upgrade_type == BLUE_GREEN and has_scripts and self.external_lb is None:
+            raise PackageError(
+                f"additionalParams.{EXTERNAL_LB}: expected ip_address, username and password of "
+                "the load balancer that the coordination scripts configure, found nothing: "
+                "Blue-Green on OpenStack needs it; if they configure none, set it to null"
+            )
+
+    def check_vdus(self, vdus: Collection[str], vim_type: str) -> None:
+        """Check vdu_params against the VDUs of the new package.
+
+        :raises PackageError: it has no such VDU, or the request leaves one out that changes too.
+        """
+        where, chosen = "additionalParams.vdu_params", [vdu.vdu_id for vdu in self.vdu_params]
+        for number, vdu_id in enumerate(chosen):
+            if vdu_id not in vdus:
+                raise PackageError(
+                    f"{where}[{number}].vdu_id: expected a VDU of the new package (it has "
+                    f"{', '.join(vdus) or 'none'}), found {vdu_id}"
+                )
+        left_out = sorted(set(vdus) - set(chosen))
+        is_openstack = upgrade_types.kind_of_vim(vim_type) == "openstack"
+        if is_openstack and self.upgrade_type == BLUE_GREEN and left_out:
+            raise PackageError(
+                f"{where}: expected every VDU of the new package, without {', '.join(left_out)}: "
+                "Blue-Green on OpenStack replaces the whole stack; name them too, or use "
+                "RollingUpdate"
+            )
 
 
 _SECRET = re.compile(r"password|token|secret|passphrase|private_key", re.IGNORECASE)
@@ -141,9 +194,12 @@ def _body(request: ChangeRequest) -> Values:
         ],
         DEF_FILES: list(request.def_files),
     }
+    given = {name: value for name, value in params.items() if value}
+    if request.external_lb is not None:
+        given[EXTERNAL_LB] = dict(request.external_lb)
     body = {
         "vnfdId": request.vnfd_id,
-        "additionalParams": {name: value for name, value in params.items() if value},
+        "additionalParams": given,
         "vimConnectionInfo": dict(request.vim_connection_info),
         "extensions": dict(request.extensions),
         "vnfConfigurableProperties": dict(request.vnf_configurable_properties),
@@ -156,6 +212,24 @@ def _script_params(name: str, script: ScriptName | None) -> Values:
 
 
 # --- what a schema cannot say -------------------------------------------------------------------
+
+
+def _with_cp_names(body: Any) -> Any:
+    """Return a request with every ``cp-name`` in vdu_params as ``cp_name``."""
+    params = body.get("additionalParams") if isinstance(body, Mapping) else None
+    if not isinstance(params, Mapping) or "vdu_params" not in params:
+        return body
+    params = {**params, "vdu_params": _with_cp_name(params["vdu_params"])}
+    return {**body, "additionalParams": params}
+
+
+def _with_cp_name(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_with_cp_name(item) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    spelling = {"cp-name": "cp_name"} if "cp_name" not in value else {}
+    return {spelling.get(name, name): _with_cp_name(below) for name, below in value.items()}
 
 
 def _script(params: Values, name: str) -> ScriptName | None:

@@ -10,7 +10,8 @@ Source: ETSI GS NFV-SOL 003, 4.4.1.6 and 5.5.2.12, and the additionalParams of t
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from typing import Any
 
 from container_update.model.errors import PackageError
@@ -22,6 +23,15 @@ COORDINATE_NEW, COORDINATE_OLD = (
 )
 """The attributes that name a coordination script; with ``-class`` behind them, a class in it."""
 
+EXTERNAL_LB = "external_lb_param"
+
+_REFUSES_SIMILAR = "x-refuses-similar-names"
+"""In the schema of an object that may have any other attribute: but none that looks like one of its
+own, which would be a spelling mistake."""
+
+_SIMILAR = 0.8
+"""How similar two names are (difflib's ratio) so that one is taken for the other, misspelt."""
+
 
 def _text(description: str, **more: Any) -> Json:
     """Return the schema of a text of one line."""
@@ -32,6 +42,22 @@ def _text(description: str, **more: Any) -> Json:
 def _or_null(schema: Json) -> Json:
     """Return the schema of an attribute that may be null as well as left out."""
     return {**schema, "type": [schema["type"], "null"]}
+
+
+def _login(description: str, place: str, place_description: str) -> Json:
+    """Return the schema of a login: complete, or empty or null like one that is left out."""
+    login = {
+        "type": "object",
+        "properties": {
+            place: _text(place_description),
+            "username": _text("text: the name of a user there"),
+            "password": _text("text: the user's password", maxLength=4096),
+        },
+        "required": [place, "username", "password"],
+        _REFUSES_SIMILAR: True,
+    }
+    nothing = {"type": "object", "maxProperties": 0}
+    return {"description": description, "anyOf": [nothing, login, {"type": "null"}]}
 
 
 _OBJECT: Json = {"type": "object"}
@@ -51,16 +77,22 @@ VIM_CONNECTION: Json = {
     "additionalProperties": False,
 }
 
+_VNFC: Json = _login(
+    "a JSON object by which a coordination script reaches a VNFC: cp_name, username, password",
+    "cp_name",
+    "text: the VNFC's connection point; cp-name is understood too",
+)
+
 _VDU: Json = {
     "type": "object",
-    "description": "a JSON object with a vdu_id; the params say how a coordination script reaches "
-    "a VNFC: cp_name, username, password",
+    "description": "a JSON object with a vdu_id, and how a coordination script reaches its VNFCs",
     "properties": {
         "vdu_id": _text("text: the VDU's id in the VNFD"),
-        "old_vnfc_param": _or_null(_OBJECT),
-        "new_vnfc_param": _or_null(_OBJECT),
+        "old_vnfc_param": _VNFC,
+        "new_vnfc_param": _VNFC,
     },
     "required": ["vdu_id"],
+    _REFUSES_SIMILAR: True,
 }
 
 _DEF_FILES: Json = {
@@ -93,12 +125,21 @@ _PARAMS: Json = {
         COORDINATE_OLD: _or_null(_text("text: the path of a script in the new package")),
         f"{COORDINATE_OLD}-class": _or_null(_text("text: the name of a class in that script")),
         "vdu_params": {
-            "description": "a list of VDUs to change, or one; without, all of them",
+            "description": "a list of VDUs to change, or one; without, all of them; a VNF in an "
+            "OpenStack needs it",
             "anyOf": [{"type": "array", "items": _VDU}, _VDU, {"type": "null"}],
         },
+        EXTERNAL_LB: _login(
+            "a JSON object with ip_address, username and password of the load balancer that the "
+            "coordination scripts configure; Blue-Green with scripts in an OpenStack needs it, "
+            "where null says that there is none",
+            "ip_address",
+            "text: the load balancer's address",
+        ),
         DEF_FILES: _or_null({**_DEF_FILES, "minItems": 1}),
     },
     "required": ["upgrade_type"],
+    _REFUSES_SIMILAR: True,
 }
 
 CHANGE_REQUEST: Json = {
@@ -150,6 +191,8 @@ def check(value: object, schema: Json, path: str = "") -> None:
 
 def _has_type(value: object, schema: Json) -> bool:
     names = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    if isinstance(value, Mapping) and len(value) > schema.get("maxProperties", len(value)):
+        return False
     return value != "" and any(isinstance(value, _TYPES[name]) for name in names)
 
 
@@ -174,8 +217,26 @@ def _check_attributes(value: Mapping[str, Any], schema: Json, path: str) -> None
                 f"{where}{name}: is no attribute of a {schema['title']}: expected {expected}"
             )
         check(value[name], others, f"{where}{name}")
+    if schema.get(_REFUSES_SIMILAR):
+        _refuse_similar(value, known, where)
     for name, below in known.items():
         if name in value or name in required:
             # where an object is missing, the message names the attribute that is missing in it
             missing: Json | None = {} if below.get("type") == "object" else None
             check(value.get(name, missing), below, f"{where}{name}")
+
+
+def _refuse_similar(names: Iterable[str], known: Iterable[str], where: str) -> None:
+    """Refuse a name that looks like a known one: its value would be ignored without a word."""
+    plain = {_plain(name): name for name in known}
+    for name in names:
+        similar = get_close_matches(_plain(name), plain, n=1, cutoff=_SIMILAR)
+        if similar and name != plain[similar[0]]:
+            raise PackageError(
+                f"{where}{name}: is not known; did you mean {plain[similar[0]]}? Correct it, or "
+                "give an attribute of your own a name that cannot be mistaken"
+            )
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\s_-]", "", name).lower()

@@ -36,7 +36,7 @@ class StackRequest:
     upgrade_type: str
     """:data:`BLUE_GREEN` or :data:`ROLLING`."""
     vdu_ids: tuple[str, ...] = ()
-    """The VDUs of ``vdu_params``. A rolling update needs them; Blue-Green concerns all."""
+    """The VDUs of ``vdu_params``. A rolling update concerns these, Blue-Green all."""
     instance_id: str | None = None
     flavour_id: str | None = None
     """The deployment flavour; None where the package has but one."""
@@ -87,7 +87,8 @@ def read_packages(request: StackRequest, options: Options) -> Packages:
     ):
         flavour = flavour_of(new, request.flavour_id)
         old_vdus, new_vdus = dict(old.vdus(request.flavour_id)), dict(new.vdus(flavour.id))
-        targets = _targets(request, old_vdus, new_vdus)
+        is_part = request.upgrade_type == ROLLING
+        targets = set(request.vdu_ids) if is_part else {*old_vdus, *new_vdus}
         return Packages(
             request,
             {vdu_id: name for vdu_id, name in old_vdus.items() if vdu_id in targets},
@@ -113,31 +114,6 @@ def flavour_of(package: csar.Csar, flavour_id: str | None) -> Flavour:
             f"found {flavour_id or 'none'}"
         )
     return known[flavour_id]
-
-
-def _targets(
-    request: StackRequest, old_vdus: Mapping[str, str], new_vdus: Mapping[str, str]
-) -> set[str]:
-    where = "additionalParams.vdu_params"
-    for number, vdu_id in enumerate(request.vdu_ids):
-        if vdu_id not in new_vdus:
-            raise PackageError(
-                f"{where}[{number}].vdu_id: expected a VDU of the new package (it has "
-                f"{', '.join(new_vdus) or 'none'}), found {vdu_id}"
-            )
-    if request.upgrade_type == ROLLING and not request.vdu_ids:
-        raise PackageError(
-            f"{where}: expected the VDUs to update, found none: a rolling update on OpenStack "
-            "needs them"
-        )
-    left_out = set(new_vdus) - set(request.vdu_ids)
-    if request.upgrade_type == BLUE_GREEN and request.vdu_ids and left_out:
-        raise PackageError(
-            f"{where}: expected every VDU of the new package, without {', '.join(sorted(left_out))}"
-            ": Blue-Green on OpenStack replaces the whole stack; leave vdu_params out, or use "
-            "RollingUpdate"
-        )
-    return set(request.vdu_ids) if request.upgrade_type == ROLLING else {*old_vdus, *new_vdus}
 
 
 def _places(body: Body, vdus: Mapping[str, str], source: str) -> dict[str, Place]:

@@ -12,7 +12,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Mapping
-from contextlib import closing
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -93,15 +93,19 @@ def of_vnfd(session: Session, vnfd_id: str) -> Package:
     return package
 
 
+def opened(service: ServiceContext, package: Package) -> AbstractContextManager[csar.Csar]:
+    """Open an onboarded package for a ``with`` block."""
+    return csar.open_package(str(unpacked(service, package.id)), options=service.options)
+
+
 def hidden_parameters(
     service: ServiceContext, session: Session, vnfd_id: str, flavour_id: str
 ) -> frozenset[str]:
     """Return the hidden parameters of a VNF's Heat templates; none where it has no templates."""
     package = session.scalars(select(Package).where(Package.vnfd_id == vnfd_id)).one()
-    source = str(unpacked(service, package.id))
     try:
-        with csar.open_package(source, options=service.options) as opened:
-            return hot_files.base_hot(opened, flavour_id).hidden
+        with opened(service, package) as files:
+            return hot_files.base_hot(files, flavour_id).hidden
     except PackageError:
         return frozenset()
 

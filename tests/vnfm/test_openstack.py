@@ -35,6 +35,7 @@ from tests.vnfm.waiting import until
 
 OPTIONS = Options(lease_seconds=3, timeout=20, undo_timeout=20, retry_seconds=2, drain_seconds=0)
 SAMPLES = (BLUE_GREEN, ROLLING)
+SCRIPT = "Scripts/configure_balancer.py"
 TERMINATION = {"terminationType": "FORCEFUL"}
 Json = dict[str, Any]
 
@@ -383,14 +384,39 @@ def test_once_the_old_stack_is_deleted_only_a_retry_can_finish_the_change(
     vnf.check("2.0")
 
 
-def test_a_change_that_was_refused_before_it_began_is_rolled_back(
+REFUSED: list[tuple[Json, str]] = [
+    ({"vdu_params": None}, "vdu_params: expected the VDUs to change"),
+    ({"vdu_params": [{"vdu_id": "VDU9"}]}, "vdu_id: expected a VDU of the new package (it has VDU"),
+    ({"vdu_params": [{"vdu_id": "VDU1", "old_vnfc_param": {"cp_name": "CP1"}}]}, "param.username:"),
+    ({"lcm-operation-cordinate-new-vnf": "x.py"}, "mean lcm-operation-coordinate-new-vnf?"),
+    ({"lcm-operation-coordinate-new-vnf": "Scripts/none.py"}, "Scripts/none.py"),
+]
+
+
+def test_a_wrong_change_is_refused_before_it_is_accepted(vnf: CloudVnf) -> None:
+    cases = [*REFUSED]
+    if vnf.sample.name == BLUE_GREEN:
+        unknown_balancer = {"lcm-operation-coordinate-new-vnf": SCRIPT, "external_lb_param": ...}
+        cases.append((unknown_balancer, "external_lb_param: expected"))
+    for params, words in cases:
+        request = vnf.sample.change()
+        given = {**request["additionalParams"], **params}
+        request["additionalParams"] = {k: v for k, v in given.items() if v is not ...}
+        refused = vnf.client.call("POST", f"{vnf.path}/change_vnfpkg", request, 422)
+        assert words in refused["detail"]
+    vnf.check("1.0")
+
+
+def test_a_change_that_failed_before_it_began_is_rolled_back(
     cloud: Cloud, http: TestClient, tmp_path: Path
 ) -> None:
     vnf = instantiated(Client(http, "v2"), Sample(ROLLING, cloud, tmp_path), cloud.vims())
-    request = vnf.sample.change()
-    del request["additionalParams"]["vdu_params"]
-    failed = vnf.client.do("POST", f"{vnf.path}/change_vnfpkg", request, "FAILED_TEMP")
-    assert "vdu_params: expected the VDUs to update" in failed["error"]["detail"]
+    stack_id = vnf.check("1.0")["instantiatedVnfInfo"]["instance_id"]
+    (name,) = cloud.stacks()
+    cloud.stack.call(lambda heat: setattr(heat.find(stack_id), "status", "FAILED"))
+    failed = vnf.change("FAILED_TEMP")
+    assert f"stack {name}" in failed["error"]["detail"]
+    cloud.stack.call(lambda heat: setattr(heat.find(stack_id), "status", "COMPLETE"))
     vnf.recover(failed, "rollback", "ROLLED_BACK")
     vnf.check("1.0")
 

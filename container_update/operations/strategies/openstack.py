@@ -21,7 +21,11 @@ from container_update.model.outcome import Event, Outcome, Progress, StepResult
 from container_update.model.plan import Action, Plan
 from container_update.operations import stack_records
 from container_update.operations.read_packages import check_request
-from container_update.operations.request_schema import COORDINATE_NEW, COORDINATE_OLD
+from container_update.operations.request_schema import (
+    COORDINATE_NEW,
+    COORDINATE_OLD,
+    EXTERNAL_LB,
+)
 from container_update.operations.scripts.coordination import Coordination
 from container_update.operations.strategy import ChangeJob, Strategy, VduChange
 from container_update.operations.vnf_records import Records
@@ -85,6 +89,7 @@ class OpenStackStrategy(Strategy):
         job, request, target = self.job, self.job.request, self.target
         with csar.open_package(job.new, options=job.options) as new:
             check_request(request, new)
+            request.check_vdus(new.vdus(target.flavour_id), target.vim_type)
         vdu_ids = tuple(vdu.vdu_id for vdu in request.vdu_params)
         return read_packages(
             StackRequest(
@@ -279,6 +284,8 @@ def _without_inputs(body: Mapping[str, Any]) -> Json:
     scripts = (COORDINATE_NEW, COORDINATE_OLD)
     names = ("upgrade_type", *scripts, *(f"{name}-class" for name in scripts))
     kept = {name: params[name] for name in names if name in params}
+    if EXTERNAL_LB in params and not params[EXTERNAL_LB]:
+        kept[EXTERNAL_LB] = params[EXTERNAL_LB]  # there is none
     if "vdu_params" in params:
         given = params["vdu_params"]
         vdus = [given] if isinstance(given, Mapping) else given

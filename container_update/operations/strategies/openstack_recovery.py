@@ -11,6 +11,7 @@ from container_update.model.errors import PackageError
 from container_update.model.outcome import Outcome
 from container_update.operations.change_package import coordination_of, resume_change
 from container_update.operations.change_request import ChangeRequest
+from container_update.operations.request_schema import COORDINATE_NEW, COORDINATE_OLD
 from container_update.operations.scripts.coordination import ScriptReport
 from container_update.operations.strategies.openstack import OpenStackTarget, roll_back
 from container_update.operations.strategy import ChangeJob
@@ -62,6 +63,12 @@ def _job(
     if "vdu_params" in given_params:
         params["vdu_params"] = given_params["vdu_params"]
     body = {**(given or {}), **kept, "additionalParams": params}
+    has_scripts = params.get(COORDINATE_NEW) or params.get(COORDINATE_OLD)
+    if has_scripts and given is None and not context["isComplete"]:
+        raise PackageError(
+            f"operation {record.operation}: expected the request of this change again: its "
+            "coordination scripts read more of it than the journal holds (passwords)"
+        )
     job = ChangeJob(
         ChangeRequest.of(body, target.vim_type),
         context["old"],
@@ -70,10 +77,4 @@ def _job(
         instance.options,
         instance.leave_failed,
     )
-    has_scripts = job.request.coordinate_new or job.request.coordinate_old
-    if has_scripts and given is None and not context["isComplete"]:
-        raise PackageError(
-            f"operation {record.operation}: expected the request of this change again: its "
-            "coordination scripts read more of it than the journal holds (passwords)"
-        )
     return job, replace(target, flavour_id=context["flavourId"])

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 
 from container_update.model.objects import Json
 from container_update.operations.change_request import ChangeRequest
+from container_update.operations.read_packages import check_request
 from container_update.vnfm import instances, operations, packages, vims
 from container_update.vnfm.api import models, parts, representations
 from container_update.vnfm.api.attribute_selectors import Attributes
@@ -106,9 +107,7 @@ class _Starter:
                 _check_modification(instance, request)
                 request = _with_vnfd_id(session, request)
             elif operation == "CHANGE_VNFPKG":
-                connections = instances.vims_of(service, instance)
-                vim = vims.connection(service, session, connections)
-                ChangeRequest.of(request, vim["vimType"])
+                self._check_change(session, instance, request)
             if request.get("vnfdId") is not None:
                 packages.of_vnfd(session, request["vnfdId"])
             occurrence = operations.begin(
@@ -116,6 +115,22 @@ class _Starter:
             )
         self.workers.operation(occurrence.id)
         return parts.accepted(service, occurrence)
+
+    def _check_change(self, session: Session, instance: Instance, request: Json) -> None:
+        """Check what can be known of a request without asking the VIM.
+
+        :raises PackageError: the request is wrong, or the new package is another one or lacks what
+            the request names.
+        """
+        connections = instances.vims_of(self.service, instance)
+        vim = vims.connection(self.service, session, connections)
+        change = ChangeRequest.of(request, vim["vimType"])
+        package = packages.of_vnfd(session, change.vnfd_id)
+        info = instance.body.get("instantiatedVnfInfo") or {}
+        flavour_id = info.get("flavourId") if vims.kind_of(vim) == vims.OPENSTACK else None
+        with packages.opened(self.service, package) as new:
+            check_request(change, new)
+            change.check_vdus(new.vdus(flavour_id), vim["vimType"])
 
     def _hidden(self, session: Session, instance: Instance, request: Json) -> frozenset[str]:
         """Return the hidden parameters of the VNF's Heat templates.

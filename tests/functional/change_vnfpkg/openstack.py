@@ -209,6 +209,7 @@ class OpenStackContractSite(ContractSite):
     ) -> tuple[ChangeJob, OpenStackTarget]:
         """Return the job of a change and its target."""
         params = {"upgrade_type": self.upgrade_type, **arguments.params}
+        params.setdefault("external_lb_param", None)  # the contract's scripts configure none
         params["vdu_params"] = self.vdu_params(release, params.get("vdu_params"))
         body = {"vnfdId": release.vnfd_id, "additionalParams": params, **arguments.body}
         self.latest_job = ChangeJob(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
+from container_update.model.errors import PackageError
 from container_update.model.plan import Action, Reason
 from container_update.operations.change_package import run_change
 from container_update.operations.change_request import ChangeRequest
@@ -164,11 +167,23 @@ def test_a_second_blue_green_does_not_lengthen_the_stacks_name(vnf: Vnf) -> None
     assert len(vnf.live_stack()["stack_name"]) == len(vnf.stack) + 9
 
 
-def test_a_request_without_vdus_may_have_null_for_them(vnf: Vnf) -> None:
+SCRIPT = {"lcm-operation-coordinate-new-vnf": "Scripts/new.py"}
+
+
+@pytest.mark.parametrize(
+    ("params", "says"),
+    [
+        ({"vdu_params": None}, "vdu_params: expected the VDUs"),
+        ({"vdu_params": [{"vdu_id": "VDU1"}], **SCRIPT}, "external_lb_param: expected"),
+    ],
+)
+def test_what_a_blue_green_change_needs_is_required_before_a_second_stack_is_made(
+    vnf: Vnf, params: dict[str, Any], says: str
+) -> None:
     vnf.instantiate("server")
     new = vnf.package("server", vnf.site.images[1])
-    params = {"upgrade_type": BLUE_GREEN, "vdu_params": None}
-    request = ChangeRequest.of({"vnfdId": NEW_VNFD, "additionalParams": params})
-    job = ChangeJob(request, vnf.old, new, vnf.instance_id, vnf.options)
-    run_change(job, OpenStackTarget(vnf.heat, vnf.stack))
-    assert set(vnf.servers().values()) == {vnf.site.images[1]}
+    body = {"vnfdId": NEW_VNFD, "additionalParams": {"upgrade_type": BLUE_GREEN, **params}}
+    job = ChangeJob(ChangeRequest.of(body), vnf.old, new, vnf.instance_id, vnf.options)
+    with pytest.raises(PackageError, match=says):
+        run_change(job, OpenStackTarget(vnf.heat, vnf.stack))
+    assert len(vnf.stacks()) == 1

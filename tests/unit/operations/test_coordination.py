@@ -21,6 +21,8 @@ from container_update.operations.scripts.coordination import NEW, Coordination, 
 from container_update.operations.strategy import ChangeJob, VduChange
 from container_update.package import build
 
+LOGIN = {"cp_name": "CP1", "username": "ubuntu", "password": "sesame-1"}
+
 CHILD = """
 import subprocess, sys, time
 child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(120)"])
@@ -66,7 +68,7 @@ def coordination(folder: Path, script: str, **options: Any) -> Coordination:
     params = {
         "upgrade_type": "Blue-Green",
         "lcm-operation-coordinate-new-vnf": "Scripts/new.py",
-        "vdu_params": [{"vdu_id": "VDU1", "new_vnfc_param": {"password": "sesame-1"}}],
+        "vdu_params": [{"vdu_id": "VDU1", "new_vnfc_param": LOGIN}],
     }
     request = ChangeRequest.of({"vnfdId": "vnfd", "additionalParams": params})
     job = ChangeJob(request, old="", new=str(folder), options=replace(Options(), **options))
