@@ -49,6 +49,11 @@ def recall(script: Json) -> Json:
     return dict((script.get(KEPT) or {}).get(OURS) or {})
 
 
+def has_nothing_to_undo(kept: Mapping[str, Any]) -> bool:
+    """Return whether what all scripts left says that the VIM is as it was before."""
+    return all(name == OURS and ours.get("state") in SETTLED for name, ours in kept.items())
+
+
 def after_update(plan: Plan) -> Json:
     """Return what is kept after a success: Tacker may still fail to record it."""
     return {"state": UPDATED, **additions(plan)}

@@ -102,3 +102,16 @@ class Collection:
 
     def __str__(self) -> str:
         return f"{self.kind}s in namespace {self.namespace}"
+
+
+def merge_patch(base: Any, patch: Any) -> Any:
+    """Return *base* with a JSON merge patch (RFC 7396)."""
+    if not isinstance(patch, Mapping):
+        return patch
+    result = dict(base) if isinstance(base, Mapping) else {}
+    for name, value in patch.items():
+        if value is None:
+            result.pop(name, None)
+        else:
+            result[name] = merge_patch(result.get(name), value)
+    return result

@@ -14,7 +14,7 @@ from typing import Any
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ClusterError, PackageError
-from container_update.model.objects import ObjectKey
+from container_update.model.objects import ObjectKey, merge_patch
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import Note, Plan
@@ -166,7 +166,8 @@ def resume_change(
 
 def coordination_of(job: ChangeJob, target: Target, cancel: CancelToken) -> Coordination:
     """Return the scripts of a job, with what they need to reach the VIM."""
-    access = {"vim_connection_info": dict(job.request.vim_connection_info)}
+    recorded = job.instance.get("vimConnectionInfo")
+    access = {"vim_connection_info": merge_patch(recorded, job.request.vim_connection_info)}
     return Coordination(job, access | dict(getattr(target, "access", {})), cancel)
 
 

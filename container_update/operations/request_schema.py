@@ -148,7 +148,9 @@ CHANGE_REQUEST: Json = {
     "properties": {
         "vnfdId": _text("text: the id of the new package's VNFD"),
         "additionalParams": _PARAMS,
-        "vimConnectionInfo": _or_null({**_OBJECT, "additionalProperties": VIM_CONNECTION}),
+        "vimConnectionInfo": _or_null(
+            {**_OBJECT, "additionalProperties": _or_null(VIM_CONNECTION)}
+        ),
         "extensions": _or_null(_OBJECT),
         "vnfConfigurableProperties": _or_null(_OBJECT),
     },

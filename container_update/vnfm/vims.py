@@ -9,7 +9,7 @@ OpenStack ``interfaceInfo {endpoint, ssl_ca_cert, skipCertificateVerification}, 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
 from typing import Any
 
@@ -20,7 +20,7 @@ from sqlalchemy.orm import Session
 from container_update.drivers import vim as drivers_vim
 from container_update.model.cluster import Cluster
 from container_update.model.errors import PackageError
-from container_update.model.objects import Json
+from container_update.model.objects import Json, merge_patch
 from container_update.model.options import Options
 from container_update.operations.upgrade_types import VIMS
 from container_update.vnfm.problems import ProblemError
@@ -106,8 +106,80 @@ def connection(service: ServiceContext, session: Session, given: Any) -> Json:
     return complete
 
 
+def modified(recorded: Any, request: Mapping[str, Any]) -> Any:
+    """Return an instance's vimConnectionInfo as a request modifies it (SOL003, 5.5.2.12).
+
+    Entries are merged by name in v2, where null removes one, and by id in v1. Those that
+    vimConnectionInfoDeleteIds lists are removed.
+    """
+    patch = request.get("vimConnectionInfo") or ()
+    removed = request.get("vimConnectionInfoDeleteIds") or ()
+    if not patch and not removed:
+        return recorded
+    if isinstance(patch or recorded, Mapping):
+        return merge_patch(recorded, {**dict(patch), **dict.fromkeys(removed)})
+    entries = [entry for entry in recorded or () if entry.get("id") not in removed]
+    places = {entry["id"]: place for place, entry in enumerate(entries) if entry.get("id")}
+    for entry in patch:
+        if (place := places.get(entry.get("id"))) is None:
+            entries.append(entry)
+        else:
+            entries[place] = merge_patch(entries[place], entry)
+    return entries
+
+
+def checked_modification(
+    service: ServiceContext, session: Session, recorded: Any, request: Mapping[str, Any]
+) -> Json:
+    """Return the connection to an instance's VIM as a request modifies it.
+
+    :raises PackageError: the request does not leave the VNF the VIM that it runs in.
+    """
+    before, patch = _entries(recorded), request.get("vimConnectionInfo") or ()
+    ids = [name for name, _ in before]
+    changed = patch if isinstance(patch, Mapping) else [entry.get("id") for entry in patch]
+    for entry_id in request.get("vimConnectionInfoDeleteIds") or ():
+        if entry_id not in ids or entry_id in changed:
+            raise PackageError(
+                f"vimConnectionInfoDeleteIds: expected ids of entries ({', '.join(map(str, ids))}) "
+                f"that vimConnectionInfo does not modify, found {entry_id}"
+            )
+    after = modified(recorded, request)
+    if before and not after:
+        raise PackageError(
+            "vimConnectionInfo: expected an entry to be left, since the VNF runs in its VIM; found "
+            "that the request removes all"
+        )
+    new, old_type = connection(service, session, after), type_of(recorded)
+    if old_type and VIMS.get(old_type) != kind_of(new):
+        raise PackageError(
+            f"vimConnectionInfo: expected one that leaves the VNF in its VIM of vimType "
+            f"{old_type}, found one that leads to vimType {new.get('vimType')}"
+        )
+    return new
+
+
+def type_of(given: Any) -> str | None:
+    """Return the vimType of the VIM that an instance runs in; None for the default VIM."""
+    chosen = _chosen([entry for _, entry in _entries(given)])
+    return None if chosen is None else str(chosen["vimType"])
+
+
+def _entries(given: Any) -> list[tuple[str | None, Json]]:
+    """Return the entries of a vimConnectionInfo with their names (v2) or ids (v1)."""
+    if isinstance(given, Mapping):
+        return list(given.items())
+    return [(entry.get("id"), entry) for entry in given or ()]
+
+
+def _chosen(entries: Sequence[Json]) -> Json | None:
+    """Return the entry of the VIM that the VNF runs in; None where none is of a known kind."""
+    known = [entry for entry in entries if kind_of(entry) is not None]
+    return min(known, key=lambda entry: kind_of(entry) != KUBERNETES, default=None)
+
+
 def _complete(service: ServiceContext, session: Session, given: Any) -> Json:
-    entries = list(given.values()) if isinstance(given, dict) else list(given or ())
+    entries = [entry for _, entry in _entries(given)]
     if not entries:
         default = session.scalar(select(Vim).where(Vim.is_default))
         if default is None:
@@ -115,13 +187,12 @@ def _complete(service: ServiceContext, session: Session, given: Any) -> Json:
                 "vimConnectionInfo: expected one, or a registered default VIM, and found neither"
             )
         return registered(service, default)
-    known = [entry for entry in entries if kind_of(entry) is not None]
-    if not known:
+    chosen = _chosen(entries)
+    if chosen is None:
         types = ", ".join(sorted(str(entry.get("vimType")) for entry in entries))
         raise PackageError(
             f"vimConnectionInfo: expected an entry of vimType {', '.join(VIMS)}; found {types}"
         )
-    chosen = min(known, key=lambda entry: kind_of(entry) != KUBERNETES)
     if chosen.get("accessInfo") or chosen.get("interfaceInfo"):
         return dict(chosen)
     row = session.get(Vim, chosen.get("vimId") or "")

@@ -104,7 +104,7 @@ class _Starter:
             if operation == "INSTANTIATE":
                 hidden = self._hidden(session, instance, request)
             elif operation == "MODIFY_INFO":
-                _check_modification(instance, request)
+                self._check_modification(session, instance, request)
                 request = _with_vnfd_id(session, request)
             elif operation == "CHANGE_VNFPKG":
                 self._check_change(session, instance, request)
@@ -116,15 +116,28 @@ class _Starter:
         self.workers.operation(occurrence.id)
         return parts.accepted(service, occurrence)
 
+    def _check_modification(self, session: Session, instance: Instance, request: Json) -> None:
+        if not any(map(request.get, ("vimConnectionInfo", "vimConnectionInfoDeleteIds"))):
+            return
+        if not instance.instantiated:
+            raise ProblemError(
+                409,
+                f"VNF instance {instance.id}: vimConnectionInfo can be modified once it is "
+                "INSTANTIATED: leave it out, or name the VIM when instantiating",
+            )
+        recorded = instances.vims_of(self.service, instance)
+        vims.checked_modification(self.service, session, recorded, request)
+
     def _check_change(self, session: Session, instance: Instance, request: Json) -> None:
         """Check what can be known of a request without asking the VIM.
 
         :raises PackageError: the request is wrong, or the new package is another one or lacks what
             the request names.
         """
-        connections = instances.vims_of(self.service, instance)
-        vim = vims.connection(self.service, session, connections)
-        change = ChangeRequest.of(request, vim["vimType"])
+        recorded = instances.vims_of(self.service, instance)
+        change = ChangeRequest.of(request, vims.type_of(recorded))
+        vim = vims.checked_modification(self.service, session, recorded, request)
+        change.check_vim(vim["vimType"])
         package = packages.of_vnfd(session, change.vnfd_id)
         info = instance.body.get("instantiatedVnfInfo") or {}
         flavour_id = info.get("flavourId") if vims.kind_of(vim) == vims.OPENSTACK else None
@@ -150,15 +163,6 @@ class _Starter:
             )
         flavour_id = str(request.get("flavourId"))
         return packages.hidden_parameters(self.service, session, instance.vnfd_id, flavour_id)
-
-
-def _check_modification(instance: Instance, request: Json) -> None:
-    if request.get("vimConnectionInfo") and not instance.instantiated:
-        raise ProblemError(
-            409,
-            f"VNF instance {instance.id}: vimConnectionInfo can be modified once it is "
-            "INSTANTIATED: leave it out, or name the VIM when instantiating",
-        )
 
 
 def _with_vnfd_id(session: Session, request: Json) -> Json:

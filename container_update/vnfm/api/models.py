@@ -131,6 +131,8 @@ class ModifyVnf(Body):
     metadata: Map | None = None
     extensions: Map | None = None
     vnfcInfoModifications: list[VnfcModification] | None = None
+    vimConnectionInfoDeleteIds: list[Text] | None = None
+    """Ids of entries of vimConnectionInfo; in v2, where SOL003 has null for it, their names."""
 
 
 class ModifyVnfV1(ModifyVnf):

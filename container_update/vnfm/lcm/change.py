@@ -10,12 +10,13 @@ from dataclasses import replace
 
 from container_update.drivers import v2_memory
 from container_update.model.errors import NoWayBackError
+from container_update.model.objects import merge_patch
 from container_update.operations.change_package import coordination_of, preview_change, run_change
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.strategy import ChangeJob
 from container_update.vnfm import instances, packages
 from container_update.vnfm.lcm.mgmt_drivers import drivers_of
-from container_update.vnfm.lcm.operation_context import OperationContext, Record, merged
+from container_update.vnfm.lcm.operation_context import OperationContext, Record
 from container_update.vnfm.lcm.vim import connected
 
 
@@ -38,7 +39,9 @@ def do_change(context: OperationContext) -> Record:
             "extensions": job.request.extensions,
             "vnfConfigurableProperties": job.request.vnf_configurable_properties,
         }
-        body |= {name: merged(body.get(name), patch) for name, patch in patches.items() if patch}
+        body |= {
+            name: merge_patch(body.get(name), patch) for name, patch in patches.items() if patch
+        }
         with context.service.database.reading() as session:
             body |= instances.product_of(packages.of_vnfd(session, vnfd_id))
         record = vim.changed(replace(context.record, vnfd_id=vnfd_id, body=body), changed)

@@ -11,11 +11,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from container_update.model.objects import Json
-from container_update.vnfm import packages
+from container_update.vnfm import package_info
 from container_update.vnfm.http import redaction
 from container_update.vnfm.lcm.operation_context import Record
 
-_OF_PACKAGE = (*packages.PRODUCT, "vnfConfigurableProperties", "metadata", "extensions")
+_OF_PACKAGE = (*package_info.PRODUCT, "vnfConfigurableProperties", "metadata", "extensions")
 _OF_INSTANCE = ("vnfInstanceName", "vnfInstanceDescription", "vnfPkgId", *_OF_PACKAGE)
 _PROPERTIES = "vnfcConfigurableProperties"
 
@@ -30,11 +30,11 @@ def modifications(before: Record, after: Record) -> Json | None:
     changed = _changed(before, after, _OF_INSTANCE)
     if isinstance(after.vims, list):
         changed |= _changed_vims(before.vims or (), after.vims)
-    elif patch := merge_patch(before.vims or {}, after.vims or {}):
+    elif patch := patch_between(before.vims or {}, after.vims or {}):
         changed["vimConnectionInfo"] = patch
     old, new = _vnfc_properties(before), _vnfc_properties(after)
     vnfcs = [
-        {"id": id_, _PROPERTIES: merge_patch(old[id_], properties)}
+        {"id": id_, _PROPERTIES: patch_between(old[id_], properties)}
         for id_, properties in new.items()
         if properties != old.get(id_, properties)
     ]
@@ -43,13 +43,13 @@ def modifications(before: Record, after: Record) -> Json | None:
     return _redacted(changed)
 
 
-def merge_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> Json:
+def patch_between(before: Mapping[str, Any], after: Mapping[str, Any]) -> Json:
     """Return the JSON merge patch that leads from one object to another."""
     patch: Json = dict.fromkeys(name for name in before if name not in after)
     for name, value in after.items():
         old = before.get(name)
         if isinstance(value, Mapping) and isinstance(old, Mapping):
-            if below := merge_patch(old, value):
+            if below := patch_between(old, value):
                 patch[name] = below
         elif name not in before or value != old:
             patch[name] = value
@@ -61,7 +61,7 @@ def _changed(before: Record, after: Record, names: tuple[str, ...]) -> Json:
         {"vnfdId": record.vnfd_id, **{n: record.body[n] for n in names if n in record.body}}
         for record in (before, after)
     )
-    return merge_patch(old, new)
+    return patch_between(old, new)
 
 
 def _changed_vims(before: Any, after: Any) -> Json:

@@ -13,13 +13,13 @@ from typing import Any
 from container_update.drivers import v2_memory
 from container_update.drivers.v2_rollback import go_back
 from container_update.model.errors import PackageError
-from container_update.model.objects import Json
+from container_update.model.objects import Json, merge_patch
 from container_update.model.requests import UpdateRequest
 from container_update.operations.vnf_records import Records
 from container_update.vnfm import instances, packages
 from container_update.vnfm.lcm import records
 from container_update.vnfm.lcm.mgmt_drivers import drivers_of
-from container_update.vnfm.lcm.operation_context import OperationContext, Record, merged
+from container_update.vnfm.lcm.operation_context import OperationContext, Record
 
 _MERGED = ("metadata", "extensions", "vnfConfigurableProperties")
 _PLAIN = ("vnfInstanceName", "vnfInstanceDescription")
@@ -50,7 +50,7 @@ def _modified(context: OperationContext, record: Record) -> Record:
     request, body = context.request, dict(record.body)
     body |= {name: request[name] for name in _PLAIN if name in request}
     body |= {
-        name: merged(body.get(name), request[name])
+        name: merge_patch(body.get(name), request[name])
         for name in _MERGED
         if request.get(name) is not None
     }
@@ -62,8 +62,7 @@ def _modified(context: OperationContext, record: Record) -> Record:
             if context.api == "v1":
                 body["vnfPkgId"] = package.id
     _modify_vnfcs(body, request)
-    vims = _merged_vims(record.vims, request.get("vimConnectionInfo"))
-    return replace(record, vnfd_id=vnfd_id, body=body, vims=vims)
+    return replace(record, vnfd_id=vnfd_id, body=body)
 
 
 def _modify_vnfcs(body: Json, request: Mapping[str, Any]) -> None:
@@ -75,24 +74,12 @@ def _modify_vnfcs(body: Json, request: Mapping[str, Any]) -> None:
     info = body.get("instantiatedVnfInfo") or {}
     if patches and info:
         entries = [
-            {**entry, name: merged(entry.get(name), patches[entry["id"]])}
+            {**entry, name: merge_patch(entry.get(name), patches[entry["id"]])}
             if entry["id"] in patches
             else entry
             for entry in info.get("vnfcInfo") or ()
         ]
         body["instantiatedVnfInfo"] = {**info, "vnfcInfo": entries}
-
-
-def _merged_vims(recorded: Any, patch: Any) -> Any:
-    """Return vimConnectionInfo with a request's merged in: by name in v2, by id in v1."""
-    if not patch:
-        return recorded
-    if isinstance(patch, Mapping):
-        return merged(recorded, patch)
-    by_id = {entry.get("id"): entry for entry in recorded or ()}
-    for entry in patch:
-        by_id[entry.get("id")] = merged(by_id.get(entry.get("id")), entry)
-    return list(by_id.values())
 
 
 def _moved_back(context: OperationContext) -> Record:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -76,7 +76,9 @@ class OperationContext:
     api: str
     request: Json = field(repr=False)
     record: Record
-    """The record when the operation began."""
+    """The record when the operation began; its VIMs as the request modifies them."""
+    recorded_vims: Any = field(repr=False)
+    """The VIMs before that."""
     cancel: CancelToken
     steps: Steps
     """Stores the progress."""
@@ -137,16 +139,3 @@ class OperationContext:
 def known_flavour(package: csar.Csar, flavour_id: str | None) -> str | None:
     """Return the deployment flavour if the package has it; None stands for all flavours."""
     return flavour_id if flavour_id in {flavour.id for flavour in package.flavours} else None
-
-
-def merged(base: Any, patch: Any) -> Any:
-    """Return *base* with a JSON merge patch (RFC 7396)."""
-    if not isinstance(patch, Mapping):
-        return patch
-    result = dict(base) if isinstance(base, Mapping) else {}
-    for name, value in patch.items():
-        if value is None:
-            result.pop(name, None)
-        else:
-            result[name] = merged(result.get(name), value)
-    return result

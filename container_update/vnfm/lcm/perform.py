@@ -9,16 +9,16 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sqlalchemy.orm import Session
 
-from container_update.drivers import v2_progress
+from container_update.drivers import v2_memory, v2_progress
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import ContainerUpdateError, UpdateInProgressError
 from container_update.model.objects import Json
-from container_update.vnfm import instances, operations
+from container_update.vnfm import instances, operations, vims
 from container_update.vnfm.lcm import records
 from container_update.vnfm.lcm.change import do_change, undo_change
 from container_update.vnfm.lcm.changed_info import modifications, triggered_by_package
@@ -39,6 +39,7 @@ from container_update.vnfm.store.rows import Instance, Operation
 
 LOG = logging.getLogger(__name__)
 _AT_WORK = frozenset(state.value for state in RUNNING)
+_MODIFY_VIMS = frozenset({"MODIFY_INFO", "CHANGE_VNFPKG"})
 _PAUSE = 0.5
 
 
@@ -78,7 +79,8 @@ def perform(service: ServiceContext, operation_id: str, cancel: CancelToken) -> 
             _wait_for_lease(context)
         if state is State.PROCESSING:
             after = task.do(context)
-            changed = task.changed(context.record, after)
+            before = replace(context.record, vims=context.recorded_vims)
+            changed = task.changed(before, after)
             _end(context, state, State.COMPLETED, after, changed)
         else:
             assert task.undo is not None, f"{operation} is never rolled back"
@@ -103,24 +105,30 @@ def _begun(
         ):
             return None  # it was cancelled
         instance = session.get_one(Instance, operation.instance_id)
+        state, request = State(operation.state), service.vault.open(operation.sealed)
+        recorded = instances.vims_of(service, instance)
+        kept = dict(operation.kept or {})
+        # if nothing was written, the request's credentials may be the cause: go back without them
+        is_back_from_nothing = state is State.ROLLING_BACK and v2_memory.has_nothing_to_undo(kept)
+        is_modified = operation.operation in _MODIFY_VIMS and not is_back_from_nothing
         record = Record(
             vnfd_id=instance.vnfd_id,
             instantiated=instance.instantiated,
             body=instance.body,
-            vims=instances.vims_of(service, instance),
+            vims=vims.modified(recorded, request) if is_modified else recorded,
         )
-        state = State(operation.state)
         steps = Steps(service.database, operation_id, remember=state is State.PROCESSING)
         context = OperationContext(
             service=service,
             operation_id=operation_id,
             instance_id=operation.instance_id,
             api=operation.api,
-            request=service.vault.open(operation.sealed),
+            request=request,
             record=record,
+            recorded_vims=recorded,
             cancel=cancel,
             steps=steps,
-            kept=dict(operation.kept or {}),
+            kept=kept,
             again=again,
         )
         return context, operation.operation, state
@@ -161,19 +169,20 @@ def _end(
     values: dict[str, Any] = {"error": None, "changes": changes, "changed": changed, "owner": None}
     with context.service.database.writing() as session:
         if operations.enter(context.service, session, context.operation_id, was, state, **values):
-            _record(context, session, after)
+            _record(context, session, state, after)
             LOG.info("VNF instance %s: %s", context.instance_id, state.value)
         else:
             LOG.warning("VNF instance %s: the operation was taken over meanwhile: its end is not "
                         "recorded", context.instance_id)  # fmt: skip
 
 
-def _record(context: OperationContext, session: Session, after: Record) -> None:
+def _record(context: OperationContext, session: Session, state: State, after: Record) -> None:
     instance = session.get_one(Instance, context.instance_id)
     instance.vnfd_id = after.vnfd_id
     instance.instantiated = after.instantiated
     instance.body = after.body
-    instance.sealed = context.service.vault.seal(after.vims) if after.vims else None
+    if state is State.COMPLETED:  # what was undone leaves the VIMs as they were
+        instance.sealed = context.service.vault.seal(after.vims) if after.vims else None
 
 
 def _fail(context: OperationContext, was: State, error: Exception, *, undoable: bool) -> None:

@@ -1,0 +1,224 @@
+"""vimConnectionInfo in requests to modify an instance or to change its package."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from container_update.emulator.kubernetes import EmbeddedCluster
+from container_update.model.options import Options
+from container_update.package import build
+from container_update.vnfm import vims
+from container_update.vnfm.service import Service
+from container_update.vnfm.settings import Settings
+from tests.vnfm import vnfs
+from tests.vnfm.client import Client
+from tests.vnfm.clouds import ROLLING, Cloud, Sample, clouded, instantiated
+
+Json = dict[str, Any]
+OPTIONS = Options(timeout=30, retry_seconds=1, drain_seconds=0, grace_period=1)
+
+ONE = {"id": "1", "vimType": "kubernetes", "accessInfo": {"bearer_token": "a", "region": "r"}}
+TWO = {"id": "2", "vimType": "kubernetes"}
+NEW_TOKEN = {"accessInfo": {"bearer_token": "b"}}
+MERGED_ONE = {**ONE, "accessInfo": {"bearer_token": "b", "region": "r"}}
+
+CASES: dict[str, tuple[Any, Json, Any]] = {
+    "nothing": ([ONE, TWO], {}, [ONE, TWO]),
+    "v1: by id": ([ONE, TWO], {"vimConnectionInfo": [{"id": "1", **NEW_TOKEN}]}, [MERGED_ONE, TWO]),
+    "v1: another": ([ONE], {"vimConnectionInfo": [TWO]}, [ONE, TWO]),
+    "v1: removed": ([ONE, TWO], {"vimConnectionInfoDeleteIds": ["1"]}, [TWO]),
+    "v1: one for another": (
+        [ONE],
+        {"vimConnectionInfo": [TWO], "vimConnectionInfoDeleteIds": ["1"]},
+        [TWO],
+    ),
+    "v2: by name": (
+        {"a": ONE, "b": TWO},
+        {"vimConnectionInfo": {"a": NEW_TOKEN}},
+        {"a": MERGED_ONE, "b": TWO},
+    ),
+    "v2: null removes": ({"a": ONE, "b": TWO}, {"vimConnectionInfo": {"a": None}}, {"b": TWO}),
+    "v2: null removes an attribute": (
+        {"a": ONE},
+        {"vimConnectionInfo": {"a": {"accessInfo": {"region": None}}}},
+        {"a": {**ONE, "accessInfo": {"bearer_token": "a"}}},
+    ),
+    "v2: removed": ({"a": ONE, "b": TWO}, {"vimConnectionInfoDeleteIds": ["a"]}, {"b": TWO}),
+    "v2: another": (None, {"vimConnectionInfo": {"a": ONE}}, {"a": ONE}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_entries_are_merged_by_id_or_name(case: str) -> None:
+    recorded, request, expected = CASES[case]
+    before = json.dumps(recorded)
+    assert vims.modified(recorded, request) == expected
+    assert json.dumps(recorded) == before
+
+
+# --- through the API ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Service:
+    return Service(Settings(state_dir=str(tmp_path / "state"), auth="none"), OPTIONS)
+
+
+@pytest.fixture
+def http(service: Service) -> Iterator[TestClient]:
+    with TestClient(service.app, base_url="http://127.0.0.1:9890") as http:
+        yield http
+
+
+class Cnf:
+    """A VNF in a cluster whose token may change."""
+
+    def __init__(self, client: Client, cluster: EmbeddedCluster, folder: Path) -> None:
+        self.client, self.cluster = client, cluster
+        packages = [vnfs.package(folder, text, vnfs.ours(client.api)) for text in ("1.0", "2.0")]
+        old, self.new = (client.onboard(path) for path, _ in packages)
+        self.path = client.create(old)
+        vim_info = client.vims(cluster)
+        if client.api == "v1":
+            vim_info[0]["id"] = "vim1"
+        client.do("POST", f"{self.path}/instantiate", vnfs.instantiation(vim_info))
+
+    def change_token(self) -> None:
+        """Let the cluster accept another token only."""
+        self.cluster.token = self.cluster._server._access.token = "another-token"
+
+    def patch(self, token: str) -> Any:
+        """Return a vimConnectionInfo that has a token for the VIM and a second VIM."""
+        entries = {
+            "vim1": {"accessInfo": {"bearer_token": token}},
+            "spare": {"vimType": "kubernetes", "vimId": "spare"},
+        }
+        if self.client.api == "v2":
+            return entries
+        return [{"id": name, **entry} for name, entry in entries.items()]
+
+    def names(self) -> set[str]:
+        """Return the names or ids of the recorded VIMs."""
+        recorded = self.client.call("GET", self.path)["vimConnectionInfo"]
+        return set(recorded) if self.client.api == "v2" else {entry["id"] for entry in recorded}
+
+
+@pytest.fixture(params=["v1", "v2"])
+def cnf(
+    request: pytest.FixtureRequest, http: TestClient, cluster: EmbeddedCluster, tmp_path: Path
+) -> Cnf:
+    return Cnf(Client(http, request.param), cluster, tmp_path)
+
+
+def test_a_modification_uses_the_new_connection_and_records_it_with_its_success(cnf: Cnf) -> None:
+    body = vnfs.modification(cnf.new)
+    wrong = {**body, "vimConnectionInfo": cnf.patch("wrong")}
+    failed = cnf.client.do("PATCH", cnf.path, wrong, "FAILED_TEMP")
+    assert cnf.names() == {"vim1"}
+    operation = failed["_links"]["self"]["href"]
+    assert cnf.client.send("POST", f"{operation}/rollback").status_code == 202
+    assert cnf.client.settled(operation)["operationState"] == "ROLLED_BACK", "nothing was written"
+    assert cnf.names() == {"vim1"}
+
+    cnf.change_token()
+    done = cnf.client.do(
+        "PATCH", cnf.path, {**body, "vimConnectionInfo": cnf.patch(cnf.cluster.token)}
+    )
+    assert cnf.names() == {"vim1", "spare"}
+    assert "vimConnectionInfo" not in done["changedInfo"]
+    assert cnf.client.call("GET", cnf.path)["vnfdId"] == cnf.new
+
+    removal = {"vimConnectionInfoDeleteIds": ["spare"]}
+    done = cnf.client.do("PATCH", cnf.path, removal)
+    assert done["operationParams"] == removal
+    assert cnf.names() == {"vim1"}
+    cnf.client.do("POST", f"{cnf.path}/terminate", {"terminationType": "FORCEFUL"})
+
+
+def test_what_would_take_the_vim_from_the_vnf_is_refused(cnf: Cnf) -> None:
+    is_v2 = cnf.client.api == "v2"
+    openstack = {"vimType": "openstack", "interfaceInfo": {"endpoint": "http://127.0.0.1:1"}}
+    wrong: list[tuple[Json, str]] = [
+        ({"vimConnectionInfoDeleteIds": ["vim1"]}, "expected an entry to be left"),
+        ({"vimConnectionInfoDeleteIds": ["vim2"]}, "expected ids of entries (vim1)"),
+        (
+            {"vimConnectionInfo": cnf.patch("t"), "vimConnectionInfoDeleteIds": ["vim1"]},
+            "that vimConnectionInfo does not modify, found vim1",
+        ),
+        (
+            {
+                "vimConnectionInfo": {"x": openstack} if is_v2 else [{"id": "x", **openstack}],
+                "vimConnectionInfoDeleteIds": ["vim1"],
+            },
+            "leaves the VNF in its VIM of vimType ETSINFV.KUBERNETES.V_1, found one that leads",
+        ),
+    ]
+    if is_v2:
+        wrong.append(({"vimConnectionInfo": {"vim1": None}}, "expected an entry to be left"))
+    for body, words in wrong:
+        assert words in cnf.client.call("PATCH", cnf.path, body, 422)["detail"]
+
+
+TELLS = """
+import pickle, sys
+vims = pickle.load(sys.stdin.buffer)["coordination"]["access"]["vim_connection_info"]
+print(sorted(vims), vims["vim"]["extra"])
+"""
+
+
+def test_a_change_of_the_package_does_the_same_on_kubernetes(
+    http: TestClient, cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    cnf = Cnf(Client(http, "v2"), cluster, tmp_path)
+    cnf.change_token()
+    body: Json = {"vnfdId": cnf.new, "additionalParams": {"upgrade_type": "RollingUpdate"}}
+    refused = {**body, "vimConnectionInfo": {"vim1": None}}
+    assert (
+        "to be left" in cnf.client.call("POST", f"{cnf.path}/change_vnfpkg", refused, 422)["detail"]
+    )
+    cnf.client.do("POST", f"{cnf.path}/change_vnfpkg", body, "FAILED_TEMP")
+    (failed,) = [
+        each
+        for each in cnf.client.call("GET", "/vnflcm/v2/vnf_lcm_op_occs")
+        if each["operationState"] == "FAILED_TEMP"
+    ]
+    cnf.client.send("POST", f"{failed['_links']['self']['href']}/fail")
+    body["vimConnectionInfo"] = cnf.patch(cluster.token)
+    cnf.client.do("POST", f"{cnf.path}/change_vnfpkg", body)
+    assert cnf.names() == {"vim1", "spare"}
+    assert cnf.client.call("GET", cnf.path)["vnfdId"] == cnf.new
+
+
+@pytest.fixture
+def cloud() -> Iterator[Cloud]:
+    with clouded() as running:
+        yield running
+
+
+def test_a_change_of_the_package_does_the_same_on_openstack_and_its_scripts_too(
+    cloud: Cloud, http: TestClient, tmp_path: Path
+) -> None:
+    sample = Sample(ROLLING, cloud, tmp_path)
+    sample.zipped("after")
+    package = tmp_path / ROLLING / "after"
+    (package / "Scripts/check_vnfc.py").write_text(TELLS)
+    shutil.rmtree(package / "TOSCA-Metadata")
+    build.write_metadata(package)
+    vnf = instantiated(Client(http, "v2"), sample, cloud.vims())
+    cloud.stack.keystone.password = "another-password"
+    request = vnf.sample.change()
+    access = {"accessInfo": {"password": "another-password"}, "extra": {"note": "merged"}}
+    request["vimConnectionInfo"] = {"vim1": access}
+    operation = vnf.client.begin("POST", f"{vnf.path}/change_vnfpkg", request)
+    assert vnf.client.settled(operation)["operationState"] == "COMPLETED"
+    outputs = [step["message"] for step in vnf.steps(operation) if "check_vnfc" in step["object"]]
+    assert outputs
+    assert all("['vim'] {'note': 'merged'}" in output for output in outputs)
+    assert vnf.shown()["vnfdId"] == request["vnfdId"]
