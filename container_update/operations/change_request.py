@@ -118,6 +118,17 @@ class ChangeRequest:
             request.check_vim(vim_type)
         return request
 
+    def script(self, which: str) -> ScriptName | None:
+        """Return the script of the 'new' or 'old' VNF."""
+        return self.coordinate_new if which == "new" else self.coordinate_old
+
+    def vnfc_param(self, vdu_id: str, which: str) -> Values:
+        """Return how a script reaches the 'new' or 'old' VNFCs of a VDU; may be empty."""
+        for vdu in self.vdu_params:
+            if vdu.vdu_id == vdu_id:
+                return vdu.new_vnfc if which == "new" else vdu.old_vnfc
+        return {}
+
     def check_vim(self, vim_type: str) -> None:
         """Check that the request has what the specification requires for the VIM of the VNF.
 

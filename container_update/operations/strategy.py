@@ -24,6 +24,15 @@ from container_update.operations.vnf_records import Records
 
 
 @dataclass(frozen=True)
+class Occurrence:
+    """The operation occurrence of a change, where a VNFM shows it (SOL003)."""
+
+    id: str
+    url: str
+    instance_url: str
+
+
+@dataclass(frozen=True)
 class ChangeJob:
     """A change that is to be made: the request, and what it does not say."""
 
@@ -37,6 +46,8 @@ class ChangeJob:
     """A failure is left for a rollback or a resume; otherwise it is undone at once."""
     instance: Mapping[str, Any] = field(default_factory=dict, repr=False)
     """The VnfInstance as the VNFM has it, for the scripts; may be empty."""
+    occurrence: Occurrence | None = None
+    """For the scripts; None: no VNFM shows this change."""
 
 
 class Target(Protocol):
@@ -57,6 +68,12 @@ class VduChange:
     new_resource: str
     details: Json = field(default_factory=dict)
     """What else a script of this VIM needs, as plain values."""
+    ssh_ips: Mapping[str, str] = field(default_factory=dict)
+    """'new' and 'old' to the address of its first VNFC, where it has one."""
+    resource_id: str = ""
+    """What the VNFM recorded of the one VNFC that it is about; '': it is about all of the VDU."""
+    operation: str = ""
+    """The id of the operation in its journal."""
 
 
 class Strategy(ABC):

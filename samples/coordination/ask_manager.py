@@ -20,7 +20,6 @@ import time
 import urllib.error
 import urllib.parse
 import urllib.request
-import uuid
 from typing import Any
 
 PATH = "lcmcoord/v1/coordinations"
@@ -81,9 +80,7 @@ def main() -> None:
     params = context["request"].get("additionalParams") or {}
     result = Manager(str(params.get("lcmcoord-url", ""))).coordinate(
         {
-            "vnfInstanceId": vnf["instance_id"],
-            "vnfLcmOpOccId": context["grant_request"].get("vnfLcmOpOccId") or str(uuid.uuid4()),
-            "lcmOperationType": "CHANGE_VNFPKG",
+            **context["LcmCoordRequest"],  # which operation of which instance, and their links
             "coordinationActionName": f"coordinate_{vnf['vnf']}_vnf",
             "inputParams": {
                 "vduId": vnf["vdu_id"],

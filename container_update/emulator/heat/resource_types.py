@@ -13,6 +13,7 @@ from typing import Any
 from container_update.emulator.json_type import Json
 
 SERVER, PORT, VOLUME = "OS::Nova::Server", "OS::Neutron::Port", "OS::Cinder::Volume"
+FLOATING_IP = "OS::Neutron::FloatingIP"
 GROUP = "OS::Heat::AutoScalingGroup"
 
 _SERVER_UPDATES = frozenset(
@@ -55,11 +56,19 @@ def is_replaced(kind: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> bo
 def first_facts(kind: str, properties: Mapping[str, Any]) -> Json:
     """Return what the service knows of a resource that it has just created."""
     if kind == PORT:
-        number = next(_addresses)
-        address = f"10.10.{number // 250}.{number % 250 + 1}"
-        return {"fixed_ips": [{"ip_address": address}], "status": "ACTIVE"}
+        fixed = properties.get("fixed_ips") or [{"ip_address": _address("10.10")}]
+        return {"fixed_ips": fixed, "status": "ACTIVE"}
+    if kind == FLOATING_IP:
+        address = properties.get("floating_ip_address") or _address("172.24")
+        return {"floating_ip_address": address, "status": "ACTIVE"}
     if kind == SERVER:
         return {"status": "ACTIVE", "name": properties.get("name", "")}
     if kind == VOLUME:
         return {"status": "available"}
     return {}
+
+
+def _address(network: str) -> str:
+    """Return the next address of a network that is given by its first two bytes."""
+    number = next(_addresses)
+    return f"{network}.{number // 250}.{number % 250 + 1}"

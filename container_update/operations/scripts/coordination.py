@@ -1,7 +1,8 @@
 """Run the package's coordination scripts: when, for which VDU, with what, and for how long.
 
-A script is third-party code: it gets a folder of its own with a copy of the package, and a dict as
-in Tacker's v2 API. Exit status 0 is success; its output is shown in the report, without passwords.
+A script is third-party code: it gets a folder of its own with a copy of the package, and the dict
+of :mod:`.script_input`. Exit status 0 is success; its output is shown in the report, without
+passwords.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ from urllib.parse import quote
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.options import DEFAULTS
-from container_update.operations.change_request import ScriptName, VduParams, secrets_in
+from container_update.operations.change_request import ScriptName, secrets_in
 from container_update.operations.scripts.process import Script
+from container_update.operations.scripts.script_input import script_input
 from container_update.operations.strategy import ChangeJob, Strategy, VduChange
 from container_update.package import archive, csar
 
@@ -85,7 +87,7 @@ class Coordination:
 
         :raises CoordinationError: one failed, or was stopped; the ones after it are not run.
         """
-        script = self._script(which)
+        script = self.job.request.script(which)
         if script is None or which not in strategy.scripts_per_vdu:
             return
         for vdu in strategy.vdus():
@@ -104,7 +106,7 @@ class Coordination:
 
         :raises CoordinationError: it failed, or ran for too long.
         """
-        script = self._script(which)
+        script = self.job.request.script(which)
         if script is None:
             return
         try:
@@ -136,7 +138,8 @@ class Coordination:
                 package.read(script.path)
             _copy_package(self.job.new, copy)
             started = time.monotonic()
-            with Script(script, copy, self._context(which, vdu, copy)) as process:
+            values = script_input(self.job, which, vdu, copy, self.access)
+            with Script(script, copy, values) as process:
                 status = self._wait(process, started + self.job.options.coordination_seconds)
             return ScriptReport(
                 which=which,
@@ -146,33 +149,6 @@ class Coordination:
                 seconds=time.monotonic() - started,
                 output=self._without_secrets(process.output()),
             )
-
-    def _script(self, which: str) -> ScriptName | None:
-        request = self.job.request
-        return request.coordinate_new if which == NEW else request.coordinate_old
-
-    def _context(self, which: str, vdu: VduChange, package: Path) -> dict[str, Any]:
-        """Return the dict: its first five entries are Tacker's, the last one is ours."""
-        request = self.job.request
-        by_vdu = {params.vdu_id: params for params in request.vdu_params}
-        params = by_vdu.get(vdu.vdu_id) or VduParams(vdu.vdu_id)
-        return {
-            "request": dict(request.body),
-            "vnf_instance": dict(self.job.instance),
-            "grant_request": {},
-            "grant_response": {},
-            "tmp_csar_dir": str(package),
-            "coordination": {
-                "vnf": which,
-                "instance_id": self.job.instance_id,
-                "vdu_id": vdu.vdu_id,
-                "vnfc_param": dict(params.new_vnfc if which == NEW else params.old_vnfc),
-                "old_resource": vdu.old_resource,
-                "new_resource": vdu.new_resource,
-                **vdu.details,
-                "access": dict(self.access),
-            },
-        }
 
     def _wait(self, process: Script, deadline: float) -> int | None:
         while time.monotonic() < deadline and not self.cancel:

@@ -262,22 +262,32 @@ class KubernetesStrategy(Strategy):
     # --- around it ------------------------------------------------------------------------------
 
     def vdus(self) -> Sequence[VduChange]:
-        """Return the workloads that changed, with the names of the pods they have now."""
-        return [replace(vdu, details=self._details(vdu)) for vdu in self._facts.targets]
+        """Return the workloads that changed, with the pods that they have now."""
+        return [self._with_pods(vdu) for vdu in self._facts.targets]
 
-    def _details(self, vdu: VduChange) -> Json:
+    def _with_pods(self, vdu: VduChange) -> VduChange:
         informer = self._run.execution.informer if self._run is not None else self._informer
 
-        def pods(name: str) -> list[str]:
+        def pods(name: str) -> dict[str, str]:
+            """Return the names of the pods to their addresses."""
             key = ObjectKey("apps", vdu.details["kind"], vdu.details["namespace"], name)
             live = informer.get(key)
-            return [pod["metadata"]["name"] for pod in informer.pods_of(live)] if live else []
+            found = informer.pods_of(live) if live else ()
+            return {p["metadata"]["name"]: p.get("status", {}).get("podIP", "") for p in found}
 
-        return {
-            **vdu.details,
-            "new_pods": pods(vdu.new_resource),
-            "old_pods": pods(vdu.old_resource) if vdu.old_resource else [],
-        }
+        new, old = pods(vdu.new_resource), pods(vdu.old_resource) if vdu.old_resource else {}
+        first = {which: next(iter(ips.values()), "") for which, ips in (("new", new), ("old", old))}
+        return replace(
+            vdu,
+            details={
+                **vdu.details,
+                "new_pods": list(new),
+                "old_pods": list(old),
+                "pod_ips": {**old, **new},
+            },
+            ssh_ips={which: ip for which, ip in first.items() if ip},
+            operation=self._run.record.operation if self._run is not None else "",
+        )
 
     def has_passed(self, milestone: str) -> bool:
         """See Strategy."""

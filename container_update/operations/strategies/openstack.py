@@ -26,7 +26,7 @@ from container_update.operations.request_schema import (
     COORDINATE_OLD,
     EXTERNAL_LB,
 )
-from container_update.operations.scripts.coordination import Coordination
+from container_update.operations.scripts.coordination import Coordination, CoordinationError
 from container_update.operations.strategy import ChangeJob, Strategy, VduChange
 from container_update.operations.vnf_records import Records
 from container_update.package import csar
@@ -185,12 +185,21 @@ class OpenStackStrategy(Strategy):
 
     def _changes(self, step: ScriptStep) -> Iterator[VduChange]:
         """Yield each VDU that a script runs for, with the VNFCs that it is about."""
-        plan = self._running.record.plan
+        plan, operation = self._running.record.plan, self._running.record.operation
         members = [step.member] if step.member else self._members(step, plan)
         for vdu_id in dict.fromkeys(member.vdu_id for member in members):
-            vnfcs = [self._vnfc_details(member) for member in members if member.vdu_id == vdu_id]
-            details: Json = {"back": step.back, "vnfcs": vnfcs}
-            yield VduChange(vdu_id, plan.stack, plan.new_stack, details)
+            of_vdu = [member for member in members if member.vdu_id == vdu_id]
+            vnfcs = [self._vnfc_details(member, step.role) for member in of_vdu]
+            ssh_ip = vnfcs[0]["ssh_ip"]
+            yield VduChange(
+                vdu_id,
+                plan.stack,
+                plan.new_stack,
+                {"back": step.back, "vnfcs": vnfcs},
+                {step.role: ssh_ip} if ssh_ip else {},
+                step.member.server_id if step.member else "",
+                operation,
+            )
 
     def _members(self, step: ScriptStep, plan: StackPlan) -> Sequence[VnfcServer]:
         """Return the VNFCs of a script's stack; none where the stack was never created."""
@@ -202,17 +211,39 @@ class OpenStackStrategy(Strategy):
         body = live.body_of(self.target.service, reference(stack))
         return live.read(self.target.service, stack, body, plan.places).members
 
-    def _vnfc_details(self, member: VnfcServer) -> Json:
+    def _vnfc_details(self, member: VnfcServer, role: str) -> Json:
         return {
             "name": member.name,
             "server_id": member.server_id,
             "addresses": {port: self._addresses(member.stack, port) for port in member.ports},
+            "ssh_ip": self._ssh_ip(member, role),
         }
 
-    def _addresses(self, stack: str, port: str) -> list[str]:
-        resource = self.target.service.resource(stack, port) or {}
-        addresses = (resource.get("attributes") or {}).get("fixed_ips") or ()
-        return [str(address["ip_address"]) for address in addresses]
+    def _ssh_ip(self, member: VnfcServer, role: str) -> str | None:
+        """Return the address of the connection point that the request names, as Tacker finds it.
+
+        :raises CoordinationError: it has none.
+        """
+        request = self.job.request
+        cp_name = request.vnfc_param(member.vdu_id, role).get("cp_name")
+        if cp_name is None or request.script(role) is None:
+            return None
+        addresses = self._addresses(member.stack, cp_name)
+        if not addresses:
+            raise CoordinationError(
+                f"{member}: expected the address of its connection point {cp_name} for the script "
+                f"of the {role} VNF, found none: its stack has the ports "
+                f"{', '.join(member.ports) or '(none)'}; correct cp_name in vdu_params"
+            )
+        return addresses[0]
+
+    def _addresses(self, stack: str, name: str) -> list[str]:
+        """Return the address of a floating IP, or the fixed ones of a port."""
+        resource = self.target.service.resource(stack, name) or {}
+        attributes = resource.get("attributes") or {}
+        if floating := attributes.get("floating_ip_address"):
+            return [str(floating)]
+        return [str(address["ip_address"]) for address in attributes.get("fixed_ips") or ()]
 
     # --- what became of it ----------------------------------------------------------------------
 

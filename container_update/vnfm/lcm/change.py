@@ -13,7 +13,7 @@ from container_update.model.errors import NoWayBackError
 from container_update.model.objects import merge_patch
 from container_update.operations.change_package import coordination_of, preview_change, run_change
 from container_update.operations.change_request import ChangeRequest
-from container_update.operations.strategy import ChangeJob
+from container_update.operations.strategy import ChangeJob, Occurrence
 from container_update.vnfm import instances, packages
 from container_update.vnfm.lcm.mgmt_drivers import drivers_of
 from container_update.vnfm.lcm.operation_context import OperationContext, Record
@@ -71,6 +71,7 @@ def undo_change(context: OperationContext) -> Record:
 
 def _job(context: OperationContext, vim_type: str) -> ChangeJob:
     record, request = context.record, ChangeRequest.of(context.request, vim_type)
+    root = f"{context.service.settings.base_url}/vnflcm/{context.api}"
     return ChangeJob(
         request=request,
         old=str(context.package(record.vnfd_id)),
@@ -78,5 +79,15 @@ def _job(context: OperationContext, vim_type: str) -> ChangeJob:
         instance_id=context.instance_id,
         options=context.service.options,
         leave_failed=True,
-        instance={"id": context.instance_id, "vnfdId": record.vnfd_id, **record.body},
+        instance={
+            "id": context.instance_id,
+            "vnfdId": record.vnfd_id,
+            "instantiationState": record.state,
+            **record.body,
+        },
+        occurrence=Occurrence(
+            context.operation_id,
+            f"{root}/vnf_lcm_op_occs/{context.operation_id}",
+            f"{root}/vnf_instances/{context.instance_id}",
+        ),
     )

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import json
 import textwrap
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -229,8 +230,8 @@ class OpenStackContractSite(ContractSite):
         if vdus and self.in_place:
             return vdus
         vdu_ids = {vdu["vdu_id"] for vdu in vdus}
-        first = vdus[0] if vdus else {}
-        return [*vdus, *({**first, "vdu_id": vdu} for vdu in release.vdus if vdu not in vdu_ids)]
+        other = json.loads(json.dumps(vdus[0] if vdus else {}).replace("CP1", "CP2"))
+        return [*vdus, *({**other, "vdu_id": vdu} for vdu in release.vdus if vdu not in vdu_ids)]
 
     def site(self) -> OpenStackTarget:
         """Return the target that the VNF runs on."""

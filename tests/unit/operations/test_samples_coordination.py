@@ -16,6 +16,7 @@ import pytest
 from container_update.package import samples
 
 SCRIPT = samples.root() / "coordination/ask_manager.py"
+LINKS = {name: {"href": f"http://vnfm/{name}"} for name in ("vnfLcmOpOcc", "vnfInstance")}
 PLACE = "/lcmcoord/v1/coordinations"
 
 
@@ -98,7 +99,13 @@ def ask(url: str) -> subprocess.CompletedProcess[bytes]:
     }
     context = {
         "request": {"additionalParams": {"lcmcoord-url": url}},
-        "grant_request": {"vnfLcmOpOccId": "operation"},
+        "LcmCoordRequest": {
+            "vnfInstanceId": "instance",
+            "vnfLcmOpOccId": "operation",
+            "lcmOperationType": "CHANGE_VNFPKG",
+            "coordinationActionName": "any",
+            "_links": LINKS,
+        },
         "coordination": coordination,
     }
     return subprocess.run(
@@ -119,6 +126,7 @@ def test_the_change_goes_on_when_the_manager_says_so(manager: Manager, synchrono
         "lcmOperationType": "CHANGE_VNFPKG",
         "coordinationActionName": "coordinate_new_vnf",
         "inputParams": {"vduId": "VDU1", "oldResource": "web", "newResource": "web-2"},
+        "_links": LINKS,
     }
     gets = [path for method, path, _ in manager.asked if method == "GET"]
     assert gets == ([] if synchronous else [f"{PLACE}/7"] * 3)

@@ -5,7 +5,8 @@ point. Put this file into the new package and name it in the request; without a 
 which VNFC it was called for:
 
     "lcm-operation-coordinate-new-vnf": "Scripts/check_vnfc.py",
-    "vdu_params": [{"vdu_id": "VDU1", "new_vnfc_param": {"cp_name": "CP1", "port": 80}}]
+    "vdu_params": [{"vdu_id": "VDU1", "new_vnfc_param": {"cp_name": "CP1", "port": 80,
+                    "username": "ubuntu", "password": "..."}}]
 """
 
 from __future__ import annotations

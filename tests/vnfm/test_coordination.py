@@ -1,0 +1,104 @@
+"""What coordination scripts find in the service: the real operation and the instance."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from container_update.emulator.kubernetes import EmbeddedCluster
+from container_update.model.options import Options
+from container_update.package import build
+from container_update.vnfm.service import Service
+from container_update.vnfm.settings import Settings
+from tests.vnfm import vnfs
+from tests.vnfm.client import Client
+from tests.vnfm.clouds import ROLLING, Sample, clouded, instantiated
+from tests.vnfm.conftest import SAMPLES
+
+Json = dict[str, Any]
+TELLS = """
+import json, pickle, sys
+vnfc = pickle.load(sys.stdin.buffer)
+inst, request = vnfc["inst"], vnfc["LcmCoordRequest"]
+(vim,) = inst["vimConnectionInfo"].values()
+print(json.dumps({
+    "operation": request["vnfLcmOpOccId"],
+    "links": request["_links"],
+    "instance": [inst["id"], inst["vnfdId"], inst["instantiationState"], vim["vimType"]],
+    "vnfc": vnfc["vnfc_info_id"],
+    "has_address": bool(vnfc["ssh_ip"]),
+}))
+"""
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[Client]:
+    settings = Settings(state_dir=str(tmp_path / "state"), auth="none")
+    service = Service(settings, Options(timeout=30, drain_seconds=0, grace_period=1))
+    with TestClient(service.app, base_url="http://127.0.0.1:9890") as http:
+        yield Client(http, "v2")
+
+
+def check(client: Client, before: Json, operation: str) -> None:
+    """Check what every run of the script found."""
+    occurrence = client.settled(operation)
+    assert occurrence["operationState"] == "COMPLETED", occurrence.get("error")
+    steps = client.call("GET", f"{operation}/progress")["steps"]
+    runs = [json.loads(step["message"]) for step in steps if step["action"] == "run"]
+    assert runs
+    vnfc_ids = {entry["id"] for entry in before["instantiatedVnfInfo"]["vnfcInfo"]}
+    (vim_type,) = (vim["vimType"] for vim in before["vimConnectionInfo"].values())
+    for told in runs:
+        assert told["operation"] == occurrence["id"]
+        own = {"vnfLcmOpOcc": occurrence["_links"]["self"], "vnfInstance": before["_links"]["self"]}
+        assert told["links"] == own
+        assert told["instance"] == [before["id"], before["vnfdId"], "INSTANTIATED", vim_type]
+        assert told["vnfc"] in vnfc_ids
+        assert told["has_address"]
+
+
+def test_a_script_finds_operation_and_instance_on_openstack(client: Client, tmp_path: Path) -> None:
+    with clouded() as cloud:
+        sample = Sample(ROLLING, cloud, tmp_path)
+        sample.zipped("after")
+        with_script(tmp_path / ROLLING / "after", "check_vnfc.py")
+        vnf = instantiated(client, sample, cloud.vims())
+        check(client, vnf.shown(), vnf.begin_change())
+
+
+def test_a_script_finds_operation_and_instance_on_kubernetes(
+    client: Client, cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    name = "04-blue-green"
+    shutil.copytree(SAMPLES / name, tmp_path / name)
+    with_script(tmp_path / name / "after", "update_service.py")
+    old, _ = (
+        client.onboard(
+            Path(shutil.make_archive(str(tmp_path / side), "zip", tmp_path / name / side))
+        )
+        for side in ("before", "after")
+    )
+    path = client.create(old)
+    request = json.loads((tmp_path / name / "request.json").read_text())
+    params = {
+        key: value for key, value in request["additionalParams"].items() if "-class" not in key
+    }
+    instantiation = vnfs.instantiation(client.vims(cluster))
+    del instantiation["additionalParams"]["lcm-kubernetes-def-files"]
+    client.do("POST", f"{path}/instantiate", instantiation)
+    before = client.call("GET", path)
+    body = {**request, "additionalParams": params}
+    check(client, before, client.begin("POST", f"{path}/change_vnfpkg", body))
+
+
+def with_script(package: Path, name: str) -> None:
+    """Put the script in the place of a package's own one."""
+    (package / "Scripts" / name).write_text(TELLS)
+    shutil.rmtree(package / "TOSCA-Metadata")
+    build.write_metadata(package)
