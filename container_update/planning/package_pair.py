@@ -120,8 +120,8 @@ def pair(  # noqa: PLR0913
     }
     kept |= {key: manifest for key, manifest in beyond.items() if key in before}
     new = {key: manifest for key, manifest in applied.items() if key not in beyond}
-    homes = [*_homes(old, {**kept, **applied}), *listed]
-    def_files = tuple(dict.fromkeys(homes))
+    files = dict.fromkeys([*_homes(old, {**kept, **applied}), *listed])
+    def_files = tuple(dict.fromkeys([*(path for path in old if path in files), *files]))
     return Packages(before, new, old_vdus, new_vdus, vnfd_id, def_files, chosen, kept, beyond)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from container_update.cluster.client import connect
 from container_update.emulator.kubernetes import EmbeddedCluster
-from container_update.model.objects import Collection
+from container_update.model.objects import Collection, ObjectKey
 from container_update.package import samples
 from tests.tacker import lab as labs
 from tests.tacker import services
@@ -73,6 +73,12 @@ class Kubectl:
         listing = self._cluster.list(Collection("", kind, "default"))
         (live_object,) = (each for each in listing.items if each["metadata"]["name"] == name)
         return dict(live_object["data"])
+
+    def get(self, kind: str, name: str, group: str = "") -> dict[str, Any]:
+        """Return an object."""
+        body = self._cluster.get(ObjectKey(group, kind, "default", name))
+        assert body is not None, f"{kind} {name} is not there"
+        return body
 
     def names(self, kind: str, group: str = "") -> set[str]:
         """Return the names of the objects of a kind."""

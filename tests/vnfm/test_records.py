@@ -145,6 +145,7 @@ class Cnf:
     vnfd_ids: tuple[str, str]
     """Of the old and of the new package."""
     def_files: list[str]
+    """Of the new package."""
 
     def show(self) -> Json:
         """Return the VnfInstance."""
@@ -200,28 +201,36 @@ class Launcher:
     folder: Path
 
     def __call__(
-        self, files: dict[str, str], vdus: dict[str, str], *, renames: bool = False
+        self,
+        files: dict[str, str],
+        vdus: dict[str, str],
+        *,
+        renames: bool = False,
+        moves: bool = False,
     ) -> Cnf:
         """Onboard the old and the new package and instantiate the old one.
 
         :param renames: Service and claim have a name of their own in each version.
+        :param moves: the files have other paths in the new package.
         """
-        vnfd_ids = []
+        vnfd_ids, def_files = [], []
         for version, image in (("original-version", "nginx:alpine"), ("new-version", "nginx:2")):
             suffix = f"-{version}" if renames else ""
+            folder = f"{FOLDER}{version}/" if moves else FOLDER
             texts = {
-                f"{FOLDER}{name}.yaml": text.format(version=version, image=image, suffix=suffix)
+                f"{folder}{name}.yaml": text.format(version=version, image=image, suffix=suffix)
                 for name, text in files.items()
             }
             driver = vnfs.ours(self.client.api)
             path, vnfd_id = vnfs.package(self.folder, version, driver, texts, vdus)
             vnfd_ids.append(vnfd_id)
+            def_files.append(list(texts))
             self.client.onboard(path)
         path = self.client.create(vnfd_ids[0])
-        def_files = list(texts)
-        request = vnfs.instantiation(self.client.vims(self.cluster), def_files=def_files)
+        old, new = def_files
+        request = vnfs.instantiation(self.client.vims(self.cluster), def_files=old)
         self.client.do("POST", f"{path}/instantiate", request)
-        return Cnf(self.client, self.kubernetes, path, (vnfd_ids[0], vnfd_ids[1]), def_files)
+        return Cnf(self.client, self.kubernetes, path, (vnfd_ids[0], vnfd_ids[1]), new)
 
 
 @pytest.fixture
@@ -264,11 +273,11 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_the_attributes_of_a_cnf_follow_its_pods_and_objects(case: str, launch: Launcher) -> None:
     upgrade_type, renames, names_def_files, table = CASES[case]
-    cnf = launch(APPLICATION, ONE_VDU, renames=renames)
+    cnf = launch(APPLICATION, ONE_VDU, renames=renames, moves=names_def_files)
     instance = cnf.show()
     before = values(instance)
     assert {name: before[name] for name in cnf.live()} == cnf.live()
-    occurrence = cnf.change(upgrade_type, cnf.def_files[::-1] if names_def_files else None)
+    occurrence = cnf.change(upgrade_type, cnf.def_files if names_def_files else None)
     after = cnf.show()
     assert {name: became(before[name], values(after)[name]) for name in before} == table
     assert {name: values(after)[name] for name in cnf.live()} == cnf.live()

@@ -132,7 +132,7 @@ def test_a_modification_uses_the_new_connection_and_records_it_with_its_success(
         "PATCH", cnf.path, {**body, "vimConnectionInfo": cnf.patch(cnf.cluster.token)}
     )
     assert cnf.names() == {"vim1", "spare"}
-    assert "vimConnectionInfo" not in done["changedInfo"]
+    assert cnf.cluster.token not in str(done["changedInfo"]["vimConnectionInfo"])
     assert cnf.client.call("GET", cnf.path)["vnfdId"] == cnf.new
 
     removal = {"vimConnectionInfoDeleteIds": ["spare"]}

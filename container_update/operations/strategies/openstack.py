@@ -7,6 +7,7 @@ the old one in Blue-Green.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,7 +27,7 @@ from container_update.operations.request_schema import (
     COORDINATE_OLD,
     EXTERNAL_LB,
 )
-from container_update.operations.scripts.coordination import Coordination, CoordinationError
+from container_update.operations.scripts.coordination import Coordination
 from container_update.operations.strategy import ChangeJob, Strategy, VduChange
 from container_update.operations.vnf_records import Records
 from container_update.package import csar
@@ -37,6 +38,8 @@ from container_update.stacks.operation import StackInstance
 from container_update.stacks.plan import Live, ScriptStep, StackPlan
 from container_update.stacks.planner import Packages, StackRequest, make_plan, read_packages
 from container_update.stacks.vnfcs import VnfcServer
+
+LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -220,22 +223,20 @@ class OpenStackStrategy(Strategy):
         }
 
     def _ssh_ip(self, member: VnfcServer, role: str) -> str | None:
-        """Return the address of the connection point that the request names, as Tacker finds it.
-
-        :raises CoordinationError: it has none.
-        """
+        """Return the address of the connection point that the request names, as Tacker finds it;
+        None where it has none, which only the script can judge."""
         request = self.job.request
         cp_name = request.vnfc_param(member.vdu_id, role).get("cp_name")
         if cp_name is None or request.script(role) is None:
             return None
         addresses = self._addresses(member.stack, cp_name)
         if not addresses:
-            raise CoordinationError(
-                f"{member}: expected the address of its connection point {cp_name} for the script "
-                f"of the {role} VNF, found none: its stack has the ports "
-                f"{', '.join(member.ports) or '(none)'}; correct cp_name in vdu_params"
+            LOG.warning(
+                "%s: its connection point %s has no address, so that the script of the %s VNF gets "
+                "no ssh_ip: its stack has the ports %s; check cp_name in vdu_params",
+                *(member, cp_name, role, ", ".join(member.ports) or "(none)"),
             )
-        return addresses[0]
+        return next(iter(addresses), None)
 
     def _addresses(self, stack: str, name: str) -> list[str]:
         """Return the address of a floating IP, or the fixed ones of a port."""
