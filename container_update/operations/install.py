@@ -5,8 +5,10 @@ For the demo, the tests and small sites; Tacker instantiates by itself.
 
 from __future__ import annotations
 
+import copy
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from container_update.cluster.informer import Informer
@@ -21,7 +23,7 @@ from container_update.planning.package_pair import Placing
 from container_update.planning.steps.new_objects import new_object
 from container_update.planning.update import collections
 from container_update.workloads.readiness import Baseline, Readiness, State
-from container_update.workloads.registry import is_workload, known_kind
+from container_update.workloads.registry import is_workload, kind_of, known_kind
 
 
 def install(  # noqa: PLR0913
@@ -33,6 +35,7 @@ def install(  # noqa: PLR0913
     one_namespace: bool = False,
     instance_id: str | None = None,
     options: Options = Options(),  # noqa: B008
+    replicas: Mapping[str, int] = {},
     created: Callable[[ObjectKey], object] = lambda _: None,
 ) -> tuple[Manifest, ...]:
     """Create every object that a package describes, in its order, and wait for the workloads.
@@ -48,6 +51,8 @@ def install(  # noqa: PLR0913
     :param namespace: of the objects whose manifests name none.
     :param one_namespace: all objects go to *namespace*, whatever their manifests say.
     :param instance_id: the VNF instance; becomes the label that Tacker puts on what it creates.
+    :param replicas: a workload's name to its number of pods; without, as its manifest says. For a
+        kind that is not scaled (Pod, DaemonSet) it is not looked at.
     :param created: called with each object's key once it exists.
     :returns: the manifests of the objects.
     :raises PackageError: the package is wrong; nothing was written.
@@ -57,6 +62,7 @@ def install(  # noqa: PLR0913
     described = described_by(
         package, def_files, namespace, one_namespace=one_namespace, options=options
     )
+    described = tuple(_with_replicas(manifest, replicas) for manifest in described)
     for manifest in described:
         _create(manifest, cluster, instance_id)
         created(manifest.key)
@@ -80,6 +86,15 @@ def described_by(
     with csar.open_package(package, options=options) as opened:
         by_path = read_manifests(opened, def_files or opened.manifest_files(), placing)
     return tuple(manifest for manifests in by_path.values() for manifest in manifests)
+
+
+def _with_replicas(manifest: Manifest, replicas: Mapping[str, int]) -> Manifest:
+    kind, number = kind_of(manifest.key), replicas.get(manifest.key.name)
+    if number is None or kind is None or not kind.is_scaled:
+        return manifest
+    body = copy.deepcopy(manifest.body)
+    body["spec"]["replicas"] = number
+    return replace(manifest, body=body)
 
 
 def _create(manifest: Manifest, cluster: Cluster, instance_id: str | None) -> None:

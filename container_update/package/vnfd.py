@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json, Source
 from container_update.model.options import DEFAULTS, Options
+from container_update.model.scaling import Scaling
 from container_update.package.yaml11 import mapping
 
 _TYPE_SECTIONS = (
@@ -70,6 +71,7 @@ class Flavour:
     """VDU to the name of its flavour in OpenStack (``requested_additional_capability_name``)."""
     scripts: Mapping[str, InterfaceScript] = field(default_factory=dict)
     """Operation to its script."""
+    scaling: Scaling = field(default_factory=Scaling)
     product: Mapping[str, str] = field(default_factory=dict)
     """Those of ``provider``, ``product_name``, ``software_version`` and ``descriptor_version`` that
     the VNFD has."""
@@ -302,6 +304,10 @@ def _flavour(path: str, topology: Any) -> Flavour:
         software_images=dict(_found(topology.nodetemplates, _IMAGE, dict)),
         compute_flavours=dict(_found(topology.nodetemplates, _COMPUTE_FLAVOUR, str)),
         scripts={script.operation: script for node in vnf for script in _scripts(node)},
+        scaling=Scaling.of(
+            topology.tpl.get("policies"),
+            dict(_found(topology.nodetemplates, ("properties", "vdu_profile"), dict)),
+        ),
         product={name: value for name, value in product.items() if value},
     )
 

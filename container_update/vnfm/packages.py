@@ -11,7 +11,7 @@ import logging
 import os
 import shutil
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -23,7 +23,9 @@ from sqlalchemy.orm import Session
 
 from container_update.model.errors import ContainerUpdateError, PackageError
 from container_update.model.objects import Json
+from container_update.model.scaling import Scaling
 from container_update.package import archive, csar, csar_metadata, fetch, hot_files
+from container_update.package.vnfd import Flavour
 from container_update.vnfm import package_info
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.queries import by_id, compare_and_set
@@ -108,6 +110,21 @@ def hidden_parameters(
             return hot_files.base_hot(files, flavour_id).hidden
     except PackageError:
         return frozenset()
+
+
+def flavours(service: ServiceContext, session: Session, vnfd_id: str) -> Sequence[Flavour]:
+    """Return the deployment flavours of an onboarded package; none if its VNFD has none."""
+    package = session.scalars(select(Package).where(Package.vnfd_id == vnfd_id)).one()
+    source = str(unpacked(service, package.id))
+    with csar.open_package(source, options=service.options) as opened:
+        return opened.flavours
+
+
+def scaling_of(flavours: Sequence[Flavour], flavour_id: str | None) -> Scaling:
+    """Return how a flavour is scaled: of the only one, whatever its id, if the VNFD has one."""
+    named = [flavour for flavour in flavours if flavour.id == flavour_id]
+    fitting = named or (list(flavours) if len(flavours) == 1 else [])
+    return fitting[0].scaling if fitting else Scaling()
 
 
 def in_use(session: Session, package: Package) -> bool:

@@ -92,7 +92,7 @@ def sample(
     client, name = Client(http, "v2"), str(request.param)
     old, _ = (client.onboard(path) for path in zipped(name).values())
     path = client.create(old)
-    instantiation = vnfs.instantiation(client.vims(cluster))
+    instantiation = {**vnfs.instantiation(client.vims(cluster)), "flavourId": "default"}
     instantiation["additionalParams"]["lcm-kubernetes-def-files"] = [
         f"Files/kubernetes/{file}" for file in CHANGES[name]
     ]

@@ -126,12 +126,13 @@ class Stage:
         sample = samples.root() / scene.sample
         if scene.is_guide:
             instance = json.loads((sample / "instance_kubernetes.json").read_text())
-            params = instance["additionalParams"]
+            flavour_id, params = instance["flavourId"], instance["additionalParams"]
         else:
+            flavour_id = "default"
             files = (sample / "before" / "Files" / "kubernetes").glob("*.yaml")
             params = {DEF_FILES: sorted(f"Files/kubernetes/{file.name}" for file in files)}
         params = {**params, "namespace": scene.name}
-        body = {"flavourId": "simple", "additionalParams": params}
+        body = {"flavourId": flavour_id, "additionalParams": params}
         text = json.dumps(body, indent=2) + "\n"
         (self.folder / f"{scene.name}-instantiate.json").write_text(text, encoding="utf-8")
         request = "sample_param_file.json" if scene.is_guide else "request.json"

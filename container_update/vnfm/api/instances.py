@@ -14,6 +14,7 @@ from container_update.operations.read_packages import check_request
 from container_update.vnfm import instances, operations, packages, vims
 from container_update.vnfm.api import models, parts, representations
 from container_update.vnfm.api.attribute_selectors import Attributes
+from container_update.vnfm.api.request_checks import check_request
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.queries import by_id
 from container_update.vnfm.service_context import ServiceContext
@@ -100,6 +101,7 @@ class _Starter:
                     f"VNF instance {instance.id}: {operation} is possible only while it is "
                     f"{expected}",
                 )
+            check_request(service, session, instance, operation, request)
             hidden: frozenset[str] = frozenset()
             if operation == "INSTANTIATE":
                 hidden = self._hidden(session, instance, request)

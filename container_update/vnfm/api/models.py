@@ -113,6 +113,14 @@ class TerminateVnf(Body):
     gracefulTerminationTimeout: Annotated[int, Field(ge=0)] | None = None
     additionalParams: Map | None = None
 
+    @model_validator(mode="after")
+    def _has_a_use_for_the_timeout(self) -> TerminateVnf:
+        if self.terminationType == "FORCEFUL" and self.gracefulTerminationTimeout is not None:
+            raise ValueError(
+                "gracefulTerminationTimeout: is for terminationType GRACEFUL only: leave it out"
+            )
+        return self
+
 
 class VnfcModification(Body):
     """VnfcInfoModifications (SOL003, 5.5.3.24)."""

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from dataclasses import replace
 from typing import Any
 
+from container_update.model.errors import ContainerUpdateError, NextStep
 from container_update.vnfm.lcm.mgmt_drivers import drivers_of
-from container_update.vnfm.lcm.operation_context import OperationContext, Record
+from container_update.vnfm.lcm.operation_context import OperationContext, Record, merged
 from container_update.vnfm.lcm.vim import connected
+
+LOG = logging.getLogger(__name__)
+_GIVEN = ("extensions", "vnfConfigurableProperties")
 
 
 def do_instantiate(context: OperationContext) -> Record:
@@ -17,6 +23,9 @@ def do_instantiate(context: OperationContext) -> Record:
     context = replace(context, record=drivers.call("instantiate_start", context.record))
     with connected(context) as vim:
         record = vim.instantiate()
+    given = {name: context.request[name] for name in _GIVEN if context.request.get(name)}
+    body = {**record.body, **{name: merged(record.body.get(name), given[name]) for name in given}}
+    record = replace(record, body=body)
     return drivers.call("instantiate_end", record)
 
 
@@ -41,8 +50,32 @@ def do_terminate(context: OperationContext) -> Record:
     """Delete the VNF, and wait until it is gone."""
     drivers = drivers_of(context)
     record = drivers.call("terminate_start", context.record)
+    _wait_until_out_of_service(context)
     with connected(context) as vim:
         vim.terminate()
     record = drivers.call("terminate_end", record)
     body = {name: value for name, value in record.body.items() if name != "instantiatedVnfInfo"}
     return replace(record, instantiated=False, body=body, vims=None)
+
+
+def _wait_until_out_of_service(context: OperationContext) -> None:
+    """Wait as long as a GRACEFUL termination asks for; what a retry waits is the rest of it.
+
+    SOL003, 5.5.2.8: the time to take the VNF out of service before it is shut down. Without a
+    timeout nothing is waited for but the pods' own grace periods.
+
+    :raises ContainerUpdateError: the service ends; nothing was deleted.
+    """
+    seconds = float(context.request.get("gracefulTerminationTimeout") or 0)
+    left = min(seconds, seconds - context.seconds_since_start())
+    if left <= 0:
+        return
+    LOG.info("VNF instance %s: terminated in %.0f s, as requested", context.instance_id, left)
+    context.steps.add("VNF", "wait", "running", f"{seconds:.0f} s to take it out of service")
+    began = time.monotonic()
+    if context.service.ending.wait(left):
+        raise ContainerUpdateError(
+            "the service ended while the VNF was taken out of service; nothing was deleted",
+            next_step=NextStep.RETRY,
+        )
+    context.steps.add("VNF", "wait", "done", "", time.monotonic() - began)

@@ -16,7 +16,7 @@ from container_update.operations.install import install
 from container_update.operations.strategies.kubernetes import KubernetesTarget
 from container_update.operations.strategy import ChangeJob
 from container_update.operations.terminate import terminate
-from container_update.vnfm.lcm import records
+from container_update.vnfm.lcm import levels, records
 from container_update.vnfm.lcm.operation_context import OperationContext, Record
 
 
@@ -52,6 +52,7 @@ class KubernetesVim:
             one_namespace=True,
             instance_id=context.instance_id,
             options=context.service.options,
+            replicas=levels.replicas(context),
             created=lambda key: context.steps.add(str(key), "create", "done"),
         )
         return records.instantiated(context, created, self.cluster, namespace)

@@ -22,7 +22,8 @@ from container_update.package import csar
 from container_update.vnfm import packages, vims
 from container_update.vnfm.lcm.steps import Steps
 from container_update.vnfm.service_context import ServiceContext
-from container_update.vnfm.store.rows import Package
+from container_update.vnfm.store.database import now
+from container_update.vnfm.store.rows import Operation, Package
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,12 @@ class OperationContext:
     """user_script_err_handling_data: what Mgmt Drivers leave for a retry or a rollback."""
     again: bool = False
     """It was tried before: its results may be in the VIM, or its process may still run."""
+
+    def seconds_since_start(self) -> float:
+        """Return the time since the operation was accepted, also by another service."""
+        with self.service.database.reading() as session:
+            started = session.get_one(Operation, self.operation_id).started
+        return (now() - started).total_seconds()
 
     @property
     def params(self) -> Json:

@@ -19,6 +19,7 @@ from container_update.operations.resource_lists import LINKS, STORAGES, VNFCS, R
 from container_update.operations.vnf_records import VDU_RESES, Records, services, workloads_of
 from container_update.planning import renames
 from container_update.planning.update import collections
+from container_update.vnfm.lcm import levels
 from container_update.vnfm.lcm.mgmt_drivers import v1_objects
 from container_update.vnfm.lcm.mgmt_drivers.v1 import Host
 from container_update.vnfm.lcm.operation_context import OperationContext, Record, known_flavour
@@ -57,7 +58,15 @@ def instantiated(
 
 def started_info(context: OperationContext) -> Json:
     """Return instantiatedVnfInfo of an instance that was just created, without its resources."""
-    return {"flavourId": context.request.get("flavourId"), "vnfState": "STARTED", "extCpInfo": []}
+    request = context.request
+    language = request.get("localizationLanguage")
+    return {
+        "flavourId": request.get("flavourId"),
+        "vnfState": "STARTED",
+        "extCpInfo": [],
+        **levels.status(context),
+        **({"localizationLanguage": language} if language else {}),
+    }
 
 
 def with_vnfcs(

@@ -1,0 +1,97 @@
+"""A CNF with the scaling policies of the client's own sample VNFD, which is Tacker's.
+
+Flavour ``simple``; the aspect ``worker_instance`` has the levels 0 to 2 and scales VDU2 by one
+instance (at most 3). ``instantiation_level_2`` has three instances of VDU1 and one of VDU2.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import tackerclient
+
+VNFD_ID = "b1bb0ce7-ebca-4fa7-95ed-4840d70a1177"
+"""Of the client's VNFD."""
+ASPECT = "worker_instance"
+VDUS = {"VDU1": "front", "VDU2": "worker"}
+DEF_FILES = [f"Files/kubernetes/{name}.yaml" for name in (*VDUS.values(), "service")]
+WORKLOAD = """
+apiVersion: apps/v1
+kind: {kind}
+metadata: {{name: {name}}}
+spec:
+  replicas: 2
+  serviceName: {name}
+  selector: {{matchLabels: {{app: {name}}}}}
+  template:
+    metadata: {{labels: {{app: {name}}}}}
+    spec:
+      terminationGracePeriodSeconds: 0
+      containers: [{{name: main, image: "registry.example/{name}:1.0"}}]
+"""
+SERVICE = """
+apiVersion: v1
+kind: Service
+metadata: {name: front}
+spec:
+  selector: {app: front}
+  ports: [{port: 80}]
+"""
+
+
+def package(folder: Path) -> Path:
+    """Write the package as a zip and return its path."""
+    root = folder / "scalable"
+    (types,) = Path(tackerclient.__file__).parent.glob("tests/**/sample_vnf_package/Definitions")
+    shutil.copytree(types, root / "Definitions")
+    simple = root / "Definitions" / "helloworld3_df_simple.yaml"
+    text = simple.read_text()
+    for vdu, name in VDUS.items():
+        text = text.replace(f"name: {vdu}\n", f"name: {name}\n")
+    simple.write_text(text)
+    files = root / "Files" / "kubernetes"
+    files.mkdir(parents=True)
+    front = WORKLOAD.format(kind="Deployment", name="front").replace("  serviceName: front\n", "")
+    (files / "front.yaml").write_text(front)
+    (files / "worker.yaml").write_text(WORKLOAD.format(kind="StatefulSet", name="worker"))
+    (files / "service.yaml").write_text(SERVICE)
+    return _zipped(root)
+
+
+def _zipped(root: Path) -> Path:
+    head = "TOSCA-Meta-File-Version: 1.0\nCSAR-Version: 1.1\nCreated-By: test\n"
+    head += "Entry-Definitions: Definitions/helloworld3_top.vnfd.yaml\n"
+    blocks = [
+        f"Name: {path}\nContent-Type: application/x\nAlgorithm: SHA-256\n"
+        f"Hash: {hashlib.sha256((root / path).read_bytes()).hexdigest()}\n"
+        for path in DEF_FILES
+    ]
+    archive = root.with_suffix(".zip")
+    with zipfile.ZipFile(archive, "w") as file:
+        for path in sorted(root.rglob("*.yaml")):
+            file.write(path, str(path.relative_to(root)))
+        file.writestr("TOSCA-Metadata/TOSCA.meta", "\n".join([head, *blocks]))
+    return archive
+
+
+def instantiation(vims: Any, **more: Any) -> dict[str, Any]:
+    """Return an InstantiateVnfRequest."""
+    params = {"lcm-kubernetes-def-files": DEF_FILES, "namespace": "default"}
+    return {
+        "flavourId": "simple",
+        "additionalParams": params,
+        "vimConnectionInfo": vims,
+        **more,
+    }
+
+
+def recorded(instance: dict[str, Any]) -> dict[str, list[str]]:
+    """Return the pods of each VDU in an instance's record."""
+    pods: dict[str, list[str]] = {}
+    for entry in instance["instantiatedVnfInfo"]["vnfcResourceInfo"]:
+        pods.setdefault(entry["vduId"], []).append(entry["computeResource"]["resourceId"])
+    return pods

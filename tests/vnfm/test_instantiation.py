@@ -1,0 +1,162 @@
+"""What an instantiation and a termination may ask for, over REST."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from container_update.emulator.kubernetes import EmbeddedCluster
+from container_update.model.options import Options
+from container_update.vnfm.service import Service
+from container_update.vnfm.settings import Settings
+from tests.tacker.conftest import Kubectl
+from tests.vnfm import scalable
+from tests.vnfm.client import Client
+from tests.vnfm.scalable import recorded
+from tests.vnfm.waiting import until
+
+OPTIONS = Options(lease_seconds=3, timeout=20, undo_timeout=20, grace_period=0.5)
+Json = dict[str, Any]
+
+
+@pytest.fixture
+def http(tmp_path: Path) -> Iterator[TestClient]:
+    service = Service(Settings(state_dir=str(tmp_path / "state"), auth="none"), OPTIONS)
+    with TestClient(service.app, base_url="http://127.0.0.1:9890") as http:
+        yield http
+
+
+@pytest.fixture(params=["v1", "v2"])
+def client(request: pytest.FixtureRequest, http: TestClient) -> Client:
+    return Client(http, str(request.param))
+
+
+@pytest.fixture
+def created(client: Client, tmp_path: Path) -> str:
+    """The path of an instance of Tacker's VNFD that is not instantiated."""
+    return client.create(client.onboard(scalable.package(tmp_path)))
+
+
+@pytest.fixture
+def vnf(client: Client, created: str, cluster: EmbeddedCluster) -> str:
+    """The path of a running one."""
+    request = scalable.instantiation(client.vims(cluster))
+    client.do("POST", f"{created}/instantiate", request)
+    return created
+
+
+# --- what an instantiation may ask for ----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("asked", "message"),
+    [
+        ({"flavourId": "nonexistent"}, "flavourId: expected .* simple.*, found nonexistent"),
+        (
+            {"instantiationLevelId": "huge"},
+            "instantiationLevelId: .* instantiation_level_1, instantiation_level_2.* found huge",
+        ),
+    ],
+)
+def test_what_the_vnfd_does_not_have_is_refused_with_what_it_has(
+    asked: Json, message: str, client: Client, created: str, cluster: EmbeddedCluster
+) -> None:
+    request = scalable.instantiation(client.vims(cluster), **asked)
+    refused = client.call("POST", f"{created}/instantiate", request, 422)
+    assert re.search(message, refused["detail"]), refused
+
+
+@pytest.mark.parametrize(
+    ("level", "numbers", "scale_level"),
+    [
+        (None, {"VDU1": 1, "VDU2": 1}, 0),
+        ("instantiation_level_1", {"VDU1": 1, "VDU2": 1}, 0),
+        ("instantiation_level_2", {"VDU1": 3, "VDU2": 1}, 2),
+    ],
+)
+def test_the_instantiation_level_decides_how_many_vnfcs_there_are(
+    level: str | None,
+    numbers: dict[str, int],
+    scale_level: int,
+    client: Client,
+    created: str,
+    cluster: EmbeddedCluster,
+    kubectl: Kubectl,
+) -> None:
+    more = {"instantiationLevelId": level} if level else {}
+    request = scalable.instantiation(client.vims(cluster), **more)
+    client.do("POST", f"{created}/instantiate", request)
+    info = client.call("GET", created)["instantiatedVnfInfo"]
+    pods = recorded({"instantiatedVnfInfo": info})
+    assert {vdu: len(names) for vdu, names in pods.items()} == numbers
+    assert len(kubectl.pods()) == sum(numbers.values())
+    assert info["scaleStatus"] == [{"aspectId": scalable.ASPECT, "scaleLevel": scale_level}]
+    if client.api == "v2":
+        assert info["maxScaleLevels"] == [{"aspectId": scalable.ASPECT, "scaleLevel": 2}]
+
+
+def test_the_other_attributes_of_an_instantiation_are_shown(
+    client: Client, created: str, cluster: EmbeddedCluster
+) -> None:
+    more = {
+        "localizationLanguage": "ja",
+        "extensions": {"a": 1},
+        "vnfConfigurableProperties": {"b": 2},
+    }
+    request = scalable.instantiation(client.vims(cluster), **more)
+    client.do("POST", f"{created}/instantiate", request)
+    shown = client.call("GET", created)
+    assert shown["instantiatedVnfInfo"]["localizationLanguage"] == "ja"
+    assert shown["extensions"] == {"a": 1}
+    assert shown["vnfConfigurableProperties"] == {"b": 2}
+
+
+# --- termination --------------------------------------------------------------------------------
+
+
+def test_a_graceful_termination_leaves_the_vnf_alone_for_as_long_as_asked(
+    client: Client, vnf: str, kubectl: Kubectl
+) -> None:
+    body = {"terminationType": "GRACEFUL", "gracefulTerminationTimeout": 2}
+    operation = client.begin("POST", f"{vnf}/terminate", body)
+    (step,) = until(lambda: steps_of(client, operation), "the wait is shown")
+    assert (step["action"], step["state"]) == ("wait", "running")
+    assert len(kubectl.pods()) == 2
+    assert client.settled(operation)["operationState"] == "COMPLETED"
+    (waited, *_) = steps_of(client, operation)
+    assert (waited["action"], waited["state"]) == ("wait", "done")
+    assert kubectl.pods() == {}
+
+
+def steps_of(client: Client, operation: str) -> list[Json]:
+    return list(client.call("GET", f"{operation}/progress")["steps"])
+
+
+def test_a_graceful_termination_that_the_services_end_interrupts_is_retried(
+    tmp_path: Path, cluster: EmbeddedCluster, kubectl: Kubectl
+) -> None:
+    settings = Settings(state_dir=str(tmp_path / "state"), auth="none")
+    with TestClient(Service(settings, OPTIONS).app, base_url="http://127.0.0.1:9890") as http:
+        client = Client(http, "v2")
+        path = client.create(client.onboard(scalable.package(tmp_path)))
+        client.do("POST", f"{path}/instantiate", scalable.instantiation(client.vims(cluster)))
+        body = {"terminationType": "GRACEFUL", "gracefulTerminationTimeout": 3600}
+        operation = client.begin("POST", f"{path}/terminate", body)
+    assert len(kubectl.pods()) == 2
+    with TestClient(Service(settings, OPTIONS).app, base_url="http://127.0.0.1:9890") as http:
+        client = Client(http, "v2")
+        assert client.settled(operation)["operationState"] == "FAILED_TEMP"
+        client.send("POST", f"{operation}/fail")
+        client.do("POST", f"{path}/terminate", {"terminationType": "FORCEFUL"})
+    assert kubectl.pods() == {}
+
+
+def test_a_timeout_of_a_forceful_termination_is_refused(client: Client, vnf: str) -> None:
+    body = {"terminationType": "FORCEFUL", "gracefulTerminationTimeout": 3}
+    refused = client.call("POST", f"{vnf}/terminate", body, 422)
+    assert "gracefulTerminationTimeout" in refused["detail"]
