@@ -38,7 +38,7 @@ def read_packages(job: ChangeJob, placing: Placing) -> Packages:
             vnfd_id=request.vnfd_id,
             chosen=frozenset(vdu.vdu_id for vdu in request.vdu_params) or None,
         )
-        check_request(request, after)
+        check_new_package(request, after)
     _refuse_unknown_vdus(request, packages)
     return packages
 
@@ -77,7 +77,7 @@ def placed(manifest: Manifest, request: UpdateRequest | Placing) -> Manifest:
     return replace(manifest, key=replace(manifest.key, namespace=request.namespace))
 
 
-def check_request(request: ChangeRequest, package: csar.Csar) -> None:
+def check_new_package(request: ChangeRequest, package: csar.Csar) -> None:
     """Check that the new package is the one of the request and has its scripts.
 
     :raises PackageError: it is another one, or has not.

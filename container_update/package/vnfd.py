@@ -31,6 +31,7 @@ _TYPE_SECTIONS = (
 )  # fmt: skip
 _VDU_TYPES = ("tosca.nodes.nfv.Vdu.Compute", "tosca.nodes.nfv.Vdu.OsContainerDeployableUnit")
 _IMAGE = ("properties", "sw_image_data")
+_PROFILE = ("properties", "vdu_profile")
 _COMPUTE_FLAVOUR = (
     "capabilities", "virtual_compute", "properties", "requested_additional_capabilities",
     "properties", "requested_additional_capability_name",

@@ -28,12 +28,12 @@ from container_update.planning.update import Live, UpdatePlanner, instance_of, r
 from container_update.workloads import pod_template
 from container_update.workloads.registry import is_workload, kind_of, known_kind
 
-_HOLDS_DATA = frozenset(
+HOLDS_DATA = frozenset(
     {"CustomResourceDefinition", "Namespace", "PersistentVolume", "PersistentVolumeClaim"}
 )
 """Kinds whose deletion takes along what no undo could bring back."""
 
-_FOLLOWS_PODS = {("", "Service"), ("autoscaling", "HorizontalPodAutoscaler")}
+FOLLOWS_PODS = {("", "Service"), ("autoscaling", "HorizontalPodAutoscaler")}
 """(group, kind) of what sends traffic to pods or scales them: switched after the workloads."""
 
 
@@ -219,7 +219,7 @@ class ChangePlanner:
             return
         self.config.refuse_unfit(step.key, live)
         self.refuse_foreign(step.key, old, live)
-        _refuse_other_selector(step)
+        refuse_other_selector(step)
         references = [use.use for use in uses]
         now = pod_template.images(live)
         yield replace(
@@ -253,7 +253,7 @@ class ChangePlanner:
         That change did not list its file. An object with a digest tells by itself what it was made
         from; without any digest in the VNF there was no such change.
         """
-        return self._had_a_change and not recorded_digest(live) and diff.says_more(new.body, live)
+        return self._had_a_change and not recorded_digest(live) and not diff.covers(live, new.body)
 
     @cached_property
     def _had_a_change(self) -> bool:
@@ -295,7 +295,7 @@ class ChangePlanner:
         if self._is_changed(step, new):
             self.config.refuse_unfit(key, live)
             self.refuse_foreign(key, old, live)
-            action = Action.SWITCH if (key.group, key.kind) in _FOLLOWS_PODS else Action.REPLACE
+            action = Action.SWITCH if (key.group, key.kind) in FOLLOWS_PODS else Action.REPLACE
             yield replace(step, action=action, reasons=tuple(what_differs(old, new)))
 
     def refuse_foreign(self, key: ObjectKey, old: Manifest | None, live: Json) -> None:
@@ -341,12 +341,13 @@ class ChangePlanner:
             return "it is of no VDU in vdu_params"
         if successor is not None:
             return f"{successor}, which takes its place, is in no file of the request"
-        if key.kind in _HOLDS_DATA:
+        if key.kind in HOLDS_DATA:
             return "no undo could bring back its data"
         return None if self._is_ours(live) else "it does not bear this VNF's label"
 
 
-def _refuse_other_selector(step: ManifestStep) -> None:
+def refuse_other_selector(step: ManifestStep) -> None:
+    """Raise PlanError where a workload's manifest has another selector than the live object."""
     now, desired = (
         ((body or {}).get("spec") or {}).get("selector") for body in (step.before, step.content)
     )

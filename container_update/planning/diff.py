@@ -217,18 +217,20 @@ _FACTORS = {"": 1.0, "m": 0.001} | {
 }
 
 
-def says_more(manifest: Json, live: Json) -> bool:
-    """Tell whether a manifest says something that the live object does not have.
+def covers(live: Json, manifest: Json) -> bool:
+    """Tell whether a live object has everything that its manifest says.
 
-    The server adds defaults, so that only what the manifest says is looked at; and it may spell a
-    quantity differently (1000m, 1). Replicas do not count: an autoscaler or an operator owns them.
+    What else it has does not count: the server adds defaults. The server may also spell a quantity
+    differently (1000m, 1). Replicas do not count: an autoscaler or an operator owns them.
     """
     fields = {name: value for name, value in manifest.items() if name not in _NOT_CONTENT}
     spec = fields.get("spec")
     if isinstance(spec, dict):
         fields["spec"] = {name: value for name, value in spec.items() if name != "replicas"}
-    fields["labels"] = manifest["metadata"].get("labels")
-    return not _has(fields, {**live, "labels": live["metadata"].get("labels")})
+    return _has(fields, live) and all(
+        _has(manifest["metadata"].get(name), live["metadata"].get(name))
+        for name in ("labels", "annotations")
+    )
 
 
 _NOT_CONTENT = frozenset({"apiVersion", "kind", "metadata", "status"})

@@ -21,6 +21,7 @@ _WRITES: Mapping[Action, frozenset[str]] = {
     Action.RECREATE_POD: frozenset({"create", "delete"}),
     Action.RESTART_CONTAINERS: frozenset({"create", "delete", "update"}),
     Action.DELETE: frozenset({"create", "delete"}),
+    Action.REPLACE_PODS: frozenset(),
 }
 """What an action and its undo write; any other one: update. A Pod that was restarted in place may
 be gone when it is to be restored."""
@@ -56,7 +57,7 @@ def _of_step(step: Step) -> Iterator[Right]:
     reads_config = isinstance(step, WorkloadStep) and step.digest is not None
     if step.action is Action.EVICT or reads_config:
         yield Right(key.namespace, pods.group, pods.kind, _CREATE, subresource="eviction")
-    if kind.keeps_broken_pods:
+    if kind.keeps_broken_pods or step.action is Action.REPLACE_PODS:
         yield Right(key.namespace, pods.group, pods.kind, "delete")
 
 

@@ -8,13 +8,23 @@ from typing import Any
 from container_update.cluster.execution.config import ConfigExecutor
 from container_update.cluster.execution.context import ExecutionContext, StepExecutor
 from container_update.cluster.execution.manifest import ManifestExecutor
+from container_update.cluster.execution.pods import PodsExecutor, ScaleExecutor
 from container_update.cluster.execution.workload import WorkloadExecutor
-from container_update.planning.steps import ConfigStep, ManifestStep, ObjectStep, RestartStep
+from container_update.planning.steps import (
+    ConfigStep,
+    ManifestStep,
+    ObjectStep,
+    PodsStep,
+    RestartStep,
+    ScaleStep,
+)
 
 _EXECUTORS: Mapping[type[ObjectStep], type[StepExecutor[Any]]] = {
     ConfigStep: ConfigExecutor,
     RestartStep: WorkloadExecutor,
     ManifestStep: ManifestExecutor,
+    PodsStep: PodsExecutor,
+    ScaleStep: ScaleExecutor,
 }
 
 

@@ -21,7 +21,7 @@ from container_update.model.objects import Json
 from container_update.model.outcome import Event, Outcome, Progress, StepResult
 from container_update.model.plan import Action, Plan
 from container_update.operations import stack_records
-from container_update.operations.read_packages import check_request
+from container_update.operations.read_packages import check_new_package
 from container_update.operations.request_schema import (
     COORDINATE_NEW,
     COORDINATE_OLD,
@@ -91,7 +91,7 @@ class OpenStackStrategy(Strategy):
         """Both packages, read when they are first needed."""
         job, request, target = self.job, self.job.request, self.target
         with csar.open_package(job.new, options=job.options) as new:
-            check_request(request, new)
+            check_new_package(request, new)
             request.check_vdus(new.vdus(target.flavour_id), target.vim_type)
         vdu_ids = tuple(vdu.vdu_id for vdu in request.vdu_params)
         return read_packages(

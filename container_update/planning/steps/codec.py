@@ -11,12 +11,16 @@ from container_update.model.plan import Action, Reason
 from container_update.planning.steps.base import ObjectStep
 from container_update.planning.steps.config import ConfigStep
 from container_update.planning.steps.manifest import ManifestStep
+from container_update.planning.steps.pods import PodsStep
 from container_update.planning.steps.restart import RestartStep
+from container_update.planning.steps.scale import ScaleStep
 
 _TYPES: Mapping[str, type[ObjectStep]] = {
     "config": ConfigStep,
     "manifest": ManifestStep,
+    "pods": PodsStep,
     "restart": RestartStep,
+    "scale": ScaleStep,
 }
 _NAMES = {step_type: name for name, step_type in _TYPES.items()}
 
@@ -44,6 +48,6 @@ def step_from_dict(values: Mapping[str, Any]) -> ObjectStep:
         "action": Action[values["action"]],
         "reasons": tuple(Reason(text) for text in values["reasons"]),
     }
-    if "dropped" in values:
-        attributes["dropped"] = tuple((field, name) for field, name in values["dropped"])
+    for pairs in {"dropped", "pods"} & values.keys():
+        attributes[pairs] = tuple((first, second) for first, second in values[pairs])
     return _TYPES[attributes.pop("type")](**attributes)

@@ -19,6 +19,7 @@ from typing import Any
 
 from container_update.model.objects import Json
 from container_update.model.plan import Action, Stage
+from container_update.planning import diff
 from container_update.planning.steps import metadata
 from container_update.planning.steps.config import ConfigStep
 from container_update.planning.steps.new_objects import new_object
@@ -71,6 +72,8 @@ class ManifestStep(WorkloadStep):
     content: Json | None = field(default=None, repr=False)
     """The manifest that takes effect; None for a deletion."""
     dropped: metadata.Dropped = field(default=(), kw_only=True)
+    mends: bool = field(default=False, kw_only=True)
+    """What others changed in the live object is brought back too, not only what is new."""
 
     @property
     def stage(self) -> Stage:
@@ -111,6 +114,8 @@ class ManifestStep(WorkloadStep):
             return False
         if live.get("kind", self.key.kind) != self.key.kind:
             return self.digest is not None
+        if self.mends and not diff.covers(live, self._manifest):
+            return False
         return _agrees(self._manifest, live)
 
     def is_same(self, one: Json, other: Json) -> bool:
@@ -125,6 +130,8 @@ class ManifestStep(WorkloadStep):
 
     def is_restored(self, live: Json) -> bool:
         """See :class:`ObjectStep`."""
+        if self.mends and _fields(live) != _fields(self.old):
+            return False
         return self.is_same(self.old, live)
 
     def is_own(self, live: Json) -> bool:

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from container_update.model.objects import Json
 from container_update.operations.change_request import ChangeRequest
-from container_update.operations.read_packages import check_request
+from container_update.operations.read_packages import check_new_package
 from container_update.vnfm import instances, operations, packages, vims
 from container_update.vnfm.api import models, parts, representations
 from container_update.vnfm.api.attribute_selectors import Attributes
@@ -144,7 +144,7 @@ class _Starter:
         info = instance.body.get("instantiatedVnfInfo") or {}
         flavour_id = info.get("flavourId") if vims.kind_of(vim) == vims.OPENSTACK else None
         with packages.opened(self.service, package) as new:
-            check_request(change, new)
+            check_new_package(change, new)
             change.check_vdus(new.vdus(flavour_id), vim["vimType"])
 
     def _hidden(self, session: Session, instance: Instance, request: Json) -> frozenset[str]:

@@ -8,8 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from container_update.model.errors import ContainerUpdateError, NextStep
+from container_update.model.objects import merge_patch
 from container_update.vnfm.lcm.mgmt_drivers import drivers_of
-from container_update.vnfm.lcm.operation_context import OperationContext, Record, merged
+from container_update.vnfm.lcm.operation_context import OperationContext, Record
 from container_update.vnfm.lcm.vim import connected
 
 LOG = logging.getLogger(__name__)
@@ -24,7 +25,10 @@ def do_instantiate(context: OperationContext) -> Record:
     with connected(context) as vim:
         record = vim.instantiate()
     given = {name: context.request[name] for name in _GIVEN if context.request.get(name)}
-    body = {**record.body, **{name: merged(record.body.get(name), given[name]) for name in given}}
+    body = {
+        **record.body,
+        **{name: merge_patch(record.body.get(name), given[name]) for name in given},
+    }
     record = replace(record, body=body)
     return drivers.call("instantiate_end", record)
 

@@ -1,0 +1,57 @@
+"""Replaces single pods of a workload; gives a workload another number of pods."""
+
+from __future__ import annotations
+
+from container_update.cluster.execution.context import Reverted, StepExecutor
+from container_update.model.errors import ClusterError
+from container_update.model.objects import ObjectKey
+from container_update.planning.steps import PodsStep, ScaleStep
+from container_update.workloads.kind import POD
+from container_update.workloads.pod_status import problem
+from container_update.workloads.readiness import Baseline
+
+
+class PodsExecutor(StepExecutor[PodsStep]):
+    """See :class:`~container_update.cluster.execution.context.StepExecutor`."""
+
+    def apply(self, step: PodsStep, deadline: float) -> None:
+        """Delete the pods and wait until all pods of the workload are Ready, without these.
+
+        Deleted, not evicted: a disruption budget counts a broken pod as gone, and would forbid it.
+        """
+        pods = step.pods
+        if self.writer.resumed:  # their back-off may be longer than another try has time
+            now = self.informer.pods_of(step.old)
+            pods += tuple((p["metadata"]["name"], p["metadata"]["uid"]) for p in now if problem(p))
+        for name, uid in pods:
+            try:
+                self.cluster.delete(ObjectKey(*POD, step.key.namespace, name), uid=uid)
+            except ClusterError as error:
+                if error.status != 409:
+                    raise  # 409: a pod of this name with another UID has taken its place
+        gone = frozenset(uid for _, uid in pods)
+        self.rollout.until_new(step.key, Baseline(gone), deadline)
+
+    def revert(self, step: PodsStep, deadline: float) -> Reverted:
+        """Wait until what replaced the pods is Ready: the template is the one they had."""
+        self.rollout.until_ready(step.key, deadline)
+        return Reverted.UNCHANGED
+
+
+class ScaleExecutor(StepExecutor[ScaleStep]):
+    """See :class:`~container_update.cluster.execution.context.StepExecutor`."""
+
+    def apply(self, step: ScaleStep, deadline: float) -> None:
+        """Write the number of pods and wait until so many are Ready, and no more are there."""
+        self.informer.observe(self.writer.apply(step, self.writer.read(step)))
+        self.rollout.until_ready(step.key, deadline)
+
+    def revert(self, step: ScaleStep, deadline: float) -> Reverted:
+        """Write the number of pods that there were before."""
+        live = self.cluster.get(step.key)
+        if live is None:
+            return Reverted.OF_OTHERS
+        reverted = self.restore(step, live)
+        if reverted is not Reverted.OF_OTHERS:
+            self.rollout.until_ready(step.key, deadline)
+        return reverted

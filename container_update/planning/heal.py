@@ -1,0 +1,150 @@
+"""The plan of a heal: of the whole VNF, or of some of its VNFCs. Pure.
+
+The whole VNF: a change from the package to itself. Every object that is missing is created, every
+one that differs from its manifest is brought back to it, and all pods are replaced, each workload
+in its own way. So what an update left out takes effect too. Kept as in every plan: the number of
+pods, what others added, and objects that hold data.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from container_update.model.errors import PlanError
+from container_update.model.objects import Json, Manifest, ObjectKey
+from container_update.model.plan import Action, Plan, Reason, Step
+from container_update.planning import diff
+from container_update.planning.change import (
+    FOLLOWS_PODS,
+    HOLDS_DATA,
+    ChangePlanner,
+    refuse_other_selector,
+)
+from container_update.planning.package_pair import Packages
+from container_update.planning.steps import PodsStep
+from container_update.planning.steps.manifest import DIGEST_ANNOTATION
+from container_update.planning.update import Live
+from container_update.workloads import ownership
+from container_update.workloads.kind import POD, REPLICA_SET
+from container_update.workloads.registry import is_workload, known_kind
+
+_WHOLE = Reason("heal of the whole VNF")
+
+
+class HealPlanner(ChangePlanner):
+    """Decides one heal.
+
+    :param packages: the VNF's package, as the old and as the new one.
+    :param heal_id: identifies the heal: planned again, its workloads count as healed.
+    """
+
+    def __init__(
+        self,
+        packages: Packages,
+        live: Live,
+        namespace: str,
+        instance_id: str | None,
+        heal_id: str,
+    ) -> None:
+        super().__init__(packages, live, namespace, instance_id)
+        self._digest = hashlib.sha256(heal_id.encode()).hexdigest()[:32]
+
+    # --- the whole VNF --------------------------------------------------------------------------
+
+    def workload_step(self, key: ObjectKey) -> Iterator[Step]:
+        """Yield the step that creates a workload, or mends it and replaces its pods."""
+        new, live = self.packages.new[key], self.live.get(self.live_key(key))
+        kind = known_kind(key)
+        if live is None:
+            yield self._missing(new)
+        elif kind.runs_to_completion:
+            if kind.can_change:
+                yield from self._mended(new, live, Action.TEMPLATE)
+        else:
+            self.config.refuse_unfit(self.live_key(key), live)
+            step = self._replacement(new, live)
+            if not kind.is_pod:
+                step = replace(step, digest=self._digest)
+            if kind.is_pod or not step.is_applied(live):
+                refuse_other_selector(step)
+                yield replace(step, action=kind.action(live, (), ()), reasons=(_WHOLE,))
+
+    def other_step(self, key: ObjectKey, new: Manifest) -> Iterator[Step]:
+        """Yield the step that creates or mends an object that runs no containers."""
+        live = self.live.get(key)
+        if live is None:
+            yield self._missing(new)
+        else:
+            follows = (key.group, key.kind) in FOLLOWS_PODS
+            yield from self._mended(new, live, Action.SWITCH if follows else Action.REPLACE)
+
+    def _missing(self, new: Manifest) -> Step:
+        return replace(self.creation(new), reasons=(Reason("was not in the cluster any more"),))
+
+    def _mended(self, new: Manifest, live: Json, action: Action) -> Iterator[Step]:
+        step = replace(self._replacement(new, live), mends=True)
+        assert step.content is not None, "only a deletion has none"
+        if diff.covers(live, _unstamped(step.content)):
+            return
+        if new.key.kind in HOLDS_DATA:
+            self.note(new.key, "differs from its manifest: left as it is, because it holds data")
+            return
+        self.config.refuse_unfit(step.key, live)
+        yield replace(step, action=action, reasons=(Reason("differs from its manifest"),))
+
+    # --- some VNFCs -----------------------------------------------------------------------------
+
+    def plan_vnfcs(self, vnfcs: Sequence[tuple[str, str]]) -> Plan:
+        """Return the plan that replaces single pods.
+
+        :param vnfcs: VDU id and pod name of each. A pod that is gone is only waited for.
+        :raises PlanError: a VDU has no workload, or one that cannot be healed now.
+        """
+        asked: dict[str, list[str]] = {}
+        for vdu_id, name in vnfcs:
+            asked.setdefault(vdu_id, []).append(name)
+        steps = [step for vdu, names in asked.items() for step in self._vnfc_steps(vdu, names)]
+        def_files = self.packages.def_files
+        return Plan(self.namespace, self.instance_id, tuple(steps), def_files=def_files)
+
+    def _vnfc_steps(self, vdu_id: str, names: Sequence[str]) -> Iterator[Step]:
+        workload = self.packages.new_vdus.get(vdu_id)
+        keys = [key for key in self.packages.new if is_workload(key) and key.name == workload]
+        if not keys:
+            raise PlanError(
+                f"{vdu_id}: no manifest of the VNF describes its workload {workload}: heal the "
+                "whole VNF, or correct the VDU's properties.name"
+            )
+        for key in keys:
+            yield self._vnfc_step(key, names)
+
+    def _vnfc_step(self, key: ObjectKey, names: Sequence[str]) -> Step:
+        new, live = self.packages.new[key], self.live.get(self.live_key(key))
+        if live is None:
+            return self._missing(new)
+        self.config.refuse_unfit(self.live_key(key), live)
+        if known_kind(key).is_pod:
+            step = self._replacement(new, live)
+            return replace(step, action=Action.RECREATE_POD, reasons=(Reason("heal"),))
+        pods = [body for at, body in self.live.items() if (at.group, at.kind) == POD]
+        sets = [body for at, body in self.live.items() if (at.group, at.kind) == REPLICA_SET]
+        doomed = tuple(
+            (pod["metadata"]["name"], pod["metadata"]["uid"])
+            for pod in ownership.owned_pods(live, pods, sets)
+            if pod["metadata"]["name"] in names
+        )
+        reasons = tuple(Reason(f"heal of pod {name}") for name in names)
+        return PodsStep(self.live_key(key), Action.REPLACE_PODS, live, reasons=reasons, pods=doomed)
+
+
+def _unstamped(content: Json) -> Json:
+    """Return a manifest without the digest that a plan adds: most objects have none yet."""
+    metadata = content["metadata"]
+    annotations = {
+        name: value
+        for name, value in (metadata.get("annotations") or {}).items()
+        if name != DIGEST_ANNOTATION
+    }
+    return {**content, "metadata": {**metadata, "annotations": annotations}}

@@ -1,0 +1,39 @@
+"""A step that gives a workload another number of pods."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+
+from container_update.model.objects import Json
+from container_update.model.plan import Stage
+from container_update.planning.steps.base import ObjectStep
+from container_update.workloads.readiness import replicas
+
+
+@dataclass(frozen=True)
+class ScaleStep(ObjectStep):
+    """Write ``spec.replicas``, and nothing else."""
+
+    stage = Stage.WORKLOADS
+    replicas: int = field(kw_only=True)
+
+    def desired(self, live: Json) -> Json:
+        """Return the live workload with the new number of pods."""
+        return _with_replicas(live, self.replicas)
+
+    def restored(self, live: Json) -> Json:
+        """Return the live workload with the number of pods that it had."""
+        return _with_replicas(live, replicas(self.old))
+
+    def is_same(self, one: Json, other: Json) -> bool:
+        """Tell whether two states of the workload ask for the same number of pods."""
+        return replicas(one) == replicas(other)
+
+
+def _with_replicas(live: Json, number: int) -> Json:
+    if replicas(live) == number:
+        return live
+    changed = copy.deepcopy(live)
+    changed["spec"]["replicas"] = number
+    return changed

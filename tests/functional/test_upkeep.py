@@ -1,0 +1,123 @@
+"""Heal and scale of every kind of workload, with no more rights than an update has."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from container_update.model.errors import UpdateFailedError
+from container_update.model.outcome import Outcome, StepState
+from container_update.model.plan import Plan
+from container_update.operations.upkeep.heal import heal
+from container_update.operations.upkeep.running_vnf import RunningVnf
+from container_update.planning.heal import HealPlanner
+from container_update.planning.package_pair import Packages, Placing
+from container_update.planning.scale import scale_plan
+from container_update.planning.update import Live
+from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE, Cnf
+from tests.functional.manifests import ENV, config_map, workload
+
+KINDS = ("Pod", "Deployment", "DaemonSet", "ReplicaSet", "StatefulSet")
+ON_DELETE = "updateStrategy: {type: OnDelete}"
+VDUS = {"VDU1": "w"}
+
+
+def vnf(cnf: Cnf, **more: bool) -> RunningVnf:
+    placing = Placing(namespace=cnf.namespace)
+    return RunningVnf(cnf.old, cnf.cluster, placing, INSTANCE, cnf.options, **more)
+
+
+def healed_vnfcs(cnf: Cnf, *names: str) -> Outcome:
+    """Heal pods of the workload ``w``: the packages here have no VNFD that names its VDU."""
+
+    def planned(packages: Packages, live: Live) -> Plan:
+        packages = replace(packages, new_vdus=VDUS)
+        planner = HealPlanner(packages, live, cnf.namespace, INSTANCE, "h")
+        return planner.plan_vnfcs([("VDU1", name) for name in names])
+
+    return vnf(cnf).run("heal h", planned)
+
+
+def scaled(cnf: Cnf, number: int) -> Outcome:
+    def planned(packages: Packages, live: Live) -> Plan:
+        packages = replace(packages, new_vdus=VDUS)
+        return scale_plan(packages, live, {"VDU1": number}, cnf.namespace, INSTANCE)
+
+    return vnf(cnf).run("scale s", planned)
+
+
+def uids(cnf: Cnf, kind: str) -> set[str]:
+    return {pod.uid for pod in cnf.pods(kind, "w").values()}
+
+
+@pytest.mark.parametrize(
+    ("kind", "spec"),
+    [*((kind, "") for kind in KINDS), ("DaemonSet", ON_DELETE), ("StatefulSet", ON_DELETE)],
+)
+def test_a_heal_replaces_all_pods_and_brings_back_what_others_changed(
+    kind: str, spec: str, cnf: Cnf
+) -> None:
+    manifest = workload(kind, container=ENV, spec=spec, replicas=2)
+    cnf.instantiate(cm=config_map(setting="right"), w=manifest)
+    before = uids(cnf, kind)
+    changed = cnf.get("ConfigMap", "cm")
+    cnf.admin.replace({**changed, "data": {"setting": "wrong"}})
+    if kind != "Pod":
+        body = cnf.get(kind, "w")
+        body["spec"]["template"]["spec"]["containers"][0]["image"] = IMAGES[1]
+        cnf.admin.replace(body)
+
+    outcome = heal(vnf(cnf))
+
+    assert {result.state for result in outcome.results} == {StepState.DONE}
+    assert not before & uids(cnf, kind)
+    assert len(uids(cnf, kind)) == len(before)
+    assert cnf.get("ConfigMap", "cm")["data"] == {"setting": "right"}
+    assert {pod.image for pod in cnf.pods(kind, "w").values()} == {IMAGES[0]}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_heal_of_one_pod_leaves_the_others(kind: str, cnf: Cnf) -> None:
+    cnf.instantiate(w=workload(kind, replicas=2))
+    before = cnf.pods(kind, "w")
+    first, *others = sorted(before)
+    healed_vnfcs(cnf, first)
+    after = uids(cnf, kind)
+    assert before[first].uid not in after
+    assert {before[name].uid for name in others} < after
+    assert len(after) == len(before)
+
+
+@pytest.mark.parametrize("kind", ["Deployment", "ReplicaSet", "StatefulSet"])
+def test_a_workload_is_scaled_out_and_in(kind: str, cnf: Cnf) -> None:
+    cnf.instantiate(w=workload(kind, replicas=1))
+    before = uids(cnf, kind)
+    scaled(cnf, 3)
+    assert len(uids(cnf, kind)) == 3
+    assert before < uids(cnf, kind)
+    scaled(cnf, 1)
+    assert len(uids(cnf, kind)) == 1
+
+
+def test_a_scaling_that_fails_is_undone(cnf: Cnf) -> None:
+    cnf.instantiate(w=workload("Deployment", replicas=1))
+    before = cnf.pods("Deployment", "w")
+    body = cnf.get("Deployment", "w")
+    body["spec"] |= {"strategy": {"type": "Recreate"}, "replicas": 0}
+    cnf.admin.replace(body)
+    body = cnf.get("Deployment", "w")
+    body["spec"]["template"]["spec"]["containers"][0]["image"] = BAD_IMAGE
+    cnf.admin.replace(body)
+    with pytest.raises(UpdateFailedError, match=r"Deployment .*/w failed"):
+        scaled(cnf, 2)
+    assert cnf.get("Deployment", "w")["spec"]["replicas"] == 0
+    assert before.keys().isdisjoint(cnf.pods("Deployment", "w"))
+
+
+def test_a_heal_that_fails_is_undone(cnf: Cnf) -> None:
+    cnf.instantiate(w=workload("Deployment"))
+    cnf.old = cnf.package({"w.yaml": workload("Deployment", image=BAD_IMAGE)})
+    with pytest.raises(UpdateFailedError, match="Everything is as before"):
+        heal(vnf(cnf))
+    assert {pod.image for pod in cnf.pods("Deployment", "w").values()} == {IMAGES[0]}
