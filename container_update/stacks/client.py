@@ -156,6 +156,12 @@ class Heat:
         """Begin to delete a stack, if there is one."""
         self._send_unless({404}, "DELETE", _path(stack))
 
+    def mark_unhealthy(self, stack: str, resource: str, reason: str) -> None:
+        """Mark a resource, so that the next update of its stack replaces it."""
+        path = f"{_path(stack)}/resources/{quote(resource, safe='')}"
+        body = {"mark_unhealthy": True, "resource_status_reason": reason}
+        self._try("PATCH", path, body)
+
     def cancel(self, stack: str) -> None:
         """Cancel the update that is in progress, if there is one; the stack stays as far as it
         got."""

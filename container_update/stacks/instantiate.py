@@ -1,4 +1,4 @@
-"""Create the stack that a package describes, and delete it again.
+"""Create the stack that a package describes, update it as a whole, and delete it again.
 
 For the service and small sites; Tacker instantiates and terminates by itself.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from container_update.model.cancellation import CancelToken
@@ -17,7 +17,7 @@ from container_update.model.objects import Json
 from container_update.model.options import Options
 from container_update.package import csar, hot, hot_files
 from container_update.package.hot import Body
-from container_update.stacks import desired
+from container_update.stacks import desired, groups
 from container_update.stacks.client import Heat, reference, state_sentence
 from container_update.stacks.desired import Software
 from container_update.stacks.planner import flavour_of
@@ -25,17 +25,21 @@ from container_update.stacks.planner import flavour_of
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 
 
-def described_by(
+def described_by(  # noqa: PLR0913
     package: str,
     flavour_id: str,
     given: Mapping[str, Any],
     options: Options,
+    *,
     links: Sequence[Mapping[str, Any]] = (),
+    sizes: Mapping[str, int] = {},
 ) -> Body:
     """Return the stack that a package describes.
 
     :param given: values for parameters of the top template.
     :param links: ``extVirtualLinks`` of the request.
+    :param sizes: VDU id to the number of its servers, for those in a scaling group; a parameter
+        that is given goes first.
     :raises PackageError: the package is wrong, or has no such parameters.
     """
     with csar.open_package(package, options=options) as opened:
@@ -46,12 +50,18 @@ def described_by(
             for vdu_id, name in flavour.vdus.items()
         }
         software = Software(flavour.images, flavour.compute_flavours)
-        return desired.initial_stack(body, given, places, software, links)
+        body = desired.initial_stack(body, given, places, software, links)
+        grouped = {
+            vdu: size for vdu, size in sizes.items() if vdu in places and places[vdu].grouped
+        }
+        sized = groups.resized(body, places, grouped)
+        asked = {name: value for name, value in body.parameters.items() if name in given}
+        return replace(sized, parameters={**sized.parameters, **asked})
 
 
 @dataclass(frozen=True)
 class Builder:
-    """Creates and deletes whole stacks, and waits until Heat is done.
+    """Creates, updates and deletes whole stacks, and waits until Heat is done.
 
     Every method raises ClusterError where Heat cannot be reached, and PlanError with Heat's reason
     where Heat failed, or was not done within ``options.timeout``.
@@ -76,7 +86,7 @@ class Builder:
             current = self.service.stack(name) if error.status == 409 else None
             if current is None or tag not in (current.get("tags") or ()):
                 raise  # else the first answer was lost, and this was the repeated request
-        current = self._settled(name)
+        current = self.settled(name)
         if current is None:
             raise PlanError(f"stack {name} is gone: somebody else deleted it")
         if current["stack_status"] != "CREATE_COMPLETE":
@@ -98,11 +108,24 @@ class Builder:
                 if error.status != 409 or time.monotonic() > deadline:
                     raise
                 self._rest(_FIRST_PAUSE, stack)
-        current = self._settled(stack)
+        current = self.settled(stack)
         if current is not None:
             raise PlanError(state_sentence(current))
 
-    def _settled(self, stack: str) -> Json | None:
+    def patch(self, stack: str, body: Json) -> None:
+        """Update a stack; what *body* leaves out stays as it is.
+
+        Even where nothing differs Heat replaces what is unhealthy. The stack is IN_PROGRESS when
+        Heat answers.
+        """
+        self.service.update(stack, body, existing=True)
+        current = self.settled(stack)
+        if current is None:
+            raise PlanError(f"stack {stack} is gone: somebody else deleted it")
+        if current["stack_status"] != "UPDATE_COMPLETE":
+            raise PlanError(state_sentence(current), next_step=NextStep.FIX_AND_RETRY)
+
+    def settled(self, stack: str) -> Json | None:
         """Return the stack once no action is in progress on it; None where there is none."""
         deadline, pause = time.monotonic() + self.options.timeout, _FIRST_PAUSE
         while (current := self.service.stack(stack)) and str(current["stack_status"]).endswith(

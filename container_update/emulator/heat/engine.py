@@ -125,7 +125,7 @@ class Engine:
         unchanged, nested = resource.properties == properties, resource.nested
         if nested is None and unchanged and resource.status == "COMPLETE":
             return
-        if nested is not None and unchanged and nested.status == "COMPLETE":
+        if nested is not None and unchanged and _is_healthy(nested):
             template = _nested_template(resource, properties, nested)
             parameters = _nested_parameters(resource, properties)
             desired = (template, parameters, resource.stack.files)
@@ -226,7 +226,7 @@ def _nested_parameters(resource: Resource, properties: Json) -> Json:
 def _nested_template(resource: Resource, properties: Json, now: Stack | None) -> Json:
     """Return a nested file's template; for a group, one with a resource for each member."""
     if resource.kind == resource_types.GROUP:
-        return _group_template(properties, list(now.resources) if now else [])
+        return _group_template(properties, _members(now) if now else [])
     definition = hot.resources(resource.stack.template)[resource.name]
     file = definition["type"]
     if file not in resource.stack.files:
@@ -234,6 +234,18 @@ def _nested_template(resource: Resource, properties: Json, now: Stack | None) ->
             "NotFound", (resource.name,), f'Could not fetch remote template "{file}"'
         )
     return hot.parse(resource.stack.files[file])
+
+
+def _is_healthy(nested: Stack) -> bool:
+    return nested.status == "COMPLETE" and all(
+        resource.status == "COMPLETE" for resource in nested.walk(depth=99)
+    )
+
+
+def _members(group: Stack) -> list[str]:
+    """Return the members in the order in which Heat removes them: unhealthy ones first."""
+    members = sorted(group.resources.values(), key=lambda member: member.status != "FAILED")
+    return [member.name for member in members]
 
 
 def _group_template(properties: Json, members: list[str]) -> Json:

@@ -95,7 +95,7 @@ class OpenStackVim:
             str(context.request.get("flavourId")),
             context.params,
             context.service.options,
-            context.request.get("extVirtualLinks") or (),
+            links=context.request.get("extVirtualLinks") or (),
         )
         with self._reported(self._name, "create"):
             self._builder.make(self._name, stack)
