@@ -113,14 +113,16 @@ def package(
     driver: Driver,
     manifests: Mapping[str, str] | None = None,
     vdus: Mapping[str, str] = {"VDU1": "front"},
+    deployment: str = DEPLOYMENT,
 ) -> tuple[Path, str]:
     """Write a package of a version; its path, and the id of its VNFD.
 
     :param manifests: def-files by their paths; None: a Deployment and its ConfigMap.
     :param vdus: VDU to the name of its workload.
+    :param deployment: the Deployment's manifest.
     """
     if manifests is None:
-        texts = (CONFIG.format(version=version), DEPLOYMENT.format(version=version))
+        texts = (CONFIG.format(version=version), deployment.format(version=version))
         manifests = dict(zip(DEF_FILES, texts, strict=True))
     vnfd_id = str(uuid.uuid4())
     operations = "\n".join(

@@ -37,7 +37,7 @@ def router(service: ServiceContext, workers: Workers, api: str) -> APIRouter:
     _add_resource(routes, service, api)
     starter = _Starter(service, workers, api)
     (_add_v1 if api == "v1" else _add_v2)(routes, starter)
-    _add_terminate(routes, starter)
+    _add_common(routes, starter)
     return routes
 
 
@@ -210,7 +210,17 @@ def _add_v2(routes: APIRouter, starter: _Starter) -> None:
         return starter.start(instance_id, "CHANGE_VNFPKG", body, instantiated=True)
 
 
-def _add_terminate(routes: APIRouter, starter: _Starter) -> None:
+def _add_common(routes: APIRouter, starter: _Starter) -> None:
+    @routes.post("/{instance_id}/heal", **_ACCEPTING)
+    def heal(instance_id: str, body: models.HealVnf) -> Response:
+        """Replace VNFCs that are broken, or bring the whole VNF to what its package says."""
+        return starter.start(instance_id, "HEAL", body.as_sent(), instantiated=True)
+
+    @routes.post("/{instance_id}/scale", **_ACCEPTING)
+    def scale(instance_id: str, body: models.ScaleVnf) -> Response:
+        """Scale a VNF instance out or in by one of its aspects."""
+        return starter.start(instance_id, "SCALE", body.as_sent(), instantiated=True)
+
     @routes.post("/{instance_id}/terminate", **_ACCEPTING)
     def terminate(instance_id: str, body: models.TerminateVnf) -> Response:
         """Terminate a VNF instance."""

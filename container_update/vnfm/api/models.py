@@ -122,6 +122,31 @@ class TerminateVnf(Body):
         return self
 
 
+class HealParams(BaseModel):
+    """additionalParams of a heal, as Tacker reads them; others are kept for the Mgmt Drivers."""
+
+    model_config = ConfigDict(extra="allow")
+
+    all: bool = False
+
+
+class HealVnf(Body):
+    """HealVnfRequest (SOL002 and SOL003, 5.5.2.9)."""
+
+    vnfcInstanceId: Annotated[list[Text], Field(min_length=1)] | None = None
+    cause: Text | None = None
+    additionalParams: HealParams | None = None
+
+
+class ScaleVnf(Body):
+    """ScaleVnfRequest (SOL003, 5.5.2.5)."""
+
+    type: Literal["SCALE_OUT", "SCALE_IN"]
+    aspectId: Text
+    numberOfSteps: Annotated[int, Field(ge=1, le=10_000)] = 1
+    additionalParams: Map | None = None
+
+
 class VnfcModification(Body):
     """VnfcInfoModifications (SOL003, 5.5.3.24)."""
 

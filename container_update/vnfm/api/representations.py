@@ -35,6 +35,10 @@ def instance(row: Instance, vims: Any, base_url: str) -> Json:
     self = f"{base_url}/vnflcm/{row.api}/vnf_instances/{row.id}"
     action = "terminate" if row.instantiated else "instantiate"
     links = {"self": self, action: f"{self}/{action}"}
+    if row.instantiated:
+        links["heal"] = f"{self}/heal"
+    if (row.body.get("instantiatedVnfInfo") or {}).get("scaleStatus"):
+        links["scale"] = f"{self}/scale"
     if row.instantiated and row.api == "v2":
         links["changeVnfPkg"] = f"{self}/change_vnfpkg"
     body: Json = {

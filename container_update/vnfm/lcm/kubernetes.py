@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from container_update.cluster.credentials import pem
 from container_update.cluster.lease import utc_now
 from container_update.model.cluster import Cluster
+from container_update.model.objects import Json
 from container_update.model.outcome import Outcome
 from container_update.model.requests import DEF_FILES
 from container_update.operations.change_package import Changed
@@ -16,6 +17,10 @@ from container_update.operations.install import install
 from container_update.operations.strategies.kubernetes import KubernetesTarget
 from container_update.operations.strategy import ChangeJob
 from container_update.operations.terminate import terminate
+from container_update.operations.upkeep.heal import heal
+from container_update.operations.upkeep.running_vnf import RunningVnf
+from container_update.operations.upkeep.scale import scale
+from container_update.planning.package_pair import Placing
 from container_update.vnfm.lcm import levels, records
 from container_update.vnfm.lcm.operation_context import OperationContext, Record
 
@@ -86,6 +91,45 @@ class KubernetesVim:
     @property
     def _requested_def_files(self) -> tuple[str, ...]:
         return tuple(self.context.params.get(DEF_FILES) or ())
+
+    # --- keeping it -----------------------------------------------------------------------------
+
+    def heal(self, vnfcs: Sequence[Json], *, with_storage: bool) -> None:  # noqa: ARG002
+        """Replace the pods of these VNFCs; without any, heal the whole VNF.
+
+        :param with_storage: makes no difference: a pod's volumes are objects of their own.
+        """
+        pods = [(entry["vduId"], entry["computeResource"]["resourceId"]) for entry in vnfcs]
+        context = self.context
+        heal(self._running, pods, context.operation_id, context.cancel, context.steps)
+
+    def scale(self, numbers: Mapping[str, int]) -> None:
+        """Give VDUs these numbers of pods."""
+        context = self.context
+        scale(self._running, numbers, context.operation_id, context.cancel, context.steps)
+
+    def undo_heal(self) -> None:
+        """Undo by the journal what a heal left."""
+        self._undo()
+
+    def undo_scale(self, numbers: Mapping[str, int]) -> None:  # noqa: ARG002
+        """Undo by the journal what a scaling left."""
+        self._undo()
+
+    def _undo(self) -> None:
+        self.context.journalled(self.cluster).recover(back=True, cancel=self.context.cancel)
+
+    @property
+    def _running(self) -> RunningVnf:
+        context, record = self.context, self.context.record
+        return RunningVnf(
+            str(context.package(record.vnfd_id)),
+            self.cluster,
+            Placing(record.def_files, record.namespace, one_namespace=True),
+            context.instance_id,
+            context.service.options,
+            leave_failed=True,
+        )
 
     # --- changing -------------------------------------------------------------------------------
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from container_update.cluster.credentials import pem
 from container_update.cluster.lease import held
-from container_update.model.errors import ContainerUpdateError
+from container_update.model.errors import ContainerUpdateError, NoWayBackError, PlanError
 from container_update.model.objects import Json
 from container_update.model.operation import name_of
 from container_update.model.options import Options
@@ -25,12 +25,14 @@ from container_update.operations.change_package import Changed, coordination_of
 from container_update.operations.strategies import openstack as strategies
 from container_update.operations.strategies.openstack import OpenStackTarget
 from container_update.operations.strategy import ChangeJob
+from container_update.package.hot import Body
 from container_update.stacks import live
 from container_update.stacks.client import Heat, connect, reference
 from container_update.stacks.instantiate import Builder, described_by
 from container_update.stacks.operation import StackInstance
+from container_update.stacks.upkeep import RunningStack
 from container_update.stacks.vnfcs import VnfcServer
-from container_update.vnfm.lcm import records
+from container_update.vnfm.lcm import levels, records
 from container_update.vnfm.lcm.operation_context import OperationContext, Record
 
 
@@ -96,6 +98,7 @@ class OpenStackVim:
             context.params,
             context.service.options,
             links=context.request.get("extVirtualLinks") or (),
+            sizes=levels.numbers(context),
         )
         with self._reported(self._name, "create"):
             self._builder.make(self._name, stack)
@@ -129,6 +132,75 @@ class OpenStackVim:
             add(text, action, "failed", str(error))
             raise
         add(text, action, "done")
+
+    # --- keeping it -----------------------------------------------------------------------------
+
+    def heal(self, vnfcs: Sequence[Json], *, with_storage: bool) -> None:
+        """Replace the servers of these VNFCs; without any, those of the whole VNF.
+
+        :param with_storage: their volumes are replaced too; for the whole VNF the stack is deleted
+            and created anew, as Tacker does.
+        """
+        context = self.context
+        with self._reported(self._name, "heal"):
+            self._refuse_unfinished_change()
+            if with_storage and not vnfcs:
+                self._create_again()
+                return
+            entries = vnfcs or context.record.info.get("vnfcResourceInfo") or ()
+            ids = [str(entry["computeResource"]["resourceId"]) for entry in entries]
+            self._running().replace(ids, with_storage=with_storage)
+
+    def _create_again(self) -> None:
+        """Delete the stack and create it from its own templates and parameters.
+
+        They are stored before the stack is deleted, because another try may find no stack.
+        """
+        name, stored = "healed_stack", self.context.kept.get("healed_stack")
+        if stored is None:
+            running = self._running()
+            if running.body.hidden:
+                raise PlanError(
+                    f"stack {running.stack}: Heat does not tell the values of its hidden "
+                    f"parameters ({', '.join(sorted(running.body.hidden))}), so that it cannot be "
+                    "created anew: heal it without additionalParams.all, or terminate and "
+                    "instantiate it"
+                )
+            stack = {"name": running.stack.partition("/")[0], **running.body.as_request()}
+            stored = self.context.service.vault.seal(stack)
+            self.context.keep(name, stored)
+        stack = self.context.service.vault.open(stored)
+        self._builder.make(stack.pop("name"), Body(**stack))
+
+    def undo_heal(self) -> None:
+        """Refuse: Heat replaces servers, and has nothing to bring the old ones back from.
+
+        :raises NoWayBackError: always.
+        """
+        raise NoWayBackError("a heal of servers cannot be undone: the old servers are deleted")
+
+    def scale(self, numbers: Mapping[str, int]) -> None:
+        """Give the scaling groups of VDUs these numbers of servers."""
+        with self._reported(self._name, "scale"):
+            self._refuse_unfinished_change()
+            self._running().scale(numbers)
+
+    def undo_scale(self, numbers: Mapping[str, int]) -> None:
+        """Give the scaling groups the numbers of servers that they had."""
+        self.scale(numbers)
+
+    def _running(self) -> RunningStack:
+        return RunningStack.read(
+            self.heat, self._builder, self._stack(), self._vdus(self.context.record)
+        )
+
+    def _refuse_unfinished_change(self) -> None:
+        journal = name_of(self.context.instance_id)
+        if self.heat.stack(journal) is not None:
+            raise PlanError(
+                f"stack {journal} is there: a change of this VNF's package has not ended: send its "
+                "request again to finish it"
+            )
 
     # --- the stack ------------------------------------------------------------------------------
 

@@ -88,6 +88,13 @@ class OperationContext:
     again: bool = False
     """It was tried before: its results may be in the VIM, or its process may still run."""
 
+    def keep(self, name: str, value: str) -> None:
+        """Store a value for another try, also if this process dies; sealed if it is secret."""
+        self.kept[name] = value
+        with self.service.database.writing() as session:
+            operation = session.get_one(Operation, self.operation_id)
+            operation.kept = {**(operation.kept or {}), name: value}
+
     def seconds_since_start(self) -> float:
         """Return the time since the operation was accepted, also by another service."""
         with self.service.database.reading() as session:

@@ -22,6 +22,7 @@ from container_update.vnfm import instances, operations, vims
 from container_update.vnfm.lcm import records
 from container_update.vnfm.lcm.change import do_change, undo_change
 from container_update.vnfm.lcm.changed_info import modifications, triggered_by_package
+from container_update.vnfm.lcm.heal import do_heal, undo_heal
 from container_update.vnfm.lcm.instantiation import (
     do_instantiate,
     do_terminate,
@@ -30,6 +31,7 @@ from container_update.vnfm.lcm.instantiation import (
 from container_update.vnfm.lcm.mgmt_drivers.v2 import progress_file
 from container_update.vnfm.lcm.modification import do_modify, undo_modify
 from container_update.vnfm.lcm.operation_context import OperationContext, Record
+from container_update.vnfm.lcm.scale import do_scale, undo_scale
 from container_update.vnfm.lcm.steps import Follower, Steps
 from container_update.vnfm.lcm.vim import connected
 from container_update.vnfm.problems import is_expected, problem_of, requests_of
@@ -59,6 +61,8 @@ TASKS: Mapping[str, Task] = {
     "INSTANTIATE": Task(do_instantiate, undo_instantiate),
     "TERMINATE": Task(do_terminate, None),
     "MODIFY_INFO": Task(do_modify, undo_modify, modifications),
+    "HEAL": Task(do_heal, undo_heal),
+    "SCALE": Task(do_scale, undo_scale),
     "CHANGE_VNFPKG": Task(do_change, undo_change, triggered_by_package),
 }
 """What each LcmOperationType does."""

@@ -5,9 +5,11 @@ Only this module distinguishes the two.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
+from container_update.model.objects import Json
 from container_update.model.outcome import Outcome
 from container_update.operations.change_package import Changed
 from container_update.operations.strategy import ChangeJob, Target
@@ -30,6 +32,28 @@ class Vim(Protocol):
 
     def terminate(self) -> None:
         """Delete the VNF and wait until it is gone."""
+
+    def heal(self, vnfcs: Sequence[Json], *, with_storage: bool) -> None:
+        """Replace VNFCs and wait until the new ones work; without any, heal the whole VNF.
+
+        :param vnfcs: their entries of vnfcResourceInfo.
+        :param with_storage: their storage is replaced too.
+        """
+
+    def scale(self, numbers: Mapping[str, int]) -> None:
+        """Give VDUs these numbers of VNFCs and wait until they work."""
+
+    def undo_heal(self) -> None:
+        """Undo what a heal that failed left.
+
+        :raises NoWayBackError: that is not possible.
+        """
+
+    def undo_scale(self, numbers: Mapping[str, int]) -> None:
+        """Undo what a scaling that failed left.
+
+        :param numbers: the VDUs' numbers of VNFCs before.
+        """
 
     def target(self) -> Target:
         """Return where the VNF runs, for a change of its package."""

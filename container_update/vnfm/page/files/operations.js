@@ -6,6 +6,8 @@ const NAMES = {
   INSTANTIATE: "Instantiate",
   TERMINATE: "Terminate",
   MODIFY_INFO: "Modify",
+  HEAL: "Heal",
+  SCALE: "Scale",
   CHANGE_VNFPKG: "Change the package of",
 };
 const RUNNING = new Set(["STARTING", "PROCESSING", "ROLLING_BACK"]);
