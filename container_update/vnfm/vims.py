@@ -17,11 +17,8 @@ from sqlalchemy import select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
-from container_update.drivers import vim as drivers_vim
-from container_update.model.cluster import Cluster
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json, merge_patch
-from container_update.model.options import Options
 from container_update.operations.upgrade_types import VIMS
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.service_context import ServiceContext
@@ -228,17 +225,3 @@ def _openstack_access(body: Json, credentials: Json) -> Json:
         "region": (body.get("extra") or {}).get("region"),
     }
     return {name: value for name, value in access.items() if value}
-
-
-def cluster(options: Options, connection: Json) -> Cluster:
-    """Return the cluster of a connection; the caller closes it.
-
-    :raises ClusterError: the connection is incomplete or refused.
-    """
-    interface = connection.get("interfaceInfo") or {}
-    return drivers_vim.connect(
-        interface.get("endpoint", ""),
-        connection.get("accessInfo") or {},
-        interface.get("ssl_ca_cert"),
-        options,
-    )

@@ -9,9 +9,8 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from container_update.model.objects import Json
-from container_update.vnfm import vims
+from container_update.vnfm import vim_clients, vims
 from container_update.vnfm.api import models, parts, representations
-from container_update.vnfm.lcm import vim_status
 from container_update.vnfm.queries import by_id
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.rows import Vim
@@ -22,7 +21,7 @@ def router(service: ServiceContext) -> APIRouter:
     routes = APIRouter(prefix="/v1.0", tags=["VIMs"])
 
     def shown(rows: Sequence[Vim]) -> list[Json]:
-        statuses = vim_status.statuses(service, rows)
+        statuses = vim_clients.statuses(service, rows)
         return [representations.vim(row, statuses[row.id]) for row in rows]
 
     @routes.post("/vims.json", status_code=201, responses=parts.refusals(409, 413))

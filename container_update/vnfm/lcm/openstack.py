@@ -6,19 +6,14 @@ An instance's stack has the name that Tacker gives it, ``vnf-<id>``; Blue-Green 
 from __future__ import annotations
 
 import re
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
 
-from container_update.cluster.credentials import pem
 from container_update.cluster.lease import held
 from container_update.model.errors import ContainerUpdateError, NoWayBackError, PlanError
 from container_update.model.objects import Json
 from container_update.model.operation import name_of
-from container_update.model.options import Options
 from container_update.model.outcome import Outcome
 from container_update.operations import stack_records
 from container_update.operations.change_package import Changed, coordination_of
@@ -27,11 +22,12 @@ from container_update.operations.strategies.openstack import OpenStackTarget
 from container_update.operations.strategy import ChangeJob
 from container_update.package.hot import Body
 from container_update.stacks import live
-from container_update.stacks.client import Heat, connect, reference
+from container_update.stacks.client import Heat, reference
 from container_update.stacks.instantiate import Builder, described_by
 from container_update.stacks.operation import StackInstance
 from container_update.stacks.upkeep import RunningStack
 from container_update.stacks.vnfcs import VnfcServer
+from container_update.vnfm import vim_clients
 from container_update.vnfm.lcm import levels, records
 from container_update.vnfm.lcm.operation_context import OperationContext, Record
 
@@ -39,36 +35,8 @@ from container_update.vnfm.lcm.operation_context import OperationContext, Record
 @contextmanager
 def connected(context: OperationContext) -> Iterator[OpenStackVim]:
     """Connect to Heat of the instance's VIM for a ``with`` block."""
-    with heat_of(context.connection, context.service.options) as heat:
+    with vim_clients.heat(context.connection, context.service.options) as heat:
         yield OpenStackVim(context, heat)
-
-
-@contextmanager
-def heat_of(connection: Json, options: Options) -> Iterator[Heat]:
-    """Connect to Heat of a VIM for a ``with`` block."""
-    interface = connection.get("interfaceInfo") or {}
-    authority = interface.get("ssl_ca_cert")
-    access = connection.get("accessInfo") or {}
-    verify: bool | str = not interface.get("skipCertificateVerification")
-    with tempfile.TemporaryDirectory() as folder:
-        if verify and authority:
-            verify = str(Path(folder, "authority.pem"))
-            Path(verify).write_text(pem(authority))
-        auth, region = _auth(interface, access), access.get("region")
-        with connect(auth=auth, options=options, region=region, verify=verify) as heat:
-            yield heat
-
-
-def _auth(interface: Mapping[str, Any], access: Mapping[str, Any]) -> dict[str, str]:
-    """Return keystoneauth1's arguments for the access data of SOL003."""
-    return {
-        "auth_url": str(interface.get("endpoint", "")),
-        "username": str(access.get("username", "")),
-        "password": str(access.get("password", "")),
-        "project_name": str(access.get("project", "")),
-        "user_domain_name": str(access.get("userDomain") or "Default"),
-        "project_domain_name": str(access.get("projectDomain") or "Default"),
-    }
 
 
 @dataclass(frozen=True)

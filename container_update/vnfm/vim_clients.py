@@ -1,0 +1,104 @@
+"""Connections to VIMs, and the status of registered ones: they are asked when they are shown."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from container_update.cluster.credentials import pem
+from container_update.drivers import vim as drivers_vim
+from container_update.model import context_threads
+from container_update.model.cluster import Cluster
+from container_update.model.errors import ContainerUpdateError
+from container_update.model.objects import Json, ObjectKey
+from container_update.model.options import Options
+from container_update.vnfm import vims
+from container_update.vnfm.service_context import ServiceContext
+from container_update.vnfm.store.rows import Vim
+
+if TYPE_CHECKING:
+    from container_update.stacks.client import Heat
+
+LOG = logging.getLogger(__name__)
+
+ACTIVE, ERROR = "ACTIVE", "ERROR"
+_SECONDS = 3.0
+"""Maximum time for the answer of a VIM that is shown."""
+_AT_ONCE = 8
+
+
+def cluster(connection: Json, options: Options) -> Cluster:
+    """Return the cluster of a connection; the caller closes it.
+
+    :raises ClusterError: the connection is incomplete or refused.
+    """
+    interface = connection.get("interfaceInfo") or {}
+    return drivers_vim.connect(
+        interface.get("endpoint", ""),
+        connection.get("accessInfo") or {},
+        interface.get("ssl_ca_cert"),
+        options,
+    )
+
+
+@contextmanager
+def heat(connection: Json, options: Options) -> Iterator[Heat]:
+    """Connect to Heat of a connection for a ``with`` block.
+
+    :raises ClusterError: the connection is incomplete or refused.
+    """
+    from container_update.stacks.client import connect  # noqa: PLC0415, an extra
+
+    interface = connection.get("interfaceInfo") or {}
+    authority = interface.get("ssl_ca_cert")
+    access = connection.get("accessInfo") or {}
+    verify: bool | str = not interface.get("skipCertificateVerification")
+    with tempfile.TemporaryDirectory() as folder:
+        if verify and authority:
+            verify = str(Path(folder, "authority.pem"))
+            Path(verify).write_text(pem(authority))
+        auth, region = _auth(interface, access), access.get("region")
+        with connect(auth=auth, options=options, region=region, verify=verify) as connected:
+            yield connected
+
+
+def _auth(interface: Mapping[str, Any], access: Mapping[str, Any]) -> dict[str, str]:
+    """Return keystoneauth1's arguments for the access data of SOL003."""
+    return {
+        "auth_url": str(interface.get("endpoint", "")),
+        "username": str(access.get("username", "")),
+        "password": str(access.get("password", "")),
+        "project_name": str(access.get("project", "")),
+        "user_domain_name": str(access.get("userDomain") or "Default"),
+        "project_domain_name": str(access.get("projectDomain") or "Default"),
+    }
+
+
+def statuses(service: ServiceContext, registered: Sequence[Vim]) -> Mapping[str, str]:
+    """Return ACTIVE for each VIM that answers with its credentials, else ERROR, by its id."""
+    connections = {vim.id: vims.registered(service, vim) for vim in registered}
+    options = replace(service.options, request_timeout=_SECONDS, retry_seconds=0)
+    with context_threads.pool(_AT_ONCE) as pool:
+        found = pool.map(lambda connection: _status(connection, options), connections.values())
+        return dict(zip(connections, found, strict=True))
+
+
+def _status(connection: Json, options: Options) -> str:
+    try:
+        vims.require(vims.kind_of(connection))
+        if vims.kind_of(connection) == vims.OPENSTACK:
+            with heat(connection, options) as service:
+                service.stacks()
+        else:
+            with closing(cluster(connection, options)) as api_server:
+                api_server.get(ObjectKey("", "Namespace", "", "default"))
+    except ContainerUpdateError as error:
+        if getattr(error, "status", None) != 403:  # it answers, and not every account may do this
+            LOG.info("VIM %s: %s", connection["vimId"], error)
+            return ERROR
+    return ACTIVE
