@@ -93,9 +93,12 @@ def handle(script: Script, output: Script) -> None:
 
 
 def _has_work(script: Script) -> bool:
-    """Return whether a modify operation changes the package of a VNF that is instantiated."""
-    changes_package = bool((script.get("request") or {}).get("vnfdId"))
-    return changes_package and bool(script["vnf_instance"].get("instantiatedVnfInfo"))
+    """Return whether a modify operation concerns what runs: it names a package, or files of the
+    present one; and the VNF is instantiated."""
+    request = script.get("request") or {}
+    metadata = request.get("metadata") or {}
+    concerns_cluster = bool(request.get("vnfdId") or metadata.get("configmap_secret_paths"))
+    return concerns_cluster and bool(script["vnf_instance"].get("instantiatedVnfInfo"))
 
 
 def _reason_of_failure(error: ContainerUpdateError, script: Script, output: Script) -> str:

@@ -14,7 +14,7 @@ from container_update.model.cluster import Cluster
 from container_update.model.errors import ContainerUpdateError, NextStep, PackageError
 from container_update.model.objects import Json
 from container_update.model.options import Options
-from container_update.model.requests import DEF_FILES, UpdateRequest
+from container_update.model.requests import CONFIG_PATHS, DEF_FILES, UpdateRequest
 from container_update.operations.vnf_records import Records
 
 CONFIG_VARIABLE = "CONTAINER_UPDATE_CONFIG"
@@ -29,6 +29,9 @@ RESTARTED = "container_update_restarted"
 def update_instance(script: Json, output: Json) -> None:
     """Move the instance to the package of the request.
 
+    Without a vnfdId Tacker passes no new package: the listed ConfigMaps and Secrets then become
+    again as the present package has them.
+
     :param output: gets ``vnf_instance`` after a success, and in any case what a rollback needs.
     :raises ContainerUpdateError: the update failed and was undone.
     """
@@ -36,10 +39,11 @@ def update_instance(script: Json, output: Json) -> None:
 
     instance = script["vnf_instance"]
     metadata = script["request"].get("metadata") or {}
-    config_paths = tuple(metadata.get("configmap_secret_paths") or ())
+    config_paths = tuple(metadata.get(CONFIG_PATHS) or ())
+    old = script["tmp_csar_dir"]
     progress = v2_progress.from_environment()
     try:
-        request = request_of(instance, script["tmp_csar_dir"], script["new_csar_dir"], config_paths)
+        request = request_of(instance, old, script.get("new_csar_dir") or old, config_paths)
         with cluster_of(instance) as (cluster, options):
             outcome = update(request, cluster, options, progress=progress)
     except ContainerUpdateError as error:

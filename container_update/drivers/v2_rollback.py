@@ -16,10 +16,11 @@ from urllib.parse import urlsplit
 import yaml
 
 from container_update.drivers import v2_memory, v2_progress
+from container_update.drivers.v2_live import with_live_pods
 from container_update.drivers.v2_records import RESTARTED, cluster_of, request_of
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
-from container_update.model.errors import PackageError
+from container_update.model.errors import NoWayBackError, PackageError
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.options import DEFAULTS, Options
 from container_update.model.outcome import Outcome, Progress
@@ -41,14 +42,45 @@ def put_back(script: Json, output: Json) -> None:
     ours = v2_memory.recall(script)
     if ours.get("state") in v2_memory.SETTLED:
         return
-    instance, old = script["vnf_instance"], script["tmp_csar_dir"]
+    instance = script["vnf_instance"]
     with cluster_of(instance) as (cluster, options):
-        progress = v2_progress.from_environment()
-        outcome = go_back(request_of(instance, old, old), cluster, options, ours, progress=progress)
+        if script["request"].get("vnfdId"):
+            old, progress = script["tmp_csar_dir"], v2_progress.from_environment()
+            request = request_of(instance, old, old)
+            outcome = go_back(request, cluster, options, ours, progress=progress)
+            records = Records.of_update(outcome)
+            after = records.applied(instance)
+            output[RESTARTED] = sorted(records.restarted)
+        else:
+            undo_interrupted(instance, cluster, options, ours)
+            after = with_live_pods(instance, cluster)
     v2_memory.remember(output, {"state": v2_memory.ROLLED_BACK})
-    records = Records.of_update(outcome)
-    output["vnf_instance"] = records.applied(instance)
-    output[RESTARTED] = sorted(records.restarted)
+    output["vnf_instance"] = after
+
+
+def undo_interrupted(instance: Json, cluster: Cluster, options: Options, ours: Json) -> None:
+    """Undo by its journal in the cluster what cannot be undone by an update to the old package.
+
+    :raises NoWayBackError: it was complete; what was there before is nowhere any more.
+    :raises ContainerUpdateError: something could not be put back.
+    """
+    from container_update.operations.resume import rollback  # noqa: PLC0415 (heavy)
+
+    if ours.get("state") == v2_memory.UNDONE:
+        return
+    if ours.get("state") == v2_memory.UPDATED:
+        raise NoWayBackError(
+            f"VNF instance {instance['id']}: the operation was complete, only its record is"
+            " missing: expected a journal to undo it by, and found none any more"
+        )
+    namespace = (instance["instantiatedVnfInfo"].get("metadata") or {}).get("namespace")
+    rollback(
+        cluster,
+        options,
+        progress=v2_progress.from_environment(),
+        namespace=namespace or "default",
+        instance_id=instance["id"],
+    )
 
 
 def go_back(  # noqa: PLR0913

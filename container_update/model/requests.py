@@ -9,6 +9,9 @@ DEF_FILES: Final = "lcm-kubernetes-def-files"
 """The attribute that lists the files a CNF is made of: in additionalParams of requests and of v1
 instances, in the metadata of v2 instances. Paths in the package, or URLs."""
 
+CONFIG_PATHS: Final = "configmap_secret_paths"
+"""The attribute of a modify request's metadata that lists files of ConfigMaps and Secrets."""
+
 
 @dataclass(frozen=True)
 class UpdateRequest:

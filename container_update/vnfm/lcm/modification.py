@@ -14,7 +14,7 @@ from container_update.drivers import v2_memory
 from container_update.drivers.v2_rollback import go_back
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json, merge_patch
-from container_update.model.requests import UpdateRequest
+from container_update.model.requests import CONFIG_PATHS, UpdateRequest
 from container_update.operations.vnf_records import Records
 from container_update.vnfm import instances, packages
 from container_update.vnfm.lcm import records
@@ -37,12 +37,13 @@ def do_modify(context: OperationContext) -> Record:
 
 def undo_modify(context: OperationContext) -> Record:
     """Move the VNF back to the old package if a driver had begun to move it."""
-    if not context.record.instantiated or not context.request.get("vnfdId"):
+    if not context.record.instantiated:
         return context.record
     drivers = drivers_of(context)
     record = drivers.call("modify_information_rollback_start", context.record)
     if context.api == "v1" and v2_memory.OURS in context.kept:
-        record = _moved_back(context)
+        has_package = bool(context.request.get("vnfdId"))
+        record = _moved_back(context) if has_package else _undone(context)
     return drivers.call("modify_information_rollback_end", record)
 
 
@@ -50,7 +51,7 @@ def _modified(context: OperationContext, record: Record) -> Record:
     request, body = context.request, dict(record.body)
     body |= {name: request[name] for name in _PLAIN if name in request}
     body |= {
-        name: merge_patch(body.get(name), request[name])
+        name: merge_patch(body.get(name), _stored(name, request[name], context.api))
         for name in _MERGED
         if request.get(name) is not None
     }
@@ -63,6 +64,13 @@ def _modified(context: OperationContext, record: Record) -> Record:
                 body["vnfPkgId"] = package.id
     _modify_vnfcs(body, request)
     return replace(record, vnfd_id=vnfd_id, body=body)
+
+
+def _stored(name: str, patch: Any, api: str) -> Any:
+    """Return what of a request's attribute is stored: Tacker's v1 leaves the driver's list out."""
+    if name != "metadata" or api != "v1":
+        return patch
+    return {key: value for key, value in patch.items() if key != CONFIG_PATHS}
 
 
 def _modify_vnfcs(body: Json, request: Mapping[str, Any]) -> None:
@@ -80,6 +88,13 @@ def _modify_vnfcs(body: Json, request: Mapping[str, Any]) -> None:
             for entry in info.get("vnfcInfo") or ()
         ]
         body["instantiatedVnfInfo"] = {**info, "vnfcInfo": entries}
+
+
+def _undone(context: OperationContext) -> Record:
+    """Undo by its journal in the cluster what was interrupted; return the record of what runs."""
+    with context.cluster() as cluster:
+        context.journalled(cluster).recover(back=True, cancel=context.cancel)
+        return records.with_live_pods(context, context.record, cluster)
 
 
 def _moved_back(context: OperationContext) -> Record:

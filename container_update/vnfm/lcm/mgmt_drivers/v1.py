@@ -20,7 +20,7 @@ from typing import Any
 from container_update.drivers import v1_host
 from container_update.model.errors import ContainerUpdateError, PackageError
 from container_update.model.outcome import Outcome, Vnfc
-from container_update.model.requests import UpdateRequest
+from container_update.model.requests import CONFIG_PATHS, UpdateRequest
 from container_update.operations.update import update
 from container_update.operations.vnf_records import Records
 from container_update.package.vnfd import InterfaceScript
@@ -49,7 +49,7 @@ class V1Drivers(Drivers):
         if script is None or script.implementation == NOOP or event.endswith(_ROLLBACK):
             return record
         driver = load(script.implementation)
-        self._refuse_other_file(event, script, driver)
+        self._refuse_other_file(event, script, driver, record.vnfd_id)
         host = Host(self.context)
         context = SimpleNamespace(**{v1_host.ATTRIBUTE: host})
         instance = v1_objects.instance(self.context.instance_id, record, self.context.connection)
@@ -68,21 +68,25 @@ class V1Drivers(Drivers):
         if event == "modify_information_start":
             return {"modify_vnf_request": None}
         if event == "modify_information_end":
-            paths = (request.get("metadata") or {}).get("configmap_secret_paths") or ()
+            paths = (request.get("metadata") or {}).get(CONFIG_PATHS) or ()
             return {
                 "modify_vnf_request": None,
                 "old_vnf_package_path": str(self.folder),
-                "configmap_secret_paths": list(paths),
+                CONFIG_PATHS: list(paths),
             }
         name = event.removesuffix("_start").removesuffix("_end") + "_vnf_request"
         return {name: v1_objects.request(request), "grant": None, "grant_request": None}
 
-    def _refuse_other_file(self, event: str, script: InterfaceScript, driver: Any) -> None:
-        copy = file_of(event, script, self.folder)
+    def _refuse_other_file(
+        self, event: str, script: InterfaceScript, driver: Any, vnfd_id: str
+    ) -> None:
+        """Refuse another driver than the copy in the package that the record names by now: at the
+        end of a modification that is the new one, as in Tacker."""
+        copy = file_of(event, script, self.context.package(vnfd_id))
         if copy.read_bytes() != Path(inspect.getfile(type(driver))).read_bytes():
             raise PackageError(
-                f"{script.file} is not the file of the driver {script.implementation} that is "
-                "installed here: put that file into the package"
+                f"{script.file} is not the file of the driver {script.implementation}, as it is "
+                f"installed here: put that file into the package with the VNFD {vnfd_id}"
             )
 
 

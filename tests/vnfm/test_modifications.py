@@ -1,0 +1,126 @@
+"""Modify requests that concern the package which the VNF runs from already, and what is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from container_update.cluster.client import connect
+from container_update.emulator.kubernetes import EmbeddedCluster
+from container_update.model.objects import ObjectKey
+from container_update.model.options import Options
+from container_update.vnfm.service import Service
+from container_update.vnfm.settings import Settings
+from tests.tacker.conftest import Kubectl
+from tests.vnfm import vnfs
+from tests.vnfm.client import Client
+
+SETTINGS = "Files/kubernetes/settings.yaml"
+
+
+@pytest.fixture
+def http(tmp_path: Path) -> Iterator[TestClient]:
+    settings = Settings(state_dir=str(tmp_path / "state"), auth="none")
+    service = Service(settings, Options(lease_seconds=3, grace_period=1))
+    with TestClient(service.app, base_url="http://127.0.0.1:9890") as http:
+        yield http
+
+
+def instantiated(client: Client, cluster: EmbeddedCluster, folder: Path) -> str:
+    """Return the path of an instance of the small VNF, version 1.0."""
+    package, vnfd_id = vnfs.package(folder, "1.0", vnfs.ours(client.api))
+    client.onboard(package)
+    path = client.create(vnfd_id)
+    client.do("POST", f"{path}/instantiate", vnfs.instantiation(client.vims(cluster)))
+    return path
+
+
+def recorded_pods(client: Client, path: str) -> set[str]:
+    info = client.call("GET", path)["instantiatedVnfInfo"]
+    return {entry["computeResource"]["resourceId"] for entry in info["vnfcResourceInfo"]}
+
+
+def refresh(*paths: str) -> dict[str, Any]:
+    return {"metadata": {"configmap_secret_paths": list(paths)}}
+
+
+@pytest.mark.parametrize("api", ["v1", "v2"])
+def test_listed_configuration_becomes_again_what_the_present_package_says(
+    api: str, http: TestClient, cluster: EmbeddedCluster, kubectl: Kubectl, tmp_path: Path
+) -> None:
+    client = Client(http, api)
+    path = instantiated(client, cluster, tmp_path)
+    before = set(kubectl.pods())
+    change_by_hand(cluster, tmp_path)
+
+    client.do("PATCH", path, refresh(SETTINGS))
+
+    assert kubectl.data("ConfigMap", "settings") == {"level": "1.0"}
+    assert not before & set(kubectl.pods()), "whoever uses the changed key is restarted"
+    assert recorded_pods(client, path) == set(kubectl.pods())
+
+
+@pytest.mark.parametrize("api", ["v1", "v2"])
+def test_a_listed_file_that_the_present_package_has_not_is_named_and_rolled_back(
+    api: str, http: TestClient, cluster: EmbeddedCluster, kubectl: Kubectl, tmp_path: Path
+) -> None:
+    client = Client(http, api)
+    path = instantiated(client, cluster, tmp_path)
+    change_by_hand(cluster, tmp_path)
+    before = client.call("GET", path)
+
+    operation = client.do("PATCH", path, refresh("Files/no-such.yaml"), "FAILED_TEMP")
+    assert "Files/no-such.yaml" in operation["error"]["detail"]
+    client.do("POST", f"{operation['_links']['self']['href']}/rollback", state="ROLLED_BACK")
+
+    assert kubectl.data("ConfigMap", "settings") == {"level": "by hand"}, "nothing was touched"
+    assert client.call("GET", path) == before
+
+
+@pytest.mark.parametrize(("api", "stored"), [("v1", {"a": "b"}), ("v2", None)])
+def test_the_list_of_files_is_stored_as_by_tacker(
+    api: str,
+    stored: dict[str, Any] | None,
+    http: TestClient,
+    cluster: EmbeddedCluster,
+    tmp_path: Path,
+) -> None:
+    """Tacker 16 takes it out of what it stores in its v1 API, and stores it in v2."""
+    client = Client(http, api)
+    path = instantiated(client, cluster, tmp_path)
+    request = refresh(SETTINGS)
+    request["metadata"]["a"] = "b"
+
+    client.do("PATCH", path, request)
+
+    metadata = client.call("GET", path)["metadata"]
+    assert {"a": "b"}.items() <= metadata.items()
+    assert ("configmap_secret_paths" in metadata) is (stored is None)
+
+
+def test_at_its_end_a_modification_needs_the_drivers_file_in_the_new_package(
+    http: TestClient, cluster: EmbeddedCluster, kubectl: Kubectl, tmp_path: Path
+) -> None:
+    """By then the record names the new package, and Tacker 16 looks into that one."""
+    client = Client(http, "v1")
+    path = instantiated(client, cluster, tmp_path)
+    other = vnfs.Driver(vnfs.OURS, vnfs.ours("v1").file, b"# an older copy")
+    package, vnfd_id = vnfs.package(tmp_path, "2.0", other)
+    client.onboard(package)
+    before = set(kubectl.pods())
+
+    operation = client.do("PATCH", path, vnfs.modification(vnfd_id), "FAILED_TEMP")
+
+    assert "is not the file of the driver mgmt-container-update" in operation["error"]["detail"]
+    assert set(kubectl.pods()) == before
+
+
+def change_by_hand(cluster: EmbeddedCluster, folder: Path) -> None:
+    with connect(str(cluster.write_kubeconfig(folder / "by-hand"))) as operator:
+        live = operator.get(ObjectKey("", "ConfigMap", "default", "settings"))
+        assert live is not None
+        operator.replace({**live, "data": {"level": "by hand"}})
