@@ -1,7 +1,8 @@
 """The progress of an update, appended to a file that a VNFM may read meanwhile.
 
 The environment variable names the file; Tacker sets none. Each event is a line of JSON; the plan's
-has ``brought``, what a rollback needs (see :mod:`container_update.drivers.v2_memory`).
+has ``remarks``, what it leaves alone, and ``brought``, what a rollback needs (see
+:mod:`container_update.drivers.v2_memory`).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from container_update.model.errors import ContainerUpdateError, UpdateFailedErro
 from container_update.model.objects import Json
 from container_update.model.outcome import Event, Progress
 from container_update.model.plan import Plan
-from container_update.operations.progress import step_events
+from container_update.operations.progress import remarks, step_events
 
 PROGRESS_VARIABLE = "CONTAINER_UPDATE_PROGRESS"
 """An environment variable: the file to append to."""
@@ -25,7 +26,9 @@ PROGRESS_VARIABLE = "CONTAINER_UPDATE_PROGRESS"
 def as_line(event: Event) -> Json:
     """Return an event as a value: the steps that it is about; of a plan also what it adds."""
     line: Json = {"steps": step_events(event)}
-    return {**line, "brought": v2_memory.additions(event)} if isinstance(event, Plan) else line
+    if isinstance(event, Plan):
+        line |= {"remarks": remarks(event), "brought": v2_memory.additions(event)}
+    return line
 
 
 def from_environment() -> Progress:

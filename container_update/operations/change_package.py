@@ -20,6 +20,7 @@ from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import Note, Plan
 from container_update.operations import strategy
 from container_update.operations.change_request import ChangeRequest
+from container_update.operations.progress import log_remarks
 from container_update.operations.scripts import coordination
 from container_update.operations.scripts.coordination import Coordination, CoordinationError
 from container_update.operations.strategies.kubernetes import KubernetesTarget
@@ -136,6 +137,7 @@ def run_change(
         chosen.recover(lambda interrupted: _carry_out(interrupted, scripts))
         plan = _with_notes(chosen.validate(), chosen)
         progress(plan)
+        log_remarks(plan)
         if not plan.is_empty:
             with chosen.begun():
                 _carry_out(chosen, scripts)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import logging
+
 from container_update.model.objects import Json
 from container_update.model.outcome import Event, StepState
 from container_update.model.plan import Plan, Step
+
+LOG = logging.getLogger(__name__)
 
 PLANNED, RUNNING = "planned", "running"
 """States of a step that has not ended; the others are those of :class:`StepState`."""
@@ -25,6 +29,32 @@ def step_events(event: Event) -> list[Json]:
         return [_values(event, RUNNING)]
     state = PLANNED if event.state is StepState.NOT_STARTED else event.state.value
     return [_values(event.step, state, event.message, event.seconds)]
+
+
+NO_ACTION = "no action"
+"""The state of what a plan leaves alone."""
+
+
+def remarks(plan: Plan) -> list[Json]:
+    """Return what a plan leaves alone, in the form of steps, one for an object: ``not applied`` has
+    the field paths of changes that do not take effect, ``note`` has everything else."""
+    return [
+        {
+            "object": str(key),
+            "action": action,
+            "state": NO_ACTION,
+            "message": "; ".join(note.text for note in notes if note.key == key),
+            "seconds": 0.0,
+        }
+        for action, notes in (("not applied", plan.ignored), ("note", plan.notes))
+        for key in dict.fromkeys(note.key for note in notes)
+    ]
+
+
+def log_remarks(plan: Plan) -> None:
+    """Log what a plan leaves alone: whoever runs it through a VNFM does not see the plan."""
+    for remark in remarks(plan):
+        LOG.info("%s: %s: %s", remark["object"], remark["action"], remark["message"])
 
 
 def _values(step: Step, state: str, message: str = "", seconds: float = 0.0) -> Json:

@@ -22,6 +22,7 @@ from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, StepResult
 from container_update.model.plan import Plan, Stage
 from container_update.model.requests import UpdateRequest
+from container_update.operations.progress import log_remarks
 from container_update.operations.read_packages import read_manifests
 from container_update.package import csar
 from container_update.planning import match, renames
@@ -63,6 +64,7 @@ def update(
     resumed = instance.recover(goal=journal.goal_of(packages.in_force), cancel=cancel)
     with _planned(packages, request, retrying, options) as (plan, informer):
         progress(plan)
+        log_remarks(plan)
         results = resumed.results if resumed else ()
         if not plan.is_empty:
             results = (*results, *instance.run(plan, informer, cancel))

@@ -124,3 +124,32 @@ def change_by_hand(cluster: EmbeddedCluster, folder: Path) -> None:
         live = operator.get(ObjectKey("", "ConfigMap", "default", "settings"))
         assert live is not None
         operator.replace({**live, "data": {"level": "by hand"}})
+
+
+@pytest.mark.parametrize("api", ["v1", "v2"])
+def test_what_does_not_take_effect_is_a_remark_of_the_operation(
+    api: str,
+    http: TestClient,
+    cluster: EmbeddedCluster,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    client = Client(http, api)
+    path = instantiated(client, cluster, tmp_path)
+    env = "        env:\n        - {{name: COLOUR, value: a-secret-blue}}\n"
+    monkeypatch.setattr(vnfs, "DEPLOYMENT", vnfs.DEPLOYMENT.replace("        env:\n", env))
+    package, vnfd_id = vnfs.package(tmp_path, "2.0", vnfs.ours(api))
+    client.onboard(package)
+    caplog.set_level("INFO", "container_update")
+
+    operation = client.do("PATCH", path, vnfs.modification(vnfd_id))
+
+    progress = client.call("GET", f"{operation['_links']['self']['href']}/progress")
+    assert {step["state"] for step in progress["steps"]} == {"done"}
+    (remark,) = (each for each in progress["remarks"] if each["kind"] == "not applied")
+    assert remark["object"] == "Deployment default/front"
+    assert "COLOUR" in remark["text"] or "env" in remark["text"]
+    assert "a-secret-blue" not in str(progress) + caplog.text
+    logged = f"Deployment default/front: not applied: {remark['text']}"
+    assert (logged in caplog.text) is (api == "v1"), "a v2 script has a log of its own"

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from container_update.model.objects import Json
+from container_update.operations.progress import NO_ACTION
 from container_update.vnfm import states
 from container_update.vnfm.store.database import timestamp
 from container_update.vnfm.store.rows import Instance, Operation, Package, Step, Subscription, Vim
@@ -110,9 +111,15 @@ def operation(row: Operation, base_url: str) -> Json:
 def progress(row: Operation, steps: Iterable[Step]) -> Json:
     """Return the progress of an operation; an extension of SOL003."""
     names = ("object", "action", "state", "reasons", "message", "seconds")
+    entries = [{name: getattr(step, name) for name in names} for step in steps]
     return {
         "operationState": row.state,
-        "steps": [{name: getattr(step, name) for name in names} for step in steps],
+        "steps": [entry for entry in entries if entry["state"] != NO_ACTION],
+        "remarks": [
+            {"object": entry["object"], "kind": entry["action"], "text": entry["message"]}
+            for entry in entries
+            if entry["state"] == NO_ACTION
+        ],
     }
 
 

@@ -69,8 +69,8 @@ class Steps:
     def _begin(self, session: Session, line: Json) -> None:
         session.execute(delete(Step).where(Step.operation_id == self._id))
         session.add_all(
-            Step(operation_id=self._id, number=number, **step)
-            for number, step in enumerate(line["steps"])
+            Step(operation_id=self._id, number=number, **{"reasons": [], **step})
+            for number, step in enumerate([*line["steps"], *line.get("remarks", ())])
         )
         if not self._remember:
             return

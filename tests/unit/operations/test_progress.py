@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from container_update.model.outcome import Event, StepResult, StepState
-from container_update.model.plan import Plan
+from container_update.model.plan import Note, Plan
 from container_update.operations import progress
 from tests.unit.cli.reports.test_text_report import CANARY, PLAN, RECREATE, ROLL
 
@@ -37,3 +37,15 @@ def test_a_step_that_begins_or_ended_is_one_value(
     assert (line["state"], line["message"], line["seconds"]) == (state, message, seconds)
     assert "reasons" not in line
     assert CANARY not in str(line)
+
+
+def test_what_is_left_alone_is_one_value_for_an_object_with_paths_and_no_content() -> None:
+    key = PLAN.steps[0].key
+    notes = (Note(key, "spec.replicas changed"), Note(key, "spec.paused changed"))
+    plan = Plan("ns", None, (), ignored=notes, notes=(Note(key, "drift: image"),))
+    common = {"object": str(key), "state": "no action", "seconds": 0.0}
+    paths = "spec.replicas changed; spec.paused changed"
+    assert progress.remarks(plan) == [
+        {**common, "action": "not applied", "message": paths},
+        {**common, "action": "note", "message": "drift: image"},
+    ]

@@ -85,7 +85,7 @@ function updateRunning(card, operation, instances) {
     ? "Retry goes on with it, rollback undoes it, fail gives it up: "
       + `openstack vnflcm op retry | rollback | fail ${operation.id}`
     : "");
-  showSteps(card.querySelector(".steps"), steps);
+  showSteps(card.querySelector(".steps"), steps, operation.remarks);
 }
 
 /** The operations that came to their end, the last one first. */
@@ -119,11 +119,13 @@ function updateHistory(card, operation, instances) {
   say(card.querySelector(".problem"), operation.error?.detail ?? "");
   say(card.querySelector(".code"), operation.id);
   say(card.querySelector(".empty"), steps && !steps.length ? "No object had to change." : "");
-  showSteps(card.querySelector(".steps"), steps ?? []);
+  showSteps(card.querySelector(".steps"), steps ?? [], operation.remarks);
 }
 
-function showSteps(target, steps) {
-  keep(target, steps, {
+function showSteps(target, steps, remarks) {
+  const leftAlone = (remarks ?? []).map(({ object, kind, text }) =>
+    ({ object, action: kind, state: "no action", message: text }));
+  keep(target, [...steps, ...leftAlone], {
     key: (step) => `${step.action} ${step.object}`,
     make: stepLine,
     update: updateStep,

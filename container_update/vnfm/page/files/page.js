@@ -38,7 +38,7 @@ async function readOperations(api) {
     const known = operations.get(found.id);
     const isNew = known?.operationState !== found.operationState;
     changed ||= isNew;
-    const operation = { ...found, api, steps: known?.steps };
+    const operation = { ...found, api, steps: known?.steps, remarks: known?.remarks };
     operations.set(found.id, operation);
     if (isRunning(found) || (isNew && (known || isUnsettled(found)))) await readSteps(operation);
     if (known && isNew) tell(operation);
@@ -48,7 +48,9 @@ async function readOperations(api) {
 
 async function readSteps(operation) {
   const path = `/vnflcm/${operation.api}/vnf_lcm_op_occs/${operation.id}/progress`;
-  operation.steps = (await read(path)).steps;
+  const progress = await read(path);
+  operation.steps = progress.steps;
+  operation.remarks = progress.remarks;
 }
 
 async function readRest() {
