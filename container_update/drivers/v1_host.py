@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, Protocol
 
+from container_update.drivers import vim
+
 if TYPE_CHECKING:
+    from container_update.model.objects import Json, Manifest
+    from container_update.model.options import Options
     from container_update.model.outcome import Outcome, Vnfc
     from container_update.model.requests import UpdateRequest
+    from container_update.operations.change_package import Changed
 
 ATTRIBUTE = "container_update_host"
 """The attribute of the context for another host than Tacker."""
@@ -23,8 +28,17 @@ class Host(Protocol):
     def update(self, request: UpdateRequest, vnf_instance: Any) -> Outcome:
         """Run the update in the cluster of the instance's VIM, with the operator's options."""
 
+    def change(self, body: Json, request: UpdateRequest, vnf_instance: Any) -> Changed:
+        """Change the package there.
+
+        :param body: the ChangeCurrentVnfPkgRequest.
+        """
+
     def vnfc_record(self, vnfc_id: str, vnfc: Vnfc, metadata: Mapping[str, str]) -> Any:
         """Return a new VnfcResourceInfo."""
+
+    def record_objects(self, vnf_instance: Any, manifests: Iterable[Manifest]) -> None:
+        """Record what the instance's termination has to delete."""
 
 
 def host_of(context: Any) -> Host:
@@ -47,18 +61,40 @@ class Tacker:
 
     def update(self, request: UpdateRequest, vnf_instance: Any) -> Outcome:
         """See Host; the options are those of Tacker's configuration."""
-        from oslo_config import cfg  # noqa: PLC0415 (with Tacker's own values in it)
-        from tacker.vnflcm import utils  # noqa: PLC0415 (only there inside Tacker)
-
-        from container_update.drivers import vim  # noqa: PLC0415
-        from container_update.model.options import Options  # noqa: PLC0415 (not for idle calls)
         from container_update.operations.update import update  # noqa: PLC0415 (heavy)
 
-        access = utils.get_vim(self._context, vnf_instance.vim_connection_info)["access_info"]
-        options = Options.from_conf(cfg.CONF)
-        cluster = vim.connect(access["auth_url"], access, access.get("ssl_ca_cert"), options)
-        with closing(cluster):
+        connection, options = self._connection(vnf_instance), self._options()
+        with closing(vim.connect_to(connection, options)) as cluster:
             return update(request, cluster, options)
+
+    def change(self, body: Json, request: UpdateRequest, vnf_instance: Any) -> Changed:
+        """See Host."""
+        from container_update.drivers.change_by_modify import run  # noqa: PLC0415 (heavy)
+
+        connection, options = self._connection(vnf_instance), self._options()
+        resources = vnf_instance.instantiated_vnf_info.vnfc_resource_info
+        instance = {
+            "id": vnf_instance.id,
+            "vnfdId": vnf_instance.vnfd_id,
+            "instantiatedVnfInfo": {"vnfcResourceInfo": [_as_json(each) for each in resources]},
+        }
+        with closing(vim.connect_to(connection, options)) as cluster:
+            return run(body, request, cluster, connection, options, instance=instance)
+
+    def _options(self) -> Options:
+        from oslo_config import cfg  # noqa: PLC0415 (with Tacker's own values in it)
+
+        from container_update.model.options import Options  # noqa: PLC0415 (not for idle calls)
+
+        return Options.from_conf(cfg.CONF)
+
+    def _connection(self, vnf_instance: Any) -> Json:
+        """Return the instance's VIM as a VimConnectionInfo of SOL003."""
+        from tacker.vnflcm import utils  # noqa: PLC0415 (only there inside Tacker)
+
+        access = utils.get_vim(self._context, vnf_instance.vim_connection_info)["access_info"]
+        interface = {"endpoint": access["auth_url"], "ssl_ca_cert": access.get("ssl_ca_cert")}
+        return {"vimType": "kubernetes", "interfaceInfo": interface, "accessInfo": access}
 
     def vnfc_record(self, vnfc_id: str, vnfc: Vnfc, metadata: Mapping[str, str]) -> Any:
         """See Host."""
@@ -72,3 +108,35 @@ class Tacker:
             ),
             metadata=dict(metadata),
         )
+
+    def record_objects(self, vnf_instance: Any, manifests: Iterable[Manifest]) -> None:
+        """See Host; what is gone may stay in the list, a termination does not mind."""
+        from tacker import objects  # noqa: PLC0415 (only there inside Tacker)
+
+        rows = objects.VnfResourceList.get_by_vnf_instance_id(self._context, vnf_instance.id)
+        known = {(row.resource_type, row.resource_name) for row in rows}
+        for manifest in manifests:
+            kind = f"{manifest.body['apiVersion']},{manifest.key.kind}"
+            if (kind, manifest.key.name) not in known:
+                objects.VnfResource(
+                    context=self._context,
+                    vnf_instance_id=vnf_instance.id,
+                    resource_name=manifest.key.name,
+                    resource_type=kind,
+                    resource_identifier="",
+                    resource_status="",
+                    tenant_id=vnf_instance.tenant_id,
+                ).create()
+
+
+def _as_json(record: Any) -> Json:
+    """Return a VnfcResourceInfo as the v2 API has it."""
+    compute = record.compute_resource
+    return {
+        "id": record.id,
+        "vduId": record.vdu_id,
+        "computeResource": {
+            "resourceId": compute.resource_id,
+            "vimLevelResourceType": compute.vim_level_resource_type,
+        },
+    }

@@ -6,8 +6,10 @@ A VNFC keeps its id and gets another resourceId, so that references to the VNFC 
 from __future__ import annotations
 
 import json
+import os
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from container_update.drivers.advice import v1_advice
@@ -19,7 +21,7 @@ from container_update.operations.vnf_records import Records
 from container_update.workloads.pod_template import pod_template
 
 if TYPE_CHECKING:
-    from container_update.model.objects import Manifest
+    from container_update.model.objects import Json, Manifest
     from container_update.model.outcome import Vnfc
 
 
@@ -52,17 +54,56 @@ def modify_information_end(
     """Move the instance from the old package to the one that its record names by now.
 
     Tacker passes the two paths for a Kubernetes VIM only: without them there is nothing to update.
+    It passes no request: the parameters of a change are in the instance's metadata, where it has
+    merged the request's, and are removed in any case, since they count for this request only and
+    may hold passwords.
     """
     if old_vnf_package_path is None:
         return
-    host = host_of(context)
-    new_path, config_paths = host.package_path(vnf_instance.vnfd_id), configmap_secret_paths or ()
-    if new_path == old_vnf_package_path and not config_paths:
+    from container_update.drivers import change_by_modify  # noqa: PLC0415 (not for idle calls)
+
+    host, before = host_of(context), dict(vnf_instance.vnf_metadata or {})
+    old = _running_package(before, old_vnf_package_path)
+    new = host.package_path(vnf_instance.vnfd_id)
+    after = change_by_modify.without_parameters(before)
+    after.pop(RUNS_FROM, None)
+    try:
+        change = change_by_modify.requested_change(vnf_instance.vnfd_id, before)
+        is_changed = new != old or bool(configmap_secret_paths) or change is not None
+        if is_changed:
+            request = request_of(vnf_instance, old, new, tuple(configmap_secret_paths or ()))
+            _carry_out(request, change, vnf_instance, host)
+    except Exception:
+        failed = after if new == old else {**after, RUNS_FROM: old}
+        if failed != before:
+            vnf_instance.vnf_metadata = failed
+            vnf_instance.save()
+        raise
+    if is_changed or after != before:
+        vnf_instance.vnf_metadata = after
+        vnf_instance.save()
+
+
+RUNS_FROM = "container_update_runs_from"
+"""In the metadata of an instance after a failure: the folder of the package that it runs from. The
+record names the new package by then, which Tacker's v1 API would pass as the old one next time."""
+
+
+def _running_package(metadata: Mapping[str, str], old: str) -> str:
+    kept = metadata.get(RUNS_FROM, "")
+    return kept if kept and os.path.isdir(kept) else old
+
+
+def _carry_out(request: UpdateRequest, change: Json | None, vnf_instance: Any, host: Host) -> None:
+    """Update or change what runs, and set the records; the instance is not saved."""
+    if change is None:
+        outcome = host.update(request, vnf_instance)
+        write_records(vnf_instance, Records.of_update(outcome), host)
         return
-    request = request_of(vnf_instance, old_vnf_package_path, new_path, tuple(config_paths))
-    outcome = host.update(request, vnf_instance)
-    write_records(vnf_instance, Records.of_update(outcome), host)
-    vnf_instance.save()
+    changed = host.change(change, request, vnf_instance)
+    manifests = changed.outcome.plan.manifests
+    write_records(vnf_instance, replace(changed.records, manifests=manifests), host)
+    host.record_objects(vnf_instance, manifests)
 
 
 HANDLERS: Mapping[str, Callable[..., None]] = {"modify_information_end": modify_information_end}
@@ -117,10 +158,14 @@ def write_records(vnf_instance: Any, records: Records, host: Host) -> None:
     )
 
     def record_of(vnfc: Vnfc, kept: Any | None) -> Any:
+        is_renamed = vnfc.workload_name in records.resource_names.values()
         if kept is not None:
             kept.compute_resource.resource_id = vnfc.pod_name
+            if is_renamed:
+                kept.metadata = metadata_of(vnfc, records.manifests)
             return kept
-        siblings = (record.metadata for record in old if record.vdu_id == vnfc.vdu_id)
+        same = () if is_renamed else old
+        siblings = (record.metadata for record in same if record.vdu_id == vnfc.vdu_id)
         metadata = dict(next(siblings, None) or metadata_of(vnfc, records.manifests))
         return host.vnfc_record(str(uuid.uuid4()), vnfc, metadata)
 
@@ -136,7 +181,7 @@ def metadata_of(vnfc: Vnfc, manifests: Iterable[Manifest]) -> dict[str, str]:
     for manifest in manifests:
         key, kind = manifest.key, kind_of(manifest.key)
         if kind is not None and (key.kind, key.name) == workload:
-            metadata = {key.kind: json.dumps(manifest.body["metadata"])}
+            metadata = {key.kind: json.dumps({**manifest.body["metadata"], "name": key.name})}
             if not kind.is_pod:
                 metadata["Pod"] = json.dumps(pod_template(manifest.body).get("metadata", {}))
             return metadata

@@ -46,10 +46,14 @@ OPERATIONS = frozenset(
 """Every operation that a VNFD can map to a script."""
 
 _ROLL_BACK = ("container_update.drivers.v2_rollback", "put_back")
+_HOST_CHANGES = "container_update.drivers.v2_host_changes"
 WORK = {
     "modify_information_end": ("container_update.drivers.v2_records", "update_instance"),
     "modify_information_rollback_start": _ROLL_BACK,
     "modify_information_rollback_end": _ROLL_BACK,
+    "change_current_package_start": (_HOST_CHANGES, "check_change"),
+    "change_current_package_end": (_HOST_CHANGES, "complete_records"),
+    "terminate_start": (_HOST_CHANGES, "delete_renamed"),
 }
 """The operations that have something to do, and the function that does it; loaded when needed."""
 
@@ -93,12 +97,15 @@ def handle(script: Script, output: Script) -> None:
 
 
 def _has_work(script: Script) -> bool:
-    """Return whether a modify operation concerns what runs: it names a package, or files of the
-    present one; and the VNF is instantiated."""
+    """Return whether the operation concerns what runs: a modify operation does if it names a
+    package, or files of the present one."""
+    if not script["vnf_instance"].get("instantiatedVnfInfo"):
+        return False
+    if not script["operation"].startswith("modify_information"):
+        return True
     request = script.get("request") or {}
-    metadata = request.get("metadata") or {}
-    concerns_cluster = bool(request.get("vnfdId") or metadata.get("configmap_secret_paths"))
-    return concerns_cluster and bool(script["vnf_instance"].get("instantiatedVnfInfo"))
+    names = ("configmap_secret_paths", "upgrade_type")
+    return bool(request.get("vnfdId") or any(map((request.get("metadata") or {}).get, names)))
 
 
 def _reason_of_failure(error: ContainerUpdateError, script: Script, output: Script) -> str:

@@ -8,14 +8,19 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 
-from container_update.drivers import v2_memory, v2_progress, vim
+from container_update.drivers import change_by_modify, v2_memory, v2_progress, vim
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ContainerUpdateError, NextStep, PackageError
-from container_update.model.objects import Json
+from container_update.model.objects import Json, Manifest, ObjectKey, Source
 from container_update.model.options import Options
+from container_update.model.outcome import Progress
 from container_update.model.requests import CONFIG_PATHS, DEF_FILES, UpdateRequest
-from container_update.operations.vnf_records import Records
+from container_update.operations.vnf_records import VDU_RESES, Records
+from container_update.planning import renames
+from container_update.workloads import ownership
+from container_update.workloads.pod_template import containers, pod_spec
 
 CONFIG_VARIABLE = "CONTAINER_UPDATE_CONFIG"
 """An environment variable of the conductor: an oslo.config file with a ``[container_update]``
@@ -35,25 +40,50 @@ def update_instance(script: Json, output: Json) -> None:
     :param output: gets ``vnf_instance`` after a success, and in any case what a rollback needs.
     :raises ContainerUpdateError: the update failed and was undone.
     """
-    from container_update.operations.update import update  # noqa: PLC0415 (heavy)
-
-    instance = script["vnf_instance"]
-    metadata = script["request"].get("metadata") or {}
+    request, instance = script["request"], script["vnf_instance"]
+    metadata = request.get("metadata") or {}
     config_paths = tuple(metadata.get(CONFIG_PATHS) or ())
     old = script["tmp_csar_dir"]
     progress = v2_progress.from_environment()
     try:
-        request = request_of(instance, old, script.get("new_csar_dir") or old, config_paths)
-        with cluster_of(instance) as (cluster, options):
-            outcome = update(request, cluster, options, progress=progress)
+        change = change_by_modify.requested_change(request.get("vnfdId"), metadata)
+        packages = request_of(instance, old, script.get("new_csar_dir") or old, config_paths)
+        if change is None:
+            kept, records = _updated(packages, instance, progress)
+        else:  # the parameters may hold passwords: the instance does not keep them
+            metadata = change_by_modify.without_parameters(instance.get("metadata"))
+            instance = {**instance, "metadata": metadata}
+            kept, records = _changed(change, packages, instance, progress)
     except ContainerUpdateError as error:
         v2_progress.report_end(progress, error)
         v2_memory.remember(output, v2_memory.after_failure(error))
         raise
-    v2_memory.remember(output, v2_memory.after_update(outcome.plan))
-    records = Records.of_update(outcome)
+    v2_memory.remember(output, kept)
     output["vnf_instance"] = records.applied(instance)
     output[RESTARTED] = sorted(records.restarted)
+
+
+def _updated(request: UpdateRequest, instance: Json, progress: Progress) -> tuple[Json, Records]:
+    """Update configuration and images; return what a rollback needs, and what to record."""
+    from container_update.operations.update import update  # noqa: PLC0415 (heavy)
+
+    with cluster_of(instance) as (cluster, options):
+        outcome = update(request, cluster, options, progress=progress)
+    return v2_memory.after_update(outcome.plan), Records.of_update(outcome)
+
+
+def _changed(
+    change: Json, request: UpdateRequest, instance: Json, progress: Progress
+) -> tuple[Json, Records]:
+    """Change the package by a strategy; return what a rollback needs, and what to record."""
+    shown = {name: value for name, value in instance.items() if name != "vimConnectionInfo"}
+    connection = vim.kubernetes_vim(instance.get("vimConnectionInfo") or {})
+    with cluster_of(instance) as (cluster, options):
+        changed = change_by_modify.run(
+            change, request, cluster, connection, options, instance=shown, progress=progress
+        )
+    records = replace(changed.records, vnfd_id=None, named_by_pods=True)
+    return {"state": v2_memory.UPDATED}, records
 
 
 def request_of(
@@ -91,12 +121,64 @@ def cluster_of(instance: Json) -> Iterator[tuple[Cluster, Options]]:
     :raises ClusterError: its access data is incomplete or refused.
     """
     connection = vim.kubernetes_vim(instance.get("vimConnectionInfo") or {})
-    interface = connection.get("interfaceInfo") or {}
     options = read_options(os.environ.get(CONFIG_VARIABLE))
-    endpoint, access = interface.get("endpoint", ""), connection.get("accessInfo") or {}
-    cluster = vim.connect(endpoint, access, interface.get("ssl_ca_cert"), options)
+    cluster = vim.connect_to(connection, options)
     with contextlib.closing(cluster):
         yield cluster, options
+
+
+def with_live_pods(instance: Json, cluster: Cluster) -> Json:
+    """Return a VnfInstance whose VNFCs are the live pods of its recorded workloads.
+
+    No package is needed for that: Tacker keeps the manifest of each VDU's workload in the instance
+    (``vdu_reses``). An instance without recorded workloads stays as it is.
+
+    :raises ClusterError: the API server cannot be read.
+    """
+    from container_update.cluster.informer import Informer  # noqa: PLC0415 (heavy)
+    from container_update.planning.update import collections  # noqa: PLC0415 (heavy)
+
+    recorded = recorded_workloads(instance)
+    if not recorded:
+        return instance
+    with Informer(cluster) as informer:
+        informer.list(collections([manifest.key for manifest in recorded.values()]))
+        names = renames.live_names(informer.live)
+        manifests = [renames.with_live_name(manifest, names) for manifest in recorded.values()]
+        vdus = {vdu: manifest.key.name for vdu, manifest in recorded.items()}
+        vnfcs = ownership.vnfcs(vdus, manifests, informer.live)
+    return Records(vnfcs=vnfcs, named_by_pods=True).applied(instance)
+
+
+def recorded_workloads(instance: Json) -> dict[str, Manifest]:
+    """Return the recorded manifest of each VDU's workload, in the instance's namespace."""
+    metadata = instance["instantiatedVnfInfo"].get("metadata") or {}
+    namespace = metadata.get("namespace") or "default"
+    return {
+        vdu: Manifest(
+            replace(ObjectKey.of(body), namespace=namespace), body, Source(f"{VDU_RESES}.{vdu}", 1)
+        )
+        for vdu, body in (metadata.get(VDU_RESES) or {}).items()
+    }
+
+
+def is_replaced(instance: Json, cluster: Cluster, state: str | None) -> bool:
+    """Return whether a recorded workload is gone; or runs other images than the recorded ones.
+
+    Somebody else may have changed images too: they count only if nothing else is known.
+
+    :param state: what is remembered of the change; None: nothing.
+    """
+    is_unknown = state in (None, v2_memory.UNKNOWN)
+    for manifest in recorded_workloads(instance).values():
+        live = cluster.get(manifest.key)
+        if live is None or (is_unknown and _images(live) != _images(manifest.body)):
+            return True
+    return False
+
+
+def _images(body: Json) -> dict[str, str]:
+    return {each["name"]: str(each.get("image")) for _, each in containers(pod_spec(body))}
 
 
 def read_options(path: str | None) -> Options:

@@ -16,8 +16,14 @@ from urllib.parse import urlsplit
 import yaml
 
 from container_update.drivers import v2_memory, v2_progress
-from container_update.drivers.v2_live import with_live_pods
-from container_update.drivers.v2_records import RESTARTED, cluster_of, request_of
+from container_update.drivers.change_by_modify import UPGRADE_TYPE
+from container_update.drivers.v2_records import (
+    RESTARTED,
+    cluster_of,
+    is_replaced,
+    request_of,
+    with_live_pods,
+)
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
 from container_update.model.errors import NoWayBackError, PackageError
@@ -34,25 +40,30 @@ from container_update.package.build import write_metadata
 def put_back(script: Json, output: Json) -> None:
     """Move the instance back to the old package.
 
-    Does nothing if the failed update wrote nothing or an earlier step rolled it back.
+    Does nothing if the failed update wrote nothing or an earlier step rolled it back. A change of
+    the package looks for a journal also if the last try wrote nothing: one before may have been
+    killed, and left it.
 
     :param output: gets the instance with its live pods.
     :raises ContainerUpdateError: it cannot be done.
     """
-    ours = v2_memory.recall(script)
-    if ours.get("state") in v2_memory.SETTLED:
+    ours, instance, request = v2_memory.recall(script), script["vnf_instance"], script["request"]
+    change = (request.get("metadata") or {}).get(UPGRADE_TYPE)
+    is_update = request.get("vnfdId") and not change
+    if ours.get("state") in (v2_memory.SETTLED if is_update else {v2_memory.ROLLED_BACK}):
         return
-    instance = script["vnf_instance"]
     with cluster_of(instance) as (cluster, options):
-        if script["request"].get("vnfdId"):
+        if is_update:
             old, progress = script["tmp_csar_dir"], v2_progress.from_environment()
-            request = request_of(instance, old, old)
-            outcome = go_back(request, cluster, options, ours, progress=progress)
+            back = request_of(instance, old, old)
+            outcome = go_back(back, cluster, options, ours, progress=progress)
             records = Records.of_update(outcome)
             after = records.applied(instance)
             output[RESTARTED] = sorted(records.restarted)
         else:
             undo_interrupted(instance, cluster, options, ours)
+            if change and is_replaced(instance, cluster, ours.get("state")):
+                raise _no_way_back(instance)
             after = with_live_pods(instance, cluster)
     v2_memory.remember(output, {"state": v2_memory.ROLLED_BACK})
     output["vnf_instance"] = after
@@ -69,10 +80,7 @@ def undo_interrupted(instance: Json, cluster: Cluster, options: Options, ours: J
     if ours.get("state") == v2_memory.UNDONE:
         return
     if ours.get("state") == v2_memory.UPDATED:
-        raise NoWayBackError(
-            f"VNF instance {instance['id']}: the operation was complete, only its record is"
-            " missing: expected a journal to undo it by, and found none any more"
-        )
+        raise _no_way_back(instance)
     namespace = (instance["instantiatedVnfInfo"].get("metadata") or {}).get("namespace")
     rollback(
         cluster,
@@ -80,6 +88,13 @@ def undo_interrupted(instance: Json, cluster: Cluster, options: Options, ours: J
         progress=v2_progress.from_environment(),
         namespace=namespace or "default",
         instance_id=instance["id"],
+    )
+
+
+def _no_way_back(instance: Json) -> NoWayBackError:
+    return NoWayBackError(
+        f"VNF instance {instance['id']}: the operation was complete, only its record is missing:"
+        " expected a journal to undo it by, and found none any more"
     )
 
 

@@ -38,6 +38,16 @@ def connect(
     return connect_vim(endpoint, ca_text=authority, options=options, **login)
 
 
+def connect_to(connection: Json, options: Options) -> Cluster:
+    """Connect to the cluster of a VimConnectionInfo.
+
+    :raises ClusterError: the access information is incomplete or refused.
+    """
+    interface = connection.get("interfaceInfo") or {}
+    access = connection.get("accessInfo") or {}
+    return connect(interface.get("endpoint", ""), access, interface.get("ssl_ca_cert"), options)
+
+
 def kubernetes_vim(connections: Mapping[str, Json]) -> Json:
     """Return the Kubernetes entry of an instance's vimConnectionInfo (v2: a map).
 
@@ -52,6 +62,16 @@ def kubernetes_vim(connections: Mapping[str, Json]) -> Json:
         f" {' or '.join(sorted(KUBERNETES_TYPES))}, found {', '.join(types) or 'none'}: name the"
         " Kubernetes VIM when instantiating"
     )
+
+
+def script_access(connection: Json) -> Json:
+    """Return how a coordination script reaches the cluster of a VimConnectionInfo."""
+    from container_update.cluster.credentials import pem  # noqa: PLC0415
+
+    interface = dict(connection.get("interfaceInfo") or {})
+    if _is_set(interface.get("ssl_ca_cert")):  # SOL003 has it in one line, programs need PEM
+        interface["ssl_ca_cert"] = pem(interface["ssl_ca_cert"])
+    return {"vim_connection_info": {"vim": {**connection, "interfaceInfo": interface}}}
 
 
 def _is_set(value: Any) -> bool:

@@ -42,15 +42,20 @@ def host(
     host_fails: bool = False,
     then: str = "",
     repaired: dict[str, Path] | None = None,
+    metadata: dict[str, Any] | None = None,
+    change: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Instantiate, modify and optionally retry or roll back; return Tacker's state after each."""
+    """Instantiate, modify or change, and optionally retry or roll back; return Tacker's state after
+    each."""
     instantiate = guide_request("v2", "instance_kubernetes.json")
     instantiate["vimConnectionInfo"] = kubernetes_vim(cluster)
+    modify = guide_request("v2", "sample_param_file.json")
     inputs = {
         "packages": {vnfd_id: str(folder) for vnfd_id, folder in folders.items()},
         "vnfdId": OLD,
         "instantiate": instantiate,
-        "modify": guide_request("v2", "sample_param_file.json"),
+        "modify": modify if metadata is None else {**modify, "metadata": metadata},
+        "change": change,
         "host_fails": host_fails,
         "then": then,
         "repaired": {vnfd_id: str(folder) for vnfd_id, folder in (repaired or {}).items()},

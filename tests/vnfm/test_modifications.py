@@ -18,6 +18,7 @@ from container_update.vnfm.settings import Settings
 from tests.tacker.conftest import Kubectl
 from tests.vnfm import vnfs
 from tests.vnfm.client import Client
+from tests.vnfm.test_api import broken
 
 SETTINGS = "Files/kubernetes/settings.yaml"
 
@@ -153,3 +154,49 @@ def test_what_does_not_take_effect_is_a_remark_of_the_operation(
     assert "a-secret-blue" not in str(progress) + caplog.text
     logged = f"Deployment default/front: not applied: {remark['text']}"
     assert (logged in caplog.text) is (api == "v1"), "a v2 script has a log of its own"
+
+
+def change(vnfd_id: str) -> dict[str, Any]:
+    """Return a request to change the whole package."""
+    return {"vnfdId": vnfd_id, "metadata": {"upgrade_type": "Blue-Green", "colour": "blue"}}
+
+
+@pytest.mark.parametrize("api", ["v1", "v2"])
+def test_an_upgrade_type_in_the_metadata_changes_the_package(
+    api: str, http: TestClient, cluster: EmbeddedCluster, kubectl: Kubectl, tmp_path: Path
+) -> None:
+    client = Client(http, api)
+    path = instantiated(client, cluster, tmp_path)
+    package, vnfd_id = vnfs.package(tmp_path, "2.0", vnfs.ours(api))
+    client.onboard(package)
+    before = set(kubectl.pods())
+
+    client.do("PATCH", path, change(vnfd_id))
+
+    instance = client.call("GET", path)
+    assert instance["vnfdId"] == vnfd_id
+    assert instance["metadata"]["colour"] == "blue"
+    assert "upgrade_type" not in instance["metadata"]
+    assert not before & set(kubectl.pods())
+    assert recorded_pods(client, path) == set(kubectl.pods())
+    assert "front" not in kubectl.names("Deployment", "apps"), "another one took its place"
+    client.do("POST", f"{path}/terminate", {"terminationType": "FORCEFUL"})
+    assert kubectl.names("Deployment", "apps") == set()
+
+
+@pytest.mark.parametrize("api", ["v1", "v2"])
+def test_a_change_that_fails_leaves_what_ran_and_a_rollback_has_nothing_to_do(
+    api: str, http: TestClient, cluster: EmbeddedCluster, kubectl: Kubectl, tmp_path: Path
+) -> None:
+    client = Client(http, api)
+    path = instantiated(client, cluster, tmp_path)
+    package, vnfd_id = vnfs.package(tmp_path, "2.0", vnfs.ours(api))
+    client.onboard(package)
+    broken(cluster, "*/web:2.0")
+    before, pods = client.call("GET", path), set(kubectl.pods())
+
+    operation = client.do("PATCH", path, change(vnfd_id), "FAILED_TEMP")
+    assert "Deployment default/front" in operation["error"]["detail"]
+    assert (client.call("GET", path), set(kubectl.pods())) == (before, pods)
+    client.do("POST", f"{operation['_links']['self']['href']}/rollback", state="ROLLED_BACK")
+    assert (client.call("GET", path), set(kubectl.pods())) == (before, pods)

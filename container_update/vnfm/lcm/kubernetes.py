@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from container_update.cluster.credentials import pem
 from container_update.cluster.lease import utc_now
+from container_update.drivers.vim import script_access
 from container_update.model.cluster import Cluster
 from container_update.model.objects import Json
 from container_update.model.outcome import Outcome
@@ -136,15 +136,11 @@ class KubernetesVim:
     def target(self) -> KubernetesTarget:
         """Return the instance's namespace and def-files."""
         context = self.context
-        interface = dict(context.connection.get("interfaceInfo") or {})
-        if interface.get("ssl_ca_cert"):  # SOL003 has it in one line, programs need PEM
-            interface["ssl_ca_cert"] = pem(interface["ssl_ca_cert"])
-        connection = {**context.connection, "interfaceInfo": interface}
         return KubernetesTarget(
             self.cluster,
             context.record.namespace,
             context.record.def_files,
-            {"vim_connection_info": {"vim": connection}},
+            script_access(context.connection),
             one_namespace=True,
             vim_type=str(context.connection.get("vimType")),
         )

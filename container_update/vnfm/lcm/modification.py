@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from container_update.drivers import v2_memory
+from container_update.drivers.change_by_modify import UPGRADE_TYPE
 from container_update.drivers.v2_rollback import go_back
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json, merge_patch
@@ -42,8 +43,9 @@ def undo_modify(context: OperationContext) -> Record:
     drivers = drivers_of(context)
     record = drivers.call("modify_information_rollback_start", context.record)
     if context.api == "v1" and v2_memory.OURS in context.kept:
-        has_package = bool(context.request.get("vnfdId"))
-        record = _moved_back(context) if has_package else _undone(context)
+        metadata = context.request.get("metadata") or {}
+        is_update = context.request.get("vnfdId") and not metadata.get(UPGRADE_TYPE)
+        record = _moved_back(context) if is_update else _undone(context)
     return drivers.call("modify_information_rollback_end", record)
 
 

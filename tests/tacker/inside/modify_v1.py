@@ -75,6 +75,7 @@ print(
         {
             "error": error,
             "vnfd_id": after.vnfd_id,
+            "metadata": after.vnf_metadata,
             "files": after.instantiated_vnf_info.additional_params["lcm-kubernetes-def-files"],
             "before": records(before),
             "after": records(after),

@@ -57,8 +57,13 @@ class Instance:
         """Return what Tacker has after a step: the error, the scripts' data, the instance."""
         occurrence = lcm_op_occ_utils.new_lcmocc(self.stored.id, operation, request, "PROCESSING")
         working, kept, error = self.stored.obj_clone(), dict(kept or {}), ""
-        vnfd = self.driver.nfvo_client.get_vnfd(None, working.vnfdId)
-        granted = None
+        is_change = operation == "CHANGE_VNFPKG"
+        vnfd_id = request.vnfdId if is_change else working.vnfdId  # as the conductor has it
+        vnfd = self.driver.nfvo_client.get_vnfd(None, vnfd_id)
+        granted = objects.GrantRequestV1() if is_change else None
+        if is_change:
+            self.driver.change_vnfpkg_grant(granted, request, working, vnfd)
+            granted.addResources = granted.addResources if "addResources" in granted else []
         if operation == "INSTANTIATE":
             working.vimConnectionInfo = request.vimConnectionInfo
             granted = objects.GrantRequestV1()
@@ -83,6 +88,11 @@ if inputs["host_fails"]:
         raise RuntimeError("the host failed after the update")
 
     driver._make_inst_info_common = fail
+if inputs["change"]:
+    request = objects.ChangeCurrentVnfPkgRequest.from_dict(inputs["change"])
+    steps["change"] = instance.step("CHANGE_VNFPKG", request)
+    print(json.dumps(steps))
+    sys.exit()
 request = objects.VnfInfoModificationRequest.from_dict(inputs["modify"])
 steps["modify"] = instance.step("MODIFY_INFO", request)
 if steps["modify"]["error"] and inputs["then"]:

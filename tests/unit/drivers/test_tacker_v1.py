@@ -8,17 +8,21 @@ import json
 import subprocess
 import sys
 import types
+from dataclasses import replace
 from hashlib import sha256
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from container_update.drivers import v1_records, vim
+from container_update.drivers import change_by_modify, v1_records, vim
 from container_update.model.errors import PackageError, PlanError
 from container_update.model.objects import Manifest, ObjectKey, Source
 from container_update.model.outcome import Outcome, Vnfc
 from container_update.model.plan import Plan
+from container_update.operations.change_package import Changed
+from container_update.operations.vnf_records import Records
 from container_update.package.build import driver_file
 
 OPERATIONS = [
@@ -57,12 +61,26 @@ def module(name: str, **content: Any) -> types.ModuleType:
 def tacker(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     """Stands in for the tacker package; remembers what was asked of it."""
     host = SimpleNamespace(paths={"new": "/packages/new", "old": "/packages/old"}, access=ACCESS)
+    host.created = []
+
+    class Resource(Record):
+        def create(self) -> None:
+            host.created.append((self.resource_type, self.resource_name))
+
+    known = [Resource(resource_type="apps/v1,Deployment", resource_name="web")]
+    listing = Record(get_by_vnf_instance_id=lambda context, instance_id: known)
     utils = module(
         "tacker.vnflcm.utils",
         get_vnf_package_path=lambda context, vnfd_id: host.paths[vnfd_id],
         get_vim=lambda context, connections: {"access_info": host.access},
     )
-    objects = module("tacker.objects", VnfcResourceInfo=Record, ResourceHandle=Record)
+    objects = module(
+        "tacker.objects",
+        VnfcResourceInfo=Record,
+        ResourceHandle=Record,
+        VnfResource=Resource,
+        VnfResourceList=listing,
+    )
     base = module("tacker.vnfm.mgmt_drivers.vnflcm_abstract_driver", VnflcmMgmtAbstractDriver=Base)
     for made in (
         module("tacker", objects=objects),
@@ -128,6 +146,7 @@ def instance(*records: Record, **fields: Any) -> Record:
         id="instance-1",
         vnfd_id="new",
         vim_connection_info=["vim"],
+        tenant_id="tenant",
         vnf_metadata={"namespace": "cnf"},
         instantiated_vnf_info=Record(
             flavour_id="simple",
@@ -265,7 +284,7 @@ def test_an_instance_that_has_no_def_files_is_refused(
     vnf_instance.instantiated_vnf_info.additional_params = parameters
     with pytest.raises(PackageError, match=r"instance-1: expected lcm-kubernetes-def-files"):
         modify(driver, vnf_instance)
-    assert (engine.requests, vnf_instance.saves) == ([], [])
+    assert engine.requests == []
 
 
 def test_an_instance_whose_vdus_were_mapped_in_the_request_is_refused(
@@ -275,7 +294,7 @@ def test_an_instance_whose_vdus_were_mapped_in_the_request_is_refused(
     vnf_instance.instantiated_vnf_info.additional_params["vdu_mapping"] = {"VDU1": {"name": "web"}}
     with pytest.raises(PackageError, match="instance-1: it was instantiated with a vdu_mapping"):
         modify(driver, vnf_instance)
-    assert (engine.requests, vnf_instance.saves) == ([], [])
+    assert engine.requests == []
 
 
 def test_the_cluster_is_the_one_of_the_instances_vim_and_is_closed(
@@ -408,6 +427,89 @@ def test_a_failed_update_leaves_the_records_alone_and_raises(
     said = r"paused\. Fix this, then send the same request again: openstack vnflcm modify\.$"
     with pytest.raises(PlanError, match=said):
         modify(driver, vnf_instance)
-    assert (pods_of(vnf_instance), vnf_instance.saves) == (["web-a"], [])
+    assert (pods_of(vnf_instance), vnf_instance.saves) == (["web-a"], [["web-a"]])
+    assert vnf_instance.vnf_metadata == {"namespace": "cnf", v1_records.RUNS_FROM: "/packages/old"}
     assert engine.closed == 1
     assert v1_records.HANDLERS.keys() == {"modify_information_end"}
+
+
+# --- what runs after a failure ------------------------------------------------------------------
+
+
+def test_after_a_failure_the_next_update_begins_at_the_package_that_runs(
+    driver: Any, engine: SimpleNamespace, tmp_path: Path
+) -> None:
+    """Tacker passes the package on record, which is the one that failed."""
+    metadata = {"namespace": "cnf", v1_records.RUNS_FROM: str(tmp_path)}
+    vnf_instance = instance(vnf_metadata=metadata)
+    modify(driver, vnf_instance, old_vnf_package_path="/packages/new")
+    (request,) = engine.requests
+    assert (request.old, request.new) == (str(tmp_path), "/packages/new")
+    assert vnf_instance.vnf_metadata == {"namespace": "cnf"}
+
+
+def test_a_package_that_is_deleted_meanwhile_is_not_used(
+    driver: Any, engine: SimpleNamespace, tmp_path: Path
+) -> None:
+    metadata = {v1_records.RUNS_FROM: str(tmp_path / "deleted")}
+    modify(driver, instance(vnf_metadata=metadata))
+    assert engine.requests[0].old == "/packages/old"
+
+
+# --- a change of the package --------------------------------------------------------------------
+
+PASSWORD = "sesame-open"
+PARAMETERS = {
+    "upgrade_type": "Blue-Green",
+    "vdu_params": f'[{{"vdu_id": "VDU1", "new_vnfc_param": {{"password": "{PASSWORD}"}}}}]',
+}
+
+
+@pytest.fixture
+def changes(monkeypatch: pytest.MonkeyPatch, engine: SimpleNamespace) -> SimpleNamespace:
+    """Stands in for the change of a package."""
+    seen = SimpleNamespace(bodies=[], connections=[], error=None)
+    vnfcs = (vnfc("VDU1", "web-2-b", name="web-2"),)
+    done = outcome(*vnfcs)
+    renamed = replace(done.plan.manifests[0], key=ObjectKey("apps", "Deployment", "cnf", "web-2"))
+    done = replace(done, plan=replace(done.plan, manifests=(renamed,)))
+    records = Records(vnfcs=vnfcs, resource_names={"web": "web-2"}, def_files=("a.yaml",))
+
+    def run(body: Any, request: Any, cluster: Any, connection: Any, *_: Any, **__: Any) -> Changed:
+        seen.bodies.append(body)
+        seen.connections.append(connection)
+        if seen.error:
+            raise seen.error
+        return Changed(done, records)
+
+    monkeypatch.setattr(change_by_modify, "run", run)
+    return seen
+
+
+def test_an_upgrade_type_in_the_metadata_changes_the_package_and_does_not_stay_there(
+    driver: Any, changes: SimpleNamespace, engine: SimpleNamespace, tacker: SimpleNamespace
+) -> None:
+    vnf_instance = instance(
+        record("1", "VDU1", "web-a"), vnf_metadata={"namespace": "cnf", "a": "b", **PARAMETERS}
+    )
+    modify(driver, vnf_instance)
+    (body,) = changes.bodies
+    assert (body["vnfdId"], engine.requests) == ("new", [])
+    assert changes.connections[0]["interfaceInfo"]["endpoint"] == "https://k8s.example:6443"
+    assert vnf_instance.vnf_metadata == {"namespace": "cnf", "a": "b"}
+    (kept,) = vnf_instance.instantiated_vnf_info.vnfc_resource_info
+    assert (kept.id, kept.compute_resource.resource_id) == ("1", "web-2-b")
+    assert json.loads(kept.metadata["Deployment"])["name"] == "web-2", "heal looks for it by that"
+    assert tacker.created == [("apps/v1,Deployment", "web-2")], "terminate deletes it by that"
+
+
+def test_the_parameters_do_not_stay_after_a_failure_either(
+    driver: Any, changes: SimpleNamespace
+) -> None:
+    vnf_instance = instance(vnf_metadata={"namespace": "cnf", **PARAMETERS})
+    changes.error = PlanError("the Deployment is paused")
+    with pytest.raises(PlanError):
+        modify(driver, vnf_instance)
+    assert vnf_instance.vnf_metadata == {"namespace": "cnf", v1_records.RUNS_FROM: "/packages/old"}
+    assert PASSWORD not in str(vnf_instance)
+    assert len(vnf_instance.saves) == 1

@@ -16,7 +16,15 @@ from typing import Any
 import pytest
 import yaml
 
-from container_update.drivers import tacker_v2, v2_memory, v2_process, v2_records, v2_rollback, vim
+from container_update.drivers import (
+    change_by_modify,
+    tacker_v2,
+    v2_memory,
+    v2_process,
+    v2_records,
+    v2_rollback,
+    vim,
+)
 from container_update.drivers.advice import sol003_advice
 from container_update.model.errors import (
     ClusterError,
@@ -33,6 +41,8 @@ from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Vnfc
 from container_update.model.plan import Action, Plan
 from container_update.model.requests import UpdateRequest
+from container_update.operations import resume
+from container_update.operations.change_package import Changed
 from container_update.operations.vnf_records import Records
 from container_update.planning.steps import ConfigStep, RestartStep
 
@@ -178,19 +188,22 @@ def run_script(script: object, *command: str) -> subprocess.CompletedProcess[byt
 
 # --- the process --------------------------------------------------------------------------------
 
-IDLE = sorted(
-    v2_process.OPERATIONS
-    - {
-        "modify_information_end",
-        "modify_information_rollback_start",
-        "modify_information_rollback_end",
-    }
-)
+IDLE = sorted(v2_process.OPERATIONS - v2_process.WORK.keys())
+MODIFY = sorted(name for name in v2_process.WORK if name.startswith("modify_information"))
 
 
 def test_there_are_seven_operations_with_four_points_each() -> None:
     assert len(v2_process.OPERATIONS) == 28
-    assert len(IDLE) == 25
+    assert v2_process.WORK.keys() - {*MODIFY} == {
+        "change_current_package_start",
+        "change_current_package_end",
+        "terminate_start",
+    }
+    assert MODIFY == [
+        "modify_information_end",
+        "modify_information_rollback_end",
+        "modify_information_rollback_start",
+    ]
 
 
 @pytest.mark.parametrize("operation", IDLE)
@@ -209,7 +222,7 @@ NOTHING_TO_UPDATE = {
 
 
 @pytest.mark.parametrize("fields", NOTHING_TO_UPDATE.values(), ids=NOTHING_TO_UPDATE.keys())
-@pytest.mark.parametrize("operation", sorted(v2_process.WORK))
+@pytest.mark.parametrize("operation", MODIFY)
 def test_a_modification_that_concerns_no_running_package_touches_nothing(
     operation: str, fields: dict[str, Any], engine: SimpleNamespace
 ) -> None:
@@ -628,3 +641,106 @@ def test_an_image_of_a_manifest_behind_a_url_cannot_be_put_back(
     )
     with pytest.raises(PackageError, match=r"^Deployment cnf/web: expected in a def-file inside"):
         v2_rollback.write_stand_in(old_package.parent / "new", request, {WEB: {"web": "web:2"}})
+
+
+# --- a change of the package --------------------------------------------------------------------
+
+PASSWORD = "sesame-open"
+CHANGE = {
+    "vnfdId": "new",
+    "metadata": {
+        "upgrade_type": "Blue-Green",
+        "vdu_params": [{"vdu_id": "VDU1", "new_vnfc_param": {"password": PASSWORD}}],
+        "colour": "blue",
+    },
+}
+
+
+@pytest.fixture
+def changes(monkeypatch: pytest.MonkeyPatch, engine: SimpleNamespace) -> SimpleNamespace:
+    """Stands in for the change of a package, and for its undo by the journal."""
+    seen = SimpleNamespace(bodies=[], instances=[], undone=0, replaced=False)
+
+    def run(body: Any, *_: Any, instance: Any, **__: Any) -> Changed:
+        seen.bodies.append(body)
+        seen.instances.append(instance)
+        if engine.error:
+            raise engine.error
+        outcome = outcome_of("web-new")
+        return Changed(outcome, Records(vnfd_id="new", vnfcs=outcome.vnfcs, new_vnfc_ids=True))
+
+    def rollback(*_: Any, **place: Any) -> None:
+        assert (place["namespace"], place["instance_id"]) == ("cnf", "instance-1")
+        seen.undone += 1
+
+    monkeypatch.setattr(change_by_modify, "run", run)
+    monkeypatch.setattr(resume, "rollback", rollback)
+    monkeypatch.setattr(v2_rollback, "is_replaced", lambda *_: seen.replaced)
+    monkeypatch.setattr(v2_rollback, "with_live_pods", lambda instance, _: instance)
+    return seen
+
+
+def change_script(operation: str = "modify_information_end", **fields: Any) -> dict[str, Any]:
+    """Tacker has merged the request's metadata into the instance's."""
+    merged = instance(metadata=CHANGE["metadata"])
+    return script_of(operation, **{"request": CHANGE, "vnf_instance": merged, **fields})
+
+
+def test_an_upgrade_type_in_the_metadata_changes_the_package_and_does_not_stay_there(
+    engine: SimpleNamespace, changes: SimpleNamespace
+) -> None:
+    output, reason = answer(change_script())
+    assert (reason, engine.requests) == ("", [])
+    after = output["vnf_instance"]
+    assert after["metadata"] == {"colour": "blue"}
+    assert [entry["id"] for entry in after["instantiatedVnfInfo"]["vnfcResourceInfo"]] == [
+        "web-new"
+    ], "in Tacker's v2 API the id is the pod's name"
+    assert "vnfdId" not in after, "that is Tacker's to write"
+    assert v2_memory.recall(output) == {"state": "updated"}
+    assert PASSWORD not in str(output) + str(changes.instances)
+    assert "vimConnectionInfo" not in changes.instances[0], "the journal keeps it"
+
+
+def test_a_misspelt_parameter_is_refused_before_anything_is_done(
+    engine: SimpleNamespace, changes: SimpleNamespace
+) -> None:
+    request = {"vnfdId": "new", "metadata": {"upgrade_typ": "Blue-Green"}}
+    output, reason = answer(script_of("modify_information_end", request=request))
+    assert reason.startswith("metadata.upgrade_typ: is not known; did you mean upgrade_type?")
+    assert v2_memory.recall(output) == {"state": "untouched"}
+    assert (engine.requests, changes.bodies) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("state", "replaced", "undone", "reason"),
+    [
+        ("untouched", False, 1, ""),
+        ("rolled back", False, 0, ""),
+        ("undone", False, 0, ""),
+        ("undo incomplete", False, 1, ""),
+        ("unknown", False, 1, ""),
+        (None, False, 1, ""),
+        (None, True, 1, "It can only be finished: openstack vnflcm op retry"),
+        ("updated", False, 0, "It can only be finished: openstack vnflcm op retry"),
+    ],
+)
+def test_a_change_is_rolled_back_by_its_journal(
+    state: str | None,
+    replaced: bool,
+    undone: int,
+    reason: str,
+    engine: SimpleNamespace,
+    changes: SimpleNamespace,
+) -> None:
+    changes.replaced = replaced
+    kept = {"container_update": {"state": state}} if state else {}
+    script = change_script(
+        "modify_information_rollback_start",
+        user_script_err_handling_data=kept,
+        vnf_instance=instance(),
+    )
+    _, said = answer(script)
+    assert reason in said
+    assert bool(reason) is bool(said)
+    assert (engine.requests, changes.undone) == ([], undone)

@@ -10,17 +10,19 @@ from __future__ import annotations
 import inspect
 import itertools
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from container_update.drivers import v1_host
+from container_update.drivers import change_by_modify, v1_host
 from container_update.model.errors import ContainerUpdateError, PackageError
+from container_update.model.objects import Json, Manifest
 from container_update.model.outcome import Outcome, Vnfc
 from container_update.model.requests import CONFIG_PATHS, UpdateRequest
+from container_update.operations.change_package import Changed
 from container_update.operations.update import update
 from container_update.operations.vnf_records import Records
 from container_update.package.vnfd import InterfaceScript
@@ -145,6 +147,27 @@ class Host:
             outcome = update(request, cluster, options, cancel, steps)
         self.outcomes.append(outcome)
         return outcome
+
+    def change(self, body: Json, request: UpdateRequest, vnf_instance: Any) -> Changed:
+        """See v1_host.Host."""
+        del vnf_instance  # the context has its record
+        context = self.context
+        with context.cluster() as cluster:
+            changed = change_by_modify.run(
+                body,
+                request,
+                cluster,
+                context.connection,
+                context.service.options,
+                instance={"id": context.instance_id, **context.record.body},
+                cancel=context.cancel,
+                progress=context.steps,
+            )
+        context.steps.add_scripts(changed.scripts)
+        return changed
+
+    def record_objects(self, vnf_instance: Any, manifests: Iterable[Manifest]) -> None:
+        """Do nothing: this VNFM finds them by their label."""
 
     def vnfc_record(self, vnfc_id: str, vnfc: Vnfc, metadata: Mapping[str, str]) -> Any:
         """See v1_host.Host."""

@@ -1,0 +1,161 @@
+"""A change of the VNF package that is requested by a modify operation: how it is read, and run.
+
+Tacker 16 refuses every upgrade type but RollingUpdate in its change_vnfpkg, and runs no Mgmt Driver
+in place of its own code there; in a modify operation it does. So the additionalParams of a
+ChangeCurrentVnfPkgRequest are also understood in the metadata of a modify request, if an
+``upgrade_type`` is among them. Tacker's v1 API stores texts only in metadata: there a list or an
+object is given as its JSON text.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from container_update.drivers import vim
+from container_update.model.cancellation import CancelToken
+from container_update.model.cluster import Cluster
+from container_update.model.errors import PackageError
+from container_update.model.objects import Json
+from container_update.model.options import Options
+from container_update.model.outcome import Progress
+from container_update.model.requests import CONFIG_PATHS, DEF_FILES, UpdateRequest
+from container_update.operations.change_package import Changed, run_change
+from container_update.operations.change_request import ChangeRequest
+from container_update.operations.request_schema import COORDINATE_NEW, COORDINATE_OLD
+from container_update.operations.strategies.kubernetes import KubernetesTarget
+from container_update.operations.strategy import ChangeJob
+
+UPGRADE_TYPE = "upgrade_type"
+PARAMETERS = frozenset(
+    {
+        UPGRADE_TYPE,
+        COORDINATE_NEW,
+        f"{COORDINATE_NEW}-class",
+        COORDINATE_OLD,
+        f"{COORDINATE_OLD}-class",
+        "vdu_params",
+        "external_lb_param",
+        DEF_FILES,
+    }
+)
+"""The names that are taken from the metadata, and never stored there."""
+
+_OF_A_CHANGE = PARAMETERS - {DEF_FILES}
+"""Metadata of these names concern nothing but a change of the package."""
+
+_SIMILAR = 0.8
+"""How similar two names are (difflib's ratio) so that one is taken for the other, misspelt."""
+
+
+def requested_change(vnfd_id: str | None, metadata: Mapping[str, Any] | None) -> Json | None:
+    """Return the ChangeCurrentVnfPkgRequest that a modify request stands for; None: for none.
+
+    :param vnfd_id: the request's.
+    :param metadata: the request's; or the instance's, which Tacker has merged it into.
+    :raises PackageError: a parameter is misspelt, or comes without what it belongs to.
+    """
+    given = {name: value for name, value in (metadata or {}).items() if value is not None}
+    _refuse_misspelt(given)
+    if UPGRADE_TYPE not in given:
+        if _OF_A_CHANGE & given.keys():
+            names = ", ".join(sorted(_OF_A_CHANGE & given.keys()))
+            raise PackageError(
+                f"metadata.{UPGRADE_TYPE}: expected the way to change the package, Blue-Green for"
+                f" example, because {names} belongs to it, found nothing"
+            )
+        return None
+    if not vnfd_id:
+        raise PackageError(
+            f"vnfdId: expected the VNFD to change to, because metadata.{UPGRADE_TYPE} is there,"
+            " found nothing"
+        )
+    if CONFIG_PATHS in given:
+        raise PackageError(
+            f"metadata.{CONFIG_PATHS}: leave it out where metadata.{UPGRADE_TYPE} is there: all"
+            " of the new package takes effect"
+        )
+    params = {name: _value(name, given[name]) for name in sorted(PARAMETERS & given.keys())}
+    return {"vnfdId": vnfd_id, "additionalParams": params}
+
+
+def without_parameters(metadata: Mapping[str, Any] | None) -> Json:
+    """Return metadata without the parameters of a change, which may hold passwords."""
+    return {name: value for name, value in (metadata or {}).items() if name not in PARAMETERS}
+
+
+def run(  # noqa: PLR0913
+    body: Json,
+    request: UpdateRequest,
+    cluster: Cluster,
+    connection: Json,
+    options: Options,
+    *,
+    instance: Mapping[str, Any],
+    cancel: CancelToken | None = None,
+    progress: Progress = lambda _: None,
+) -> Changed:
+    """Change the package of an instance; a failure is undone at once.
+
+    :param body: the ChangeCurrentVnfPkgRequest (:func:`requested_change`).
+    :param request: the packages, the instance's def-files and its namespace.
+    :param connection: the VIM, with its credentials, for the coordination scripts.
+    :param instance: the VnfInstance, for the scripts.
+    :raises ContainerUpdateError: as :func:`~container_update.operations.change_package.run_change`.
+    """
+    vim_type = str(connection.get("vimType") or "kubernetes")
+    target = KubernetesTarget(
+        cluster,
+        request.namespace,
+        request.def_files,
+        vim.script_access(connection),
+        one_namespace=request.one_namespace,
+        vim_type=vim_type,
+    )
+    job = ChangeJob(
+        _parsed(body, vim_type),
+        request.old,
+        request.new,
+        request.instance_id,
+        options,
+        instance=instance,
+    )
+    return run_change(job, target, cancel, progress)
+
+
+def _parsed(body: Json, vim_type: str) -> ChangeRequest:
+    """Parse the request; a message says where in the metadata something is wrong."""
+    try:
+        return ChangeRequest.of(body, vim_type)
+    except PackageError as error:
+        raise PackageError(str(error).replace("additionalParams", "metadata")) from None
+
+
+def _value(name: str, given: Any) -> Any:
+    """Return a parameter; a list or an object may be written as JSON."""
+    if not (isinstance(given, str) and given.lstrip()[:1] in ("[", "{")):
+        return given
+    try:
+        return json.loads(given)
+    except ValueError:
+        raise PackageError(
+            f"metadata.{name}: expected a list or an object as JSON, found a text that is none"
+        ) from None
+
+
+def _refuse_misspelt(names: Mapping[str, Any]) -> None:
+    known = {_plain(name): name for name in _OF_A_CHANGE}
+    for name in names.keys() - PARAMETERS:
+        similar = get_close_matches(_plain(name), known, n=1, cutoff=_SIMILAR)
+        if similar:
+            raise PackageError(
+                f"metadata.{name}: is not known; did you mean {known[similar[0]]}? Correct it, or"
+                " give metadata of your own a name that cannot be mistaken"
+            )
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\s_-]", "", name).lower()

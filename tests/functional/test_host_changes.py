@@ -1,0 +1,286 @@
+"""The v2 script around operations that Tacker does with its own code, in the embedded cluster."""
+
+from __future__ import annotations
+
+import io
+import pickle
+import re
+import subprocess
+import sys
+import uuid
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from container_update.cluster.client import KubernetesCluster, connect
+from container_update.cluster.lease import LeaseLock
+from container_update.drivers import tacker_v2, v2_process
+from container_update.emulator.kubernetes import EmbeddedCluster
+from container_update.model.objects import Collection, ObjectKey
+from container_update.operations.install import install
+from tests.functional.conftest import until
+from tests.tacker.operator import kubernetes_vim
+from tests.vnfm import vnfs
+
+Json = dict[str, Any]
+FRONT = ObjectKey("apps", "Deployment", "default", "front")
+HIDDEN = "sesame-open"
+
+
+@dataclass
+class Tacker:
+    """What Tacker has of an instance of the small VNF."""
+
+    packages: dict[str, Path]
+    vnfd_ids: dict[str, str]
+    instance: Json
+    cluster: KubernetesCluster
+    kept: Json
+
+    def run(self, operation: str, request: Json, package: str, **more: Any) -> str:
+        """Run the script as Tacker does; return why it failed. Its answer is taken over."""
+        script = {
+            "operation": operation,
+            "request": request,
+            "vnf_instance": self.instance,
+            "tmp_csar_dir": str(self.packages[package]),
+            "user_script_err_handling_data": self.kept,
+            **more,
+        }
+        output, reason = v2_process.answer(io.BytesIO(pickle.dumps(script)))
+        self.instance = output.get("vnf_instance", self.instance)
+        self.kept.update(output.get("user_script_err_handling_data") or {})
+        return reason
+
+    def start(self, **params: Any) -> str:
+        """Begin a RollingUpdate to the second package."""
+        return self.run("change_current_package_start", self.rolling(**params), "2.0")
+
+    def rolling(self, **params: Any) -> Json:
+        given = {
+            "upgrade_type": "RollingUpdate",
+            "vdu_params": [{"vdu_id": "VDU1"}],
+            "lcm-kubernetes-def-files": ["Files/kubernetes/front.yaml"],
+            **params,
+        }
+        return {"vnfdId": self.vnfd_ids["2.0"], "additionalParams": given}
+
+    def pods(self) -> list[str]:
+        listing = self.cluster.list(Collection("", "Pod", "default"))
+        return sorted(
+            pod["metadata"]["name"]
+            for pod in listing.items
+            if not pod["metadata"].get("deletionTimestamp")
+        )
+
+    def recorded(self) -> list[str]:
+        entries = self.instance["instantiatedVnfInfo"]["vnfcResourceInfo"]
+        return sorted(entry["id"] for entry in entries)
+
+
+DEADLY = "Scripts/deadly.py"
+"""A coordination script that kills the driver, as if the conductor's host had ended."""
+
+
+def manifests(version: str) -> dict[str, str]:
+    texts = (vnfs.CONFIG.format(version=version), vnfs.DEPLOYMENT.format(version=version))
+    return dict(zip(vnfs.DEF_FILES, texts, strict=True))
+
+
+@pytest.fixture
+def embedded() -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster() as running:
+        yield running
+
+
+@pytest.fixture
+def tacker(
+    embedded: EmbeddedCluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Tacker]:
+    monkeypatch.setattr(v2_process, "_start_log", lambda: None)
+    options = tmp_path / "options.conf"
+    options.write_text("[container_update]\nlease_seconds = 3\ngrace_period = 1\n")
+    monkeypatch.setenv("CONTAINER_UPDATE_CONFIG", str(options))
+    packages, vnfd_ids = {}, {}
+    for version in ("1.0", "2.0"):
+        files = {**manifests(version), DEADLY: "import os; os.kill(os.getppid(), 9)"}
+        zipped, vnfd_ids[version] = vnfs.package(tmp_path, version, vnfs.ours("v2"), files)
+        packages[version] = tmp_path / version
+        with zipfile.ZipFile(zipped) as archive:
+            archive.extractall(packages[version])
+    instance_id = str(uuid.uuid4())
+    with connect(str(embedded.write_kubeconfig(tmp_path / "kubeconfig"))) as cluster:
+        created = install(
+            str(packages["1.0"]),
+            cluster,
+            def_files=vnfs.DEF_FILES,
+            one_namespace=True,
+            instance_id=instance_id,
+        )
+        (front,) = (each.body for each in created if each.key == FRONT)
+        metadata = {
+            "namespace": "default",
+            "lcm-kubernetes-def-files": [*vnfs.DEF_FILES, "Files/kubernetes/gone.yaml"],
+            "vdu_reses": {"VDU1": front},
+        }
+        info = {"flavourId": "simple", "metadata": metadata, "vnfcResourceInfo": []}
+        instance = {
+            "id": instance_id,
+            "vnfdId": vnfd_ids["1.0"],
+            "vimConnectionInfo": kubernetes_vim(embedded),
+            "instantiatedVnfInfo": {**info, "extCpInfo": [{"id": "cp"}]},
+        }
+        yield Tacker(packages, vnfd_ids, instance, cluster, {})
+
+
+def test_what_tacker_leaves_out_of_the_records_comes_back(tacker: Tacker) -> None:
+    assert tacker.start() == ""
+    made_anew = {
+        "flavourId": "simple",
+        "metadata": {
+            "namespace": "default",
+            "lcm-kubernetes-def-files": ["Files/kubernetes/front.yaml"],
+            "vdu_reses": {},
+        },
+        "vnfcResourceInfo": [],
+    }
+    tacker.instance = {**tacker.instance, "instantiatedVnfInfo": made_anew}
+
+    assert tacker.run("change_current_package_end", tacker.rolling(), "2.0") == ""
+
+    info = tacker.instance["instantiatedVnfInfo"]
+    assert tacker.recorded() == tacker.pods()
+    assert info["extCpInfo"] == [{"id": "cp"}]
+    assert info["metadata"]["vdu_reses"].keys() == {"VDU1"}
+    files = info["metadata"]["lcm-kubernetes-def-files"]
+    assert files == vnfs.DEF_FILES, "Tacker terminates by the new package, which has no other"
+
+
+REFUSED: dict[str, tuple[Json, str]] = {
+    "a misspelt parameter": ({"vdu_param": []}, "did you mean vdu_params?"),
+    "an unknown VDU": ({"vdu_params": [{"vdu_id": "VDU9"}]}, "expected a VDU of the new package"),
+    "no such file": ({"lcm-kubernetes-def-files": ["Files/none.yaml"]}, "Files/none.yaml"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED.values(), ids=REFUSED.keys())
+def test_a_wrong_request_is_refused_at_the_start(case: tuple[Json, str], tacker: Tacker) -> None:
+    params, message = case
+    reason = tacker.start(**params)
+    assert message in reason
+    assert "end this operation" in reason
+
+
+def test_a_paused_deployment_is_refused_at_the_start(tacker: Tacker) -> None:
+    live = tacker.cluster.get(FRONT)
+    assert live is not None
+    live["spec"]["paused"] = True
+    tacker.cluster.replace(live)
+    assert "Deployment default/front: is paused" in tacker.start()
+
+
+def test_a_vim_that_does_not_answer_is_refused_at_the_start(tacker: Tacker) -> None:
+    (vim,) = tacker.instance["vimConnectionInfo"].values()
+    vim["interfaceInfo"]["endpoint"] = "https://127.0.0.1:1"
+    vim["accessInfo"] = {"bearer_token": HIDDEN}
+    reason = tacker.start()
+    assert "127.0.0.1:1" in reason
+    assert HIDDEN not in reason
+
+
+def test_an_operation_of_ours_that_runs_is_waited_for(tacker: Tacker) -> None:
+    lock = LeaseLock(
+        tacker.cluster, "default", tacker.instance["id"], "run", "host", 30, lambda _: None
+    )
+    with lock:
+        assert "Wait until that has ended" in tacker.start()
+    assert tacker.start() == ""
+
+
+def test_a_renamed_deployment_is_refused_at_the_start_and_deleted_at_a_termination(
+    tacker: Tacker,
+) -> None:
+    request = {"vnfdId": tacker.vnfd_ids["2.0"], "metadata": {"upgrade_type": "Blue-Green"}}
+    tacker.instance["instantiatedVnfInfo"]["metadata"]["lcm-kubernetes-def-files"].pop()
+    new = str(tacker.packages["2.0"])
+    assert tacker.run("modify_information_end", request, "1.0", new_csar_dir=new) == ""
+    assert tacker.recorded() == tacker.pods()
+    assert tacker.cluster.get(FRONT) is None
+    workload = tacker.instance["instantiatedVnfInfo"]["metadata"]["vdu_reses"]["VDU1"]
+    assert workload["metadata"]["name"].startswith("front-"), "Tacker finds the pods by it"
+
+    assert "since a Blue-Green change this is the Deployment front" in tacker.start()
+
+    assert tacker.run("terminate_start", {"terminationType": "FORCEFUL"}, "2.0") == ""
+    assert tacker.pods() == []
+    assert tacker.cluster.list(Collection("apps", "Deployment", "default")).items == ()
+
+
+def test_a_termination_of_what_has_its_own_names_is_left_to_tacker(tacker: Tacker) -> None:
+    before = tacker.pods()
+    assert tacker.run("terminate_start", {"terminationType": "FORCEFUL"}, "1.0") == ""
+    assert tacker.pods() == before
+
+
+# --- a change by a modify request that was killed -----------------------------------------------
+
+
+@pytest.fixture
+def killed(tacker: Tacker) -> tuple[Tacker, Json]:
+    """A change whose process ended between its phases, and its request without what killed it."""
+    tacker.instance["instantiatedVnfInfo"]["metadata"]["lcm-kubernetes-def-files"].pop()
+    change = {"upgrade_type": "Blue-Green", "lcm-operation-coordinate-new-vnf": DEADLY}
+    script = {
+        "operation": "modify_information_end",
+        "request": {"vnfdId": tacker.vnfd_ids["2.0"], "metadata": change},
+        "vnf_instance": tacker.instance,
+        "tmp_csar_dir": str(tacker.packages["1.0"]),
+        "new_csar_dir": str(tacker.packages["2.0"]),
+    }
+    done = subprocess.run(
+        [sys.executable, str(tacker_v2.__file__)],
+        input=pickle.dumps(script),
+        capture_output=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout) == (-9, b""), done.stderr.decode()
+    assert len(tacker.pods()) == 4, "the new pods run beside the old ones"
+    return tacker, {"vnfdId": tacker.vnfd_ids["2.0"], "metadata": {"upgrade_type": "Blue-Green"}}
+
+
+def when_the_lease_has_expired(tacker: Tacker, operation: str, request: Json, **more: Any) -> str:
+    """Run the script again until the lease of the killed one does not keep it out any more."""
+    reasons: list[str] = []
+
+    def is_let_in() -> bool:
+        reasons.append(tacker.run(operation, request, "1.0", **more))
+        return "holds this VNF instance" not in reasons[-1]
+
+    until(is_let_in)
+    assert len(reasons) > 1, "at first the lease kept it out"
+    return reasons[-1]
+
+
+def test_a_rollback_undoes_a_change_that_was_killed_by_its_journal(
+    killed: tuple[Tacker, Json],
+) -> None:
+    tacker, request = killed
+    old_pods = [pod for pod in tacker.pods() if re.fullmatch(r"front-[^-]+-[^-]+", pod)]
+    assert when_the_lease_has_expired(tacker, "modify_information_rollback_start", request) == ""
+    assert tacker.pods() == old_pods == tacker.recorded()
+    assert tacker.kept == {"container_update": {"state": "rolled back"}}
+    assert tacker.run("modify_information_rollback_end", request, "1.0") == ""
+
+
+def test_a_retry_finishes_a_change_that_was_killed(killed: tuple[Tacker, Json]) -> None:
+    tacker, request = killed
+    new = str(tacker.packages["2.0"])
+    end = "modify_information_end"
+    assert when_the_lease_has_expired(tacker, end, request, new_csar_dir=new) == ""
+    assert tacker.cluster.get(FRONT) is None
+    assert len(tacker.pods()) == 2
+    assert tacker.recorded() == tacker.pods()
