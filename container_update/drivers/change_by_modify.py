@@ -10,9 +10,7 @@ object is given as its JSON text.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any
 
 from container_update.drivers import vim
@@ -25,7 +23,11 @@ from container_update.model.outcome import Progress
 from container_update.model.requests import CONFIG_PATHS, DEF_FILES, UpdateRequest
 from container_update.operations.change_package import Changed, run_change
 from container_update.operations.change_request import ChangeRequest
-from container_update.operations.request_schema import COORDINATE_NEW, COORDINATE_OLD
+from container_update.operations.request_schema import (
+    COORDINATE_NEW,
+    COORDINATE_OLD,
+    refuse_similar,
+)
 from container_update.operations.strategies.kubernetes import KubernetesTarget
 from container_update.operations.strategy import ChangeJob
 
@@ -47,9 +49,6 @@ PARAMETERS = frozenset(
 _OF_A_CHANGE = PARAMETERS - {DEF_FILES}
 """Metadata of these names concern nothing but a change of the package."""
 
-_SIMILAR = 0.8
-"""How similar two names are (difflib's ratio) so that one is taken for the other, misspelt."""
-
 
 def requested_change(vnfd_id: str | None, metadata: Mapping[str, Any] | None) -> Json | None:
     """Return the ChangeCurrentVnfPkgRequest that a modify request stands for; None: for none.
@@ -59,7 +58,7 @@ def requested_change(vnfd_id: str | None, metadata: Mapping[str, Any] | None) ->
     :raises PackageError: a parameter is misspelt, or comes without what it belongs to.
     """
     given = {name: value for name, value in (metadata or {}).items() if value is not None}
-    _refuse_misspelt(given)
+    refuse_similar(given.keys() - PARAMETERS, _OF_A_CHANGE, "metadata.")
     if UPGRADE_TYPE not in given:
         if _OF_A_CHANGE & given.keys():
             names = ", ".join(sorted(_OF_A_CHANGE & given.keys()))
@@ -144,18 +143,3 @@ def _value(name: str, given: Any) -> Any:
         raise PackageError(
             f"metadata.{name}: expected a list or an object as JSON, found a text that is none"
         ) from None
-
-
-def _refuse_misspelt(names: Mapping[str, Any]) -> None:
-    known = {_plain(name): name for name in _OF_A_CHANGE}
-    for name in names.keys() - PARAMETERS:
-        similar = get_close_matches(_plain(name), known, n=1, cutoff=_SIMILAR)
-        if similar:
-            raise PackageError(
-                f"metadata.{name}: is not known; did you mean {known[similar[0]]}? Correct it, or"
-                " give metadata of your own a name that cannot be mistaken"
-            )
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[\s_-]", "", name).lower()

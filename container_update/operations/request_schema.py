@@ -220,7 +220,7 @@ def _check_attributes(value: Mapping[str, Any], schema: Json, path: str) -> None
             )
         check(value[name], others, f"{where}{name}")
     if schema.get(_REFUSES_SIMILAR):
-        _refuse_similar(value, known, where)
+        refuse_similar(value, known, where)
     for name, below in known.items():
         if name in value or name in required:
             # where an object is missing, the message names the attribute that is missing in it
@@ -228,7 +228,7 @@ def _check_attributes(value: Mapping[str, Any], schema: Json, path: str) -> None
             check(value.get(name, missing), below, f"{where}{name}")
 
 
-def _refuse_similar(names: Iterable[str], known: Iterable[str], where: str) -> None:
+def refuse_similar(names: Iterable[str], known: Iterable[str], where: str) -> None:
     """Refuse a name that looks like a known one: its value would be ignored without a word."""
     plain = {_plain(name): name for name in known}
     for name in names:

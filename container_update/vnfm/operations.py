@@ -23,12 +23,12 @@ from container_update.vnfm.problems import ProblemError, problem_of, requests_of
 from container_update.vnfm.queries import compare_and_set
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.states import (
-    NOT_UNDOABLE,
     RUNNING,
     TRANSITIONS,
     Request,
     State,
     allowed,
+    is_undoable,
 )
 from container_update.vnfm.store.database import now
 from container_update.vnfm.store.rows import Instance, Operation
@@ -100,7 +100,7 @@ def apply_request(
     :raises ProblemError: 409: the request is not allowed in its state.
     """
     was, kind = State(operation.state), operation.operation
-    state = allowed(was, kind).get(request)
+    state = allowed(was, undoable=is_undoable(kind, operation.kept)).get(request)
     owner = None if request is Request.CANCEL else service.process_lock.id
     if state is None or not _move(service, session, operation.id, was, state, owner=owner):
         raise ProblemError(409, f"operation {operation.id}: {_refusal(request, kind, was)}")
@@ -216,6 +216,6 @@ def _interrupted(operation: Operation) -> Json:
     return problem_of(
         error,
         requests_of(operation.api, operation.id),
-        undoable=operation.operation not in NOT_UNDOABLE,
+        undoable=is_undoable(operation.operation, operation.kept),
         title="The service was stopped",
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping
+from typing import Any
 
 
 class State(str, enum.Enum):
@@ -63,11 +64,20 @@ TRANSITIONS: Mapping[State, frozenset[State]] = {
 """Every state, and those that may follow it."""
 
 
-def allowed(state: State, operation: str) -> Mapping[Request, State]:
-    """Return the requests that an occurrence allows, and the states that they lead to.
+NO_ROLLBACK = "no_rollback"
+"""In what an occurrence keeps: this one cannot be rolled back."""
+
+
+def is_undoable(operation: str, kept: Mapping[str, Any] | None) -> bool:
+    """Tell whether an occurrence can be rolled back.
 
     :param operation: the LcmOperationType.
+    :param kept: what the occurrence keeps.
     """
+    return operation not in NOT_UNDOABLE and not (kept or {}).get(NO_ROLLBACK)
+
+
+def allowed(state: State, *, undoable: bool) -> Mapping[Request, State]:
+    """Return the requests that an occurrence allows, and the states that they lead to."""
     requests = REQUESTS.get(state, {})
-    undoable = operation not in NOT_UNDOABLE
     return {name: to for name, to in requests.items() if undoable or name is not Request.ROLLBACK}

@@ -133,14 +133,13 @@ def test_what_does_not_take_effect_is_a_remark_of_the_operation(
     http: TestClient,
     cluster: EmbeddedCluster,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     client = Client(http, api)
     path = instantiated(client, cluster, tmp_path)
     env = "        env:\n        - {{name: COLOUR, value: a-secret-blue}}\n"
-    monkeypatch.setattr(vnfs, "DEPLOYMENT", vnfs.DEPLOYMENT.replace("        env:\n", env))
-    package, vnfd_id = vnfs.package(tmp_path, "2.0", vnfs.ours(api))
+    deployment = vnfs.DEPLOYMENT.replace("        env:\n", env)
+    package, vnfd_id = vnfs.package(tmp_path, "2.0", vnfs.ours(api), deployment=deployment)
     client.onboard(package)
     caplog.set_level("INFO", "container_update")
 

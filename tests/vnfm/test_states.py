@@ -6,12 +6,14 @@ import pytest
 
 from container_update.vnfm.lcm.perform import TASKS
 from container_update.vnfm.states import (
+    NO_ROLLBACK,
     NOT_UNDOABLE,
     TRANSITIONS,
     UNSETTLED,
     Request,
     State,
     allowed,
+    is_undoable,
 )
 
 ALLOWED = {
@@ -26,14 +28,16 @@ ALLOWED = {
 @pytest.mark.parametrize("state", State)
 def test_an_occurrence_allows_a_request_only_in_one_state(state: State, requested: Request) -> None:
     expected = ALLOWED.get((state.value, requested.value))
-    new_state = allowed(state, "MODIFY_INFO").get(requested)
+    new_state = allowed(state, undoable=True).get(requested)
     assert (new_state.value if new_state else None) == expected
 
 
 def test_what_has_no_way_back_allows_no_rollback() -> None:
     assert {kind for kind, task in TASKS.items() if task.undo is None} == NOT_UNDOABLE
-    for operation in NOT_UNDOABLE:
-        assert set(allowed(State.FAILED_TEMP, operation)) == {Request.RETRY, Request.FAIL}
+    assert set(allowed(State.FAILED_TEMP, undoable=False)) == {Request.RETRY, Request.FAIL}
+    assert not any(is_undoable(operation, None) for operation in NOT_UNDOABLE)
+    assert is_undoable("HEAL", {})
+    assert not is_undoable("HEAL", {NO_ROLLBACK: "why"})
 
 
 def test_every_request_leads_to_an_allowed_transition() -> None:

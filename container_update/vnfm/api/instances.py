@@ -9,16 +9,14 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from container_update.model.objects import Json
-from container_update.operations.change_request import ChangeRequest
-from container_update.operations.read_packages import check_new_package
-from container_update.vnfm import instances, operations, packages, vims
+from container_update.vnfm import instances, operations, packages
 from container_update.vnfm.api import models, parts, representations
 from container_update.vnfm.api.attribute_selectors import Attributes
-from container_update.vnfm.api.request_checks import check_request
+from container_update.vnfm.api.request_checks import checked
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.queries import by_id
 from container_update.vnfm.service_context import ServiceContext
-from container_update.vnfm.store.rows import Instance, Package
+from container_update.vnfm.store.rows import Instance
 from container_update.vnfm.workers import Workers
 
 _ATTRIBUTES = Attributes(
@@ -101,15 +99,7 @@ class _Starter:
                     f"VNF instance {instance.id}: {operation} is possible only while it is "
                     f"{expected}",
                 )
-            check_request(service, session, instance, operation, request)
-            hidden: frozenset[str] = frozenset()
-            if operation == "INSTANTIATE":
-                hidden = self._hidden(session, instance, request)
-            elif operation == "MODIFY_INFO":
-                self._check_modification(session, instance, request)
-                request = _with_vnfd_id(session, request)
-            elif operation == "CHANGE_VNFPKG":
-                self._check_change(session, instance, request)
+            request, hidden = checked(service, session, instance, operation, request)
             if request.get("vnfdId") is not None:
                 packages.of_vnfd(session, request["vnfdId"])
             occurrence = operations.begin(
@@ -117,65 +107,6 @@ class _Starter:
             )
         self.workers.operation(occurrence.id)
         return parts.accepted(service, occurrence)
-
-    def _check_modification(self, session: Session, instance: Instance, request: Json) -> None:
-        if not any(map(request.get, ("vimConnectionInfo", "vimConnectionInfoDeleteIds"))):
-            return
-        if not instance.instantiated:
-            raise ProblemError(
-                409,
-                f"VNF instance {instance.id}: vimConnectionInfo can be modified once it is "
-                "INSTANTIATED: leave it out, or name the VIM when instantiating",
-            )
-        recorded = instances.vims_of(self.service, instance)
-        vims.checked_modification(self.service, session, recorded, request)
-
-    def _check_change(self, session: Session, instance: Instance, request: Json) -> None:
-        """Check what can be known of a request without asking the VIM.
-
-        :raises PackageError: the request is wrong, or the new package is another one or lacks what
-            the request names.
-        """
-        recorded = instances.vims_of(self.service, instance)
-        change = ChangeRequest.of(request, vims.type_of(recorded))
-        vim = vims.checked_modification(self.service, session, recorded, request)
-        change.check_vim(vim["vimType"])
-        package = packages.of_vnfd(session, change.vnfd_id)
-        info = instance.body.get("instantiatedVnfInfo") or {}
-        flavour_id = info.get("flavourId") if vims.kind_of(vim) == vims.OPENSTACK else None
-        with packages.opened(self.service, package) as new:
-            check_new_package(change, new)
-            change.check_vdus(new.vdus(flavour_id), vim["vimType"])
-
-    def _hidden(self, session: Session, instance: Instance, request: Json) -> frozenset[str]:
-        """Return the hidden parameters of the VNF's Heat templates.
-
-        :raises ProblemError: 422: the VNF cannot be instantiated in the VIM.
-        """
-        vim = vims.connection(self.service, session, request.get("vimConnectionInfo"))
-        if vims.kind_of(vim) != vims.OPENSTACK:
-            if request.get("extVirtualLinks"):
-                raise ProblemError(
-                    422, "extVirtualLinks: are for VNFs in an OpenStack only: leave them out"
-                )
-            return frozenset()
-        if self.api == "v1":
-            raise ProblemError(
-                422, "vimConnectionInfo: VNFs in an OpenStack are made in the v2 API: use it"
-            )
-        flavour_id = str(request.get("flavourId"))
-        return packages.hidden_parameters(self.service, session, instance.vnfd_id, flavour_id)
-
-
-def _with_vnfd_id(session: Session, request: Json) -> Json:
-    """Return a modify request that names its package by the VNFD, as v1 also takes vnfPkgId."""
-    package_id = request.get("vnfPkgId")
-    if package_id is None or request.get("vnfdId") is not None:
-        return request
-    package = session.get(Package, package_id)
-    if package is None or package.vnfd_id is None:
-        raise ProblemError(422, f"vnfPkgId: expected an onboarded package, found {package_id}")
-    return {**request, "vnfdId": package.vnfd_id}
 
 
 _ACCEPTING = parts.accepting(404, 409, 413)

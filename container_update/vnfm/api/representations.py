@@ -85,7 +85,8 @@ def operation(row: Operation, base_url: str) -> Json:
     self = operation_url(row, base_url)
     instance_url = f"{base_url}/vnflcm/{row.api}/vnf_instances/{row.instance_id}"
     links = {"self": self, "vnfInstance": instance_url}
-    requests = states.allowed(states.State(row.state), row.operation)
+    undoable = states.is_undoable(row.operation, row.kept)
+    requests = states.allowed(states.State(row.state), undoable=undoable)
     links |= {request.value: f"{self}/{request.value}" for request in requests}
     body: Json = {
         "id": row.id,

@@ -12,10 +12,13 @@ from sqlalchemy.orm import Session
 
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json
-from container_update.vnfm import packages
+from container_update.operations.change_request import ChangeRequest
+from container_update.operations.read_packages import check_new_package
+from container_update.vnfm import instances, packages, vims
 from container_update.vnfm.lcm import heal, levels
+from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.service_context import ServiceContext
-from container_update.vnfm.store.rows import Instance
+from container_update.vnfm.store.rows import Instance, Package
 
 
 def check_instantiation(
@@ -55,17 +58,89 @@ def check_scaling(
     levels.scaled(scaling, info, request)
 
 
-def check_request(
-    service: ServiceContext,
-    session: Session,
-    instance: Instance,
-    operation: str,
-    request: Json,
+def check_modification(
+    service: ServiceContext, session: Session, instance: Instance, request: Json
 ) -> None:
-    """Check a request of an operation that needs nothing but package and record."""
+    """Check what a modify request changes of the VIMs."""
+    if not any(map(request.get, ("vimConnectionInfo", "vimConnectionInfoDeleteIds"))):
+        return
+    if not instance.instantiated:
+        raise ProblemError(
+            409,
+            f"VNF instance {instance.id}: vimConnectionInfo can be modified once it is "
+            "INSTANTIATED: leave it out, or name the VIM when instantiating",
+        )
+    recorded = instances.vims_of(service, instance)
+    vims.checked_modification(service, session, recorded, request)
+
+
+def check_change(
+    service: ServiceContext, session: Session, instance: Instance, request: Json
+) -> None:
+    """Check what can be known of a request to change the package without asking the VIM."""
+    recorded = instances.vims_of(service, instance)
+    change = ChangeRequest.of(request, vims.type_of(recorded))
+    vim = vims.checked_modification(service, session, recorded, request)
+    change.check_vim(vim["vimType"])
+    package = packages.of_vnfd(session, change.vnfd_id)
+    info = instance.body.get("instantiatedVnfInfo") or {}
+    flavour_id = info.get("flavourId") if vims.kind_of(vim) == vims.OPENSTACK else None
+    with packages.opened(service, package) as new:
+        check_new_package(change, new)
+        change.check_vdus(new.vdus(flavour_id), vim["vimType"])
+
+
+def checked(
+    service: ServiceContext, session: Session, instance: Instance, operation: str, request: Json
+) -> tuple[Json, frozenset[str]]:
+    """Check a request of any operation.
+
+    :returns: the request, with its package named by the VNFD; and the names of the parameters whose
+        values are not shown.
+    """
     if operation == "INSTANTIATE":
         check_instantiation(service, session, instance, request)
-    elif operation == "HEAL":
+        return request, _hidden(service, session, instance, request)
+    if operation == "HEAL":
         check_heal(instance.api, instance, request)
     elif operation == "SCALE":
         check_scaling(service, session, instance, request)
+    elif operation == "MODIFY_INFO":
+        check_modification(service, session, instance, request)
+        return _with_vnfd_id(session, request), frozenset()
+    elif operation == "CHANGE_VNFPKG":
+        check_change(service, session, instance, request)
+    return request, frozenset()
+
+
+def _hidden(
+    service: ServiceContext, session: Session, instance: Instance, request: Json
+) -> frozenset[str]:
+    """Return the hidden parameters of the VNF's Heat templates.
+
+    :raises ProblemError: 422: the VNF cannot be instantiated in the VIM.
+    """
+    vim = vims.connection(service, session, request.get("vimConnectionInfo"))
+    if vims.kind_of(vim) != vims.OPENSTACK:
+        if request.get("extVirtualLinks"):
+            raise ProblemError(
+                422, "extVirtualLinks: are for VNFs in an OpenStack only: leave them out"
+            )
+        return frozenset()
+    if instance.api == "v1":
+        raise ProblemError(
+            422, "vimConnectionInfo: VNFs in an OpenStack are made in the v2 API: use it"
+        )
+    flavour_id = str(request.get("flavourId"))
+    return packages.hidden_parameters(service, session, instance.vnfd_id, flavour_id)
+
+
+def _with_vnfd_id(session: Session, request: Json) -> Json:
+    """Return a modify request that names its package by the VNFD, as v1 also takes vnfPkgId."""
+    package_id = request.get("vnfPkgId")
+    if package_id is None or request.get("vnfdId") is not None:
+        return request
+    package = session.get(Package, package_id)
+    if package is None or package.vnfd_id is None:
+        raise ProblemError(422, f"vnfPkgId: expected an onboarded package, found {package_id}")
+    return {**request, "vnfdId": package.vnfd_id}

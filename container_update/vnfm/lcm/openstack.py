@@ -30,6 +30,7 @@ from container_update.stacks.vnfcs import VnfcServer
 from container_update.vnfm import vim_clients
 from container_update.vnfm.lcm import levels, records
 from container_update.vnfm.lcm.operation_context import OperationContext, Record
+from container_update.vnfm.states import NO_ROLLBACK
 
 
 @contextmanager
@@ -112,6 +113,7 @@ class OpenStackVim:
         context = self.context
         with self._reported(self._name, "heal"):
             self._refuse_unfinished_change()
+            context.keep(NO_ROLLBACK, "the old servers are deleted")
             if with_storage and not vnfcs:
                 self._create_again()
                 return

@@ -36,7 +36,7 @@ from container_update.vnfm.lcm.steps import Follower, Steps
 from container_update.vnfm.lcm.vim import connected
 from container_update.vnfm.problems import is_expected, problem_of, requests_of
 from container_update.vnfm.service_context import ServiceContext
-from container_update.vnfm.states import RUNNING, State
+from container_update.vnfm.states import RUNNING, State, is_undoable
 from container_update.vnfm.store.rows import Instance, Operation
 
 LOG = logging.getLogger(__name__)
@@ -90,7 +90,7 @@ def perform(service: ServiceContext, operation_id: str, cancel: CancelToken) -> 
             assert task.undo is not None, f"{operation} is never rolled back"
             _end(context, state, State.ROLLED_BACK, task.undo(context))
     except Exception as error:  # noqa: BLE001 (whatever it is, the occurrence records it)
-        _fail(context, state, error, undoable=task.undo is not None)
+        _fail(context, state, error, undoable=is_undoable(operation, context.kept))
 
 
 def _begun(
