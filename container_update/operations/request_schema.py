@@ -136,7 +136,14 @@ _PARAMS: Json = {
             "ip_address",
             "text: the load balancer's address",
         ),
-        DEF_FILES: _or_null({**_DEF_FILES, "minItems": 1}),
+        DEF_FILES: _or_null(
+            {
+                **_DEF_FILES,
+                "minItems": 1,
+                "description": "a list of paths in the new package, or URLs, of what is applied; "
+                "without it, all of the new package",
+            }
+        ),
     },
     "required": ["upgrade_type"],
     _REFUSES_SIMILAR: True,

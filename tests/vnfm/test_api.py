@@ -54,6 +54,10 @@ def vnfd_id(client: Client, tmp_path: Path) -> str:
 V2 = {"Version": "2.0.0"}
 REFUSALS: dict[str, tuple[int, str, str, Any, dict[str, str]]] = {
     "no such instance": (404, "GET", f"/vnflcm/v1/vnf_instances/{UNKNOWN}", None, {}),
+    "no such instance to change": (
+        404, "POST", f"/vnflcm/v2/vnf_instances/{UNKNOWN}/change_vnfpkg",
+        {"vnfdId": "x", "additionalParams": {"upgrade_type": "RollingUpdate"}}, V2,
+    ),
     "no such operation": (404, "GET", f"/vnflcm/v1/vnf_lcm_op_occs/{UNKNOWN}", None, {}),
     "an id that is none": (404, "GET", "/vnflcm/v1/vnf_instances/%00", None, {}),
     "no such package": (404, "GET", f"/vnfpkgm/v1/vnf_packages/{UNKNOWN}", None, {}),
@@ -188,10 +192,16 @@ def test_modifying_a_not_instantiated_instance_changes_only_its_record(
     client: Client, vnfd_id: str
 ) -> None:
     path = client.create(vnfd_id)
-    request = {"vnfInstanceName": "other", "metadata": {"a": "b"}}
+    request = {
+        "vnfInstanceName": "other",
+        "vnfInstanceDescription": "another",
+        "vnfConfigurableProperties": {"isAutoscaleEnabled": "false"},
+        "metadata": {"a": "b"},
+        "extensions": {"c": "d"},
+    }
     client.do("PATCH", path, request)
     instance = client.call("GET", path)
-    assert (instance["vnfInstanceName"], instance["metadata"]) == ("other", {"a": "b"})
+    assert {name: instance[name] for name in request} == request
     client.call("POST", f"{path}/terminate", {"terminationType": "FORCEFUL"}, 409)
     if client.api == "v2":
         change = {"vnfdId": vnfd_id, "additionalParams": {"upgrade_type": "RollingUpdate"}}

@@ -80,6 +80,7 @@ WRONG: list[tuple[Any, str]] = [
     ({"additionalParams": {"upgrade_type": "Blue-Green"}}, "vnfdId: .* found nothing"),
     (body(vnfdId=7), "vnfdId: .* found a value of type int"),
     (body(extVirtualLinks=[]), "extVirtualLinks: is not supported"),
+    (body(extManagedVirtualLinks=[]), "extManagedVirtualLinks: is not supported"),
     (body(flavour="x"), "flavour: is no attribute"),
     (body(vnfdId="x" * 256), "vnfdId: .* found one of another form"),
     (body({"upgrade_type": "Blue-Green\n"}), "upgrade_type: .* found one of another form"),
