@@ -149,11 +149,12 @@ def places_named(body: Body, vdu_id: str, vdu_name: str) -> list[Place]:
 
     :param vdu_name: the VDU's ``properties.name``.
     """
+    names = (vdu_id, vdu_name)
     return [
         place
         for place, definition in servers(body)
-        if {place.server or place.head, (definition.get("properties") or {}).get("name")}
-        & {vdu_id, vdu_name}
+        if (place.server or place.head) in names
+        or (definition.get("properties") or {}).get("name") in names
     ]
 
 
@@ -288,10 +289,14 @@ def effective_parameters(body: Body) -> Json:
 
 
 def bind(value: Any, parameters: Mapping[str, Any]) -> Any:
-    """Return the value with each ``get_param`` of one of the parameters replaced by its value."""
+    """Return the value with each ``get_param`` of one of the parameters replaced by its value.
+
+    Where nothing is at its path, that is an empty text, as in Heat.
+    """
     path = parameter_path(value)
     if path is not None and path[0] in parameters:
-        return get_at(parameters, path)
+        found = get_at(parameters, path)
+        return "" if found is None and len(path) > 1 else found
     if isinstance(value, dict):
         return {key: bind(inner, parameters) for key, inner in value.items()}
     if isinstance(value, list):

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from container_update.model.cancellation import CancelToken
-from container_update.model.errors import ClusterError, NextStep, PlanError
+from container_update.model.errors import ClusterError, NextStep, PackageError, PlanError
 from container_update.model.objects import Json
 from container_update.model.options import Options
 from container_update.package import csar, hot, hot_files
@@ -54,6 +54,13 @@ def described_by(  # noqa: PLR0913
         grouped = {
             vdu: size for vdu, size in sizes.items() if vdu in places and places[vdu].grouped
         }
+        for vdu, size in sizes.items():
+            if size > 1 and vdu in places and vdu not in grouped:
+                raise PackageError(
+                    f"instantiationLevelId: expected at most 1 instance of {vdu}, whose server is "
+                    f"in no scaling group of the top template, found {size}: choose another level, "
+                    "or put it into an OS::Heat::AutoScalingGroup"
+                )
         sized = groups.resized(body, places, grouped)
         asked = {name: value for name, value in body.parameters.items() if name in given}
         return replace(sized, parameters={**sized.parameters, **asked})

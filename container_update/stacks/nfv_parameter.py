@@ -25,7 +25,7 @@ BUILT_IN = ("StandardUserData",)
 """The classes whose computation is built in."""
 
 _OPTIONAL = "locationConstraints"
-"""Without a value Heat leaves the choice of the zone to Nova."""
+"""Left out, it is an empty text to Heat, and Nova chooses the zone."""
 
 
 def without_script(given: Mapping[str, Any]) -> Json:
@@ -63,9 +63,13 @@ def computed(
     value: Json = copy.deepcopy(dict(given))
     for path in dict.fromkeys(_asked(body)):
         found = hot.get_at(given, path)
+        if found is None:  # so Tacker's user data names the first instance of a VDU
+            found = hot.get_at(given, (*path[:1], f"{path[1]}-0", *path[2:]))
         if found is None:
             found = _known(path, images, flavours, points)
-        if found is None and path[-1] != _OPTIONAL:
+        if found is None and path[-1] == _OPTIONAL:
+            continue
+        if found is None:
             names = ".".join(map(str, path))
             raise PackageError(
                 f"{NFV}.{names}: the top template asks for it, and neither the VNFD nor "

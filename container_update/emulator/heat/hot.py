@@ -154,19 +154,20 @@ def resolve(value: Any, scope: Scope) -> Any:
 
 
 def _get_param(argument: Any, scope: Scope) -> Any:
+    """Return a parameter, or what is at a path in it: an empty text where there is nothing."""
     name, *path = argument if isinstance(argument, list) else [argument]
     if name not in scope.parameters:
         raise bad_request(f"The Parameter ({name}) was not provided.", "UserParameterMissing")
-    return walk(scope.parameters[name], [resolve(step, scope) for step in path])
+    return walk(scope.parameters[name], [resolve(step, scope) for step in path], missing="")
 
 
-def walk(value: Any, path: list[Any]) -> Any:
-    """Return the value at a path of keys and indices, or None."""
+def walk(value: Any, path: list[Any], missing: Any = None) -> Any:
+    """Return the value at a path of keys and indices, or *missing*."""
     for step in path:
         try:
             value = value[int(step)] if isinstance(value, list) else value[step]
         except (KeyError, IndexError, TypeError, ValueError):
-            return None
+            return missing
     return value
 
 

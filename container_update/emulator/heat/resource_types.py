@@ -56,7 +56,8 @@ def is_replaced(kind: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> bo
 def first_facts(kind: str, properties: Mapping[str, Any]) -> Json:
     """Return what the service knows of a resource that it has just created."""
     if kind == PORT:
-        fixed = properties.get("fixed_ips") or [{"ip_address": _address("10.10")}]
+        asked = properties.get("fixed_ips") or [{}]
+        fixed = [{"ip_address": _address("10.10"), **entry} for entry in asked]
         return {"fixed_ips": fixed, "status": "ACTIVE"}
     if kind == FLOATING_IP:
         address = properties.get("floating_ip_address") or _address("172.24")

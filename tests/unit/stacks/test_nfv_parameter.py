@@ -80,7 +80,6 @@ def test_the_vnfd_and_the_request_give_what_the_template_asks_for() -> None:
                 "name": "VDU1-a",
                 "computeFlavourId": "m1.tiny",
                 "vcImageId": "cirros-0.5.2-x86_64-disk",
-                "locationConstraints": None,
             },
             "VDU2-VirtualStorage": {"vcImageId": "VDU2-VirtualStorage-image"},
         },
