@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +95,42 @@ def test_v2_a_change_that_tacker_did_not_record_can_only_be_finished(
     assert "cirros" in live_images(kubectl)
 
 
+def test_v2_with_server_and_conductor_and_a_termination_leaves_nothing(
+    tacker: Tacker, cluster: EmbeddedCluster, kubectl: Kubectl, build: Build
+) -> None:
+    operator = Operator(tacker, "v2")
+    instance_id, new = running_cnf(operator, cluster, build)
+    request = {"vnfdId": new, "metadata": {**CHANGE, "lcm-operation-coordinate-new-vnf": None}}
+
+    occurrence = operator.modify(instance_id, request)
+
+    assert occurrence["operationState"] == "COMPLETED", occurrence
+    assert occurrence["changedInfo"]["metadata"] == {"colour": CHANGE["colour"]}
+    instance = operator.show(instance_id)
+    assert PASSWORD not in json.dumps(instance)
+    entries = instance["instantiatedVnfInfo"]["vnfcResourceInfo"]
+    assert sorted(entry["id"] for entry in entries) == sorted(kubectl.pods())
+
+    terminate(operator, instance_id)
+    assert kubectl.pods() == {}
+    assert kubectl.names("Deployment", "apps") == set()
+
+
+def terminate(operator: Operator, instance_id: str) -> None:
+    """Terminate; Tacker's v2 API refuses for a moment after an operation is COMPLETED."""
+    path = f"/vnflcm/{operator.api}/vnf_instances/{instance_id}/terminate"
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            operator.call("POST", path, {"terminationType": "FORCEFUL"})
+            break
+        except AssertionError as refused:
+            if "409" not in str(refused) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.5)
+    assert operator.settled(instance_id, "TERMINATE")["operationState"] == "COMPLETED"
+
+
 # --- v1 -----------------------------------------------------------------------------------------
 
 TEXTS = {
@@ -133,9 +170,7 @@ def test_v1_changes_the_whole_package_and_a_termination_leaves_nothing(
     assert deployment["pod"].startswith(f"{name}-")
     assert name in kubectl.names("Deployment", "apps") - {"deployment1"}
 
-    path = f"/vnflcm/v1/vnf_instances/{instance_id}/terminate"
-    operator.call("POST", path, {"terminationType": "FORCEFUL"})
-    assert operator.settled(instance_id, "TERMINATE")["operationState"] == "COMPLETED"
+    terminate(operator, instance_id)
     assert kubectl.pods() == {}
     assert kubectl.names("Deployment", "apps") == set()
 

@@ -13,27 +13,20 @@ from tests.tacker.test_modify_v2 import NEW, host, images, recorded, unpacked
 
 __all__ = ["unpacked"]
 
-POINTS = ("change_current_package_start", "change_current_package_end")
-VNFLCM = "        Vnflcm:\n"
-DECLARED = "    modify_information_start:\n"
+HOOK = "          change_current_package_{}:\n            implementation: mgmt-container-update\n"
 VDUS = {f"VDU{number}" for number in range(1, 9)}
 
 
-def hook(packages: dict[str, Path]) -> None:
-    """Map the two operations to the script in the VNFDs."""
+def unhook(packages: dict[str, Path]) -> None:
+    """Take the two operations out of the VNFDs."""
     for package in packages.values():
-        mapped = (f"          {p}: {{implementation: mgmt-container-update}}\n" for p in POINTS)
-        declared = (f"    {point}: {{description: Tacker knows it}}\n" for point in POINTS)
-        edit(package, "df_simple.yaml", VNFLCM, VNFLCM + "".join(mapped))
-        edit(package, "vnf_type.yaml", DECLARED, "".join(declared) + DECLARED)
+        file = package / "Definitions" / "df_simple.yaml"
+        text = file.read_text()
+        for point in ("start", "end"):
+            assert HOOK.format(point) in text
+            text = text.replace(HOOK.format(point), "")
+        file.write_text(text)
         write_metadata(package)
-
-
-def edit(package: Path, name: str, old: str, new: str) -> None:
-    file = package / "Definitions" / name
-    text = file.read_text()
-    assert old in text
-    file.write_text(text.replace(old, new))
 
 
 def rolling(vdu: str = "VDU1", file: str = "Files/kubernetes/deployment.yaml") -> dict[str, Any]:
@@ -48,6 +41,7 @@ def rolling(vdu: str = "VDU1", file: str = "Files/kubernetes/deployment.yaml") -
 def test_without_the_script_tacker_forgets_the_vdus_that_did_not_change(
     lab: Lab, cluster: EmbeddedCluster, kubectl: Kubectl, unpacked: dict[str, Path]
 ) -> None:
+    unhook(unpacked)
     steps = host(lab, cluster, unpacked, change=rolling())
     assert steps["change"]["error"] == ""
     assert len(recorded(steps["change"])) < len(kubectl.pods())
@@ -56,7 +50,6 @@ def test_without_the_script_tacker_forgets_the_vdus_that_did_not_change(
 def test_with_it_nothing_drops_out_of_the_records(
     lab: Lab, cluster: EmbeddedCluster, kubectl: Kubectl, unpacked: dict[str, Path]
 ) -> None:
-    hook(unpacked)
     steps = host(lab, cluster, unpacked, change=rolling())
     assert steps["change"]["error"] == ""
     assert steps["change"]["instance"]["vnfdId"] == NEW
@@ -73,7 +66,6 @@ def test_with_it_nothing_drops_out_of_the_records(
 def test_a_request_that_cannot_be_carried_out_is_refused_before_anything_is_written(
     lab: Lab, cluster: EmbeddedCluster, kubectl: Kubectl, unpacked: dict[str, Path]
 ) -> None:
-    hook(unpacked)
     steps = host(lab, cluster, unpacked, change=rolling(vdu="VDU99"))
     assert "VDU99" in steps["change"]["error"]
     assert "vdu_params" in steps["change"]["error"]
