@@ -89,7 +89,7 @@ def test_a_script_finds_operation_and_instance_on_kubernetes(
     params = {
         key: value for key, value in request["additionalParams"].items() if "-class" not in key
     }
-    instantiation = vnfs.instantiation(client.vims(cluster))
+    instantiation = {**vnfs.instantiation(client.vims(cluster)), "flavourId": "default"}
     del instantiation["additionalParams"]["lcm-kubernetes-def-files"]
     client.do("POST", f"{path}/instantiate", instantiation)
     before = client.call("GET", path)

@@ -232,7 +232,7 @@ def test_a_registered_vim_is_accessed_with_its_settings(
         connection.update(auth=auth, region=region, verify=verify, authority=authority)
         raise ClusterError("no further call is needed")
 
-    monkeypatch.setattr("container_update.vnfm.lcm.openstack.connect", connect)
+    monkeypatch.setattr("container_update.stacks.client.connect", connect)
     path = client.create(client.onboard(sample.zipped("before")))
     client.do("POST", f"{path}/instantiate", sample.instantiation(), "FAILED_TEMP")
     assert connection["auth"] == cloud.stack.auth()
