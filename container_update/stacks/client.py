@@ -55,7 +55,9 @@ def connect(
     sources: dict[str, Any] = {"load_yaml_config": False, "load_envvars": False} if auth else {}
     selection: dict[str, Any] = {"cloud": cloud}
     if auth:
-        selection = {"auth": dict(auth), "region_name": region}
+        # openstacksdk takes braces in the URL for places to fill in, with the password for example
+        url = auth.get("auth_url", "").replace("{", "{{").replace("}", "}}")
+        selection = {"auth": {**auth, "auth_url": url}, "region_name": region}
         selection |= {"cacert": verify} if isinstance(verify, str) else {}
     try:
         config = openstack.config.OpenStackConfig(**sources).get_one(
