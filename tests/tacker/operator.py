@@ -11,6 +11,7 @@ import re
 import time
 import urllib.error
 import urllib.request
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -106,9 +107,13 @@ class Operator:
         return self.settled(instance_id, "INSTANTIATE")
 
     def modify(self, instance_id: str, request: Json) -> Json:
-        """Modify it and return the settled operation occurrence."""
+        """Modify it and return the settled operation occurrence.
+
+        Tacker's v1 API answers before the occurrence is in its database.
+        """
+        earlier = {each["id"] for each in self._occurrences(instance_id, "MODIFY_INFO")}
         self.call("PATCH", f"{self._instances()}/{instance_id}", request)
-        return self.settled(instance_id, "MODIFY_INFO")
+        return self.settled(instance_id, "MODIFY_INFO", besides=earlier)
 
     def rollback(self, occurrence: Json) -> Json:
         """Roll a failed operation back and return the settled operation occurrence."""
@@ -120,16 +125,21 @@ class Operator:
         """Return the instance as Tacker records it."""
         return self.call("GET", f"{self._instances()}/{instance_id}")
 
-    def settled(self, instance_id: str, operation: str, states: frozenset[str] = SETTLED) -> Json:
-        """Wait for the end of the instance's last occurrence of an operation and return it."""
+    def settled(
+        self,
+        instance_id: str,
+        operation: str,
+        states: frozenset[str] = SETTLED,
+        besides: Collection[str] = (),
+    ) -> Json:
+        """Wait for the end of the instance's last occurrence of an operation and return it.
+
+        :param besides: the ids of occurrences that do not count.
+        """
 
         def last() -> Json:
-            occurrences = [
-                occurrence
-                for occurrence in self.call("GET", f"/vnflcm/{self.api}/vnf_lcm_op_occs")
-                if occurrence["vnfInstanceId"] == instance_id
-                and occurrence["operation"] == operation
-            ]
+            found = self._occurrences(instance_id, operation)
+            occurrences = [each for each in found if each["id"] not in besides]
             return max(occurrences, key=lambda each: each["startTime"], default={})
 
         def ended(occurrence: Json) -> bool:
@@ -139,6 +149,14 @@ class Operator:
         if self.api == "v1":  # cannot show a MODIFY_INFO by itself: 500, JSONDecodeError
             return dict(match)
         return dict(self.call("GET", f"/vnflcm/v2/vnf_lcm_op_occs/{match['id']}"))
+
+    def _occurrences(self, instance_id: str, operation: str) -> list[Json]:
+        """Return the instance's occurrences of an operation."""
+        return [
+            occurrence
+            for occurrence in self.call("GET", f"/vnflcm/{self.api}/vnf_lcm_op_occs")
+            if occurrence["vnfInstanceId"] == instance_id and occurrence["operation"] == operation
+        ]
 
     def call(self, method: str, path: str, body: Json | None = None) -> Any:
         """Send a request and return the response. AssertionError if it was refused."""

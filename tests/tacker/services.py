@@ -61,6 +61,8 @@ kubernetes_vim_rsc_wait_timeout = 120
 vnf_package_cache_dir = {state}/cache
 [tacker]
 vnflcm_mgmt_driver = vnflcm_noop,mgmt-container-update
+[container_update]
+drain_seconds = 1
 """
 
 RABBIT_CONF = """
@@ -106,6 +108,7 @@ def running(lab: Lab, folder: Path) -> Iterator[Tacker]:
             **os.environ,
             "PYTHONPATH": str(INSIDE),
             "ETSI_TYPE_FILES": str(lab.types),
+            "CONTAINER_UPDATE_CONFIG": str(conf),
             "PYTHONWARNINGS": "ignore",
             "TMPDIR": str(_made(folder / "tmp")),
         }

@@ -26,7 +26,7 @@ SETTINGS = "Files/kubernetes/settings.yaml"
 @pytest.fixture
 def http(tmp_path: Path) -> Iterator[TestClient]:
     settings = Settings(state_dir=str(tmp_path / "state"), auth="none")
-    service = Service(settings, Options(lease_seconds=3, grace_period=1))
+    service = Service(settings, Options(lease_seconds=3, grace_period=1, drain_seconds=0))
     with TestClient(service.app, base_url="http://127.0.0.1:9890") as http:
         yield http
 

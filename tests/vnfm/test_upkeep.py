@@ -24,7 +24,7 @@ from tests.vnfm.client import Client
 from tests.vnfm.conftest import SAMPLES
 from tests.vnfm.scalable import recorded
 
-OPTIONS = Options(lease_seconds=3, timeout=20, undo_timeout=20, grace_period=0.5)
+OPTIONS = Options(lease_seconds=3, timeout=20, undo_timeout=20, grace_period=0.5, drain_seconds=0)
 Json = dict[str, Any]
 FRONT, WORKER = "front", "worker"
 
