@@ -42,9 +42,13 @@ class ScaleExecutor(StepExecutor[ScaleStep]):
     """See :class:`~container_update.cluster.execution.context.StepExecutor`."""
 
     def apply(self, step: ScaleStep, deadline: float) -> None:
-        """Write the number of pods and wait until so many are Ready, and no more are there."""
+        """Write the number of pods and wait until so many are Ready, and no more are there.
+
+        It fails as soon as all pods that were added are in trouble, whatever the others do.
+        """
+        there = frozenset(pod["metadata"]["uid"] for pod in self.informer.pods_of(step.old))
         self.informer.observe(self.writer.apply(step, self.writer.read(step)))
-        self.rollout.until_ready(step.key, deadline)
+        self.rollout.until_new(step.key, Baseline(there, allowed=there), deadline)
 
     def revert(self, step: ScaleStep, deadline: float) -> Reverted:
         """Write the number of pods that there were before."""
