@@ -76,7 +76,7 @@ class Tacker:
         instance = {
             "id": vnf_instance.id,
             "vnfdId": vnf_instance.vnfd_id,
-            "instantiatedVnfInfo": {"vnfcResourceInfo": [_as_json(each) for each in resources]},
+            "instantiatedVnfInfo": {"vnfcResourceInfo": [vnfc_entry(each) for each in resources]},
         }
         with closing(vim.connect_to(connection, options)) as cluster:
             return run(body, request, cluster, connection, options, instance=instance)
@@ -129,7 +129,7 @@ class Tacker:
                 ).create()
 
 
-def _as_json(record: Any) -> Json:
+def vnfc_entry(record: Any) -> Json:
     """Return a VnfcResourceInfo as the v2 API has it."""
     compute = record.compute_resource
     return {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from container_update.model.objects import Json
+from container_update.model.objects import Json, ObjectKey
 from container_update.model.outcome import Event, StepState
 from container_update.model.plan import Plan, Step
 
@@ -38,16 +38,19 @@ NO_ACTION = "no action"
 def remarks(plan: Plan) -> list[Json]:
     """Return what a plan leaves alone, in the form of steps, one for an object: ``not applied`` has
     the field paths of changes that do not take effect, ``note`` has everything else."""
+    texts: dict[tuple[str, ObjectKey], list[str]] = {}
+    for action, notes in (("not applied", plan.ignored), ("note", plan.notes)):
+        for note in notes:
+            texts.setdefault((action, note.key), []).append(note.text)
     return [
         {
             "object": str(key),
             "action": action,
             "state": NO_ACTION,
-            "message": "; ".join(note.text for note in notes if note.key == key),
+            "message": "; ".join(found),
             "seconds": 0.0,
         }
-        for action, notes in (("not applied", plan.ignored), ("note", plan.notes))
-        for key in dict.fromkeys(note.key for note in notes)
+        for (action, key), found in texts.items()
     ]
 
 

@@ -7,6 +7,7 @@ property ``name``, is named like the VDU; the resource of a volume like the stor
 from __future__ import annotations
 
 import copy
+import itertools
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -253,13 +254,25 @@ def get_at(parameters: Mapping[str, Any], path: Path) -> Any:
 
 
 def set_at(parameters: Json, path: Path, value: Any) -> Json:
-    """Return a copy of the parameters with another value at a path."""
+    """Return a copy of the parameters with another value at a path; what is missing on the way is
+    made, a list where the next step is an index."""
     changed = copy.deepcopy(parameters)
     inner: Any = changed
-    for step in path[:-1]:
-        inner = inner.setdefault(step, {}) if isinstance(inner, dict) else inner[step]
+    for step, following in itertools.pairwise(path):
+        inner = _made(inner, step, [] if isinstance(following, int) else {})
+    _made(inner, path[-1], None)
     inner[path[-1]] = value
     return changed
+
+
+def _made(inner: Any, step: str | int, empty: Any) -> Any:
+    """Return what is at a key or an index; make it *empty* where there is nothing."""
+    if isinstance(inner, list) and isinstance(step, int):
+        inner += [None] * (step + 1 - len(inner))
+        if inner[step] is None:
+            inner[step] = empty
+        return inner[step]
+    return inner.setdefault(step, empty)
 
 
 def parse_json(template: Mapping[str, Any], parameters: Mapping[str, Any]) -> Json:

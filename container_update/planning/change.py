@@ -128,7 +128,11 @@ class ChangePlanner:
         """Have what stays and sends traffic to pods that change follow them."""
         found = list(followers.followers(self.packages.kept, self.live, list(self.moves())))
         for follower in found:
-            self.note(follower.after.key, "is in no file of the request: only follows its pods")
+            self.note(
+                follower.after.key,
+                "is in no file of the request: only its selector or scaleTargetRef changes, for "
+                "the new pods",
+            )
         self.packages = replace(
             self.packages,
             old={**self.packages.old, **{each.before.key: each.before for each in found}},

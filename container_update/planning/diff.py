@@ -209,6 +209,10 @@ def _is_empty(value: object) -> bool:
 
 # --- a live object against its own manifest -----------------------------------------------------
 
+_QUANTITIES = frozenset(
+    {"averageValue", "capacity", "divisor", "hard", "limits", "requests", "sizeLimit"}
+)
+"""Fields that are quantities, or mappings of them."""
 _QUANTITY = re.compile(r"([0-9.]+)(m|[kMGTPE]|[KMGTPE]i)?")
 _FACTORS = {"": 1.0, "m": 0.001} | {
     f"{prefix}{i}": float(base**power)
@@ -237,22 +241,33 @@ _NOT_CONTENT = frozenset({"apiVersion", "kind", "metadata", "status"})
 
 
 def _has(said: Any, live: Any) -> bool:
-    if _is_empty(said) or said == "":
+    if _is_empty(said):
         return True
     if isinstance(said, dict):
         return isinstance(live, dict) and all(
-            _has(value, live.get(name)) for name, value in said.items()
+            _is_same_quantity(value, live.get(name))
+            if name in _QUANTITIES
+            else _has(value, live.get(name))
+            for name, value in said.items()
         )
     if isinstance(said, list):
-        if not isinstance(live, list):
-            return False
-        before, after = _parts(said), _parts(live)
-        if before is not None and after is not None:
-            return _has(before, after)
-        return len(said) == len(live) and all(map(_has, said, live))
+        return isinstance(live, list) and _has_items(said, live)
+    return str(said) == str(live) or (said == "" and live is None)
+
+
+def _has_items(said: list[Any], live: list[Any]) -> bool:
+    named, live_named = _parts(said), _parts(live)
+    if named is not None and live_named is not None:
+        return _has(named, live_named)
+    return len(said) == len(live) and all(map(_has, said, live))
+
+
+def _is_same_quantity(said: Any, live: Any) -> bool:
+    """Tell whether a quantity, or each of a mapping of them, is the live one."""
+    if isinstance(said, dict):
+        return all(_is_same_quantity(said[name], (live or {}).get(name)) for name in said)
     number = _number(said)
-    is_same_number = number is not None and number == _number(live)
-    return str(said) == str(live) or is_same_number
+    return _has(said, live) if number is None else number == _number(live)
 
 
 def _number(value: object) -> float | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import enum
 from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,7 +11,7 @@ from container_update.model.errors import PackageError
 from container_update.model.objects import Json
 from container_update.package import hot
 from container_update.package.hot import Body, Place
-from container_update.stacks import nfv_parameter
+from container_update.stacks import groups, nfv_parameter
 from container_update.stacks.nfv_parameter import NFV
 
 
@@ -45,7 +44,7 @@ def desired_stack(
     body = _with_software(body, places, software)
     for head, size in sizes.items():
         if (body.template["resources"].get(head) or {}).get("type") == hot.GROUP:
-            body = _with_size(body, head, size)
+            body = groups.with_size(body, head, size)
     return body
 
 
@@ -124,18 +123,6 @@ def _with_software(body: Body, places: Mapping[str, Place], software: Software) 
             if path is not None and value is not None:
                 parameters = hot.set_at(parameters, path, value)
     return replace(body, parameters=parameters)
-
-
-def _with_size(body: Body, head: str, size: int) -> Body:
-    """Return the body with the present size of a group: an update of the stack resizes the group to
-    what the template says."""
-    capacity = (body.template["resources"][head].get("properties") or {}).get("desired_capacity")
-    path = hot.parameter_path(capacity)
-    if path is not None:
-        return replace(body, parameters=hot.set_at(body.parameters, path, size))
-    template = copy.deepcopy(body.template)
-    template["resources"][head]["properties"]["desired_capacity"] = size
-    return replace(body, template=template)
 
 
 # --- a part of it -------------------------------------------------------------------------------

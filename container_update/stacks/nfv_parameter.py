@@ -9,7 +9,6 @@ Source: Tacker's user guide "Deploying VNFs with user script", and ``extVirtualL
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -60,7 +59,7 @@ def computed(
     :raises PackageError: the template asks for a value that nobody gives.
     """
     points = dict(_connection_points(links))
-    value: Json = copy.deepcopy(dict(given))
+    value: Json = dict(given)
     for path in dict.fromkeys(_asked(body)):
         found = hot.get_at(given, path)
         if found is None:  # so Tacker's user data names the first instance of a VDU
@@ -75,7 +74,7 @@ def computed(
                 f"{NFV}.{names}: the top template asks for it, and neither the VNFD nor "
                 f"extVirtualLinks gives it: give it in additionalParams.{NFV}"
             )
-        _set(value, path, found)
+        value = hot.set_at(value, path, found)
     return value
 
 
@@ -125,19 +124,3 @@ def _connection_points(links: Sequence[Mapping[str, Any]]) -> Iterator[tuple[str
 def _values(configs: Any) -> Sequence[Json]:
     """Return the configurations: a map in v2, a list in v1."""
     return list(configs.values()) if isinstance(configs, dict) else list(configs or ())
-
-
-def _set(value: Any, path: Path, found: Any) -> None:
-    """Set a value at a path; a number on the way is the index of a list."""
-    for step, following in zip(path, (*path[1:], None), strict=True):
-        last = following is None
-        empty: Any = [] if isinstance(following, int) else {}
-        if isinstance(step, int):
-            value.extend({} for _ in range(len(value), step + 1))
-        if last:
-            value[step] = found
-        elif isinstance(step, int):
-            value[step] = value[step] or empty
-        else:
-            value.setdefault(step, empty)
-        value = value[step]

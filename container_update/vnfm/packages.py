@@ -115,9 +115,8 @@ def hidden_parameters(
 def flavours(service: ServiceContext, session: Session, vnfd_id: str) -> Sequence[Flavour]:
     """Return the deployment flavours of an onboarded package; none if its VNFD has none."""
     package = session.scalars(select(Package).where(Package.vnfd_id == vnfd_id)).one()
-    source = str(unpacked(service, package.id))
-    with csar.open_package(source, options=service.options) as opened:
-        return opened.flavours
+    with opened(service, package) as files:
+        return files.flavours
 
 
 def scaling_of(flavours: Sequence[Flavour], flavour_id: str | None) -> Scaling:
@@ -208,16 +207,15 @@ def artifact(service: ServiceContext, package: Package, path: str) -> Path:
     :raises ProblemError: 404: the package has no such file; 409: it is not onboarded.
     """
     require_onboarded(package)
-    root = unpacked(service, package.id)
     try:
-        with csar.open_package(str(root), options=service.options) as opened:
+        with opened(service, package) as files:
             name = archive.inside(path)
-            found = name in opened.names()
+            found = name in files.names()
     except PackageError:
         found = False
     if not found:
         raise ProblemError(404, f"package {package.id} has no file {path}")
-    return root / name
+    return unpacked(service, package.id) / name
 
 
 def vnfd_files(service: ServiceContext, package: Package) -> Mapping[str, Path]:
@@ -228,11 +226,11 @@ def vnfd_files(service: ServiceContext, package: Package) -> Mapping[str, Path]:
     """
     require_onboarded(package)
     root = unpacked(service, package.id)
-    with csar.open_package(str(root), options=service.options) as opened:
-        beside = os.path.dirname(opened.entry_definitions)
+    with opened(service, package) as files:
+        beside = os.path.dirname(files.entry_definitions)
         return {
             name: root / name
-            for name in opened.names()
+            for name in files.names()
             if name == csar_metadata.TOSCA_META or os.path.dirname(name) == beside
         }
 
@@ -282,12 +280,19 @@ def download(service: ServiceContext, package_id: str, source: Source) -> bool:
     try:
         with _part(service, package_id).open("wb") as file:
             fetch.fetch_into(file, source.uri, options, source.headers)
+        end_upload(service, package_id)
     except PackageError as error:
-        _part(service, package_id).unlink(missing_ok=True)
-        _fail(service, package_id, 422, f"addressInformation: {error}", was=UPLOADING)
-        return False
-    end_upload(service, package_id)
-    return True
+        # what is behind the question mark may be a signature
+        shown = str(error).replace(source.uri, source.uri.partition("?")[0])
+        _fail(service, package_id, 422, f"addressInformation: {shown}", was=UPLOADING)
+    except Exception:
+        LOG.exception("package %s could not be stored", package_id)
+        text = "the service failed to store it; its log says why"
+        _fail(service, package_id, 500, text, was=UPLOADING)
+    else:
+        return True
+    _part(service, package_id).unlink(missing_ok=True)
+    return False
 
 
 def give_up_upload(service: ServiceContext, package_id: str) -> None:

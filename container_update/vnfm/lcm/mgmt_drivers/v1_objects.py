@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
+from container_update.drivers.v1_host import vnfc_entry
 from container_update.model.objects import Json
 from container_update.model.outcome import Vnfc
 from container_update.operations.vnf_records import Records
@@ -105,14 +106,8 @@ def body(changed: SimpleNamespace, before: Json, written: Records | None = None)
 
 
 def _entry(record: Any) -> Json:
-    compute = record.compute_resource
     return {
-        "id": record.id,
-        "vduId": record.vdu_id,
-        "computeResource": {
-            "resourceId": compute.resource_id,
-            "vimLevelResourceType": compute.vim_level_resource_type,
-        },
+        **vnfc_entry(record),
         "storageResourceIds": list(record.storage_resource_ids),
         "metadata": dict(record.metadata or {}),
     }
