@@ -14,6 +14,7 @@ from container_update.cluster.client import connect
 from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.model.objects import Collection, ObjectKey
 from container_update.package import samples
+from container_update.workloads.pod_status import is_deleting
 from tests.tacker import lab as labs
 from tests.tacker import services
 from tests.tacker.operator import Operator
@@ -65,8 +66,7 @@ class Kubectl:
     def pods(self) -> dict[str, dict[str, Any]]:
         """Return the Pods by name, without those that are being deleted."""
         listing = self._cluster.list(Collection("", "Pod", "default"))
-        stay = (pod for pod in listing.items if not pod["metadata"].get("deletionTimestamp"))
-        return {pod["metadata"]["name"]: pod for pod in stay}
+        return {pod["metadata"]["name"]: pod for pod in listing.items if not is_deleting(pod)}
 
     def data(self, kind: str, name: str) -> dict[str, str]:
         """Return the data of a ConfigMap or Secret."""
@@ -81,9 +81,9 @@ class Kubectl:
         return body
 
     def names(self, kind: str, group: str = "") -> set[str]:
-        """Return the names of the objects of a kind."""
+        """Return the names of the objects of a kind, without those that are being deleted."""
         listing = self._cluster.list(Collection(group, kind, "default"))
-        return {each["metadata"]["name"] for each in listing.items}
+        return {each["metadata"]["name"] for each in listing.items if not is_deleting(each)}
 
     def scale(self, kind: str, name: str, replicas: int) -> None:
         """Change the number of a workload's pods."""

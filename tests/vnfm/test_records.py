@@ -21,6 +21,7 @@ from container_update.model.objects import Collection, ObjectKey
 from container_update.model.options import Options
 from container_update.vnfm.service import Service
 from container_update.vnfm.settings import Settings
+from container_update.workloads.pod_status import is_deleting
 from tests import attributes
 from tests.attributes import (
     COMPUTE,
@@ -160,10 +161,14 @@ class Cnf:
         body = {"vnfdId": self.vnfd_ids[1], "additionalParams": params}
         return self.client.do("POST", f"{self.path}/change_vnfpkg", body)
 
+    def objects(self, group: str, kind: str) -> list[Json]:
+        """Return the live objects of a kind, without those that are being deleted."""
+        items = self.kubernetes.list(Collection(group, kind, "default")).items
+        return [item for item in items if not is_deleting(item)]
+
     def names(self, group: str, kind: str) -> set[str]:
         """Return the names of the live objects of a kind."""
-        items = self.kubernetes.list(Collection(group, kind, "default")).items
-        return {item["metadata"]["name"] for item in items}
+        return {item["metadata"]["name"] for item in self.objects(group, kind)}
 
     def live(self) -> Values:
         """Return each attribute that names resources, with the live resources' names."""
@@ -176,7 +181,7 @@ class Cnf:
 
     def claims(self) -> set[str]:
         """Return the claims of the live pods; others may remain because they hold data."""
-        pods = self.kubernetes.list(Collection("", "Pod", "default")).items
+        pods = self.objects("", "Pod")
         volumes = [volume for pod in pods for volume in pod["spec"].get("volumes") or ()]
         claims = [volume.get("persistentVolumeClaim") or {} for volume in volumes]
         return {claim["claimName"] for claim in claims if claim}
