@@ -6,15 +6,24 @@ import shutil
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psycopg
 import pytest
 import tackerclient
+from fastapi.testclient import TestClient
 
 from container_update.emulator.kubernetes import EmbeddedCluster
+from container_update.model.options import Options
 from container_update.package import samples
+from container_update.vnfm.service import Service
+from container_update.vnfm.settings import Settings
 from tests.tacker.conftest import Kubectl
 from tests.vnfm import postgres
+from tests.vnfm.client import Client
+
+if TYPE_CHECKING:
+    from tests.vnfm.clouds import Cloud
 
 SAMPLES = samples.root()
 Build = Callable[..., Mapping[str, Path]]
@@ -24,6 +33,35 @@ Build = Callable[..., Mapping[str, Path]]
 def cluster() -> Iterator[EmbeddedCluster]:
     """An empty cluster."""
     with EmbeddedCluster() as running:
+        yield running
+
+
+@pytest.fixture
+def options() -> Options:
+    """The options of the service; a module may have its own."""
+    return Options()
+
+
+@pytest.fixture
+def http(options: Options, tmp_path: Path) -> Iterator[TestClient]:
+    """A client of a service of its own."""
+    service = Service(Settings(state_dir=str(tmp_path / "state"), auth="none"), options)
+    with TestClient(service.app, base_url="http://127.0.0.1:9890") as client:
+        yield client
+
+
+@pytest.fixture(params=["v1", "v2"])
+def client(request: pytest.FixtureRequest, http: TestClient) -> Client:
+    """A client of each of the two APIs, one after the other."""
+    return Client(http, str(request.param))
+
+
+@pytest.fixture
+def cloud() -> Iterator[Cloud]:
+    """The embedded cloud, with a load balancer beside it."""
+    from tests.vnfm.clouds import clouded  # noqa: PLC0415, it needs the extra openstack
+
+    with clouded() as running:
         yield running
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,15 +24,8 @@ Json = dict[str, Any]
 
 
 @pytest.fixture
-def http(tmp_path: Path) -> Iterator[TestClient]:
-    service = Service(Settings(state_dir=str(tmp_path / "state"), auth="none"), OPTIONS)
-    with TestClient(service.app, base_url="http://127.0.0.1:9890") as http:
-        yield http
-
-
-@pytest.fixture(params=["v1", "v2"])
-def client(request: pytest.FixtureRequest, http: TestClient) -> Client:
-    return Client(http, str(request.param))
+def options() -> Options:
+    return OPTIONS
 
 
 @pytest.fixture
@@ -147,6 +139,10 @@ def test_a_graceful_termination_that_the_services_end_interrupts_is_retried(
         client.do("POST", f"{path}/instantiate", scalable.instantiation(client.vims(cluster)))
         body = {"terminationType": "GRACEFUL", "gracefulTerminationTimeout": 3600}
         operation = client.begin("POST", f"{path}/terminate", body)
+        until(
+            lambda: client.call("GET", operation)["operationState"] == "PROCESSING",
+            "a worker has begun",
+        )
     assert len(kubectl.pods()) == 2
     with TestClient(Service(settings, OPTIONS).app, base_url="http://127.0.0.1:9890") as http:
         client = Client(http, "v2")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +12,6 @@ from container_update.cluster.client import connect
 from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.model.objects import ObjectKey
 from container_update.model.options import Options
-from container_update.vnfm.service import Service
-from container_update.vnfm.settings import Settings
 from tests.tacker.conftest import Kubectl
 from tests.vnfm import vnfs
 from tests.vnfm.client import Client
@@ -24,11 +21,8 @@ SETTINGS = "Files/kubernetes/settings.yaml"
 
 
 @pytest.fixture
-def http(tmp_path: Path) -> Iterator[TestClient]:
-    settings = Settings(state_dir=str(tmp_path / "state"), auth="none")
-    service = Service(settings, Options(lease_seconds=3, grace_period=1, drain_seconds=0))
-    with TestClient(service.app, base_url="http://127.0.0.1:9890") as http:
-        yield http
+def options() -> Options:
+    return Options(lease_seconds=3, grace_period=1, drain_seconds=0)
 
 
 def instantiated(client: Client, cluster: EmbeddedCluster, folder: Path) -> str:
@@ -155,19 +149,23 @@ def test_what_does_not_take_effect_is_a_remark_of_the_operation(
     assert (logged in caplog.text) is (api == "v1"), "a v2 script has a log of its own"
 
 
+def with_new_package(client: Client, cluster: EmbeddedCluster, folder: Path) -> tuple[str, str]:
+    """Instantiate the old package and onboard the new one; its path, and the new VNFD's id."""
+    path = instantiated(client, cluster, folder)
+    package, vnfd_id = vnfs.package(folder, "2.0", vnfs.ours(client.api))
+    client.onboard(package)
+    return path, vnfd_id
+
+
 def change(vnfd_id: str) -> dict[str, Any]:
     """Return a request to change the whole package."""
     return {"vnfdId": vnfd_id, "metadata": {"upgrade_type": "Blue-Green", "colour": "blue"}}
 
 
-@pytest.mark.parametrize("api", ["v1", "v2"])
 def test_an_upgrade_type_in_the_metadata_changes_the_package(
-    api: str, http: TestClient, cluster: EmbeddedCluster, kubectl: Kubectl, tmp_path: Path
+    client: Client, cluster: EmbeddedCluster, kubectl: Kubectl, tmp_path: Path
 ) -> None:
-    client = Client(http, api)
-    path = instantiated(client, cluster, tmp_path)
-    package, vnfd_id = vnfs.package(tmp_path, "2.0", vnfs.ours(api))
-    client.onboard(package)
+    path, vnfd_id = with_new_package(client, cluster, tmp_path)
     before = set(kubectl.pods())
 
     client.do("PATCH", path, change(vnfd_id))
@@ -183,14 +181,10 @@ def test_an_upgrade_type_in_the_metadata_changes_the_package(
     assert kubectl.names("Deployment", "apps") == set()
 
 
-@pytest.mark.parametrize("api", ["v1", "v2"])
 def test_a_change_that_fails_leaves_what_ran_and_a_rollback_has_nothing_to_do(
-    api: str, http: TestClient, cluster: EmbeddedCluster, kubectl: Kubectl, tmp_path: Path
+    client: Client, cluster: EmbeddedCluster, kubectl: Kubectl, tmp_path: Path
 ) -> None:
-    client = Client(http, api)
-    path = instantiated(client, cluster, tmp_path)
-    package, vnfd_id = vnfs.package(tmp_path, "2.0", vnfs.ours(api))
-    client.onboard(package)
+    path, vnfd_id = with_new_package(client, cluster, tmp_path)
     broken(cluster, "*/web:2.0")
     before, pods = client.call("GET", path), set(kubectl.pods())
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,6 @@ from tests.vnfm.clouds import (
     Cloud,
     CloudVnf,
     Sample,
-    clouded,
     instantiated,
     resource,
 )
@@ -41,16 +39,8 @@ Json = dict[str, Any]
 
 
 @pytest.fixture
-def cloud() -> Iterator[Cloud]:
-    with clouded() as running:
-        yield running
-
-
-@pytest.fixture
-def http(tmp_path: Path) -> Iterator[TestClient]:
-    settings = Settings(state_dir=str(tmp_path / "state"), auth="none")
-    with TestClient(Service(settings, OPTIONS).app, base_url="http://127.0.0.1:9890") as http:
-        yield http
+def options() -> Options:
+    return OPTIONS
 
 
 @pytest.fixture(params=SAMPLES)

@@ -134,11 +134,12 @@ def test_a_package_that_cannot_be_fetched_is_in_error_with_the_cause(
     words: list[str],
 ) -> None:
     client = client_of({"url_schemes": ("http",), **options}, **settings)
-    package = fetched(client, store.url, **login)
+    package = fetched(client, f"{store.url}?signature=a-signature", **login)
     detail = package["onboardingFailureDetails"]["detail"]
     assert package["onboardingState"] == "ERROR"
     assert all(word in detail for word in words), detail
     assert LOGIN["password"] not in str(package)
+    assert "a-signature" not in str(package)
 
 
 # --- parts of a package -------------------------------------------------------------------------

@@ -25,7 +25,7 @@ from tests.functional.change_vnfpkg.kubernetes import VDU, VNFD
 from tests.functional.stacks import templates
 from tests.tacker.conftest import Kubectl
 from tests.vnfm.client import Client
-from tests.vnfm.clouds import Cloud, clouded
+from tests.vnfm.clouds import Cloud
 
 Json = dict[str, Any]
 BLUE_GREEN, ROLLING = "Blue-Green", "rolling update"
@@ -180,13 +180,6 @@ def vnf(folder: Path, image: str, vnfd_id: str) -> Path:
     }
     texts = templates.package(vnfd_id, flavour, files)
     return zipped(folder / image, {**texts, **specification.SCRIPTS})
-
-
-@pytest.fixture
-def cloud() -> Iterator[Cloud]:
-    """The embedded cloud."""
-    with clouded() as running:
-        yield running
 
 
 @UPGRADE_TYPES

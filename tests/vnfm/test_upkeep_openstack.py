@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,8 @@ from container_update.emulator.heat import ResourceFault
 from container_update.model.options import Options
 from container_update.package import build
 from container_update.vnfm.lcm import perform
-from container_update.vnfm.service import Service
-from container_update.vnfm.settings import Settings
 from tests.vnfm.client import Client
-from tests.vnfm.clouds import ROLLING, SAMPLES, Cloud, CloudVnf, Sample, clouded, instantiated
+from tests.vnfm.clouds import ROLLING, SAMPLES, Cloud, CloudVnf, Sample, instantiated
 
 OPTIONS = Options(lease_seconds=3, timeout=20, undo_timeout=20, retry_seconds=2, drain_seconds=0)
 Json = dict[str, Any]
@@ -63,16 +60,8 @@ policy_types:
 
 
 @pytest.fixture
-def cloud() -> Iterator[Cloud]:
-    with clouded() as running:
-        yield running
-
-
-@pytest.fixture
-def http(tmp_path: Path) -> Iterator[TestClient]:
-    settings = Settings(state_dir=str(tmp_path / "state"), auth="none")
-    with TestClient(Service(settings, OPTIONS).app, base_url="http://127.0.0.1:9890") as http:
-        yield http
+def options() -> Options:
+    return OPTIONS
 
 
 @pytest.fixture

@@ -11,8 +11,10 @@ import pytest
 
 from container_update.model.errors import PlanError, UpdateFailedError
 from container_update.model.objects import Json
+from container_update.operations.change_package import Changed
 from container_update.operations.install import install
 from container_update.operations.terminate import terminate
+from container_update.workloads.pod_status import is_deleting
 from tests.functional import upgrade_types
 from tests.functional.change_vnfpkg import specification
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
@@ -52,7 +54,7 @@ def shape(**files: Mapping[str, Json] | None) -> SpecificationShape:
     return SpecificationShape(files_of=tuple((v, f) for v, f in files.items() if f is not None))
 
 
-def change(site: Site, listed: list[str] | None = None, **params: Any) -> Any:
+def change(site: Site, listed: list[str] | None = None, **params: Any) -> Changed:
     """Change to the new package by the sample request, or with other def-files."""
     sample = specification.request(site.upgrade_type, "")["additionalParams"]
     if listed is not None:
@@ -63,12 +65,24 @@ def change(site: Site, listed: list[str] | None = None, **params: Any) -> Any:
     return changed
 
 
+def terminate_from(site: Site, package: str, changed: Changed) -> None:
+    """Terminate the VNF as a VNFM does after a change, by the def-files that it left."""
+    terminate(
+        package,
+        site.admin,
+        instance_id=INSTANCE,
+        def_files=changed.outcome.plan.def_files,
+        namespace=site.namespace,
+    )
+
+
 def names(site: Site, group: str, kind: str) -> set[str]:
     """The names of the VNF's live objects of a kind."""
     return {
         body["metadata"]["name"]
         for body in site.objects(group, kind)
         if (body["metadata"].get("labels") or {}).get("tacker_vnf_instance_id") == INSTANCE
+        and not is_deleting(body)
     }
 
 
@@ -78,7 +92,7 @@ def images(site: Site) -> set[str]:
         container["image"]
         for pod in site.objects("", "Pod")
         for container in pod["spec"]["containers"]
-        if not pod["metadata"].get("deletionTimestamp")
+        if not is_deleting(pod)
     }
 
 
@@ -120,13 +134,7 @@ def test_the_sample_request_changes_the_deployment_and_deletes_nothing(site: Sit
 
 def test_after_the_sample_request_a_termination_leaves_nothing(site: Site) -> None:
     changed = change(site)
-    terminate(
-        site.old,
-        site.admin,
-        instance_id=INSTANCE,
-        def_files=changed.outcome.plan.def_files,
-        namespace=site.namespace,
-    )
+    terminate_from(site, site.old, changed)
     for group, kind in (("apps", "Deployment"), ("", "Service"), ("", "ConfigMap"), ("", "Pod")):
         assert not names(site, group, kind)
 
@@ -244,13 +252,7 @@ def test_a_vdu_alone_leaves_the_others_in_the_cluster_and_in_the_record(
     assert changed.records.workloads is not None
     assert set(changed.records.workloads) == {"VDU1", "VDU2"}
     assert f"Files/{OTHER}" in changed.outcome.plan.def_files
-    terminate(
-        site.package(two_vdus),
-        site.admin,
-        instance_id=INSTANCE,
-        def_files=changed.outcome.plan.def_files,
-        namespace=site.namespace,
-    )
+    terminate_from(site, site.package(two_vdus), changed)
     for group, kind in (("apps", "Deployment"), ("apps", "DaemonSet"), ("", "ConfigMap")):
         assert not names(site, group, kind)
 
@@ -266,7 +268,7 @@ def pods_of(site: Site, app: str) -> set[str]:
     return {
         pod["metadata"]["uid"]
         for pod in site.objects("", "Pod")
-        if (pod["metadata"].get("labels") or {}).get("app") == app
+        if (pod["metadata"].get("labels") or {}).get("app") == app and not is_deleting(pod)
     }
 
 
@@ -278,13 +280,7 @@ def test_a_termination_finds_what_no_package_describes_any_more(site: Site) -> N
     site.shape = shape()
     changed = change(site)
     assert names(site, "apps", "DaemonSet") == {"other"}
-    terminate(
-        site.old,
-        site.admin,
-        instance_id=INSTANCE,
-        def_files=changed.outcome.plan.def_files,
-        namespace=site.namespace,
-    )
+    terminate_from(site, site.old, changed)
     assert not names(site, "apps", "DaemonSet")
     assert not pods_of(site, "other")
 
