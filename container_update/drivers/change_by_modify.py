@@ -20,7 +20,7 @@ from container_update.model.errors import PackageError
 from container_update.model.objects import Json
 from container_update.model.options import Options
 from container_update.model.outcome import Progress
-from container_update.model.requests import CONFIG_PATHS, DEF_FILES, UpdateRequest
+from container_update.model.requests import CONFIG_PATHS, DEF_FILES, UPGRADE_TYPE, UpdateRequest
 from container_update.operations.change_package import Changed, run_change
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.request_schema import (
@@ -31,7 +31,6 @@ from container_update.operations.request_schema import (
 from container_update.operations.strategies.kubernetes import KubernetesTarget
 from container_update.operations.strategy import ChangeJob
 
-UPGRADE_TYPE = "upgrade_type"
 PARAMETERS = frozenset(
     {
         UPGRADE_TYPE,

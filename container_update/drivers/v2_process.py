@@ -103,9 +103,14 @@ def _has_work(script: Script) -> bool:
         return False
     if not script["operation"].startswith("modify_information"):
         return True
+    from container_update.model.requests import (  # noqa: PLC0415 (not for idle operations)
+        CONFIG_PATHS,
+        UPGRADE_TYPE,
+    )
+
     request = script.get("request") or {}
-    names = ("configmap_secret_paths", "upgrade_type")
-    return bool(request.get("vnfdId") or any(map((request.get("metadata") or {}).get, names)))
+    metadata = request.get("metadata") or {}
+    return bool(request.get("vnfdId") or metadata.get(CONFIG_PATHS) or metadata.get(UPGRADE_TYPE))
 
 
 def _reason_of_failure(error: ContainerUpdateError, script: Script, output: Script) -> str:

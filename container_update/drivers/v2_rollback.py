@@ -16,7 +16,6 @@ from urllib.parse import urlsplit
 import yaml
 
 from container_update.drivers import v2_memory, v2_progress
-from container_update.drivers.change_by_modify import UPGRADE_TYPE
 from container_update.drivers.v2_records import (
     RESTARTED,
     cluster_of,
@@ -30,7 +29,7 @@ from container_update.model.errors import NoWayBackError, PackageError
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.options import DEFAULTS, Options
 from container_update.model.outcome import Outcome, Progress
-from container_update.model.requests import UpdateRequest
+from container_update.model.requests import UPGRADE_TYPE, UpdateRequest
 from container_update.operations.read_packages import placed
 from container_update.operations.vnf_records import Records, set_images
 from container_update.package import manifests

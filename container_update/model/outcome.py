@@ -49,7 +49,7 @@ class Vnfc:
     storages: Mapping[str, str] = field(default_factory=dict)
     """Name of each persistent volume to the id of its storage resource: a PersistentVolumeClaim."""
     incarnation: str = ""
-    """Another one once the pod was made anew under its name, or one of its containers restarted."""
+    """Changes when the pod is created anew under its name, or one of its containers restarts."""
 
 
 @dataclass(frozen=True)

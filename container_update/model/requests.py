@@ -12,6 +12,10 @@ instances, in the metadata of v2 instances. Paths in the package, or URLs."""
 CONFIG_PATHS: Final = "configmap_secret_paths"
 """The attribute of a modify request's metadata that lists files of ConfigMaps and Secrets."""
 
+UPGRADE_TYPE: Final = "upgrade_type"
+"""The attribute that says how a package is changed; a modify request with it changes the package.
+"""
+
 
 @dataclass(frozen=True)
 class UpdateRequest:

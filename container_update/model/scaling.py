@@ -14,7 +14,8 @@ from container_update.model.errors import PackageError
 
 _POLICY = "tosca.policies.nfv."
 
-SCALE_OUT, SCALE_IN = "SCALE_OUT", "SCALE_IN"
+SCALE_OUT = "SCALE_OUT"
+"""The ScaleVnfRequest's type for more instances; the other one is SCALE_IN."""
 
 
 @dataclass(frozen=True)

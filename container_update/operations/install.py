@@ -5,7 +5,6 @@ For the demo, the tests and small sites; Tacker instantiates by itself.
 
 from __future__ import annotations
 
-import copy
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -22,7 +21,7 @@ from container_update.package import csar
 from container_update.planning.package_pair import Placing
 from container_update.planning.steps.new_objects import new_object
 from container_update.planning.update import collections
-from container_update.workloads.readiness import Baseline, Readiness, State
+from container_update.workloads.readiness import Baseline, Readiness, State, with_replicas
 from container_update.workloads.registry import is_workload, kind_of, known_kind
 
 
@@ -92,9 +91,7 @@ def _with_replicas(manifest: Manifest, replicas: Mapping[str, int]) -> Manifest:
     kind, number = kind_of(manifest.key), replicas.get(manifest.key.name)
     if number is None or kind is None or not kind.is_scaled:
         return manifest
-    body = copy.deepcopy(manifest.body)
-    body["spec"]["replicas"] = number
-    return replace(manifest, body=body)
+    return replace(manifest, body=with_replicas(manifest.body, number))
 
 
 def _create(manifest: Manifest, cluster: Cluster, instance_id: str | None) -> None:

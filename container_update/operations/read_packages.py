@@ -1,18 +1,21 @@
-"""Read the packages of an operation, and check a request to change against them."""
+"""Read the packages of an operation and what is live of them; check a request to change."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from container_update.cluster.informer import Informer
+from container_update.model.cluster import Cluster
 from container_update.model.errors import PackageError
-from container_update.model.objects import Manifest
+from container_update.model.objects import Collection, Json, Manifest, ObjectKey
 from container_update.model.requests import UpdateRequest
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.strategy import ChangeJob
 from container_update.package import csar, fetch
 from container_update.planning import match, package_pair
 from container_update.planning.package_pair import Packages, Placing
+from container_update.planning.update import collections, traffic
 from container_update.workloads.registry import is_workload
 
 
@@ -107,3 +110,22 @@ def _refuse_unknown_vdus(request: ChangeRequest, packages: Packages) -> None:
                 f"{path}: {vdu.vdu_id} is run by {name}, which no def-file of the new package "
                 "describes: correct the VDU's properties.name or the def-files"
             )
+
+
+def read_live(
+    packages: Packages, namespace: str, cluster: Cluster, informer: Informer
+) -> dict[ObjectKey, Json]:
+    """Return the VNF's live objects, their pods, and the Deployments that may have its names.
+
+    :param informer: has listed these collections afterwards.
+    """
+    keys = packages.keys
+    listed = collections(keys) | traffic(keys) | {Collection("apps", "Deployment", namespace)}
+    informer.list(listed)
+    live = dict(informer.live)
+    for key in keys:
+        if key not in live and Collection.of(key) not in listed:
+            body = cluster.get(key)
+            if body is not None:
+                live[key] = body
+    return live

@@ -307,7 +307,7 @@ def _flavour(path: str, topology: Any) -> Flavour:
         scripts={script.operation: script for node in vnf for script in _scripts(node)},
         scaling=Scaling.of(
             topology.tpl.get("policies"),
-            dict(_found(topology.nodetemplates, ("properties", "vdu_profile"), dict)),
+            dict(_found(topology.nodetemplates, _PROFILE, dict)),
         ),
         product={name: value for name, value in product.items() if value},
     )

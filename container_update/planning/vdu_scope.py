@@ -45,9 +45,8 @@ def belongs_to(workload: Manifest, objects: Sequence[Manifest]) -> Iterator[Obje
     namespace, spec = workload.key.namespace, pod_template.pod_spec(workload.body)
     for use in config_references.uses(spec):
         yield ObjectKey("", use.kind, namespace, use.name)
-    for volume in spec.get("volumes") or ():
-        claim = (volume.get("persistentVolumeClaim") or {}).get("claimName")
-        yield ObjectKey("", "PersistentVolumeClaim", namespace, str(claim))
+    for claim in pod_template.claims(workload.body).values():
+        yield ObjectKey("", "PersistentVolumeClaim", namespace, claim)
     yield ObjectKey("", "ServiceAccount", namespace, str(spec.get("serviceAccountName")))
     pods = pod_labels(workload.body)
     for manifest in objects:

@@ -39,7 +39,7 @@ def described_by(  # noqa: PLR0913
     :param given: values for parameters of the top template.
     :param links: ``extVirtualLinks`` of the request.
     :param sizes: VDU id to the number of its servers, for those in a scaling group; a parameter
-        that is given goes first.
+        that is given takes precedence.
     :raises PackageError: the package is wrong, or has no such parameters.
     """
     with csar.open_package(package, options=options) as opened:

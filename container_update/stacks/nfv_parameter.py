@@ -55,8 +55,8 @@ def computed(
     :param images: VDU or storage node to the name of its image.
     :param flavours: VDU to the name of its flavour.
     :param links: ``extVirtualLinks`` of the request.
-    :param given: ``additionalParams.nfv``, which counts most.
-    :raises PackageError: the template asks for a value that nobody gives.
+    :param given: ``additionalParams.nfv``, which takes precedence.
+    :raises PackageError: the template asks for a value that is given nowhere.
     """
     points = dict(_connection_points(links))
     value: Json = dict(given)

@@ -104,9 +104,8 @@ def hidden_parameters(
     service: ServiceContext, session: Session, vnfd_id: str, flavour_id: str
 ) -> frozenset[str]:
     """Return the hidden parameters of a VNF's Heat templates; none where it has no templates."""
-    package = session.scalars(select(Package).where(Package.vnfd_id == vnfd_id)).one()
     try:
-        with opened(service, package) as files:
+        with opened(service, _with_vnfd(session, vnfd_id)) as files:
             return hot_files.base_hot(files, flavour_id).hidden
     except PackageError:
         return frozenset()
@@ -114,9 +113,13 @@ def hidden_parameters(
 
 def flavours(service: ServiceContext, session: Session, vnfd_id: str) -> Sequence[Flavour]:
     """Return the deployment flavours of an onboarded package; none if its VNFD has none."""
-    package = session.scalars(select(Package).where(Package.vnfd_id == vnfd_id)).one()
-    with opened(service, package) as files:
+    with opened(service, _with_vnfd(session, vnfd_id)) as files:
         return files.flavours
+
+
+def _with_vnfd(session: Session, vnfd_id: str) -> Package:
+    """Return the onboarded package of an instance's VNFD."""
+    return session.scalars(select(Package).where(Package.vnfd_id == vnfd_id)).one()
 
 
 def scaling_of(flavours: Sequence[Flavour], flavour_id: str | None) -> Scaling:

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from container_update.cluster.credentials import pem
-from container_update.drivers import vim as drivers_vim
+from container_update.drivers.vim import connect_to
 from container_update.model import context_threads
-from container_update.model.cluster import Cluster
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.options import Options
@@ -30,20 +29,6 @@ ACTIVE, ERROR = "ACTIVE", "ERROR"
 _SECONDS = 3.0
 """Maximum time for the answer of a VIM that is shown."""
 _AT_ONCE = 8
-
-
-def cluster(connection: Json, options: Options) -> Cluster:
-    """Return the cluster of a connection; the caller closes it.
-
-    :raises ClusterError: the connection is incomplete or refused.
-    """
-    interface = connection.get("interfaceInfo") or {}
-    return drivers_vim.connect(
-        interface.get("endpoint", ""),
-        connection.get("accessInfo") or {},
-        interface.get("ssl_ca_cert"),
-        options,
-    )
 
 
 @contextmanager
@@ -95,7 +80,7 @@ def _status(connection: Json, options: Options) -> str:
             with heat(connection, options) as service:
                 service.stacks()
         else:
-            with closing(cluster(connection, options)) as api_server:
+            with closing(connect_to(connection, options)) as api_server:
                 api_server.get(ObjectKey("", "Namespace", "", "default"))
     except ContainerUpdateError as error:
         if getattr(error, "status", None) != 403:  # it answers, and not every account may do this

@@ -63,7 +63,7 @@ def is_active(pod: Mapping[str, Any]) -> bool:
 
 
 def incarnation(pod: Mapping[str, Any]) -> str:
-    """Return another text once the pod was made anew or one of its containers restarted."""
+    """Return a text that changes when the pod is created anew or one of its containers restarts."""
     restarts = sum(int(status.get("restartCount", 0)) for status in container_statuses(pod))
     return f"{pod['metadata']['uid']}/{restarts}"
 

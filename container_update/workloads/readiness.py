@@ -5,6 +5,7 @@ Status counts can lag behind, so a workload is done only when every pod that it 
 
 from __future__ import annotations
 
+import copy
 import enum
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -134,6 +135,15 @@ def replicas(live: Json) -> int:
     """Return ``spec.replicas``, which is 1 where it is not given."""
     number = (live.get("spec") or {}).get("replicas")
     return 1 if number is None else int(number)
+
+
+def with_replicas(body: Json, number: int) -> Json:
+    """Return a workload with another number of pods; *body* itself where it has that number."""
+    if replicas(body) == number:
+        return body
+    changed = copy.deepcopy(body)
+    changed["spec"]["replicas"] = number
+    return changed
 
 
 def status_count(live: Json, name: str) -> int:

@@ -19,7 +19,7 @@ from container_update.package import samples
 from container_update.vnfm.service import Service
 from container_update.vnfm.settings import Settings
 from tests.tacker.conftest import Kubectl
-from tests.vnfm import postgres
+from tests.vnfm import postgres, scalable
 from tests.vnfm.client import Client
 
 if TYPE_CHECKING:
@@ -54,6 +54,20 @@ def http(options: Options, tmp_path: Path) -> Iterator[TestClient]:
 def client(request: pytest.FixtureRequest, http: TestClient) -> Client:
     """A client of each of the two APIs, one after the other."""
     return Client(http, str(request.param))
+
+
+@pytest.fixture
+def created(client: Client, tmp_path: Path) -> str:
+    """The path of an instance of Tacker's VNFD with scaling aspects, not instantiated."""
+    return client.create(client.onboard(scalable.package(tmp_path)))
+
+
+@pytest.fixture
+def vnf(client: Client, created: str, cluster: EmbeddedCluster) -> str:
+    """The path of a running one."""
+    request = scalable.instantiation(client.vims(cluster))
+    client.do("POST", f"{created}/instantiate", request)
+    return created
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,9 @@ from fastapi.testclient import TestClient
 from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.model.options import Options
 from container_update.package import build
-from container_update.vnfm.service import Service
-from container_update.vnfm.settings import Settings
 from tests.vnfm import vnfs
 from tests.vnfm.client import Client
-from tests.vnfm.clouds import ROLLING, Sample, clouded, instantiated
+from tests.vnfm.clouds import ROLLING, Cloud, Sample, instantiated
 from tests.vnfm.conftest import SAMPLES
 
 Json = dict[str, Any]
@@ -38,11 +35,13 @@ print(json.dumps({
 
 
 @pytest.fixture
-def client(tmp_path: Path) -> Iterator[Client]:
-    settings = Settings(state_dir=str(tmp_path / "state"), auth="none")
-    service = Service(settings, Options(timeout=30, drain_seconds=0, grace_period=1))
-    with TestClient(service.app, base_url="http://127.0.0.1:9890") as http:
-        yield Client(http, "v2")
+def options() -> Options:
+    return Options(timeout=30, drain_seconds=0, grace_period=1)
+
+
+@pytest.fixture
+def client(http: TestClient) -> Client:
+    return Client(http, "v2")
 
 
 def check(client: Client, before: Json, operation: str) -> None:
@@ -63,13 +62,14 @@ def check(client: Client, before: Json, operation: str) -> None:
         assert told["has_address"]
 
 
-def test_a_script_finds_operation_and_instance_on_openstack(client: Client, tmp_path: Path) -> None:
-    with clouded() as cloud:
-        sample = Sample(ROLLING, cloud, tmp_path)
-        sample.zipped("after")
-        with_script(tmp_path / ROLLING / "after", "check_vnfc.py")
-        vnf = instantiated(client, sample, cloud.vims())
-        check(client, vnf.shown(), vnf.begin_change())
+def test_a_script_finds_operation_and_instance_on_openstack(
+    client: Client, cloud: Cloud, tmp_path: Path
+) -> None:
+    sample = Sample(ROLLING, cloud, tmp_path)
+    sample.zipped("after")
+    with_script(tmp_path / ROLLING / "after", "check_vnfc.py")
+    vnf = instantiated(client, sample, cloud.vims())
+    check(client, vnf.shown(), vnf.begin_change())
 
 
 def test_a_script_finds_operation_and_instance_on_kubernetes(

@@ -43,11 +43,9 @@ def refresh(*paths: str) -> dict[str, Any]:
     return {"metadata": {"configmap_secret_paths": list(paths)}}
 
 
-@pytest.mark.parametrize("api", ["v1", "v2"])
 def test_listed_configuration_becomes_again_what_the_present_package_says(
-    api: str, http: TestClient, cluster: EmbeddedCluster, kubectl: Kubectl, tmp_path: Path
+    client: Client, cluster: EmbeddedCluster, kubectl: Kubectl, tmp_path: Path
 ) -> None:
-    client = Client(http, api)
     path = instantiated(client, cluster, tmp_path)
     before = set(kubectl.pods())
     change_by_hand(cluster, tmp_path)
@@ -59,11 +57,9 @@ def test_listed_configuration_becomes_again_what_the_present_package_says(
     assert recorded_pods(client, path) == set(kubectl.pods())
 
 
-@pytest.mark.parametrize("api", ["v1", "v2"])
 def test_a_listed_file_that_the_present_package_has_not_is_named_and_rolled_back(
-    api: str, http: TestClient, cluster: EmbeddedCluster, kubectl: Kubectl, tmp_path: Path
+    client: Client, cluster: EmbeddedCluster, kubectl: Kubectl, tmp_path: Path
 ) -> None:
-    client = Client(http, api)
     path = instantiated(client, cluster, tmp_path)
     change_by_hand(cluster, tmp_path)
     before = client.call("GET", path)
@@ -76,16 +72,10 @@ def test_a_listed_file_that_the_present_package_has_not_is_named_and_rolled_back
     assert client.call("GET", path) == before
 
 
-@pytest.mark.parametrize(("api", "stored"), [("v1", {"a": "b"}), ("v2", None)])
 def test_the_list_of_files_is_stored_as_by_tacker(
-    api: str,
-    stored: dict[str, Any] | None,
-    http: TestClient,
-    cluster: EmbeddedCluster,
-    tmp_path: Path,
+    client: Client, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
     """Tacker 16 takes it out of what it stores in its v1 API, and stores it in v2."""
-    client = Client(http, api)
     path = instantiated(client, cluster, tmp_path)
     request = refresh(SETTINGS)
     request["metadata"]["a"] = "b"
@@ -94,7 +84,7 @@ def test_the_list_of_files_is_stored_as_by_tacker(
 
     metadata = client.call("GET", path)["metadata"]
     assert {"a": "b"}.items() <= metadata.items()
-    assert ("configmap_secret_paths" in metadata) is (stored is None)
+    assert ("configmap_secret_paths" in metadata) is (client.api == "v2")
 
 
 def test_at_its_end_a_modification_needs_the_drivers_file_in_the_new_package(
@@ -121,19 +111,13 @@ def change_by_hand(cluster: EmbeddedCluster, folder: Path) -> None:
         operator.replace({**live, "data": {"level": "by hand"}})
 
 
-@pytest.mark.parametrize("api", ["v1", "v2"])
 def test_what_does_not_take_effect_is_a_remark_of_the_operation(
-    api: str,
-    http: TestClient,
-    cluster: EmbeddedCluster,
-    tmp_path: Path,
-    caplog: pytest.LogCaptureFixture,
+    client: Client, cluster: EmbeddedCluster, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    client = Client(http, api)
     path = instantiated(client, cluster, tmp_path)
     env = "        env:\n        - {{name: COLOUR, value: a-secret-blue}}\n"
     deployment = vnfs.DEPLOYMENT.replace("        env:\n", env)
-    package, vnfd_id = vnfs.package(tmp_path, "2.0", vnfs.ours(api), deployment=deployment)
+    package, vnfd_id = vnfs.package(tmp_path, "2.0", vnfs.ours(client.api), deployment=deployment)
     client.onboard(package)
     caplog.set_level("INFO", "container_update")
 
@@ -146,7 +130,7 @@ def test_what_does_not_take_effect_is_a_remark_of_the_operation(
     assert "COLOUR" in remark["text"] or "env" in remark["text"]
     assert "a-secret-blue" not in str(progress) + caplog.text
     logged = f"Deployment default/front: not applied: {remark['text']}"
-    assert (logged in caplog.text) is (api == "v1"), "a v2 script has a log of its own"
+    assert (logged in caplog.text) is (client.api == "v1"), "a v2 script has a log of its own"
 
 
 def with_new_package(client: Client, cluster: EmbeddedCluster, folder: Path) -> tuple[str, str]:

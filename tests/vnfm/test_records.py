@@ -19,8 +19,6 @@ from container_update.cluster.client import KubernetesCluster, connect
 from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.model.objects import Collection, ObjectKey
 from container_update.model.options import Options
-from container_update.vnfm.service import Service
-from container_update.vnfm.settings import Settings
 from container_update.workloads.pod_status import is_deleting
 from tests import attributes
 from tests.attributes import (
@@ -188,12 +186,13 @@ class Cnf:
 
 
 @pytest.fixture
-def client(tmp_path: Path) -> Iterator[Client]:
-    settings = Settings(state_dir=str(tmp_path / "state"), auth="none")
-    options = Options(timeout=30, grace_period=1, drain_seconds=0)
-    service = Service(settings, options)
-    with TestClient(service.app, base_url="http://127.0.0.1:9890") as http:
-        yield Client(http, "v2")
+def options() -> Options:
+    return Options(timeout=30, grace_period=1, drain_seconds=0)
+
+
+@pytest.fixture
+def client(http: TestClient) -> Client:
+    return Client(http, "v2")
 
 
 @dataclass

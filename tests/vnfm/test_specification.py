@@ -7,7 +7,7 @@ Kubernetes and HEAT, the sample of a request body, and the lists of attributes t
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +18,6 @@ from fastapi.testclient import TestClient
 from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.model.options import Options
 from container_update.package import build
-from container_update.vnfm.service import Service
-from container_update.vnfm.settings import Settings
 from tests.functional.change_vnfpkg import specification
 from tests.functional.change_vnfpkg.kubernetes import VDU, VNFD
 from tests.functional.stacks import templates
@@ -29,7 +27,6 @@ from tests.vnfm.clouds import Cloud
 
 Json = dict[str, Any]
 BLUE_GREEN, ROLLING = "Blue-Green", "rolling update"
-OPTIONS = Options(lease_seconds=3, timeout=30, undo_timeout=30, drain_seconds=0)
 UPGRADE_TYPES = pytest.mark.parametrize("upgrade_type", [BLUE_GREEN, ROLLING])
 
 OLD_VNFD, NEW_VNFD = (
@@ -39,11 +36,14 @@ OLD_VNFD, NEW_VNFD = (
 
 
 @pytest.fixture
-def client(tmp_path: Path) -> Iterator[Client]:
-    """A client of a service."""
-    settings = Settings(state_dir=str(tmp_path / "state"), auth="none")
-    with TestClient(Service(settings, OPTIONS).app, base_url="http://127.0.0.1:9890") as http:
-        yield Client(http, "v2")
+def options() -> Options:
+    return Options(lease_seconds=3, timeout=30, undo_timeout=30, drain_seconds=0)
+
+
+@pytest.fixture
+def client(http: TestClient) -> Client:
+    """A client of v2, which alone has a change of the package."""
+    return Client(http, "v2")
 
 
 def zipped(folder: Path, texts: Mapping[str, str]) -> Path:

@@ -6,7 +6,6 @@ import json
 import shutil
 import subprocess
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,9 @@ import pytest
 from fastapi.testclient import TestClient
 
 from container_update.model.options import Options
-from container_update.vnfm.service import Service
-from container_update.vnfm.settings import Settings
 from tests.tacker.lab import Lab, find
 from tests.vnfm.client import Client
-from tests.vnfm.clouds import clouded
+from tests.vnfm.clouds import Cloud
 
 Json = dict[str, Any]
 SAMPLES = "tests/functional/sol_v2_common"
@@ -44,11 +41,13 @@ def lab() -> Lab:
 
 
 @pytest.fixture
-def client(tmp_path: Path) -> Iterator[Client]:
-    """A client of a service."""
-    service = Service(Settings(state_dir=str(tmp_path / "state"), auth="none"), Options(timeout=30))
-    with TestClient(service.app, base_url="http://127.0.0.1:9890") as http:
-        yield Client(http, "v2")
+def options() -> Options:
+    return Options(timeout=30)
+
+
+@pytest.fixture
+def client(http: TestClient) -> Client:
+    return Client(http, "v2")
 
 
 def package(lab: Lab, name: str, folder: Path) -> Path:
@@ -71,7 +70,7 @@ def requests(lab: Lab) -> tuple[Json, Json]:
 
 
 def test_tackers_package_is_instantiated_and_changed_by_tackers_requests(
-    lab: Lab, client: Client, tmp_path: Path
+    lab: Lab, client: Client, cloud: Cloud, tmp_path: Path
 ) -> None:
     old, new = (
         client.onboard(package(lab, name, tmp_path))
@@ -80,21 +79,20 @@ def test_tackers_package_is_instantiated_and_changed_by_tackers_requests(
     instantiate, change = requests(lab)
     change["vnfdId"] = new
     path = client.create(old)
-    with clouded() as cloud:
-        instantiate["vimConnectionInfo"] = cloud.vims()
-        refused = client.call("POST", f"{path}/instantiate", instantiate, 422)
-        assert "extManagedVirtualLinks" in refused["detail"]
-        del instantiate["extManagedVirtualLinks"]
-        client.do("POST", f"{path}/instantiate", instantiate)
-        vdus = {e["vduId"] for e in client.call("GET", path)["instantiatedVnfInfo"]["vnfcInfo"]}
-        assert vdus == {"VDU1", "VDU2"}
+    instantiate["vimConnectionInfo"] = cloud.vims()
+    refused = client.call("POST", f"{path}/instantiate", instantiate, 422)
+    assert "extManagedVirtualLinks" in refused["detail"]
+    del instantiate["extManagedVirtualLinks"]
+    client.do("POST", f"{path}/instantiate", instantiate)
+    vdus = {e["vduId"] for e in client.call("GET", path)["instantiatedVnfInfo"]["vnfcInfo"]}
+    assert vdus == {"VDU1", "VDU2"}
 
-        for links in ("extVirtualLinks", "extManagedVirtualLinks"):
-            assert links in client.call("POST", f"{path}/change_vnfpkg", change, 422)["detail"]
-            del change[links]
-        for name in list(change["additionalParams"]):
-            if "coordinate" in name:  # these scripts import Tacker itself
-                del change["additionalParams"][name]
-        client.do("POST", f"{path}/change_vnfpkg", change)
-        assert client.call("GET", path)["vnfdId"] == new
-        assert set(cloud.stacks().values()) == {"UPDATE_COMPLETE"}
+    for links in ("extVirtualLinks", "extManagedVirtualLinks"):
+        assert links in client.call("POST", f"{path}/change_vnfpkg", change, 422)["detail"]
+        del change[links]
+    for name in list(change["additionalParams"]):
+        if "coordinate" in name:  # these scripts import Tacker itself
+            del change["additionalParams"][name]
+    client.do("POST", f"{path}/change_vnfpkg", change)
+    assert client.call("GET", path)["vnfdId"] == new
+    assert set(cloud.stacks().values()) == {"UPDATE_COMPLETE"}

@@ -38,20 +38,6 @@ def kubernetes(cluster: EmbeddedCluster, tmp_path: Path) -> Iterator[KubernetesC
         yield connected
 
 
-@pytest.fixture
-def created(client: Client, tmp_path: Path) -> str:
-    """The path of an instance of Tacker's VNFD that is not instantiated."""
-    return client.create(client.onboard(scalable.package(tmp_path)))
-
-
-@pytest.fixture
-def vnf(client: Client, created: str, cluster: EmbeddedCluster) -> str:
-    """The path of a running one."""
-    request = scalable.instantiation(client.vims(cluster))
-    client.do("POST", f"{created}/instantiate", request)
-    return created
-
-
 # --- heal ---------------------------------------------------------------------------------------
 
 

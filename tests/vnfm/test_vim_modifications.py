@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,14 +14,11 @@ from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.model.options import Options
 from container_update.package import build
 from container_update.vnfm import vims
-from container_update.vnfm.service import Service
-from container_update.vnfm.settings import Settings
 from tests.vnfm import vnfs
 from tests.vnfm.client import Client
-from tests.vnfm.clouds import ROLLING, Cloud, Sample, clouded, instantiated
+from tests.vnfm.clouds import ROLLING, Cloud, Sample, instantiated
 
 Json = dict[str, Any]
-OPTIONS = Options(timeout=30, retry_seconds=1, drain_seconds=0, grace_period=1)
 
 ONE = {"id": "1", "vimType": "kubernetes", "accessInfo": {"bearer_token": "a", "region": "r"}}
 TWO = {"id": "2", "vimType": "kubernetes"}
@@ -67,14 +63,8 @@ def test_entries_are_merged_by_id_or_name(case: str) -> None:
 
 
 @pytest.fixture
-def service(tmp_path: Path) -> Service:
-    return Service(Settings(state_dir=str(tmp_path / "state"), auth="none"), OPTIONS)
-
-
-@pytest.fixture
-def http(service: Service) -> Iterator[TestClient]:
-    with TestClient(service.app, base_url="http://127.0.0.1:9890") as http:
-        yield http
+def options() -> Options:
+    return Options(timeout=30, retry_seconds=1, drain_seconds=0, grace_period=1)
 
 
 class Cnf:
@@ -110,11 +100,9 @@ class Cnf:
         return set(recorded) if self.client.api == "v2" else {entry["id"] for entry in recorded}
 
 
-@pytest.fixture(params=["v1", "v2"])
-def cnf(
-    request: pytest.FixtureRequest, http: TestClient, cluster: EmbeddedCluster, tmp_path: Path
-) -> Cnf:
-    return Cnf(Client(http, request.param), cluster, tmp_path)
+@pytest.fixture
+def cnf(client: Client, cluster: EmbeddedCluster, tmp_path: Path) -> Cnf:
+    return Cnf(client, cluster, tmp_path)
 
 
 def test_a_modification_uses_the_new_connection_and_records_it_with_its_success(cnf: Cnf) -> None:
@@ -194,12 +182,6 @@ def test_a_change_of_the_package_does_the_same_on_kubernetes(
     cnf.client.do("POST", f"{cnf.path}/change_vnfpkg", body)
     assert cnf.names() == {"vim1", "spare"}
     assert cnf.client.call("GET", cnf.path)["vnfdId"] == cnf.new
-
-
-@pytest.fixture
-def cloud() -> Iterator[Cloud]:
-    with clouded() as running:
-        yield running
 
 
 def test_a_change_of_the_package_does_the_same_on_openstack_and_its_scripts_too(

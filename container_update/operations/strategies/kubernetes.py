@@ -19,10 +19,10 @@ from container_update.cluster.informer import Informer
 from container_update.cluster.retry import RetryingCluster
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
-from container_update.model.objects import Collection, Json, ObjectKey
+from container_update.model.objects import Json, ObjectKey
 from container_update.model.outcome import Outcome, Progress, StepResult, Vnfc
 from container_update.model.plan import Action, Plan, Stage
-from container_update.operations.read_packages import read_packages
+from container_update.operations.read_packages import read_live, read_packages
 from container_update.operations.strategy import ChangeJob, Strategy, VduChange
 from container_update.operations.update import restarted_pods
 from container_update.operations.vnf_records import Records, services, workloads_of
@@ -30,7 +30,6 @@ from container_update.planning.change import ChangePlanner
 from container_update.planning.package_pair import Packages, Placing
 from container_update.planning.release_labels import selector_of
 from container_update.planning.steps import ManifestStep, object_steps
-from container_update.planning.update import collections, traffic
 from container_update.workloads import ownership, pod_template
 from container_update.workloads.registry import is_workload
 
@@ -108,7 +107,7 @@ class KubernetesStrategy(Strategy):
 
     def validate(self) -> Plan:
         """Compare both packages with what is live."""
-        live = self._read()
+        live = read_live(self.packages, self.target.namespace, self._cluster, self._informer)
         planner = self.planner(self.packages, live, self.target.namespace, self.job.instance_id)
         self._plan = plan = planner.plan()
         if not plan.is_empty:
@@ -121,19 +120,6 @@ class KubernetesStrategy(Strategy):
                 pods={vnfc.pod_name: vnfc.incarnation for vnfc in self._vnfcs(plan)},
             )
         return plan
-
-    def _read(self) -> dict[ObjectKey, Json]:
-        keys = self.packages.keys
-        deployments = Collection("apps", "Deployment", self.target.namespace)
-        needed = collections(keys) | traffic(keys) | {deployments}
-        self._informer.list(needed)
-        live = dict(self._informer.live)
-        for key in keys:
-            if key not in live and Collection.of(key) not in needed:
-                body = self._cluster.get(key)
-                if body is not None:
-                    live[key] = body
-        return live
 
     def successors(self, planner: ChangePlanner) -> dict[str, str]:  # noqa: ARG002
         """Return old to new name of a VDU's workload, where another one replaces it."""

@@ -14,15 +14,14 @@ from container_update.cluster.informer import Informer
 from container_update.cluster.retry import RetryingCluster
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
-from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, StepState
 from container_update.model.plan import Plan
-from container_update.operations.read_packages import read_manifests
+from container_update.operations.read_packages import read_live, read_manifests
 from container_update.package import csar
 from container_update.planning import match
 from container_update.planning.package_pair import Packages, Placing
-from container_update.planning.update import Live, collections, traffic
+from container_update.planning.update import Live
 
 
 @dataclass(frozen=True)
@@ -69,7 +68,7 @@ class RunningVnf:
         if resumed is not None and all(r.state is StepState.DONE for r in resumed.results):
             return resumed
         with Informer(cluster, watch_seconds=options.watch_seconds) as informer:
-            plan = planned(packages, _live(packages, namespace, cluster, informer))
+            plan = planned(packages, read_live(packages, namespace, cluster, informer))
             progress(plan)
             if plan.is_empty:
                 return Outcome(plan)
@@ -83,19 +82,3 @@ class RunningVnf:
             objects = match.index(read_manifests(opened, def_files, placing))
             vdus = dict(opened.vdus())
             return Packages(objects, objects, vdus, vdus, opened.vnfd_id, def_files)
-
-
-def _live(
-    packages: Packages, namespace: str, cluster: Cluster, informer: Informer
-) -> dict[ObjectKey, Json]:
-    """Return the VNF's live objects, their pods, and the Deployments that may have its names."""
-    keys = packages.keys
-    listed = collections(keys) | traffic(keys) | {Collection("apps", "Deployment", namespace)}
-    informer.list(listed)
-    live = dict(informer.live)
-    for key in keys:
-        if key not in live and Collection.of(key) not in listed:
-            body = cluster.get(key)
-            if body is not None:
-                live[key] = body
-    return live

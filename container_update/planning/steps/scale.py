@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass, field
 
 from container_update.model.objects import Json
 from container_update.model.plan import Stage
 from container_update.planning.steps.base import ObjectStep
-from container_update.workloads.readiness import replicas
+from container_update.workloads.readiness import replicas, with_replicas
 
 
 @dataclass(frozen=True)
@@ -20,20 +19,12 @@ class ScaleStep(ObjectStep):
 
     def desired(self, live: Json) -> Json:
         """Return the live workload with the new number of pods."""
-        return _with_replicas(live, self.replicas)
+        return with_replicas(live, self.replicas)
 
     def restored(self, live: Json) -> Json:
         """Return the live workload with the number of pods that it had."""
-        return _with_replicas(live, replicas(self.old))
+        return with_replicas(live, replicas(self.old))
 
     def is_same(self, one: Json, other: Json) -> bool:
         """Tell whether two states of the workload ask for the same number of pods."""
         return replicas(one) == replicas(other)
-
-
-def _with_replicas(live: Json, number: int) -> Json:
-    if replicas(live) == number:
-        return live
-    changed = copy.deepcopy(live)
-    changed["spec"]["replicas"] = number
-    return changed

@@ -11,11 +11,10 @@ from dataclasses import replace
 from typing import Any
 
 from container_update.drivers import v2_memory
-from container_update.drivers.change_by_modify import UPGRADE_TYPE
 from container_update.drivers.v2_rollback import go_back
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json, merge_patch
-from container_update.model.requests import CONFIG_PATHS, UpdateRequest
+from container_update.model.requests import CONFIG_PATHS, UPGRADE_TYPE, UpdateRequest
 from container_update.operations.vnf_records import Records
 from container_update.vnfm import instances, packages
 from container_update.vnfm.lcm import records

@@ -32,6 +32,9 @@ from container_update.vnfm.lcm import levels, records
 from container_update.vnfm.lcm.operation_context import OperationContext, Record
 from container_update.vnfm.states import NO_ROLLBACK
 
+_HEALED_STACK = "healed_stack"
+"""In what an occurrence keeps: the stack that a heal deletes and creates anew, sealed."""
+
 
 @contextmanager
 def connected(context: OperationContext) -> Iterator[OpenStackVim]:
@@ -126,7 +129,7 @@ class OpenStackVim:
 
         They are stored before the stack is deleted, because another try may find no stack.
         """
-        name, stored = "healed_stack", self.context.kept.get("healed_stack")
+        stored = self.context.kept.get(_HEALED_STACK)
         if stored is None:
             running = self._running()
             if running.body.hidden:
@@ -138,7 +141,7 @@ class OpenStackVim:
                 )
             stack = {"name": running.stack.partition("/")[0], **running.body.as_request()}
             stored = self.context.service.vault.seal(stack)
-            self.context.keep(name, stored)
+            self.context.keep(_HEALED_STACK, stored)
         stack = self.context.service.vault.open(stored)
         self._builder.make(stack.pop("name"), Body(**stack))
 

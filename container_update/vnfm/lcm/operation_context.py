@@ -13,13 +13,14 @@ from sqlalchemy import select
 
 from container_update.cluster.execution.operation import Operation as Journalled
 from container_update.cluster.retry import RetryingCluster
+from container_update.drivers.vim import connect_to
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
 from container_update.model.errors import NextStep, PackageError
 from container_update.model.objects import Json
 from container_update.model.requests import DEF_FILES
 from container_update.package import csar
-from container_update.vnfm import packages, vim_clients, vims
+from container_update.vnfm import packages, vims
 from container_update.vnfm.lcm.steps import Steps
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.database import now
@@ -135,7 +136,7 @@ class OperationContext:
     @contextmanager
     def cluster(self) -> Iterator[Cluster]:
         """Connect to the VIM's cluster for a ``with`` block; transient errors are retried."""
-        with closing(vim_clients.cluster(self.connection, self.service.options)) as cluster:
+        with closing(connect_to(self.connection, self.service.options)) as cluster:
             yield RetryingCluster(cluster, self.service.options.retry_seconds)
 
     def journalled(self, cluster: Cluster) -> Journalled:
