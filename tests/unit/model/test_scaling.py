@@ -11,6 +11,8 @@ import yaml
 
 from container_update.model.errors import PackageError
 from container_update.model.scaling import Level, Scaling
+from container_update.package import csar
+from tests.vnfm import scalable
 
 (SAMPLE,) = Path(tackerclient.__file__).parent.glob(
     "tests/**/sample_vnf_package/Definitions/helloworld3_df_simple.yaml"
@@ -53,6 +55,12 @@ def test_the_sample_of_tackers_client_is_read(tackers: Scaling) -> None:
     aspect = tackers.aspects["worker_instance"]
     assert (aspect.max_level, aspect.deltas) == (2, {"VDU2": (1, 1)})
     assert tackers.limits == {"VDU2": (1, 3)}
+
+
+def test_the_limits_are_those_of_the_vdu_profiles_in_the_vnfd(tmp_path: Path) -> None:
+    with csar.open_package(str(scalable.package(tmp_path))) as opened:
+        (flavour,) = opened.flavours
+    assert flavour.scaling.limits == {"VDU1": (1, 1), "VDU2": (1, 3)}
 
 
 def test_the_only_level_is_the_default_one_and_its_numbers_follow_from_the_aspects() -> None:
