@@ -46,7 +46,7 @@ def add_cluster_arguments(
     add("-o", "--output", choices=formats, default=output.TEXT,
         help="the format of the output (default: %(default)s)")  # fmt: skip
     add("--leave-on-signal", action="store_true",
-        help="at SIGINT or SIGTERM, leave the operation for resume or rollback instead of "
+        help="at SIGHUP, SIGINT or SIGTERM, leave the operation for resume or rollback instead of "
         "undoing it")  # fmt: skip
     option_arguments.add_arguments(command)
 

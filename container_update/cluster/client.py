@@ -240,12 +240,13 @@ class KubernetesCluster:
         key = ObjectKey.of(body, "default")
         return self._call("PUT", self._resources.object_path(key), f"replace {key}", body)
 
-    def delete(self, key: ObjectKey, *, uid: str | None = None) -> None:
-        """Delete it, only the one with this UID if given; its dependents in the background."""
+    def delete(self, key: ObjectKey, *, uid: str | None = None, version: str | None = None) -> None:
+        """Delete it; its dependents in the background. See Cluster for the preconditions."""
         body: Json = {"apiVersion": "v1", "kind": "DeleteOptions"}
         body["propagationPolicy"] = "Background"
-        if uid is not None:
-            body["preconditions"] = {"uid": uid}
+        conditions = {"uid": uid, "resourceVersion": version}
+        if given := {name: value for name, value in conditions.items() if value is not None}:
+            body["preconditions"] = given
         self._call_if_there("DELETE", self._resources.object_path(key), f"delete {key}", body)
 
     def evict(self, key: ObjectKey, *, uid: str | None = None) -> None:

@@ -9,191 +9,351 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import itertools
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
+from container_update.cluster.lease import LeaseLock
+from container_update.cluster.record import Record, decode, encode
 from container_update.model.cluster import Cluster
-from container_update.model.errors import ClusterError, ContainerUpdateError, UpdateInProgressError
-from container_update.model.objects import Json, Manifest, ObjectKey
-from container_update.model.operation import OperationRecord, Phase, from_bytes, name_of, to_bytes
-from container_update.planning.steps import ObjectStep
-from container_update.planning.steps.codec import step_from_dict, step_to_dict
+from container_update.model.errors import (
+    ClusterError,
+    ContainerUpdateError,
+    LeaseLostError,
+    UpdateInProgressError,
+)
+from container_update.model.objects import Json, ObjectKey
+from container_update.model.operation import Phase, name_of
+
+LOG = logging.getLogger(__name__)
+
+_ATTEMPTS = 5
 
 _PART_BYTES = 700_000
 """What one Secret holds; the API server allows 1 MiB for all of its data."""
 
-_FORMAT = 3
 
-
-@dataclass(frozen=True)
-class Record(OperationRecord):
-    """One update that is under way."""
-
-    steps: tuple[ObjectStep, ...]
-    pods_before: Mapping[ObjectKey, frozenset[str]]
-    """For each workload the UIDs of the pods it had."""
-    def_files: tuple[str, ...] = ()
-    context: Mapping[str, Any] = field(default_factory=dict)
-    """What a change of the package needs beside its steps, as plain values; empty for others."""
-    milestones: frozenset[str] = frozenset()
-    """What was passed on the way beside the steps."""
-
-    @property
-    def planned(self) -> tuple[ObjectStep, ...]:
-        """See :class:`OperationRecord`."""
-        return self.steps
-
-
-def goal_of(manifests: Iterable[Manifest]) -> str:
-    """Return a digest of the manifests that an update leads to: the same in every run of it."""
-    bodies = [[str(m.key), m.body] for m in sorted(manifests, key=lambda m: m.key)]
-    return hashlib.sha256(json.dumps(bodies, sort_keys=True).encode()).hexdigest()
-
-
-def encode(record: Record) -> bytes:
-    """Return a record as compressed bytes, without its phase and milestones."""
-    payload = {
-        "defFiles": list(record.def_files),
-        "steps": [step_to_dict(step) for step in record.steps],
-        "context": dict(record.context),
-        "podsBefore": [[asdict(key), sorted(uids)] for key, uids in record.pods_before.items()],
-    }
-    return to_bytes(record, _FORMAT, payload)
-
-
-def decode(data: bytes, phase: Phase, milestones: frozenset[str] = frozenset()) -> Record:
-    """Return the record of :func:`encode`.
-
-    :raises UpdateInProgressError: written by another version of this program.
-    """
-    common, payload = from_bytes(data, _FORMAT)
-    return Record(
-        **common,
-        steps=tuple(step_from_dict(step) for step in payload["steps"]),
-        pods_before={ObjectKey(**key): frozenset(uids) for key, uids in payload["podsBefore"]},
-        phase=phase,
-        def_files=tuple(payload["defFiles"]),
-        context=payload["context"],
-        milestones=milestones,
-    )
-
-
-@dataclass(frozen=True)
+@dataclass
 class Journal:
-    """The journal of one VNF instance. Its head is written last and removed first: a journal whose
-    head is not there was never complete, and nothing had been changed."""
+    """The journal of one VNF instance, as one run reads and writes it.
+
+    A head and, where one Secret cannot hold it, parts. The head is created first, and is a journal
+    only when all parts are there: until then nothing was changed, and it belongs to the lease of
+    its run, so that the garbage collector removes what a late request creates. The parts belong to
+    the head. Whoever has the head removed has ended the operation.
+
+    Every write and deletion is for the version that this run wrote or claimed: one that arrives
+    after another run has claimed the journal meets another version, and is refused.
+
+    :param run: the id of the run that writes.
+    """
 
     cluster: Cluster
     namespace: str
     instance_id: str | None
+    run: str = ""
+    _head: Json | None = field(default=None, init=False)
+    """As this run read or wrote it last."""
 
     def read(self) -> Record | None:
         """Return the update under way, None where there is none.
 
         :raises ContainerUpdateError: a part is missing or damaged.
         """
-        head = self.cluster.get(self._key(0))
-        if head is None:
+        self._head = head = self.cluster.get(self.key)
+        if head is None or not _is_complete(head):
             return None
-        parts = [_part(head)]
-        for number in range(1, int(_text(head, "parts"))):
-            body = self.cluster.get(self._key(number))
-            if body is None:
-                raise ContainerUpdateError(
-                    f"{self._key(number)}: this part of the journal is missing: correct the CNF by "
-                    f"hand, then delete {self._key(0)}"
-                )
-            parts.append(_part(body))
-        data = b"".join(parts)
-        if hashlib.sha256(data).hexdigest() != _text(head, "sha256"):
-            raise ContainerUpdateError(
-                f"{self._key(0)}: the journal is damaged: correct the CNF by hand, then delete it"
-            )
+        data = {
+            namespace: b"".join(self._read_part(key) for key in keys)
+            for namespace, keys in self._keys(head).items()
+        }
+        if _digest(data) != _text(head, "sha256"):
+            raise ContainerUpdateError(f"{self.key}: the journal is damaged: {self._by_hand}")
         milestones = frozenset(_text(head, "milestones").split())
-        return decode(data, Phase(_text(head, "phase")), milestones)
+        return decode(data, self.namespace, Phase(_text(head, "phase")), milestones)
 
-    def write(self, record: Record) -> None:
+    def _read_part(self, key: ObjectKey) -> bytes:
+        body = self._head if key == self.key else self.cluster.get(key)
+        if body is None:
+            raise ContainerUpdateError(
+                f"{key}: this part of the journal is missing: {self._by_hand}"
+            )
+        return base64.b64decode(body["data"]["part"])
+
+    @property
+    def _by_hand(self) -> str:
+        command = f"kubectl delete secret {self.key.name} -n {self.namespace} --cascade=orphan"
+        return f"correct the CNF by hand, then run {command}"
+
+    def write(self, record: Record, lease: LeaseLock) -> None:
         """Write the record, before anything is changed.
 
+        :param lease: what this run holds.
         :raises UpdateInProgressError: there is one already.
         """
-        data = encode(record)
-        parts = _parts(data)
-        for number in range(len(parts) - 1, 0, -1):
-            self.cluster.delete(self._key(number))  # of a journal that was never complete
-            self.cluster.create(self._secret(number, {"part": parts[number]}))
-        head = {
-            "part": parts[0],
-            "parts": str(len(parts)).encode(),
-            "sha256": hashlib.sha256(data).hexdigest().encode(),
+        self._remove_stale_parts()
+        data = encode(record, self.namespace)
+        parts = {namespace: _parts(content) for namespace, content in data.items()}
+        numbers = {namespace: len(chunks) for namespace, chunks in parts.items()}
+        content = {
+            "part": parts[self.namespace][0],
+            "parts": json.dumps(numbers).encode(),
+            "sha256": _digest(data).encode(),
             "phase": record.phase.value.encode(),
             "operation": record.operation.encode(),
+            "run": self.run.encode(),
         }
+        owner = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "name": lease.key.name}
+        head = self._create(self.key, content, {**owner, "uid": lease.uid})
         try:
-            self.cluster.create(self._secret(0, head))
+            for namespace, keys in self._keys(head).items():
+                for key, part in zip(keys, parts[namespace], strict=True):
+                    if key != self.key:
+                        self._create(key, {"part": part}, self._owner_in(namespace, head))
+        except ClusterError:
+            self._discard()
+            raise
+        metadata = {name: v for name, v in head["metadata"].items() if name != "ownerReferences"}
+        self._head = head
+        self._replace({**head, "metadata": metadata})
+
+    def _owner_in(self, namespace: str, head: Json) -> Json | None:
+        """Return the head as an owner, which it cannot be of what is in another namespace."""
+        return _owner(head) if namespace == self.namespace else None
+
+    def _discard(self) -> None:
+        try:
+            self.clear()
         except ClusterError as error:
-            if error.status != 409:
+            LOG.warning("%s is left to the garbage collector: %s", self.key, error)
+
+    def _create(self, key: ObjectKey, content: Mapping[str, bytes], owner: Json | None) -> Json:
+        """Create the head or a part, in place of one that belongs to no journal."""
+        body = _secret(key, content, owner)
+        try:
+            return self.cluster.create(body)
+        except ClusterError as error:
+            live = self.cluster.get(key) if error.status == 409 else None
+            if live is None:
                 raise
-            live = self.cluster.get(self._key(0))
-            if live is None or _text(live, "operation") != record.operation:
+            if (live.get("data"), _owners(live)) == (body["data"], _owners(body)):
+                return live  # our own, whose response was lost
+            if key == self.key and _is_complete(live):
                 raise UpdateInProgressError(
-                    f"another update of this VNF instance has begun: {self._key(0)} is its journal"
+                    f"another update of this VNF instance has begun: {self.key} is its journal"
                 ) from error
+            if key == self.key:
+                self.clear()
+            else:
+                self._delete(live)
+            return self.cluster.create(body)
+
+    def claim(self, record: Record) -> Record | None:
+        """Make this run, which holds the lease, the one that writes the journal.
+
+        What the run before sent for the journal and has not arrived yet has no effect any more.
+
+        :param record: as it was read.
+        :returns: the record as it is now; None where the run before has removed it meanwhile.
+        """
+        claimed: Record | None = record
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                self._set("run", self.run)
+                return claimed
+            except LeaseLostError:  # not the lease: a late write of the run before
+                claimed = self.read()
+                if claimed is None:
+                    return None
+                if attempt == _ATTEMPTS:
+                    raise
+        return None
 
     def set_phase(self, record: Record, phase: Phase) -> Record:
-        """Write the phase; return the record with it."""
+        """Write the phase; return the record with it.
+
+        :raises LeaseLostError: another run has the journal by now.
+        """
         self._set("phase", phase.value)
         return replace(record, phase=phase)
 
     def pass_milestone(self, record: Record, milestone: str) -> Record:
-        """Write that it was passed (a word without spaces); return the record with it."""
+        """Write that it was passed (a word without spaces); return the record with it.
+
+        :raises LeaseLostError: another run has the journal by now.
+        """
         milestones = record.milestones | {milestone}
         self._set("milestones", " ".join(sorted(milestones)))
         return replace(record, milestones=milestones)
 
-    def _set(self, name: str, value: str) -> None:
+    def remove(self) -> None:
+        """Delete the journal: the update is finished or undone.
+
+        :raises LeaseLostError: another run has the journal by now.
+        """
+        here, elsewhere = self._parts_of(self._written)
+        if elsewhere:  # which only the head names
+            self._set("ended", "true")
+            self._delete_all(elsewhere)
         try:
-            self._set_once(name, value)
+            self._delete(self._written)
         except ClusterError as error:
             if error.status != 409:
                 raise
-            self._set_once(name, value)  # written meanwhile, perhaps by us: look again
+            live = self.cluster.get(self.key)
+            if live is not None and not self._is_mine(live):
+                raise self._lost from error
+            if live is not None:
+                self._delete(live)
+        self._head = None
+        self._delete_all(here)
 
-    def _set_once(self, name: str, value: str) -> None:
-        head = self.cluster.get(self._key(0))
-        if head is not None and _text(head, name) != value:
-            head["data"][name] = base64.b64encode(value.encode()).decode()
-            self.cluster.replace(head)
+    def _parts_of(self, head: Json) -> tuple[list[ObjectKey], list[ObjectKey]]:
+        """Return the parts that belong to the head, and those in other namespaces."""
+        keys = self._keys(head)
+        return keys.pop(self.namespace)[1:], [key for others in keys.values() for key in others]
 
-    def remove(self, record: Record) -> None:
-        """Delete the journal: the update is finished or undone."""
-        for number in range(len(_parts(encode(record)))):
-            self.cluster.delete(self._key(number))
+    def _delete_all(self, keys: Sequence[ObjectKey]) -> None:
+        for key in reversed(keys):  # what is left of them begins with the first one
+            part = self.cluster.get(key)
+            if part is not None:  # the garbage collector may have been faster
+                self._delete(part)
 
-    def _key(self, number: int) -> ObjectKey:
-        suffix = f".{number}" if number else ""
-        return ObjectKey("", "Secret", self.namespace, name_of(self.instance_id) + suffix)
+    def clear(self) -> None:
+        """Delete what is there of a journal that was never complete, or of a removed one."""
+        for attempt in range(1, _ATTEMPTS + 1):
+            head = self.cluster.get(self.key)
+            if head is None:
+                break
+            if _is_complete(head):
+                return
+            try:
+                self._delete_all(self._parts_of(head)[1])
+                self._delete(head)
+            except ClusterError as error:
+                if error.status != 409 or attempt == _ATTEMPTS:
+                    raise  # 409: it was written meanwhile, and may be complete
+        self._remove_stale_parts()
 
-    def _secret(self, number: int, data: Mapping[str, bytes]) -> Json:
-        key = self._key(number)
-        labels = {"container-update/journal": "true"}
+    def leftovers(self) -> tuple[ObjectKey, ...]:
+        """Return what :meth:`clear` would delete."""
+        head = self.cluster.get(self.key)
+        if head is not None and _is_complete(head):
+            return ()
+        return (*((self.key,) if head is not None else ()), *self._stale_parts())
+
+    @property
+    def key(self) -> ObjectKey:
+        """The head."""
+        return self._key(self.namespace, 0)
+
+    @property
+    def owner(self) -> Json:
+        """The ownerReference of what is removed with the journal, should it stay behind."""
+        return _owner(self._written)
+
+    # --- one version after another --------------------------------------------------------------
+
+    @property
+    def _written(self) -> Json:
+        assert self._head is not None, "the journal was read or written before"
+        return self._head
+
+    def _set(self, name: str, value: str) -> None:
+        data = {**self._written["data"], name: base64.b64encode(value.encode()).decode()}
+        if data != self._written["data"]:
+            self._replace({**self._written, "data": data})
+
+    def _replace(self, head: Json) -> None:
+        try:
+            self._head = self.cluster.replace(head)
+        except ClusterError as error:
+            if error.status not in (404, 409):
+                raise
+            live = self.cluster.get(self.key)  # perhaps our own write, whose response was lost
+            if live is None or live["metadata"]["uid"] != head["metadata"]["uid"]:
+                raise self._lost from error
+            if live["data"] != head["data"] or _owners(live) != _owners(head):
+                raise self._lost from error
+            self._head = live
+
+    def _is_mine(self, head: Json) -> bool:
+        same_object = head["metadata"]["uid"] == self._written["metadata"]["uid"]
+        return same_object and _text(head, "run") == self.run
+
+    @property
+    def _lost(self) -> LeaseLostError:
+        return LeaseLostError(
+            f"This run stopped where it was: {self.key}, its journal, is another run's by now"
+        )
+
+    def _delete(self, secret: Json) -> None:
+        metadata = secret["metadata"]
+        key = ObjectKey.of(secret)
+        self.cluster.delete(key, uid=metadata["uid"], version=metadata["resourceVersion"])
+
+    def _stale_parts(self) -> list[ObjectKey]:
+        """Return the parts that are there without a head."""
+        keys = (self._key(self.namespace, number) for number in itertools.count(1))
+        return list(itertools.takewhile(lambda key: self.cluster.get(key) is not None, keys))
+
+    def _remove_stale_parts(self) -> None:
+        self._delete_all(self._stale_parts())
+
+    def _keys(self, head: Json) -> dict[str, list[ObjectKey]]:
+        """Return what holds the record, by namespace; the head is the first of its own."""
+        numbers: dict[str, int] = json.loads(_text(head, "parts"))
         return {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "metadata": {"name": key.name, "namespace": key.namespace, "labels": labels},
-            "type": "container-update/journal",
-            "data": {name: base64.b64encode(value).decode() for name, value in data.items()},
+            namespace: [self._key(namespace, n) for n in range(number)]
+            for namespace, number in numbers.items()
         }
+
+    def _key(self, namespace: str, number: int) -> ObjectKey:
+        """Return a part's key; in another namespace its name says whose it is."""
+        suffix = f".{number}" if number or namespace != self.namespace else ""
+        if namespace != self.namespace:
+            suffix = f".of.{self.namespace}{suffix}"
+        return ObjectKey("", "Secret", namespace, name_of(self.instance_id) + suffix)
+
+
+def _secret(key: ObjectKey, data: Mapping[str, bytes], owner: Json | None) -> Json:
+    metadata = {
+        "name": key.name,
+        "namespace": key.namespace,
+        "labels": {"container-update/journal": "true"},
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": metadata if owner is None else {**metadata, "ownerReferences": [owner]},
+        "type": "container-update/journal",
+        "data": {name: base64.b64encode(value).decode() for name, value in data.items()},
+    }
+
+
+def _owner(head: Json) -> Json:
+    metadata = head["metadata"]
+    return {"apiVersion": "v1", "kind": "Secret", "name": metadata["name"], "uid": metadata["uid"]}
+
+
+def _owners(secret: Json) -> list[Json]:
+    return list(secret["metadata"].get("ownerReferences") or ())
+
+
+def _is_complete(head: Json) -> bool:
+    """Tell whether all parts were written, and none is being removed."""
+    return not _owners(head) and "ended" not in head["data"]
 
 
 def _parts(data: bytes) -> list[bytes]:
     return [data[i : i + _PART_BYTES] for i in range(0, len(data), _PART_BYTES)]
 
 
-def _part(secret: Json) -> bytes:
-    return base64.b64decode(secret["data"]["part"])
+def _digest(data: Mapping[str, bytes]) -> str:
+    return hashlib.sha256(b"".join(data[namespace] for namespace in sorted(data))).hexdigest()
 
 
 def _text(secret: Mapping[str, Any], name: str) -> str:

@@ -1,26 +1,44 @@
 """One update of a VNF instance at a time, from whichever host: a Lease, renewed while held.
 
-Source: API reference, coordination.k8s.io/v1 Lease.
+Another's Lease is judged by our own observation, as client-go's leader election does: unchanged for
+its duration on our monotonic clock, it is free. The clocks of the hosts may differ by any amount.
+A holder that is a process of this host and has ended is free at once.
+
+A Lease keeps others from beginning. It cannot call back a request that its last holder had sent:
+see :mod:`container_update.cluster.execution.fence`.
+
+Source: API reference, coordination.k8s.io/v1 Lease; package leaderelection of client-go.
 """
 
 from __future__ import annotations
 
 import logging
+import math
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timezone
 from typing import Any
 
+from container_update.cluster.retry import RetryingCluster
 from container_update.model import context_threads
-from container_update.model.cluster import Cluster
-from container_update.model.errors import ClusterError, UpdateInProgressError
+from container_update.model.cancellation import CancelToken
+from container_update.model.errors import ClusterError, LeaseLostError, UpdateInProgressError
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.operation import name_of
+from container_update.model.process_identity import ProcessIdentity
 
 LOG = logging.getLogger(__name__)
 
+PROCESS_ANNOTATION = "container-update/process"
+"""On a Lease: which process holds it."""
+
 _TIME = "%Y-%m-%dT%H:%M:%S.%fZ"
+_LOOKS = 10
+"""How often another's Lease is read while it is observed for its duration."""
+_WRITABLE = 0.9
+"""For which part of its duration the holder writes; the rest is for requests on their way."""
 
 
 def utc_now() -> datetime:
@@ -35,19 +53,26 @@ class LeaseLock:
     :param operation: the id of the run, for others to see.
     :param host: who holds it, for others to see.
     :param seconds: after how long without renewal another may take it.
-    :param on_loss: called once, with the reason, when it is lost.
+    :param cancel: cancelled when the lease is lost.
+    :param now: the time of this host, for people.
+    :param clock: seconds that only grow.
     :raises UpdateInProgressError: on entering, another holds it.
     """
 
-    cluster: Cluster
+    cluster: RetryingCluster
     namespace: str
     instance_id: str | None
     operation: str
     host: str
     seconds: float
-    on_loss: Callable[[str], None]
+    cancel: CancelToken
     now: Callable[[], datetime] = utc_now
+    clock: Callable[[], float] = time.monotonic
     _lease: Json = field(default_factory=dict, init=False)
+    _sent: float = field(default=-math.inf, init=False)
+    """When the last renewal that took effect was sent."""
+    _lost: str = field(default="", init=False)
+    _writing: threading.Lock = field(default_factory=threading.Lock, init=False)
     _released: threading.Event = field(default_factory=threading.Event, init=False)
     _renewing: threading.Thread | None = field(default=None, init=False)
 
@@ -55,6 +80,11 @@ class LeaseLock:
     def key(self) -> ObjectKey:
         """The Lease."""
         return ObjectKey("coordination.k8s.io", "Lease", self.namespace, name_of(self.instance_id))
+
+    @property
+    def uid(self) -> str:
+        """The UID of the Lease that is held."""
+        return str(self._lease["metadata"]["uid"])
 
     def __enter__(self) -> LeaseLock:
         self._acquire()
@@ -66,47 +96,76 @@ class LeaseLock:
         self._released.set()
         if self._renewing is not None:
             self._renewing.join(timeout=self.seconds)
-        for is_last in (False, True):
-            try:
-                self.cluster.delete(self.key, uid=self._lease["metadata"]["uid"])
-                return
-            except ClusterError as failure:
-                if is_last and failure.status != 409:  # 409: it is another's by now
-                    LOG.warning("%s stays until it expires: %s", self.key, failure)
+        try:
+            self._release()
+        except ClusterError as failure:
+            LOG.warning("%s stays until it expires: %s", self.key, failure)
+
+    # --- acquiring ------------------------------------------------------------------------------
 
     def _acquire(self) -> None:
+        sent = self.clock()
         try:
             self._lease = self.cluster.create(self._body())
         except ClusterError as error:
             if error.status != 409:
                 raise
-            self._take_over()
+            sent = self._acquire_existing(sent)
+        self._sent = sent
 
-    def _take_over(self) -> None:
+    def _acquire_existing(self, sent: float) -> float:
+        """Take the Lease that is there, where it is free; return when that was requested.
+
+        :param sent: when its creation was requested.
+        """
         lease = self.cluster.get(self.key)
         if lease is None:
             self._lease = self.cluster.create(self._body())
-            return
+        elif Holder.of(lease).identity == self._identity:
+            self._lease = lease  # our own creation, whose response was lost
+        else:
+            self._observe(lease)
+            sent = self.clock()
+            self._take_over(lease)
+        return sent
+
+    def _observe(self, lease: Json) -> None:
+        """Return when the Lease is free: its holder has ended, or has not renewed it.
+
+        :raises UpdateInProgressError: it is held.
+        """
         holder = Holder.of(lease)
-        if holder.identity == self._identity:  # our own creation, whose response was lost
-            self._lease = lease
+        if holder.is_gone():
             return
-        if not holder.is_expired(self.now()):
+        if holder.seems_alive(self.now()):
             raise UpdateInProgressError(holder.sentence(self.now()))
-        LOG.warning("taking over from %s, which expired", holder.identity)
+        duration = holder.seconds or self.seconds
+        LOG.warning("%s: waiting for %.0f s whether %s renews it", self.key, duration, holder.run)
+        until, awake = self.clock() + duration, threading.Event()
+        self.cancel.on_request(awake.set)
+        while (left := until - self.clock()) > 0:
+            awake.wait(min(left, duration / _LOOKS))
+            live = self.cluster.get(self.key)
+            if live is None:
+                return
+            if self.cancel or live["spec"] != lease["spec"]:
+                raise UpdateInProgressError(Holder.of(live).sentence(self.now()))
+
+    def _take_over(self, lease: Json) -> None:
+        LOG.warning("%s: taking over from %s", self.key, Holder.of(lease).run or "nobody")
         body = self._body()
         body["metadata"] |= {name: lease["metadata"][name] for name in ("uid", "resourceVersion")}
         try:
             self._lease = self.cluster.replace(body)
         except ClusterError as error:
-            lease = self.cluster.get(self.key) if error.status == 409 else None
-            if lease is None:
+            if error.status not in (404, 409):
                 raise
-            if Holder.of(lease).identity != self._identity:
+            live = self.cluster.get(self.key)
+            if live is None or Holder.of(live).identity != self._identity:
                 raise UpdateInProgressError(
                     f"{self.key}: another run took over the expired lease first"
                 ) from error
-            self._lease = lease
+            self._lease = live
 
     @property
     def _identity(self) -> str:
@@ -114,42 +173,107 @@ class LeaseLock:
 
     def _body(self) -> Json:
         moment = self.now().strftime(_TIME)
+        process = ProcessIdentity.current()
+        annotations = {PROCESS_ANNOTATION: str(process)} if process is not None else {}
+        metadata = {"name": self.key.name, "namespace": self.namespace, "annotations": annotations}
         return {
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
-            "metadata": {"name": self.key.name, "namespace": self.namespace},
+            "metadata": metadata,
             "spec": {
                 "holderIdentity": self._identity,
-                "leaseDurationSeconds": int(self.seconds),
+                "leaseDurationSeconds": math.ceil(self.seconds),
                 "acquireTime": moment,
                 "renewTime": moment,
             },
         }
 
+    # --- holding --------------------------------------------------------------------------------
+
+    def check(self) -> None:
+        """Return where this run may write.
+
+        :raises LeaseLostError: another may have the lease by now, or soon.
+        """
+        if not self._lost and self.clock() >= self._sent + self.seconds * _WRITABLE:
+            self._lose(f"{self.key} is lost: it could not be renewed in time")
+        if self._lost:
+            raise LeaseLostError(f"This run stopped where it was: {self._lost}")
+
+    def confirm(self) -> None:
+        """Renew the lease now: nobody else has had it since it was acquired.
+
+        :raises LeaseLostError: somebody may have.
+        """
+        while True:
+            self.check()
+            if self._is_renewed():
+                return
+            self._released.wait(self.seconds / 40)
+
     def _keep_renewing(self) -> None:
-        good_until = self.now() + timedelta(seconds=self.seconds)
         while not self._released.wait(self.seconds / 4):
-            began = self.now()
+            try:
+                self._is_renewed()
+                self.check()
+            except LeaseLostError:
+                return
+            except Exception:  # a thread that ended would lose the lease without a word
+                LOG.exception("%s could not be renewed; trying again", self.key)
+
+    def _is_renewed(self) -> bool:
+        """Renew the lease; return whether that took effect."""
+        with self._writing:
+            sent = self.clock()
             try:
                 self._renew()
-                good_until = began + timedelta(seconds=self.seconds)
             except ClusterError as error:
-                if error.status in (404, 409) or self.now() >= good_until:
-                    LOG.error("%s is lost: %s", self.key, error)
-                    self.on_loss(f"{self.key} is lost: {error}")
-                    return
+                if error.status in (404, 409):
+                    self._lose(f"{self.key} is lost: {error}")
+                else:
+                    LOG.warning("%s could not be renewed yet: %s", self.key, error)
+                return False
+            self._sent = sent
+            return True
 
     def _renew(self) -> None:
-        spec = {**self._lease["spec"], "renewTime": self.now().strftime(_TIME)}
-        try:
-            self._lease = self.cluster.replace({**self._lease, "spec": spec})
-        except ClusterError as error:
-            if error.status != 409:
-                raise
-            lease = self.cluster.get(self.key)  # our own renewal, whose response was lost
-            if lease is None or Holder.of(lease).identity != self._identity:
-                raise
-            self._lease = lease
+        cluster = self.cluster.unretried
+        for is_last in (False, True):
+            spec = {**self._lease["spec"], "renewTime": self.now().strftime(_TIME)}
+            try:
+                self._lease = cluster.replace({**self._lease, "spec": spec})
+                return
+            except ClusterError as error:
+                if error.status != 409 or is_last:
+                    raise
+                lease = cluster.get(self.key)  # perhaps our own renewal, whose response was lost
+                if lease is None or Holder.of(lease).identity != self._identity:
+                    raise
+                self._lease = lease
+
+    def _lose(self, reason: str) -> None:
+        LOG.error("%s", reason)
+        self._lost = self._lost or reason
+        self.cancel.request(reason, lease_lost=True)
+
+    # --- releasing ------------------------------------------------------------------------------
+
+    def _release(self) -> None:
+        """Delete the Lease, and no other's."""
+        for _ in range(2):
+            metadata = self._lease["metadata"]
+            try:
+                self.cluster.delete(
+                    self.key, uid=metadata["uid"], version=metadata["resourceVersion"]
+                )
+                return
+            except ClusterError as error:
+                if error.status != 409:
+                    raise
+                lease = self.cluster.get(self.key)
+                if lease is None or Holder.of(lease).identity != self._identity:
+                    return  # another's by now
+                self._lease = lease
 
 
 @dataclass(frozen=True)
@@ -159,31 +283,44 @@ class Holder:
     identity: str
     since: str
     renewed: datetime | None
+    """By the holder's clock."""
     seconds: float
+    process: ProcessIdentity | None = None
 
     @classmethod
     def of(cls, lease: Json) -> Holder:
         """Return the holder that a Lease names."""
         spec: dict[str, Any] = lease.get("spec") or {}
+        annotations = (lease.get("metadata") or {}).get("annotations") or {}
         renewed = spec.get("renewTime")
         return cls(
             identity=str(spec.get("holderIdentity") or ""),
             since=str(spec.get("acquireTime") or renewed or ""),
             renewed=datetime.fromisoformat(renewed.replace("Z", "+00:00")) if renewed else None,
             seconds=float(spec.get("leaseDurationSeconds") or 0),
+            process=ProcessIdentity.parse(str(annotations.get(PROCESS_ANNOTATION, ""))),
         )
 
-    def is_expired(self, now: datetime) -> bool:
-        """Tell whether its last heartbeat is older than the lease's duration."""
-        if not self.identity or self.renewed is None:
-            return True
-        return now > self.renewed + timedelta(seconds=self.seconds)
+    @property
+    def run(self) -> str:
+        """The operation and its host, for people; '' where nobody holds the Lease."""
+        host, _, operation = self.identity.rpartition("/")
+        return f"{operation} on {host}" if self.identity else ""
+
+    def is_gone(self) -> bool:
+        """Tell whether certainly nobody holds the Lease any more."""
+        return not self.identity or (self.process is not None and self.process.is_gone())
+
+    def seems_alive(self, now: datetime) -> bool:
+        """Tell whether it was renewed a moment ago, if the clocks of both hosts agree."""
+        if self.is_gone() or self.renewed is None:
+            return False
+        return abs((now - self.renewed).total_seconds()) <= self.seconds
 
     def sentence(self, now: datetime) -> str:
         """Return who holds it, and when its last heartbeat was."""
-        host, _, operation = self.identity.rpartition("/")
         silence = (now - (self.renewed or now)).total_seconds()
-        return held(f"{operation} on {host}", silence, self.seconds, f" since {self.since}")
+        return held(self.run, silence, self.seconds, f" since {self.since}")
 
 
 def held(operation: str, silence: float, seconds: float, since: str = "") -> str:

@@ -6,6 +6,7 @@ many clients do not come back at once. Every write of an update is safe to send 
 
 from __future__ import annotations
 
+import copy
 import logging
 import random
 import threading
@@ -45,6 +46,22 @@ class RetryingCluster:
         self._clock = clock
         self._pause = pause or threading.Event().wait
         self._answered = False
+        self._may_write: Callable[[], object] = lambda: None
+
+    @property
+    def unretried(self) -> Cluster:
+        """The cluster without retries: for who has a rhythm of its own."""
+        inner = self._cluster
+        return inner.unretried if isinstance(inner, RetryingCluster) else inner
+
+    def guarded(self, may_write: Callable[[], object]) -> RetryingCluster:
+        """Return a client of the same cluster that asks before every attempt at a write.
+
+        :param may_write: raises where nothing must be written any more.
+        """
+        guarded = copy.copy(self)
+        guarded._may_write = may_write
+        return guarded
 
     @property
     def requests(self) -> int:
@@ -75,6 +92,13 @@ class RetryingCluster:
                 self._answered = True
                 return answer
 
+    def _write(self, call: Callable[[], Answer]) -> Answer:
+        def attempt() -> Answer:
+            self._may_write()
+            return call()
+
+        return self._try(attempt)
+
     def list(self, collection: Collection) -> Listing:
         """See Cluster."""
         return self._try(lambda: self._cluster.list(collection))
@@ -91,19 +115,19 @@ class RetryingCluster:
 
     def create(self, body: Json) -> Json:
         """See Cluster."""
-        return self._try(lambda: self._cluster.create(body))
+        return self._write(lambda: self._cluster.create(body))
 
     def replace(self, body: Json) -> Json:
         """See Cluster."""
-        return self._try(lambda: self._cluster.replace(body))
+        return self._write(lambda: self._cluster.replace(body))
 
-    def delete(self, key: ObjectKey, *, uid: str | None = None) -> None:
+    def delete(self, key: ObjectKey, *, uid: str | None = None, version: str | None = None) -> None:
         """See Cluster."""
-        self._try(lambda: self._cluster.delete(key, uid=uid))
+        self._write(lambda: self._cluster.delete(key, uid=uid, version=version))
 
     def evict(self, key: ObjectKey, *, uid: str | None = None) -> None:
         """See Cluster."""
-        self._try(lambda: self._cluster.evict(key, uid=uid))
+        self._write(lambda: self._cluster.evict(key, uid=uid))
 
     def refused(self, rights: Sequence[Right]) -> tuple[Right, ...]:
         """See Cluster."""

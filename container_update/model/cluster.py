@@ -83,8 +83,12 @@ class Cluster(Protocol):
     def replace(self, body: Json) -> Json:
         """Replace the object of that name; with a resourceVersion, only that version (else 409)."""
 
-    def delete(self, key: ObjectKey, *, uid: str | None = None) -> None:
-        """Delete an object, if it exists; with a UID, only the object with this UID."""
+    def delete(self, key: ObjectKey, *, uid: str | None = None, version: str | None = None) -> None:
+        """Delete an object, if it exists.
+
+        :param uid: delete only the object with this UID (else 409).
+        :param version: delete only this resourceVersion (else 409).
+        """
 
     def evict(self, key: ObjectKey, *, uid: str | None = None) -> None:
         """Request the eviction of a Pod, if it exists; with a UID, only of the Pod with this UID.

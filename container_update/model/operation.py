@@ -23,7 +23,7 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from container_update.model.errors import NextStep, UndoIncompleteError, UpdateInProgressError
-from container_update.model.objects import Json
+from container_update.model.objects import Json, ObjectKey
 from container_update.model.outcome import Outcome, StepState
 from container_update.model.plan import Step
 
@@ -91,7 +91,7 @@ def name_of(instance_id: str | None) -> str:
     """Return the name of an instance's journal and lease (a DNS subdomain name)."""
     if not instance_id:
         return "container-update"
-    name = re.sub(r"[^a-z0-9-]", "-", instance_id.lower()).strip("-")[:200]
+    name = re.sub(r"[^a-z0-9-]", "-", instance_id.lower()).strip("-")[:150]
     if name != instance_id:
         name += "-" + hashlib.sha256(instance_id.encode()).hexdigest()[:8]
     return f"container-update-{name}"
@@ -113,12 +113,17 @@ class Status:
     """Since when, or when its last heartbeat was, for people."""
     expired: bool = False
     """The holder has been silent for too long: another may take over."""
+    leftovers: Sequence[ObjectKey] = ()
+    """What a run left that ended before it changed anything: a resume or a rollback removes it."""
 
     def __str__(self) -> str:
         lines = [self.record.summary() if self.record else "No update is under way."]
         if self.holder is not None:
             expired = " (expired)" if self.expired else ""
             lines.append(f"Held by {self.holder} {self.held}{expired}.")
+        if self.leftovers:
+            names = ", ".join(map(str, self.leftovers))
+            lines.append(f"Left of a run that changed nothing; a rollback removes it: {names}.")
         return "\n".join(lines)
 
     def as_dict(self) -> Json:
@@ -130,6 +135,7 @@ class Status:
             "steps": [str(step.key) for step in self.record.planned] if self.record else [],
             "holder": self.holder,
             "expired": self.expired,
+            "leftovers": [str(key) for key in self.leftovers],
         }
 
 
@@ -142,6 +148,7 @@ HeldT = TypeVar("HeldT")
 def recover(  # noqa: PLR0913
     read: Callable[[], RecordT | None],
     hold: Callable[[], AbstractContextManager[HeldT]],
+    claim: Callable[[RecordT, HeldT], RecordT | None],
     finish: Callable[[RecordT, HeldT], Outcome],
     undo: Callable[[RecordT, HeldT], Outcome],
     *,
@@ -152,6 +159,8 @@ def recover(  # noqa: PLR0913
 
     :param read: reads the journal.
     :param hold: takes the lease.
+    :param claim: makes the journal this run's, so that no late request of the run before changes
+        anything any more; returns the record as it is then, None where it has been removed.
     :param finish: brings the operation to its end and removes the journal.
     :param undo: undoes what can be undone.
     :param goal: what is asked for now; an operation with another goal is undone.
@@ -164,6 +173,9 @@ def recover(  # noqa: PLR0913
         return None
     with hold() as held:
         record = read()  # as it is now that nobody else changes it
+        if record is None:
+            return None
+        record = claim(record, held)
         if record is None:
             return None
         other_goal = goal is not None and goal != record.goal

@@ -63,8 +63,7 @@ class Options:
     )
     lease_seconds: float = _option(
         60.0,
-        "Time in seconds without a heartbeat after which another host may take over an update; the "
-        "clocks of the hosts must differ by less than this.",
+        "Time in seconds without a heartbeat after which another host may take over an update.",
         3,
     )
     workers: int = _option(32, "Maximum number of workloads that restart at the same time.", 1)

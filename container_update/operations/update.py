@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from container_update.cluster import journal
 from container_update.cluster.execution.operation import Operation
 from container_update.cluster.informer import Informer
+from container_update.cluster.record import goal_of
 from container_update.cluster.retry import RetryingCluster
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
@@ -61,7 +61,7 @@ def update(
     retrying = RetryingCluster(cluster, options.retry_seconds)
     packages = _read_packages(request, options)
     instance = Operation(retrying, request.namespace, request.instance_id, options, progress)
-    resumed = instance.recover(goal=journal.goal_of(packages.in_force), cancel=cancel)
+    resumed = instance.recover(goal=goal_of(packages.in_force), cancel=cancel)
     with _planned(packages, request, retrying, options) as (plan, informer):
         progress(plan)
         log_remarks(plan)

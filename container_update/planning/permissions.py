@@ -34,10 +34,20 @@ def needed(plan: Plan) -> tuple[Right, ...]:
     Without the right to delete the lease: it expires.
     """
     verbs = ("get", _CREATE, "update", "delete")
-    journal = {Right(plan.namespace, "", "Secret", verb) for verb in verbs}
+    secrets = {plan.namespace, *(s.key.namespace for s in plan.steps if s.key.kind == "Secret")}
+    journal = {Right(namespace, "", "Secret", verb) for namespace in secrets for verb in verbs}
     lease = {Right(plan.namespace, "coordination.k8s.io", "Lease", verb) for verb in verbs[:-1]}
     of_steps = {right for step in plan.steps for right in _of_step(step)}
     return tuple(sorted(journal | lease | of_steps))
+
+
+def to_release(plan: Plan) -> tuple[Right, ...]:
+    """Return the rights to remove the owner that new objects have until the plan has ended."""
+    return tuple(
+        Right(step.key.namespace, step.key.group, step.key.kind, "update", step.key.name)
+        for step in plan.steps
+        if step.action is Action.CREATE and step.key.namespace == plan.namespace
+    )
 
 
 def _of_step(step: Step) -> Iterator[Right]:

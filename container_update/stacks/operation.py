@@ -103,7 +103,10 @@ class StackInstance:
             journal.remove()
             return outcome
 
-        return recover(self.journal("").read, self._held, finish, undo, goal=goal, back=back)
+        def claim(record: Record, _: Journal) -> Record:
+            return record
+
+        return recover(self.journal("").read, self._held, claim, finish, undo, goal=goal, back=back)
 
     @contextmanager
     def _held(self) -> Iterator[Journal]:

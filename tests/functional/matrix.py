@@ -218,7 +218,7 @@ class PointRun:
         problems, expected = self._under_fault(faults.outage(1.5), lambda: self._run(impatient))
         yield from (text for text in problems if "UndoIncompleteError" not in text)
         if self.checker.left_over():
-            self.lab.expire_leases(self.namespace)
+            self.lab.free_leases(self.namespace)
             undone = self.reference.rollback(self.lab, self.namespace)
             expected = self.reference.old if undone else None
         yield from self._state(expected)
@@ -250,13 +250,13 @@ class PointRun:
     # --- a fault that another run puts right ----------------------------------------------------
 
     def _killed(self, when: str, then: str) -> Iterator[str]:
-        victim = Victim(self.lab, self.point.reference_name, self._request())
+        options = self.reference.options
+        victim = Victim(self.lab, self.point.reference_name, self._request(), options)
         effect = {"before": faults.call_before, "after": faults.call_after}[when](victim.kill)
         problems, _ = self._under_fault(effect, victim.run)
         yield from problems
         if victim.end != -signal.SIGKILL:
             yield f"the updater was not killed: it ended with {victim.end}"
-        self.lab.expire_leases(self.namespace)
         try:
             recover = self.reference.rollback if then == "rollback" else self.reference.resume
             outcome = recover(self.lab, self.namespace)
@@ -276,7 +276,6 @@ class PointRun:
 
     def _again(self) -> Iterator[str]:
         """Run once more with the good package, which has to end with the new state."""
-        self.lab.expire_leases(self.namespace)
         reference = self.reference
         request = reference.request(self.lab, self.namespace, reference.ways["done"])
         reference.run(self.lab.cluster, request, reference.options)
@@ -305,13 +304,16 @@ class Victim:
     lab: Lab
     reference_name: str
     request: Any
+    options: Options
 
     def __post_init__(self) -> None:
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(["kubernetes.client", __name__])
         parent_end, child_end = context.Pipe()
         self._go = parent_end
-        arguments = (child_end, self.lab.kubeconfig, self.reference_name, self.request)
+        arguments = (
+            child_end, self.lab.kubeconfig, self.reference_name, self.request, self.options
+        )  # fmt: skip
         self._process = context.Process(target=_live, args=arguments)
         with _PROCESS_LOCK:
             self._process.start()
@@ -319,7 +321,7 @@ class Victim:
     def run(self) -> None:
         """Let it run until it ends or is killed."""
         self._go.send("go")
-        wait([self._process.sentinel], 30)
+        wait([self._process.sentinel], 60)
 
     @property
     def end(self) -> int | None:
@@ -327,16 +329,21 @@ class Victim:
         with _PROCESS_LOCK:
             return self._process.exitcode
 
-    def kill(self) -> None:
-        """Kill it with SIGKILL."""
+    def kill(self, number: int = signal.SIGKILL) -> None:
+        """Send it a signal."""
         assert self._process.pid is not None
-        os.kill(self._process.pid, signal.SIGKILL)
+        os.kill(self._process.pid, number)
 
 
-def _live(go: Connection, kubeconfig: str, reference_name: str, request: Any) -> None:
+def _live(
+    go: Connection, kubeconfig: str, reference_name: str, request: Any, options: Options
+) -> None:
     logging.getLogger().addHandler(logging.NullHandler())
     go.recv()
-    _run(kubeconfig, reference_name, request, REFERENCES[reference_name].options)
+    try:
+        _run(kubeconfig, reference_name, request, options)
+    except ContainerUpdateError as error:
+        os._exit(error.exit_status)
 
 
 def _run(kubeconfig: str, reference_name: str, request: Any, options: Options) -> None:

@@ -175,7 +175,7 @@ class Checker:
         leases = [
             f"Lease {name}"
             for name, body in snapshot.objects["Lease"].items()
-            if not body["spec"]["renewTime"].startswith(LONG_AGO)
+            if body["spec"]["holderIdentity"]
         ]
         return leases + [
             f"journal {name}"

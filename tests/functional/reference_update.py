@@ -200,16 +200,16 @@ class Lab:
         cluster = RetryingCluster(self.cluster, OPTIONS.retry_seconds)
         return Operation(cluster, namespace, INSTANCE, OPTIONS)
 
-    def expire_leases(self, namespace: str) -> None:
-        """Make the namespace's leases expire."""
+    def free_leases(self, namespace: str) -> None:
+        """Have nobody hold the namespace's leases, as if their holders had been silent long."""
 
-        def turn_back(registry: Registry) -> None:
+        def free(registry: Registry) -> None:
             for lease in registry.list("leases", namespace):
-                spec = {**lease["spec"], "renewTime": "2020-01-01T00:00:00.000000Z"}
+                spec = {**lease["spec"], "holderIdentity": ""}
                 name = lease["metadata"]["name"]
                 registry.update("leases", namespace, name, {**lease, "spec": spec})
 
-        self.embedded.call(turn_back)
+        self.embedded.call(free)
 
 
 Request = TypeVar("Request")

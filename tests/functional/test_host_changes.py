@@ -18,8 +18,10 @@ import pytest
 
 from container_update.cluster.client import KubernetesCluster, connect
 from container_update.cluster.lease import LeaseLock
+from container_update.cluster.retry import RetryingCluster
 from container_update.drivers import tacker_v2, v2_process
 from container_update.emulator.kubernetes import EmbeddedCluster
+from container_update.model.cancellation import CancelToken
 from container_update.model.objects import Collection, ObjectKey
 from container_update.operations.install import install
 from tests.functional.conftest import until
@@ -193,9 +195,9 @@ def test_a_vim_that_does_not_answer_is_refused_at_the_start(tacker: Tacker) -> N
 
 
 def test_an_operation_of_ours_that_runs_is_waited_for(tacker: Tacker) -> None:
-    lock = LeaseLock(
-        tacker.cluster, "default", tacker.instance["id"], "run", "host", 30, lambda _: None
-    )
+    cluster = RetryingCluster(tacker.cluster, 0.0)
+    instance_id = tacker.instance["id"]
+    lock = LeaseLock(cluster, "default", instance_id, "run", "host", 30, CancelToken())
     with lock:
         assert "Wait until that has ended" in tacker.start()
     assert tacker.start() == ""

@@ -242,7 +242,7 @@ def check(lab: Lab, namespace: str, world: World) -> None:
             note(f"to be put right: {error}")
         except ContainerUpdateError as error:
             note(f"undone: {error}")
-    lab.expire_leases(namespace)
+    lab.free_leases(namespace)
     if expected is put_back:
         lab.instance(namespace).recover(back=True)
     assert checker.differences(expected, as_before=expected is put_back) == []

@@ -1,4 +1,4 @@
-"""SIGTERM and SIGINT at the command line: undone, left for a resume, or left at once."""
+"""SIGTERM, SIGINT and SIGHUP at the command line: undone, left for a resume, or left at once."""
 
 from __future__ import annotations
 
@@ -48,14 +48,17 @@ class Operator:
     lab: Lab
     namespace: str
     signals: tuple[signal.Signals, ...] = ()
+    ignores: bool = False
+    """Begin with SIGHUP ignored."""
 
     async def __call__(self, faulted: FaultedRequest) -> web.StreamResponse:
         """Send the next signal and respond only when the previous one was noticed."""
         for number in self.signals:
             os.kill(self.process.pid, number)
-            await asyncio.to_thread(
-                until, lambda: "a second signal exits immediately" in self.errors
-            )
+            if not self.ignores:
+                await asyncio.to_thread(
+                    until, lambda: "a second signal exits immediately" in self.errors
+                )
         return await faulted.handler(faulted.request)
 
     @property
@@ -71,7 +74,9 @@ class Operator:
         """Run a command and return its exit status and standard output."""
         target_options = ["--kubeconfig", self.lab.kubeconfig, "-n", self.namespace]
         settings = ["--instance-id", INSTANCE, "--lease-seconds", "3", "--grace-period", "0.3"]
-        program = [sys.executable, "-c", PROGRAM, command, *arguments, *target_options, *settings]
+        code = f"import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN); {PROGRAM}"
+        code = code if self.ignores else PROGRAM
+        program = [sys.executable, "-c", code, command, *arguments, *target_options, *settings]
         with self._errors.open("w") as errors:
             self.process = subprocess.Popen(
                 program, stdout=subprocess.PIPE, stderr=errors, text=True
@@ -100,7 +105,12 @@ def checker(operator: Operator) -> Checker:
     return Checker(operator.lab.embedded, operator.namespace)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda n: n.name)
+SIGNALS = pytest.mark.parametrize(
+    "number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP], ids=lambda n: n.name
+)
+
+
+@SIGNALS
 def test_a_signal_undoes_the_update_with_its_own_exit_status(
     operator: Operator, checker: Checker, number: signal.Signals
 ) -> None:
@@ -111,6 +121,26 @@ def test_a_signal_undoes_the_update_with_its_own_exit_status(
     assert "undone" in out
     assert checker.differences(OLD, as_before=True) == []
     assert checker.left_over() == []
+
+
+def test_a_terminal_that_is_closed_sends_its_signal_twice_and_the_undo_goes_on(
+    operator: Operator, checker: Checker
+) -> None:
+    operator.signals = (signal.SIGHUP, signal.SIGHUP)
+    assert operator.apply()[0] == INTERRUPTED
+    assert checker.differences(OLD, as_before=True) == []
+    assert checker.left_over() == []
+
+
+def test_an_update_that_ignores_sighup_from_the_start_is_not_stopped_by_it(
+    operator: Operator, checker: Checker
+) -> None:
+    """As a shell starts it with nohup."""
+    operator.signals = (signal.SIGHUP,)
+    operator.ignores = True
+    assert operator.apply()[0] == 0
+    assert operator.errors == ""
+    assert checker.differences(NEW, as_before=False) == []
 
 
 def test_a_signal_can_leave_the_update_for_a_resume(operator: Operator, checker: Checker) -> None:
@@ -134,7 +164,6 @@ def test_a_second_signal_ends_at_once_and_keeps_the_journal(
     assert operator.apply()[0] == 128 + signal.SIGTERM
     assert any(text.startswith("journal") for text in checker.left_over())
     operator.signals = ()
-    operator.lab.expire_leases(operator.namespace)
     assert operator.run(command)[0] == 0
     assert checker.differences(state, as_before=state is OLD) == []
     assert checker.left_over() == []

@@ -75,11 +75,13 @@ class FakeCluster:
             raise ClusterError(f"{key} has been modified", status=409, reason="Conflict")
         return self.put(body)
 
-    def delete(self, key: ObjectKey, *, uid: str | None = None) -> None:
+    def delete(self, key: ObjectKey, *, uid: str | None = None, version: str | None = None) -> None:
         self._called("delete", key)
-        found = self.objects.get(key)
-        if found is not None and uid not in (None, found["metadata"]["uid"]):
+        metadata = self.objects.get(key, {}).get("metadata")
+        if metadata is not None and uid not in (None, metadata["uid"]):
             raise ClusterError("the UID does not match", status=409, reason="Conflict")
+        if metadata is not None and version not in (None, metadata["resourceVersion"]):
+            raise ClusterError("the version does not match", status=409, reason="Conflict")
         self.objects.pop(key, None)
 
     def evict(self, key: ObjectKey, *, uid: str | None = None) -> None:

@@ -37,7 +37,8 @@ class ConfigExecutor(StepExecutor[ConfigStep]):
             body = new_object(step.desired(step.before), step.key.namespace, {})
         else:
             body = new_object(step.content, step.key.namespace, self.writer.labels)
-        self.writer.create(body, step.is_applied)
+        create = self.writer.create if step.before is not None else self.writer.create_new
+        create(body, step.is_applied)
 
     def revert(self, step: ConfigStep, _: float) -> Reverted:
         """Put the content back as it was, or delete what was created."""
@@ -51,7 +52,7 @@ class ConfigExecutor(StepExecutor[ConfigStep]):
         elif not step.is_applied(live):
             return Reverted.OF_OTHERS
         elif step.before is None:
-            self.cluster.delete(step.key, uid=live["metadata"]["uid"])
+            self.writer.delete(live)
         elif _is_replaceable(step.before, live):
             self.writer.restore(step, live)
         else:

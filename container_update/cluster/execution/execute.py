@@ -21,7 +21,7 @@ from container_update.cluster.waiting import AbortedError, Clock, NotReadyError,
 from container_update.model import context_threads, errors
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
-from container_update.model.objects import ObjectKey
+from container_update.model.objects import Json, ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, StepResult, StepState
 from container_update.model.plan import Action, Plan, Stage
@@ -32,7 +32,13 @@ LOG = logging.getLogger(__name__)
 _UNDO_GRACE = 30.0
 """While undoing, pods show the trouble of the failed update until their kubelet has caught up."""
 
-_STEP_ERRORS = (errors.ClusterError, ChangedByAnotherError, NotReadyError, AbortedError)
+_STEP_ERRORS = (
+    errors.ClusterError,
+    errors.LeaseLostError,
+    ChangedByAnotherError,
+    NotReadyError,
+    AbortedError,
+)
 
 
 @dataclass
@@ -45,6 +51,7 @@ class Execution:
     :param before_undo: called once, before anything is undone.
     :param progress: called with each step when it begins and with its result when it ends.
     :param leave_failed: keep what a failure leaves for a rollback or a resume, do not undo it.
+    :param owner: the ownerReference that new objects of the plan's namespace get.
     """
 
     plan: Plan
@@ -57,6 +64,7 @@ class Execution:
     progress: Progress = lambda _: None
     clock: Clock = time.monotonic
     leave_failed: bool = False
+    owner: Json | None = None
 
     def __post_init__(self) -> None:
         self._resumed = False
@@ -90,7 +98,9 @@ class Execution:
     def _context_of(self, waiter: Waiter, *, resumed: bool = False) -> ExecutionContext:
         removed = [step.key for step in self.plan.steps if step.stage is Stage.REMOVE]
         return ExecutionContext(
-            ObjectWriter(self.cluster, self.plan.instance_id, resumed),
+            ObjectWriter(
+                self.cluster, self.plan.instance_id, resumed, self.owner, self.plan.namespace
+            ),
             RolloutWaiter(waiter),
             self.pods_before,
             frozenset(uid for key in removed for uid in self.pods_before.get(key, ())),

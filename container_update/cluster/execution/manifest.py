@@ -39,7 +39,7 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
     def _create(self, step: ManifestStep, deadline: float) -> None:
         assert step.content is not None, "what is created has its manifest"
         body = new_object(step.content, step.key.namespace, self.writer.labels)
-        created = self.writer.create(body, step.is_own)
+        created = self.writer.create_new(body, step.is_own)
         if step.stage is Stage.WORKLOADS:
             self.informer.observe(created)
             self.rollout.until_ready(step.key, deadline)
@@ -59,7 +59,7 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
             return
         if live["metadata"]["uid"] != uid:
             raise ChangedByAnotherError(f"{step.key} was created again by somebody else")
-        self.cluster.delete(step.key, uid=uid)
+        self.writer.delete(live)
         self._wait_gone(step, uid, deadline)
 
     def _wait_gone(self, step: ManifestStep, uid: str, deadline: float) -> None:
@@ -93,7 +93,7 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
             return Reverted.OF_OTHERS
         uid = live["metadata"]["uid"] if live is not None else ""
         if live is not None:
-            self.cluster.delete(step.key, uid=uid)
+            self.writer.delete(live)
         self._wait_gone(step, uid, deadline)
         return Reverted.UNCHANGED if live is None else Reverted.RESTORED
 

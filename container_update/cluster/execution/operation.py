@@ -7,23 +7,26 @@ from __future__ import annotations
 
 import logging
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 from container_update.cluster.execution.execute import Execution, pods_by_workload
+from container_update.cluster.execution.fence import Fence
 from container_update.cluster.informer import Informer
-from container_update.cluster.journal import Journal, Record, goal_of
+from container_update.cluster.journal import Journal
 from container_update.cluster.lease import Holder, LeaseLock, utc_now
+from container_update.cluster.record import Record, goal_of
+from container_update.cluster.retry import RetryingCluster
 from container_update.model import errors, operation
 from container_update.model.cancellation import CancelToken
-from container_update.model.cluster import Cluster
+from container_update.model.objects import ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, StepResult, StepState
-from container_update.model.plan import Plan
+from container_update.model.plan import Action, Plan
 from container_update.planning import permissions
-from container_update.planning.steps import object_steps
+from container_update.planning.steps import ObjectStep, object_steps
 from container_update.planning.update import collections, traffic
 
 LOG = logging.getLogger(__name__)
@@ -33,9 +36,12 @@ LOG = logging.getLogger(__name__)
 class JournalledRun:
     """A run that holds the lease and has a journal."""
 
+    lock: LeaseLock
     journal: Journal
     record: Record
     execution: Execution
+    marked: tuple[ObjectKey, ...]
+    """The objects that may have a label or an owner until the run has ended; see Fence."""
 
     def has_passed(self, milestone: str) -> bool:
         """Return whether this run, or an interrupted one before it, passed the milestone."""
@@ -45,12 +51,53 @@ class JournalledRun:
         """Note in the journal, for a resume, that the run passed the milestone."""
         self.record = self.journal.pass_milestone(self.record, milestone)
 
+    def turn_back(self) -> None:
+        """Note in the journal that the run is being undone; the undo goes on without that too.
+
+        :raises LeaseLostError: another run has the journal by now.
+        """
+        try:
+            self.record = self.journal.set_phase(self.record, operation.Phase.UNDO)
+        except errors.ClusterError as error:
+            LOG.warning("the journal still says that the update goes on: %s", error)
+
+    def end(self) -> None:
+        """Remove the journal of a run that is finished or completely undone.
+
+        Where the API server refuses, it stays, and the next run removes it.
+
+        :raises LeaseLostError: another run may have gone on with it.
+        """
+        self.lock.confirm()
+        for _ in range(2):
+            try:
+                execution = self.execution
+                fence = Fence(execution.cluster, execution.options.workers)
+                fence.lower(self.marked, self.journal.owner)
+                self.journal.remove()
+                break
+            except errors.ClusterError as error:
+                LOG.warning("the journal of a run that ended could not be removed: %s", error)
+        self.lock.check()
+
+    @contextmanager
+    def until_ended(self) -> Iterator[None]:
+        """Remove the journal when the block is finished or completely undone, and only then."""
+        try:
+            yield
+        except errors.UpdateFailedError as error:
+            states = {result.state for result in error.outcome.results}
+            if states <= {StepState.UNDONE, StepState.NOT_STARTED}:
+                self.end()
+            raise
+        self.end()
+
 
 @dataclass(frozen=True)
 class Operation:
     """The operations of one VNF instance in a cluster: one new one, or what one left behind."""
 
-    cluster: Cluster
+    cluster: RetryingCluster
     namespace: str
     instance_id: str | None
     options: Options
@@ -60,8 +107,13 @@ class Operation:
 
     @property
     def journal(self) -> Journal:
-        """Where an update that is under way is written down."""
+        """Where an update that is under way is written down, to be read."""
         return Journal(self.cluster, self.namespace, self.instance_id)
+
+    def _journal_of(self, lock: LeaseLock) -> Journal:
+        """Return the journal that the holder of the lease may write."""
+        cluster = self.cluster.guarded(lock.check)
+        return Journal(cluster, self.namespace, self.instance_id, lock.operation)
 
     def lock(self, run_id: str, cancel: CancelToken) -> LeaseLock:
         """Return the lease that keeps a second operation of this instance out."""
@@ -72,7 +124,7 @@ class Operation:
             run_id,
             operation.host_name(),
             self.options.lease_seconds,
-            lambda reason: cancel.request(reason, lease_lost=True),
+            cancel,
         )
 
     def run(self, plan: Plan, informer: Informer, cancel: CancelToken) -> tuple[StepResult, ...]:
@@ -100,10 +152,10 @@ class Operation:
         :raises ClusterError: the account lacks a right; nothing was written.
         :raises UpdateInProgressError: another update of this instance runs.
         """
-        self._refuse_missing_rights(plan)
+        owns = self._refuse_missing_rights(plan)
         common = operation.begun(utc_now(), goal, self.instance_id)
         steps = object_steps(plan)
-        with self.lock(common["operation"], cancel):
+        with self.lock(common["operation"], cancel) as lock:
             record = Record(
                 **common,
                 steps=steps,
@@ -111,12 +163,18 @@ class Operation:
                 def_files=plan.def_files,
                 context=context or {},
             )
-            self.journal.write(record)
-            with self._until_ended(record):
-                yield self._run_of(record, plan, informer, cancel)
+            journal = self._journal_of(lock)
+            journal.write(record, lock)
+            run = self._run_of(lock, journal, record, plan, informer, owns=owns)
+            run.marked = _created(steps) if owns else ()
+            with run.until_ended():
+                yield run
 
-    def _refuse_missing_rights(self, plan: Plan) -> None:
-        missing = self.cluster.refused(permissions.needed(plan))
+    def _refuse_missing_rights(self, plan: Plan) -> bool:
+        """Return whether what the plan creates can belong to the journal until its end."""
+        needed, to_release = permissions.needed(plan), permissions.to_release(plan)
+        refused = self.cluster.refused((*needed, *to_release))
+        missing = [right for right in refused if right in needed]
         if missing:
             raise errors.ClusterError(
                 "the update, or its undo, would be refused (403) because this account may not "
@@ -125,57 +183,43 @@ class Operation:
                 status=403,
                 reason="Forbidden",
             )
+        return not set(refused).intersection(to_release)
 
-    def _run_of(
-        self, record: Record, plan: Plan, informer: Informer, cancel: CancelToken
+    def _run_of(  # noqa: PLR0913
+        self,
+        lock: LeaseLock,
+        journal: Journal,
+        record: Record,
+        plan: Plan,
+        informer: Informer,
+        *,
+        owns: bool,
     ) -> JournalledRun:
         execution = Execution(
             plan,
-            self.cluster,
+            self.cluster.guarded(lock.check),
             informer,
             self.options,
             record.pods_before,
-            cancel,
-            lambda: self._turn_back(record),
-            self.progress,
+            lock.cancel,
+            progress=self.progress,
             leave_failed=self.leave_failed,
+            owner=journal.owner if owns else None,
         )
-        return JournalledRun(self.journal, record, execution)
-
-    @contextmanager
-    def _until_ended(self, record: Record) -> Iterator[None]:
-        """Remove the journal when the update is finished or completely undone, and only then."""
-        try:
-            yield
-        except errors.UpdateFailedError as error:
-            states = {result.state for result in error.outcome.results}
-            if states <= {StepState.UNDONE, StepState.NOT_STARTED}:
-                self._remove(record)
-            raise
-        self._remove(record)
-
-    def _turn_back(self, record: Record) -> None:
-        """Note in the journal that the run is being undone; the undo goes on without that too."""
-        try:
-            self.journal.set_phase(record, operation.Phase.UNDO)
-        except errors.ContainerUpdateError as error:
-            LOG.warning("the journal still says that the update goes on: %s", error)
-
-    def _remove(self, record: Record) -> None:
-        for _ in range(2):
-            try:
-                self.journal.remove(record)
-                return
-            except errors.ContainerUpdateError as error:
-                LOG.warning("the journal of a run that ended could not be removed: %s", error)
+        run = JournalledRun(lock, journal, record, execution, tuple(s.key for s in record.steps))
+        execution.before_undo = run.turn_back
+        return run
 
     def status(self) -> operation.Status:
         """Return what is under way."""
-        record, holder = self.journal.read(), self.holder()
+        journal = self.journal
+        record, holder = journal.read(), self.holder()
+        leftovers = journal.leftovers() if record is None else ()
         if holder is None:
-            return operation.Status(record)
-        expired = holder.is_expired(utc_now())
-        return operation.Status(record, holder.identity, f"since {holder.since}", expired)
+            return operation.Status(record, leftovers=leftovers)
+        expired = not holder.seems_alive(utc_now())
+        since = f"since {holder.since}"
+        return operation.Status(record, holder.identity, since, expired, leftovers)
 
     def holder(self) -> Holder | None:
         """Return who holds the lease, also where it has expired."""
@@ -201,27 +245,50 @@ class Operation:
         :raises UndoIncompleteError: it could not be undone.
         """
         cancel = CancelToken() if cancel is None else cancel
+        lock = self.lock(str(uuid.uuid4()), cancel)
+        journal = self._journal_of(lock)
+        if goal is None:  # a new run removes what is left by itself
+            self._clear(cancel)
+
+        @contextmanager
+        def held() -> Iterator[Informer]:
+            informer = Informer(self.cluster, watch_seconds=self.options.watch_seconds)
+            with lock, informer:
+                yield informer
+
+        def claim(record: Record, _: Informer) -> Record | None:
+            claimed = journal.claim(record)
+            if claimed is None:
+                return None
+            fence = Fence(self.cluster.guarded(lock.check), self.options.workers)
+            fence.raise_((step.key for step in record.steps), lock.operation)
+            return claimed
 
         def run(record: Record, informer: Informer) -> JournalledRun:
             plan = Plan(self.namespace, self.instance_id, record.steps, def_files=record.def_files)
             keys = [step.key for step in record.steps]
             informer.list(collections(keys) | traffic(keys))
-            return self._run_of(record, plan, informer, cancel)
+            return self._run_of(lock, journal, record, plan, informer, owns=self._owns(plan))
 
         return operation.recover(
-            self.journal.read,
-            lambda: self._held(cancel),
+            journal.read,
+            held,
+            claim,
             lambda record, informer: self._finish(run(record, informer), go_on),
             lambda record, informer: self._go_back(run(record, informer)),
             goal=goal,
             back=back,
         )
 
-    @contextmanager
-    def _held(self, cancel: CancelToken) -> Iterator[Informer]:
-        informer = Informer(self.cluster, watch_seconds=self.options.watch_seconds)
-        with self.lock(str(uuid.uuid4()), cancel), informer:
-            yield informer
+    def _owns(self, plan: Plan) -> bool:
+        return not self.cluster.refused(permissions.to_release(plan))
+
+    def _clear(self, cancel: CancelToken) -> None:
+        """Remove what is left of a run that ended before it changed anything."""
+        status = self.status()
+        if status.record is None and (status.leftovers or status.expired):
+            with self.lock(str(uuid.uuid4()), cancel) as lock:
+                self._journal_of(lock).clear()
 
     def _finish(
         self, run: JournalledRun, go_on: Callable[[JournalledRun], tuple[StepResult, ...]] | None
@@ -232,7 +299,7 @@ class Operation:
                 f"operation {record.operation}, a change of the VNF package, has not ended",
                 next_step=errors.NextStep.RESUME_OR_ROLLBACK,
             )
-        with self._until_ended(record):
+        with run.until_ended():
             if go_on is not None and record.context:
                 return Outcome(run.execution.plan, go_on(run))
             return Outcome(run.execution.plan, run.execution.run(resumed=True))
@@ -243,5 +310,9 @@ class Operation:
         outcome = Outcome(execution.plan, results)
         execution.refuse_if_lost()
         operation.refuse_incomplete(record, outcome)
-        self._remove(record)
+        run.end()
         return outcome
+
+
+def _created(steps: Sequence[ObjectStep]) -> tuple[ObjectKey, ...]:
+    return tuple(step.key for step in steps if step.action is Action.CREATE)

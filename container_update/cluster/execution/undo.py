@@ -17,7 +17,7 @@ from container_update.cluster.execution.executors import executor_of
 from container_update.cluster.execution.writer import ChangedByAnotherError
 from container_update.cluster.waiting import AbortedError, NotReadyError
 from container_update.model import context_threads
-from container_update.model.errors import ClusterError
+from container_update.model.errors import ClusterError, LeaseLostError
 from container_update.model.outcome import StepResult, StepState
 from container_update.model.plan import Action, Stage
 from container_update.planning.steps import ObjectStep, WorkloadStep
@@ -94,7 +94,7 @@ class Undo:
         except (ClusterError, ChangedByAnotherError, NotReadyError) as error:
             LOG.error("%s could not be put back: %s", step.key, error)
             state, message = StepState.UNDO_FAILED, str(error)
-        except AbortedError:
+        except (AbortedError, LeaseLostError):
             state, message = StepState.UNDO_FAILED, "the lease was lost"
         return StepResult(step, state, message, clock() - began)
 

@@ -65,7 +65,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         live = self.writer.read(step)
         old_uid = step.old["metadata"]["uid"]
         if live is None or live["metadata"]["uid"] == old_uid:
-            self._replace_pod(step.key, old_uid, new, deadline)
+            self._replace_pod(live, old_uid, new, deadline)
             return
         if images(live) != images(new):
             raise ChangedByAnotherError(f"{step.key} was created again by somebody else")
@@ -120,7 +120,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
             return self._restore_containers(step, live, deadline)
         uid = old_uid if live is None else live["metadata"]["uid"]
         again = recreated_pod(step.old, images(step.old))
-        self._replace_pod(step.key, uid, again, deadline)
+        self._replace_pod(live, uid, again, deadline)
         return Reverted.RESTORED
 
     def _restore_containers(self, step: WorkloadStep, live: Json, deadline: float) -> Reverted:
@@ -168,9 +168,11 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
                     raise NotReadyError(f"not ready in time: {error}") from error
                 waiter.pause(min(left, error.retry_after or _EVICTION_PAUSE))
 
-    def _replace_pod(self, key: ObjectKey, old_uid: str, new: Json, deadline: float) -> None:
-        """Delete the Pod with that UID, wait until it is gone, create *new*, wait until Ready."""
-        self.cluster.delete(key, uid=old_uid)
+    def _replace_pod(self, live: Json | None, old_uid: str, new: Json, deadline: float) -> None:
+        """Delete the Pod if it is there, wait until it is gone, create *new*, wait until Ready."""
+        key = ObjectKey.of(new)
+        if live is not None:
+            self.writer.delete(live)
         self.rollout.until_gone(key, old_uid, deadline)
         created = self.writer.create(new, lambda live: images(live) == images(new))
         self.informer.observe(created)

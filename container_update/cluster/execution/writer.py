@@ -28,6 +28,10 @@ class ObjectWriter:
     instance_id: str | None = None
     resumed: bool = False
     """A run before this one was interrupted: objects may be as the steps want them already."""
+    owner: Json | None = None
+    """An ownerReference for what has not been there before, until the run has ended."""
+    owner_namespace: str = ""
+    """Where that owner is: it owns objects of no other namespace."""
 
     @property
     def labels(self) -> Mapping[str, str]:
@@ -55,9 +59,34 @@ class ObjectWriter:
                 raise ChangedByAnotherError(f"{key} was created by somebody else") from error
             return live
 
+    def create_new(self, body: Json, is_own: Callable[[Json], bool]) -> Json:
+        """Create an object that has not been there before the run; otherwise as :meth:`create`."""
+        if self.owner is not None and body["metadata"].get("namespace") == self.owner_namespace:
+            owners = [*(body["metadata"].get("ownerReferences") or ()), self.owner]
+            body = {**body, "metadata": {**body["metadata"], "ownerReferences": owners}}
+        return self.create(body, is_own)
+
+    def delete(self, live: Json) -> None:
+        """Delete the object with this UID, in the version that was read or in a later one.
+
+        :raises ClusterError: with status 409: another object has its name.
+        """
+        key, uid = ObjectKey.of(live), live["metadata"]["uid"]
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                self.cluster.delete(key, uid=uid, version=live["metadata"]["resourceVersion"])
+                return
+            except ClusterError as error:
+                now = self.cluster.get(key) if error.status == 409 else live
+                if now is None:
+                    return
+                if error.status != 409 or now["metadata"]["uid"] != uid or attempt == _ATTEMPTS:
+                    raise
+                live = now
+
     def recreate(self, key: ObjectKey, body: Json) -> None:
         """Delete the object with the UID in *body* and create it with that content."""
-        self.cluster.delete(key, uid=body["metadata"]["uid"])
+        self.delete(body)
         again = new_object(body, key.namespace, {})
         self.create(again, lambda live: diff.content(live) == diff.content(body))
 

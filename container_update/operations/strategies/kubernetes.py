@@ -13,9 +13,9 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, NoReturn
 
-from container_update.cluster import journal
 from container_update.cluster.execution.operation import JournalledRun, Operation
 from container_update.cluster.informer import Informer
+from container_update.cluster.record import goal_of
 from container_update.cluster.retry import RetryingCluster
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
@@ -203,7 +203,7 @@ class KubernetesStrategy(Strategy):
     def _goal(self) -> str:
         """The goal in the journal's record; never the same as an update's."""
         kind = self.job.request.upgrade_type
-        return f"{kind} {journal.goal_of(self.packages.new.values())}"
+        return f"{kind} {goal_of(self.packages.new.values())}"
 
     def _context(self) -> Json:
         job, target = self.job, self.target

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from container_update.cluster.lease import utc_now
+from container_update.cluster.retry import RetryingCluster
 from container_update.drivers.vim import script_access
-from container_update.model.cluster import Cluster
 from container_update.model.objects import Json
 from container_update.model.outcome import Outcome
 from container_update.model.requests import DEF_FILES
@@ -37,12 +37,12 @@ class KubernetesVim:
     """A cluster, for one operation."""
 
     context: OperationContext
-    cluster: Cluster
+    cluster: RetryingCluster
 
     def held_by(self) -> str | None:
         """Return the holder of the instance's Lease."""
         holder, now = self.context.journalled(self.cluster).holder(), utc_now()
-        return None if holder is None or holder.is_expired(now) else holder.sentence(now)
+        return holder.sentence(now) if holder is not None and holder.seems_alive(now) else None
 
     # --- making and deleting --------------------------------------------------------------------
 

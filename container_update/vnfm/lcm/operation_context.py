@@ -15,7 +15,6 @@ from container_update.cluster.execution.operation import Operation as Journalled
 from container_update.cluster.retry import RetryingCluster
 from container_update.drivers.vim import connect_to
 from container_update.model.cancellation import CancelToken
-from container_update.model.cluster import Cluster
 from container_update.model.errors import NextStep, PackageError
 from container_update.model.objects import Json
 from container_update.model.requests import DEF_FILES
@@ -134,12 +133,12 @@ class OperationContext:
             return vims.connection(self.service, session, self.record.vims)
 
     @contextmanager
-    def cluster(self) -> Iterator[Cluster]:
+    def cluster(self) -> Iterator[RetryingCluster]:
         """Connect to the VIM's cluster for a ``with`` block; transient errors are retried."""
         with closing(connect_to(self.connection, self.service.options)) as cluster:
             yield RetryingCluster(cluster, self.service.options.retry_seconds)
 
-    def journalled(self, cluster: Cluster) -> Journalled:
+    def journalled(self, cluster: RetryingCluster) -> Journalled:
         """Return the instance's operation in the cluster, by its Lease and its journal."""
         return Journalled(
             cluster,

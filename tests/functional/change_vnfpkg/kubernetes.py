@@ -175,7 +175,7 @@ class KubernetesContractSite(ContractSite):
         leases = [
             lease
             for lease in self.objects("coordination.k8s.io", "Lease")
-            if not Holder.of(lease).is_expired(utc_now())
+            if Holder.of(lease).seems_alive(utc_now())
         ]
         secrets = [
             s for s in self.objects("", "Secret") if s.get("type") == "container-update/journal"

@@ -119,10 +119,10 @@ class _Refusing:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._cluster, name)
 
-    def delete(self, key: Any, *, uid: str | None = None) -> None:
+    def delete(self, key: Any, **preconditions: str | None) -> None:
         if (key.kind, key.name) == ("ConfigMap", "b"):
             raise ClusterError("delete ConfigMap b: the API server answered 403", status=403)
-        self._cluster.delete(key, uid=uid)
+        self._cluster.delete(key, **preconditions)
 
 
 def test_an_object_without_this_vnfs_label_is_not_deleted(site: Site) -> None:

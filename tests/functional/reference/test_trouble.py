@@ -290,7 +290,7 @@ def test_a_long_outage_is_reported_and_the_update_can_be_repeated(
         lab.update(request, options=replace(OPTIONS, retry_seconds=0.5))
     assert caught.value.next_step in (NextStep.FIX_AND_ROLLBACK, NextStep.CHECK_STATUS)
     assert checker.left_over() != []
-    lab.expire_leases(checker.namespace)
+    lab.free_leases(checker.namespace)
     lab.update(request)
     assert_is(checker, NEW)
 

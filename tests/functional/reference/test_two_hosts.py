@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from container_update.cluster.lease import utc_now
 from container_update.emulator.faults import Fault, answer, drop_after
 from container_update.emulator.kubernetes import Registry
 from container_update.model.cancellation import CancelToken
@@ -41,6 +42,8 @@ from tests.functional.reference_update import (
 pytestmark = pytest.mark.skipif(bool(REAL), reason="looks into the embedded cluster")
 
 LOCK = name_of(INSTANCE)
+SILENT = {"renewTime": "2020-01-01T00:00:00.000000Z", "leaseDurationSeconds": 1}
+"""A lease that nobody renews."""
 
 
 def write_lease(lab: Lab, namespace: str, **spec: Any) -> None:
@@ -106,7 +109,7 @@ def test_of_two_concurrent_updates_one_succeeds_undisturbed(
 
 
 def test_a_held_lease_refuses_an_update(lab: Lab, namespace: str, checker: Checker) -> None:
-    write_lease(lab, namespace, renewTime="2999-01-01T00:00:00.000000Z")
+    write_lease(lab, namespace, renewTime=utc_now().strftime("%Y-%m-%dT%H:%M:%S.%fZ"))
     with pytest.raises(
         UpdateInProgressError, match=r"^operation op-7 on other\.7 holds this VNF instance "
     ):
@@ -117,7 +120,7 @@ def test_a_held_lease_refuses_an_update(lab: Lab, namespace: str, checker: Check
 def test_a_lease_that_was_not_renewed_is_taken_over(
     lab: Lab, namespace: str, checker: Checker
 ) -> None:
-    write_lease(lab, namespace, renewTime="2020-01-01T00:00:00.000000Z")
+    write_lease(lab, namespace, **SILENT)
     lab.update(lab.request(namespace, OLD_FILES, NEW_FILES))
     assert_is(checker, NEW)
 
@@ -125,7 +128,7 @@ def test_a_lease_that_was_not_renewed_is_taken_over(
 def test_a_lease_is_taken_over_although_the_response_is_lost(
     lab: Lab, namespace: str, checker: Checker
 ) -> None:
-    write_lease(lab, namespace, renewTime="2020-01-01T00:00:00.000000Z")
+    write_lease(lab, namespace, **SILENT)
     with lab.script(namespace, Fault(drop_after, method="PUT", path="*/leases/*")):
         lab.update(lab.request(namespace, OLD_FILES, NEW_FILES))
     assert_is(checker, NEW)
@@ -144,7 +147,7 @@ def test_an_update_that_loses_its_lease_stops(lab: Lab, namespace: str, checker:
         with pytest.raises(LeaseLostError, match=r"^This run stopped where it was: .* is lost: "):
             losing.result()
     assert_no_workload_changed(checker)
-    lab.expire_leases(namespace)
+    lab.free_leases(namespace)
     lab.instance(namespace).recover(back=True)
     assert_is(checker, OLD)
 
@@ -164,7 +167,7 @@ def test_an_undo_that_loses_its_lease_stops_too(lab: Lab, namespace: str, checke
             losing.result()
         writes = [r.path for r in lab.embedded.requests if r.method != "GET"]
     assert [path for path in writes if "/apis/apps/" in path or "/pods/" in path] == []
-    lab.expire_leases(namespace)
+    lab.free_leases(namespace)
     lab.instance(namespace).recover(back=True)
     assert_is(checker, OLD)
 
@@ -232,7 +235,7 @@ def test_a_resumed_update_that_fails_undoes_what_the_first_run_wrote_too(
 ) -> None:
     """It fails at its first step, before it reaches the workloads."""
     stopped_after(lab, namespace, NEW_FILES, **LATE)
-    refusal = Fault(answer(403, "not now"), method="GET", path="*/configmaps/cm")
+    refusal = Fault(answer(403, "not now"), method="GET", path="*/configmaps/cm", nth=2, times=9)
     with (
         lab.script(namespace, refusal),
         pytest.raises(UpdateFailedError, match=r"not now.*Everything is as before"),

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+import base64
+import gzip
+import itertools
 import random
-from dataclasses import replace
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
 
 import pytest
 
-from container_update.cluster import journal as journal_module
-from container_update.cluster.journal import Journal, Record, decode, encode
-from container_update.model.errors import ContainerUpdateError, UpdateInProgressError
+from container_update.cluster import record as record_module
+from container_update.cluster.journal import Journal
+from container_update.cluster.lease import LeaseLock
+from container_update.cluster.record import Record, decode, encode
+from container_update.cluster.retry import RetryingCluster
+from container_update.model.cancellation import CancelToken
+from container_update.model.errors import (
+    ClusterError,
+    ContainerUpdateError,
+    LeaseLostError,
+    UpdateInProgressError,
+)
 from container_update.model.objects import Manifest, ObjectKey, Source
 from container_update.model.operation import Phase, name_of
 from container_update.model.plan import Action, Reason
@@ -46,66 +61,386 @@ def record(size: int = 0) -> Record:
 
 
 def test_what_goes_in_comes_out() -> None:
-    assert decode(encode(record()), Phase.UNDO) == replace(record(), phase=Phase.UNDO)
+    assert decode(encode(record(), "ns"), "ns", Phase.UNDO) == replace(record(), phase=Phase.UNDO)
 
 
-@pytest.mark.parametrize("size", [0, 1_500_000], ids=["one Secret", "several Secrets"])
+SIZES = pytest.mark.parametrize("size", [0, 1_500_000], ids=["one Secret", "three Secrets"])
+
+
+def key(number: int = 0) -> ObjectKey:
+    return ObjectKey("", "Secret", "ns", "container-update-i" + (f".{number}" if number else ""))
+
+
+def lease(cluster: FakeCluster, instance_id: str = "i") -> LeaseLock:
+    """A lease that is held, by nobody who renews it."""
+    retrying = RetryingCluster(cluster, 0.0)
+    lock = LeaseLock(retrying, "ns", instance_id, "op-1", "host.1", 60, CancelToken())
+    lock._acquire()
+    return lock
+
+
+def written(cluster: FakeCluster, size: int = 0) -> Journal:
+    """A journal of a run that goes on."""
+    journal = Journal(cluster, "ns", "i", "op-1")
+    journal.write(record(size), lease(cluster))
+    return journal
+
+
+def claimed(cluster: FakeCluster, run: str = "op-2") -> Journal:
+    """The same journal, as the run has it that goes on instead."""
+    journal = Journal(cluster, "ns", "i", run)
+    read = journal.read()
+    assert read is not None
+    journal.claim(read)
+    return journal
+
+
+def secrets(cluster: FakeCluster) -> list[ObjectKey]:
+    return sorted(key for key in cluster.objects if key.kind == "Secret")
+
+
+@SIZES
 def test_it_is_kept_in_the_cluster_and_removed_without_a_trace(size: int) -> None:
     cluster = FakeCluster()
-    journal = Journal(cluster, "ns", "i")
-    journal.write(record(size))
-    assert len(cluster.objects) == (1 if size == 0 else 3)
-    for body in cluster.objects.values():
+    journal = written(cluster, size)
+    assert len(secrets(cluster)) == (1 if size == 0 else 3)
+    for body in map(cluster.objects.__getitem__, secrets(cluster)):
         assert sum(len(value) for value in body["data"].values()) < 1_048_576
     assert journal.read() == record(size)
-    journal.remove(record(size))
-    assert not cluster.objects
+    journal.remove()
+    assert not secrets(cluster)
     assert journal.read() is None
 
 
 def test_the_way_can_be_turned() -> None:
-    journal = Journal(FakeCluster(), "ns", "i")
-    journal.write(record())
+    journal = written(FakeCluster())
     turned = journal.set_phase(record(), Phase.UNDO)
     assert turned.phase is Phase.UNDO
     assert journal.read() == turned
 
 
 def test_a_second_journal_of_one_instance_is_refused() -> None:
-    journal = Journal(FakeCluster(), "ns", "i")
-    journal.write(record())
+    cluster = FakeCluster()
+    written(cluster)
     with pytest.raises(
         UpdateInProgressError, match="another update of this VNF instance has begun"
     ):
-        journal.write(replace(record(), operation="op-2"))
-    journal.write(record())  # its own, at the second try
+        Journal(cluster, "ns", "i", "op-2").write(
+            replace(record(), operation="op-2"), LeaseLock(
+                RetryingCluster(cluster, 0.0), "ns", "j", "op-2", "host.1", 60, CancelToken()
+            ).__enter__(),
+        )  # fmt: skip
 
 
 def test_journals_of_two_instances_do_not_meet() -> None:
     cluster = FakeCluster()
-    Journal(cluster, "ns", "i").write(record())
+    written(cluster)
     assert Journal(cluster, "ns", "j").read() is None
 
 
 def test_a_damaged_journal_is_told_and_not_followed() -> None:
     cluster = FakeCluster()
-    journal = Journal(cluster, "ns", "i")
-    journal.write(record(1_500_000))
-    del cluster.objects[ObjectKey("", "Secret", "ns", "container-update-i.1")]
+    journal = written(cluster, 1_500_000)
+    del cluster.objects[key(1)]
     with pytest.raises(ContainerUpdateError, match="this part of the journal is missing"):
         journal.read()
-    head = cluster.objects[ObjectKey("", "Secret", "ns", "container-update-i")]
-    head["data"]["parts"] = "MQ=="
+    cluster.objects[key()]["data"]["parts"] = base64.b64encode(b'{"ns": 1}').decode()
     with pytest.raises(ContainerUpdateError, match="is damaged"):
         journal.read()
 
 
+# --- lost answers, refusals ---------------------------------------------------------------------
+
+
+@dataclass
+class Loses:
+    """A hook that lets the nth write take effect and loses its answer."""
+
+    cluster: FakeCluster
+    nth: int
+    seen: int = 0
+
+    def wrap(self) -> None:
+        for name in ("create", "replace", "delete"):
+            setattr(self.cluster, name, self._losing(getattr(self.cluster, name)))
+
+    def _losing(self, call: Callable[..., Any]) -> Callable[..., Any]:
+        def called(*args: Any, **more: Any) -> Any:
+            answer = call(*args, **more)
+            self.seen += 1
+            if self.seen == self.nth:
+                raise ClusterError("no answer", transient=True, status=503)
+            return answer
+
+        return called
+
+
+@pytest.mark.parametrize("nth", range(1, 10))
+def test_an_answer_that_is_lost_anywhere_changes_nothing(nth: int) -> None:
+    """Head, two parts, head complete, claimed, turned, head removed, two parts removed."""
+    cluster = FakeCluster()
+    held, loses = lease(cluster), Loses(cluster, nth)
+    loses.wrap()
+    retrying = RetryingCluster(cluster, 60.0, pause=lambda _: None)
+    journal = Journal(retrying, "ns", "i", "op-1")
+    journal.write(record(1_500_000), held)
+    again = Journal(retrying, "ns", "i", "op-2")
+    read = again.read()
+    assert read == record(1_500_000)
+    again.set_phase(again.claim(read), Phase.UNDO)
+    again.remove()
+    assert not secrets(cluster)
+    assert loses.seen >= 9
+
+
+@pytest.mark.parametrize("number", [0, 1, 2], ids=["the head", "part 1", "part 2"])
+def test_a_journal_that_cannot_be_written_leaves_nothing(number: int) -> None:
+    cluster = FakeCluster()
+
+    def quota(verb: str, called: ObjectKey) -> None:
+        if (verb, called) == ("create", key(number)):
+            raise ClusterError("exceeded quota: secrets", status=403)
+
+    held = lease(cluster)
+    cluster.hooks.append(quota)
+    with pytest.raises(ClusterError, match="exceeded quota"):
+        Journal(cluster, "ns", "i", "op-1").write(record(1_500_000), held)
+    assert not secrets(cluster)
+
+
+# --- what a run that died leaves ----------------------------------------------------------------
+
+
+class DiedError(Exception):
+    """The process ended here."""
+
+
+def dies(cluster: FakeCluster, nth: int, size: int = 1_500_000) -> None:
+    """Have a run end before its nth write of the journal."""
+    writes = itertools.count(1)
+
+    def die(verb: str, called: ObjectKey) -> None:
+        if verb in ("create", "replace", "delete") and next(writes) == nth:
+            raise DiedError
+
+    held = lease(cluster)
+    cluster.hooks.append(die)
+    with pytest.raises(DiedError):
+        Journal(cluster, "ns", "i", "op-1").write(record(size), held)
+    cluster.hooks.clear()
+    cluster.objects.pop(held.key)
+
+
+@pytest.mark.parametrize(
+    ("nth", "names"),
+    [
+        (2, [key()]),
+        (3, [key(), key(1)]),
+        (4, [key(), key(1), key(2)]),
+    ],
+    ids=["after the head", "after part 1", "after part 2"],
+)
+def test_what_was_never_complete_is_no_journal_and_is_found_and_removed(
+    nth: int, names: list[ObjectKey]
+) -> None:
+    cluster = FakeCluster()
+    dies(cluster, nth)
+    journal = Journal(cluster, "ns", "i")
+    assert journal.read() is None
+    assert list(journal.leftovers()) == names == secrets(cluster)
+    journal.clear()
+    assert not secrets(cluster)
+    assert journal.leftovers() == ()
+
+
+@pytest.mark.parametrize("nth", [2, 3, 4])
+@SIZES
+def test_what_was_never_complete_is_replaced_by_the_next_journal(nth: int, size: int) -> None:
+    cluster = FakeCluster()
+    dies(cluster, nth)
+    journal = Journal(cluster, "ns", "i", "op-2")
+    journal.write(record(size), lease(cluster))
+    assert journal.read() == record(size)
+    journal.remove()
+    assert [key for key in secrets(cluster) if key not in garbage(cluster)] == []
+
+
+def garbage(cluster: FakeCluster) -> list[ObjectKey]:
+    """Return what the garbage collector deletes: what belongs to something that is gone."""
+    uids = {body["metadata"]["uid"] for body in cluster.objects.values()}
+    return [
+        key
+        for key, body in cluster.objects.items()
+        for owner in body["metadata"].get("ownerReferences") or ()
+        if owner["uid"] not in uids
+    ]
+
+
+def test_a_complete_journal_is_not_taken_for_a_leftover() -> None:
+    cluster = FakeCluster()
+    journal = written(cluster, 1_500_000)
+    assert journal.leftovers() == ()
+    journal.clear()
+    assert journal.read() == record(1_500_000)
+
+
+def test_parts_without_a_head_are_found_and_removed_by_the_next_journal() -> None:
+    cluster = FakeCluster()
+    written(cluster, 1_500_000)
+    del cluster.objects[key()]
+    assert list(Journal(cluster, "ns", "i").leftovers()) == [key(1), key(2)]
+    cluster.objects.pop(ObjectKey("coordination.k8s.io", "Lease", "ns", "container-update-i"))
+    written(cluster)
+    assert secrets(cluster) == [key()]
+
+
+def test_its_head_is_removed_first_so_that_no_half_journal_is_ever_read() -> None:
+    cluster = FakeCluster()
+    journal = written(cluster, 1_500_000)
+
+    def die(verb: str, called: ObjectKey) -> None:
+        if verb == "delete" and called != key():
+            raise DiedError
+
+    cluster.hooks.append(die)
+    with pytest.raises(DiedError):
+        journal.remove()
+    cluster.hooks.clear()
+    assert journal.read() is None
+    assert set(secrets(cluster)) == set(garbage(cluster)) == {key(1), key(2)}
+
+
+# --- Secrets of other namespaces ----------------------------------------------------------------
+
+
+def record_of_two_namespaces(size: int = 0) -> Record:
+    """A record with a Secret of this namespace and one of another."""
+    (here, *more) = record(size).steps
+    assert isinstance(here, ConfigStep)
+    content = {**here.content, "metadata": {"name": "s", "namespace": "other"}}
+    there = replace(here, key=ObjectKey("", "Secret", "other", "s"), content=content)
+    return replace(record(), steps=(there, *more))
+
+
+def other(number: int = 0) -> ObjectKey:
+    return ObjectKey("", "Secret", "other", f"container-update-i.of.ns.{number}")
+
+
+@SIZES
+def test_what_it_holds_of_another_namespaces_secrets_stays_there(size: int) -> None:
+    cluster = FakeCluster()
+    journal = Journal(cluster, "ns", "i", "op-1")
+    journal.write(record_of_two_namespaces(size), lease(cluster))
+    head = cluster.objects[key()]
+    assert PLANTED.encode() not in gzip.decompress(base64.b64decode(head["data"]["part"]))
+    there = [other(number) for number in range(1 if size == 0 else 3)]
+    assert secrets(cluster) == sorted([key(), *there])
+    content = b"".join(base64.b64decode(cluster.objects[k]["data"]["part"]) for k in there)
+    assert PLANTED.encode() in gzip.decompress(content)
+    assert garbage(cluster) == []
+    assert journal.read() == record_of_two_namespaces(size)
+    journal.remove()
+    assert not secrets(cluster)
+
+
+@pytest.mark.parametrize("nth", range(1, 7))
+def test_wherever_its_run_dies_nothing_stays_in_another_namespace(nth: int) -> None:
+    """Head, part there, head complete; head ended, part there removed, head removed."""
+    cluster = FakeCluster()
+    writes = itertools.count(1)
+
+    def die(verb: str, called: ObjectKey) -> None:
+        if verb in ("create", "replace", "delete") and next(writes) == nth:
+            raise DiedError
+
+    held = lease(cluster)
+    cluster.hooks.append(die)
+    journal = Journal(cluster, "ns", "i", "op-1")
+    with suppress(DiedError):
+        journal.write(record_of_two_namespaces(), held)
+        journal.remove()
+    assert next(writes) > nth
+    cluster.hooks.clear()
+    again = Journal(cluster, "ns", "i", "op-2")
+    if (read := again.read()) is not None:
+        assert read == record_of_two_namespaces()
+        again.claim(read)
+        again.remove()
+    again.write(record(), held)
+    assert secrets(cluster) == [key()]
+
+
+# --- another run has it -------------------------------------------------------------------------
+
+WRITES: dict[str, Callable[[Journal], object]] = {
+    "phase": lambda journal: journal.set_phase(record(), Phase.UNDO),
+    "milestone": lambda journal: journal.pass_milestone(record(), "OBJECTS"),
+    "removal": lambda journal: journal.remove(),
+}
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_nothing_is_written_to_a_journal_that_another_run_has_claimed(
+    write: Callable[[Journal], object],
+) -> None:
+    cluster = FakeCluster()
+    first = written(cluster)
+    second = claimed(cluster)
+    before = cluster.objects[key()]
+    with pytest.raises(LeaseLostError, match=r"its journal, is another run's by now"):
+        write(first)
+    assert cluster.objects[key()] == before
+    second.remove()
+
+
+@pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
+def test_nothing_is_written_to_a_later_journal_of_the_same_name(
+    write: Callable[[Journal], object],
+) -> None:
+    cluster = FakeCluster()
+    first = written(cluster)
+    claimed(cluster).remove()
+    cluster.objects.pop(ObjectKey("coordination.k8s.io", "Lease", "ns", "container-update-i"))
+    written(cluster)
+    before = cluster.objects[key()]
+    with pytest.raises(LeaseLostError):
+        write(first)
+    assert cluster.objects[key()] == before
+
+
+def test_a_late_write_of_the_run_before_does_not_stop_the_run_that_claims_it() -> None:
+    cluster = FakeCluster()
+    first, second = written(cluster), Journal(cluster, "ns", "i", "op-2")
+    read = second.read()
+    assert read is not None
+    first.set_phase(record(), Phase.UNDO)
+    assert second.claim(read) == replace(record(), phase=Phase.UNDO)
+    with pytest.raises(LeaseLostError):
+        first.remove()
+    second.remove()
+
+
+def test_a_journal_that_a_late_removal_ends_before_it_is_claimed_is_not_there() -> None:
+    cluster = FakeCluster()
+    first, second = written(cluster), Journal(cluster, "ns", "i", "op-2")
+    read = second.read()
+    assert read is not None
+    first.remove()
+    assert second.claim(read) is None
+
+
+def test_a_head_that_arrives_after_its_lease_is_gone_is_garbage() -> None:
+    cluster = FakeCluster()
+    dies(cluster, 2, size=0)
+    assert garbage(cluster) == [key()]
+
+
 def test_a_journal_of_another_version_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal_module, "_FORMAT", 99)
-    data = encode(record())
+    monkeypatch.setattr(record_module, "_FORMAT", 99)
+    data = encode(record(), "ns")
     monkeypatch.undo()
     with pytest.raises(ContainerUpdateError, match="has format 99"):
-        decode(data, Phase.UPDATE)
+        decode(data, "ns", Phase.UPDATE)
 
 
 def test_its_summary_names_objects_and_shows_no_content() -> None:
@@ -137,5 +472,5 @@ def test_a_target_does_not_depend_on_the_order_of_files() -> None:
         Manifest(ObjectKey.of(body), body, Source("f", 1))
         for body in (config_map("a", {"k": "v"}), config_map("b", {"k": "v"}))
     )
-    assert journal_module.goal_of([one, two]) == journal_module.goal_of([two, one])
-    assert journal_module.goal_of([one]) != journal_module.goal_of([two])
+    assert record_module.goal_of([one, two]) == record_module.goal_of([two, one])
+    assert record_module.goal_of([one]) != record_module.goal_of([two])

@@ -1,33 +1,58 @@
-"""One update of an instance at a time."""
+"""One update of an instance at a time, whatever the clocks say."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import threading
+import time
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 
-from container_update.cluster.lease import Holder, LeaseLock
-from container_update.model.errors import ClusterError, UpdateInProgressError
+from container_update.cluster.lease import PROCESS_ANNOTATION, Holder, LeaseLock
+from container_update.cluster.retry import RetryingCluster
+from container_update.model.cancellation import CancelToken
+from container_update.model.errors import ClusterError, LeaseLostError, UpdateInProgressError
 from container_update.model.objects import ObjectKey
+from container_update.model.process_identity import ProcessIdentity
 from tests.unit.fakes import FakeCluster
 
 START = datetime(2026, 1, 1, tzinfo=timezone.utc)
 KEY = ObjectKey("coordination.k8s.io", "Lease", "ns", "container-update-i")
+DEADLINE = 20.0
+SHORT = 0.2
+"""Seconds that a lease lasts where a test waits for its end."""
 
 
 def lock(cluster: FakeCluster, operation: str = "op-1", **more: Any) -> LeaseLock:
-    more = {"on_loss": lambda reason: None, "seconds": 60, "now": lambda: START, **more}
-    return LeaseLock(cluster, "ns", "i", operation, "host.1", **more)
+    more = {"cancel": CancelToken(), "seconds": 60, "now": lambda: START, **more}
+    return LeaseLock(RetryingCluster(cluster, 0.0), "ns", "i", operation, "host.1", **more)
+
+
+def left_behind(cluster: FakeCluster, seconds: float = SHORT, **spec: Any) -> None:
+    """Put a Lease there whose holder runs on another machine, or did."""
+    held = lock(cluster, "op-0", seconds=seconds)
+    held._acquire()
+    lease = cluster.objects[KEY]
+    del lease["metadata"]["annotations"]
+    cluster.put({**lease, "spec": {**lease["spec"], "leaseDurationSeconds": seconds, **spec}})
+
+
+def holder_of(cluster: FakeCluster) -> str:
+    return str(cluster.objects[KEY]["spec"]["holderIdentity"])
 
 
 def test_it_is_there_while_held_and_gone_afterwards() -> None:
     cluster = FakeCluster()
-    with lock(cluster):
-        spec = cluster.objects[KEY]["spec"]
-        assert spec["holderIdentity"] == "host.1/op-1"
-        assert spec["renewTime"] == "2026-01-01T00:00:00.000000Z"
+    with lock(cluster, seconds=9.5):
+        lease = cluster.objects[KEY]
+        assert lease["spec"]["holderIdentity"] == "host.1/op-1"
+        assert lease["spec"]["renewTime"] == "2026-01-01T00:00:00.000000Z"
+        assert lease["spec"]["leaseDurationSeconds"] == 10
+        process = lease["metadata"]["annotations"][PROCESS_ANNOTATION]
+        assert ProcessIdentity.parse(process) == ProcessIdentity.current()
     assert KEY not in cluster.objects
 
 
@@ -45,30 +70,135 @@ def test_a_second_one_is_told_who_holds_it_since_when_and_for_what() -> None:
     )
 
 
-def test_one_that_gave_no_sign_of_life_is_taken_over() -> None:
+# --- another's lease ----------------------------------------------------------------------------
+
+SKEWS = [timedelta(hours=-1), timedelta(seconds=-20), timedelta(seconds=20), timedelta(hours=1)]
+
+
+@pytest.mark.parametrize("skew", SKEWS, ids=str)
+def test_one_whose_holder_lives_is_refused_whatever_our_clock_says(skew: timedelta) -> None:
     cluster = FakeCluster()
-    lock(cluster)._acquire()
-    later = START + timedelta(seconds=61)
-    with lock(cluster, "op-2", now=lambda: later):
-        assert cluster.objects[KEY]["spec"]["holderIdentity"] == "host.1/op-2"
+    left_behind(cluster, seconds=2.0)
+    watched, ended = threading.Event(), threading.Event()
+
+    def renew() -> None:
+        while not ended.is_set():
+            lease = cluster.objects[KEY]
+            spec = {**lease["spec"], "renewTime": datetime.now(timezone.utc).isoformat()}
+            cluster.put({**lease, "spec": spec})
+            watched.set()
+            ended.wait(0.05)
+
+    with_heart = threading.Thread(target=renew)
+    with_heart.start()
+    try:
+        assert watched.wait(DEADLINE)
+        with pytest.raises(UpdateInProgressError, match=r"op-0 on host\.1 holds"):
+            lock(cluster, "op-2", now=lambda: datetime.now(timezone.utc) + skew).__enter__()
+    finally:
+        ended.set()
+        with_heart.join()
+
+
+@pytest.mark.parametrize("skew", SKEWS, ids=str)
+def test_one_whose_holder_is_silent_for_its_duration_is_taken_over(skew: timedelta) -> None:
+    cluster = FakeCluster()
+    left_behind(cluster)
+    with lock(cluster, "op-2", now=lambda: START + skew):
+        assert holder_of(cluster) == "host.1/op-2"
+
+
+def test_it_is_observed_for_the_duration_of_its_holder_not_for_ours() -> None:
+    cluster, taken = FakeCluster(), []
+    left_behind(cluster, seconds=1.0)
+
+    def look(verb: str, _: ObjectKey) -> None:
+        if verb == "replace":
+            taken.append(time.monotonic())
+
+    cluster.hooks.append(look)
+    began, later = time.monotonic(), START + timedelta(hours=2)
+    lock(cluster, "op-2", seconds=0.05, now=lambda: later)._acquire()
+    assert taken[0] - began >= 1.0
+
+
+def test_one_that_was_just_renewed_is_refused_without_waiting() -> None:
+    cluster = FakeCluster()
+    left_behind(cluster, seconds=3600.0)
+    with pytest.raises(UpdateInProgressError):
+        lock(cluster, "op-2")._acquire()
+
+
+def test_waiting_for_another_ends_when_the_run_is_cancelled() -> None:
+    cluster = FakeCluster()
+    left_behind(cluster, seconds=3600.0)
+    cancel = CancelToken()
+    cluster.hooks.append(lambda verb, _: cancel.request("by SIGTERM") if verb == "get" else None)
+    later = START + timedelta(days=1)
+    with pytest.raises(UpdateInProgressError):
+        lock(cluster, "op-2", now=lambda: later, cancel=cancel)._acquire()
+    assert holder_of(cluster) == "host.1/op-0"
+
+
+def ended_process() -> str:
+    program = (
+        "from container_update.model.process_identity import ProcessIdentity;"
+        "print(ProcessIdentity.current())"
+    )
+    return subprocess.run(
+        [sys.executable, "-c", program], check=True, capture_output=True, text=True
+    ).stdout.strip()
+
+
+@pytest.mark.parametrize(
+    ("is_same_namespace", "is_free"),
+    [
+        pytest.param(True, True, id="of this container"),
+        pytest.param(False, False, id="of another container of this node"),
+    ],
+)
+def test_one_whose_process_has_ended_is_free_at_once(
+    is_same_namespace: bool, is_free: bool
+) -> None:
+    cluster = FakeCluster()
+    left_behind(cluster, seconds=3600.0)
+    process = ended_process()
+    if not is_same_namespace:
+        process = process.replace("pid:[", "pid:[9")
+    lease = cluster.objects[KEY]
+    cluster.put(
+        {**lease, "metadata": {**lease["metadata"], "annotations": {PROCESS_ANNOTATION: process}}}
+    )
+    if is_free:
+        lock(cluster, "op-2")._acquire()
+        assert holder_of(cluster) == "host.1/op-2"
+        return
+    with pytest.raises(UpdateInProgressError):
+        lock(cluster, "op-2")._acquire()
+
+
+def test_one_that_names_no_holder_is_free_at_once() -> None:
+    cluster = FakeCluster()
+    left_behind(cluster, seconds=3600.0, holderIdentity="")
+    lock(cluster, "op-2")._acquire()
+    assert holder_of(cluster) == "host.1/op-2"
 
 
 def test_of_two_that_take_over_one_wins() -> None:
     cluster = FakeCluster()
-    lock(cluster)._acquire()
-    later = START + timedelta(seconds=61)
+    left_behind(cluster, holderIdentity="")
 
     def overtake(verb: str, key: ObjectKey) -> None:
         if verb == "replace":
             cluster.hooks.clear()
-            lock(cluster, "op-3", now=lambda: later)._take_over()
+            lock(cluster, "op-3")._acquire()
 
     cluster.hooks.append(overtake)
-    with (
-        pytest.raises(UpdateInProgressError, match="another run took over the expired lease first"),
-        lock(cluster, "op-2", now=lambda: later),
+    with pytest.raises(
+        UpdateInProgressError, match="another run took over the expired lease first"
     ):
-        pytest.fail("held twice")
+        lock(cluster, "op-2")._acquire()
+    assert holder_of(cluster) == "host.1/op-3"
 
 
 def test_its_own_creation_is_known_again_when_the_answer_got_lost() -> None:
@@ -77,35 +207,72 @@ def test_its_own_creation_is_known_again_when_the_answer_got_lost() -> None:
     first._acquire()
     again = lock(cluster)
     again._acquire()
-    assert again._lease["metadata"]["uid"] == first._lease["metadata"]["uid"]
+    assert again.uid == first.uid
 
 
-@pytest.mark.parametrize("status", [404, 409], ids=["deleted by another", "taken by another"])
-def test_a_lock_that_is_lost_is_told(status: int) -> None:
-    cluster = FakeCluster()
-    told = threading.Event()
-    reasons: list[str] = []
-
-    def on_loss(reason: str) -> None:
-        reasons.append(reason)
-        told.set()
-
-    held = lock(cluster, on_loss=on_loss, seconds=0.04)
-    with held:
-        if status == 404:
-            cluster.objects.pop(KEY, None)
-        else:
-            taken = dict(cluster.objects[KEY])
-            cluster.put({**taken, "spec": {**taken["spec"], "holderIdentity": "other/op"}})
-        assert told.wait(5)
-    assert "is lost" in reasons[0]
+# --- losing it ----------------------------------------------------------------------------------
 
 
-def test_a_renewal_that_fails_for_a_moment_loses_nothing() -> None:
-    cluster = FakeCluster()
+def taken_by_another(cluster: FakeCluster) -> None:
+    taken = dict(cluster.objects[KEY])
+    cluster.put({**taken, "spec": {**taken["spec"], "holderIdentity": "other/op"}})
+
+
+@pytest.mark.parametrize(
+    "lose",
+    [
+        pytest.param(lambda cluster: cluster.objects.pop(KEY), id="deleted by another"),
+        pytest.param(taken_by_another, id="taken by another"),
+    ],
+)
+def test_a_lock_that_is_lost_cancels_the_run_and_forbids_every_write(lose: Any) -> None:
+    cluster, cancel, cancelled = FakeCluster(), CancelToken(), threading.Event()
+    cancel.on_request(cancelled.set)
+    with lock(cluster, cancel=cancel, seconds=SHORT) as held:
+        lose(cluster)
+        assert cancelled.wait(DEADLINE)
+        assert cancel.lease_lost
+        assert "is lost" in cancel.reason
+        for ask in (held.check, held.confirm):
+            with pytest.raises(LeaseLostError, match=r"^This run stopped where it was: .* is lost"):
+                ask()
+
+
+def test_nothing_is_written_when_the_lease_could_not_be_renewed_for_most_of_its_duration() -> None:
+    cluster, seconds, cancel = FakeCluster(), [0.0], CancelToken()
+    held = lock(cluster, clock=lambda: seconds[0], cancel=cancel)
+    held._acquire()
+    seconds[0] = 53.9
+    held.check()
+    seconds[0] = 54.0
+    with pytest.raises(LeaseLostError, match="could not be renewed in time"):
+        held.check()
+    assert cancel.lease_lost
+
+
+def test_a_server_that_is_away_for_too_long_loses_the_lease_though_nothing_is_asked() -> None:
+    cluster, cancel, cancelled = FakeCluster(), CancelToken(), threading.Event()
+    cancel.on_request(cancelled.set)
+
+    def away(verb: str, _: ObjectKey) -> None:
+        if verb == "replace":
+            raise ClusterError("away", status=503, transient=True)
+
+    cluster.hooks.append(away)
+    with lock(cluster, cancel=cancel, seconds=SHORT):
+        assert cancelled.wait(DEADLINE)
+    assert cancel.lease_lost
+
+
+@pytest.mark.parametrize(
+    "trouble",
+    [ClusterError("away", status=503, transient=True), RuntimeError("a defect")],
+    ids=["server away", "a defect"],
+)
+def test_a_renewal_that_fails_for_a_moment_loses_nothing(trouble: Exception) -> None:
+    cluster, cancel = FakeCluster(), CancelToken()
     renewed = threading.Event()
-    reasons: list[str] = []
-    failures = [ClusterError("away", status=503)] * 2
+    failures = [trouble]
 
     def hook(verb: str, key: ObjectKey) -> None:
         if verb == "replace":
@@ -114,37 +281,73 @@ def test_a_renewal_that_fails_for_a_moment_loses_nothing() -> None:
             renewed.set()
 
     cluster.hooks.append(hook)
-    with lock(cluster, on_loss=reasons.append, seconds=0.04):
-        assert renewed.wait(5)
-    assert reasons == []
+    with lock(cluster, cancel=cancel, seconds=2.0):
+        assert renewed.wait(DEADLINE)
+    assert not cancel
+
+
+def test_a_renewal_whose_answer_was_lost_is_our_own() -> None:
+    cluster, cancel = FakeCluster(), CancelToken()
+    with lock(cluster, cancel=cancel) as held:
+        lease = cluster.objects[KEY]
+        cluster.put({**lease, "spec": {**lease["spec"], "renewTime": "2026-01-01T00:00:01Z"}})
+        held.confirm()
+    assert not cancel
+    assert KEY not in cluster.objects
+
+
+def test_the_end_of_a_run_is_confirmed_by_a_renewal_that_takes_effect() -> None:
+    cluster = FakeCluster()
+    failures = [ClusterError("away", status=503, transient=True)] * 2
+
+    def hook(verb: str, key: ObjectKey) -> None:
+        if verb == "replace" and failures:
+            raise failures.pop()
+
+    with lock(cluster, seconds=20) as held:
+        before = cluster.objects[KEY]["metadata"]["resourceVersion"]
+        cluster.hooks.append(hook)
+        held.confirm()
+        assert cluster.objects[KEY]["metadata"]["resourceVersion"] != before
+        assert not failures
+
+
+# --- releasing it -------------------------------------------------------------------------------
+
+
+def test_a_lease_that_another_has_taken_is_not_released() -> None:
+    cluster = FakeCluster()
+    with lock(cluster):
+        taken_by_another(cluster)
+    assert holder_of(cluster) == "other/op"
+
+
+def test_a_lease_of_the_same_name_that_another_created_is_not_released() -> None:
+    cluster = FakeCluster()
+    with lock(cluster):
+        cluster.objects.pop(KEY)
+        lock(cluster, "op-2")._acquire()
+    assert holder_of(cluster) == "host.1/op-2"
+
+
+# --- what is shown of it ------------------------------------------------------------------------
+
+RENEWED = {"holderIdentity": "h/o", "leaseDurationSeconds": 60}
 
 
 @pytest.mark.parametrize(
-    ("spec", "expired"),
+    ("spec", "alive"),
     [
-        (
-            {
-                "holderIdentity": "h/o",
-                "renewTime": "2026-01-01T00:00:00Z",
-                "leaseDurationSeconds": 60,
-            },
-            False,
-        ),
-        (
-            {
-                "holderIdentity": "h/o",
-                "renewTime": "2025-12-31T23:58:59Z",
-                "leaseDurationSeconds": 60,
-            },
-            True,
-        ),
-        (
-            {"holderIdentity": "", "renewTime": "2026-01-01T00:00:00Z", "leaseDurationSeconds": 60},
-            True,
-        ),
-        ({"holderIdentity": "h/o"}, True),
-        ({}, True),
+        ({**RENEWED, "renewTime": "2026-01-01T00:00:00Z"}, True),
+        ({**RENEWED, "renewTime": "2026-01-01T00:00:50Z"}, True),
+        ({**RENEWED, "renewTime": "2025-12-31T23:58:59Z"}, False),
+        ({**RENEWED, "renewTime": "2026-01-01T01:00:00Z"}, False),
+        ({**RENEWED, "renewTime": "2026-01-01T00:00:00Z", "holderIdentity": ""}, False),
+        ({"holderIdentity": "h/o"}, False),
+        ({}, False),
     ],
 )
-def test_a_lease_expires_when_its_holder_is_silent(spec: dict[str, Any], expired: bool) -> None:
-    assert Holder.of({"spec": spec}).is_expired(START) is expired
+def test_a_holder_seems_alive_when_it_renewed_a_moment_ago(
+    spec: dict[str, Any], alive: bool
+) -> None:
+    assert Holder.of({"spec": spec}).seems_alive(START) is alive

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from container_update.model.errors import UndoIncompleteError, UpdateInProgressError
+from container_update.model.objects import ObjectKey
 from container_update.model.operation import (
     OperationRecord,
     Phase,
@@ -35,7 +36,10 @@ UNDOING = replace(RECORD, phase=Phase.UNDO)
 
 
 def way(*reads: Record | None, goal: str | None = None, back: bool = False) -> list[str]:
-    """Return what was done, in order, where the journal is read as listed."""
+    """Return what was done, in order, where the journal is read as listed.
+
+    Read under the lease and not gone, it is claimed; the last of three is what was claimed then.
+    """
     done: list[str] = []
     journal = iter(reads)
 
@@ -49,6 +53,10 @@ def way(*reads: Record | None, goal: str | None = None, back: bool = False) -> l
         yield "lease"
         done.append("release")
 
+    def claim(record: Record, _: str) -> Record | None:
+        done.append("claim")
+        return next(journal, record)
+
     def finish(record: Record, held: str) -> Outcome:
         done.append(f"finish {record.operation} with {held}")
         return Outcome(Plan("", None, ()))
@@ -57,7 +65,7 @@ def way(*reads: Record | None, goal: str | None = None, back: bool = False) -> l
         done.append(f"undo {record.operation} with {held}")
         return Outcome(Plan("", None, ()))
 
-    outcome = recover(read, hold, finish, undo, goal=goal, back=back)
+    outcome = recover(read, hold, claim, finish, undo, goal=goal, back=back)
     assert (outcome is None) is (None in reads)
     return done
 
@@ -79,7 +87,7 @@ def test_it_is_finished_unless_it_is_undone_already_or_leads_elsewhere(
     record: Record, goal: str | None, back: bool, expected: str
 ) -> None:
     done = way(record, record, goal=goal, back=back)
-    assert done == ["read", "hold", "read", expected, "release"]
+    assert done == ["read", "hold", "read", "claim", expected, "release"]
 
 
 def test_without_a_journal_no_lease_is_taken() -> None:
@@ -92,6 +100,14 @@ def test_what_ended_before_the_lease_was_taken_is_left_alone() -> None:
 
 def test_the_phase_that_counts_is_the_one_read_under_the_lease() -> None:
     assert UNDO in way(RECORD, UNDOING)
+
+
+def test_the_record_that_counts_is_the_one_that_was_claimed() -> None:
+    assert UNDO in way(RECORD, RECORD, UNDOING)
+
+
+def test_what_a_late_request_ended_before_it_was_claimed_is_left_alone() -> None:
+    assert way(RECORD, RECORD, None) == ["read", "hold", "read", "claim", "release"]
 
 
 def test_a_step_that_could_not_be_undone_is_named() -> None:
@@ -125,5 +141,15 @@ def test_a_status_says_what_runs_and_who_holds_it() -> None:
         "steps": [],
         "holder": "host.1",
         "expired": True,
+        "leftovers": [],
     }
     assert str(Status(None)) == "No update is under way."
+
+
+def test_a_status_names_what_a_run_left_that_changed_nothing() -> None:
+    status = Status(None, leftovers=(ObjectKey("", "Secret", "ns", "container-update-i.1"),))
+    assert str(status).splitlines()[1] == (
+        "Left of a run that changed nothing; a rollback removes it: "
+        "Secret ns/container-update-i.1."
+    )
+    assert status.as_dict()["leftovers"] == ["Secret ns/container-update-i.1"]

@@ -1,0 +1,96 @@
+"""Keeps late requests of a run that lost its lease from taking effect.
+
+A request may wait in a network for longer than a lease lasts. Every replacement and deletion names
+the version of the object that it is meant for, so a run that goes on for another one first writes
+each object of the plan: what the other run had sent meets a newer version (409). A late creation
+cannot name a version; it names the journal as its owner instead, so that the garbage collector
+deletes what is created after the journal was removed.
+
+Source: API conventions, "Concurrency Control and Consistency"; garbage collection, "Owners and
+dependents".
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from container_update.model import context_threads
+from container_update.model.cluster import Cluster
+from container_update.model.errors import ClusterError
+from container_update.model.objects import Json, ObjectKey
+
+LOG = logging.getLogger(__name__)
+
+TAKEN_OVER = "container-update/taken-over"
+"""On an object while a run goes on for another one: the id of this run. A label and no annotation,
+because a Deployment's controller copies annotations to its ReplicaSets."""
+
+_ATTEMPTS = 5
+
+
+@dataclass(frozen=True)
+class Fence:
+    """The fence around the objects of one journal.
+
+    :param workers: how many objects are written at the same time.
+    """
+
+    cluster: Cluster
+    workers: int
+
+    def raise_(self, keys: Iterable[ObjectKey], run: str) -> None:
+        """Give each of these objects a new version.
+
+        One that this account may not update is left without: its late requests take effect.
+
+        :param run: the id of the run that goes on.
+        """
+
+        def mark(body: Json) -> None:
+            body["metadata"]["labels"] = {**(body["metadata"].get("labels") or {}), TAKEN_OVER: run}
+
+        self._edit_all(keys, mark)
+
+    def lower(self, keys: Iterable[ObjectKey], owner: Json) -> None:
+        """Remove the label, and the owner that new objects were created with.
+
+        :param owner: the ownerReference to the journal.
+        """
+
+        def release(body: Json) -> None:
+            metadata = body["metadata"]
+            (metadata.get("labels") or {}).pop(TAKEN_OVER, None)
+            owners = metadata.get("ownerReferences") or ()
+            kept = [other for other in owners if other.get("uid") != owner["uid"]]
+            for name, value in (("labels", metadata.get("labels")), ("ownerReferences", kept)):
+                if value:
+                    metadata[name] = value
+                else:
+                    metadata.pop(name, None)
+
+        self._edit_all(keys, release)
+
+    def _edit_all(self, keys: Iterable[ObjectKey], edit: Callable[[Json], None]) -> None:
+        with context_threads.pool(self.workers) as pool:
+            list(pool.map(lambda key: self._edit(key, edit), dict.fromkeys(keys)))
+
+    def _edit(self, key: ObjectKey, edit: Callable[[Json], None]) -> None:
+        for attempt in range(1, _ATTEMPTS + 1):
+            try:
+                live = self.cluster.get(key)
+                if live is None:
+                    return
+                changed = copy.deepcopy(live)
+                edit(changed)
+                if changed != live:
+                    self.cluster.replace(changed)
+                return
+            except ClusterError as error:
+                if error.status == 403:
+                    LOG.warning("late requests for %s are not kept out: %s", key, error)
+                    return
+                if error.status not in (404, 409) or attempt == _ATTEMPTS:
+                    raise

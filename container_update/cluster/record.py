@@ -1,0 +1,103 @@
+"""What is needed to undo an update or to go on with it, and its form as bytes. Pure.
+
+Nothing of a Secret is ever in :meth:`OperationRecord.summary`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from container_update.model.objects import Json, Manifest, ObjectKey
+from container_update.model.operation import OperationRecord, Phase, from_bytes, to_bytes
+from container_update.planning.steps import ObjectStep
+from container_update.planning.steps.codec import step_from_dict, step_to_dict
+
+_FORMAT = 4
+
+_ELSEWHERE = "elsewhere"
+"""Stands for a step whose content is in the bytes of that namespace."""
+
+
+@dataclass(frozen=True)
+class Record(OperationRecord):
+    """One update that is under way."""
+
+    steps: tuple[ObjectStep, ...]
+    pods_before: Mapping[ObjectKey, frozenset[str]]
+    """For each workload the UIDs of the pods it had."""
+    def_files: tuple[str, ...] = ()
+    context: Mapping[str, Any] = field(default_factory=dict)
+    """What a change of the package needs beside its steps, as plain values; empty for others."""
+    milestones: frozenset[str] = frozenset()
+    """What was passed on the way beside the steps."""
+
+    @property
+    def planned(self) -> tuple[ObjectStep, ...]:
+        """See :class:`OperationRecord`."""
+        return self.steps
+
+
+def goal_of(manifests: Iterable[Manifest]) -> str:
+    """Return a digest of the manifests that an update leads to: the same in every run of it."""
+    bodies = [[str(m.key), m.body] for m in sorted(manifests, key=lambda m: m.key)]
+    return hashlib.sha256(json.dumps(bodies, sort_keys=True).encode()).hexdigest()
+
+
+def encode(record: Record, namespace: str) -> dict[str, bytes]:
+    """Return a record as compressed bytes, without its phase and milestones, by namespace.
+
+    What it holds of Secrets is in the bytes of their own namespace: who may read Secrets in one
+    namespace is to learn nothing of another one's. All the rest is in those of *namespace*.
+    """
+    steps: list[Json] = []
+    elsewhere: dict[str, list[Json]] = {}
+    for step in record.steps:
+        body = step_to_dict(step)
+        if step.key.kind == "Secret" and step.key.namespace != namespace:
+            elsewhere.setdefault(step.key.namespace, []).append(body)
+            body = {_ELSEWHERE: step.key.namespace}
+        steps.append(body)
+    payload = {
+        "defFiles": list(record.def_files),
+        "steps": steps,
+        "context": dict(record.context),
+        "podsBefore": [[asdict(key), sorted(uids)] for key, uids in record.pods_before.items()],
+    }
+    others = {
+        other: gzip.compress(json.dumps(bodies).encode(), mtime=0)
+        for other, bodies in elsewhere.items()
+    }
+    return {namespace: to_bytes(record, _FORMAT, payload), **others}
+
+
+def decode(
+    data: Mapping[str, bytes],
+    namespace: str,
+    phase: Phase,
+    milestones: frozenset[str] = frozenset(),
+) -> Record:
+    """Return the record of :func:`encode`.
+
+    :raises UpdateInProgressError: written by another version of this program.
+    """
+    common, payload = from_bytes(data[namespace], _FORMAT)
+    elsewhere = {
+        other: iter(json.loads(gzip.decompress(content)))
+        for other, content in data.items()
+        if other != namespace
+    }
+    steps = [next(elsewhere[s[_ELSEWHERE]]) if _ELSEWHERE in s else s for s in payload["steps"]]
+    return Record(
+        **common,
+        steps=tuple(map(step_from_dict, steps)),
+        pods_before={ObjectKey(**key): frozenset(uids) for key, uids in payload["podsBefore"]},
+        phase=phase,
+        def_files=tuple(payload["defFiles"]),
+        context=payload["context"],
+        milestones=milestones,
+    )
