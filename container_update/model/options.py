@@ -21,6 +21,7 @@ PACKAGE_OPTIONS = (
     "package_bytes",
     "def_file_bytes",
     "yaml_values",
+    "yaml_characters",
     "yaml_depth",
 )
 """The options that limit how a package is read."""
@@ -99,7 +100,15 @@ class Options:
         8 * _MIB, "Maximum size in bytes of a def-file or definitions file.", 1
     )
     yaml_values: int = _option(
-        500_000, "Maximum number of values in a YAML file, with aliases expanded.", 1
+        500_000,
+        "Maximum number of values in the YAML files of a package, with aliases expanded.",
+        1,
+    )
+    yaml_characters: int = _option(
+        32 * _MIB,
+        "Maximum number of characters in the texts and keys of a package's YAML files, with "
+        "aliases expanded, and in the HEAT templates and other files of a flavour.",
+        1,
     )
     yaml_depth: int = _option(100, "Maximum nesting depth of mappings and lists in a YAML file.", 1)
     insecure_skip_tls_verify: bool = _option(

@@ -20,6 +20,7 @@ from container_update.model.options import DEFAULTS, Options
 from container_update.package import archive, csar_metadata, fetch, manifests, vnfd
 from container_update.package.csar_metadata import Artifact
 from container_update.package.vnfd import Definitions, Flavour, InterfaceScript
+from container_update.package.yaml11 import Usage
 
 _MANIFEST_ENDINGS = (".yaml", ".yml", ".json")
 _NO_MANIFESTS = ("Definitions/", "TOSCA-Metadata/", "BaseHOT/", "UserData/", "Scripts/")
@@ -46,10 +47,13 @@ class Csar:
     """The path of the VNFD; '' if the package has none."""
     artifacts: tuple[Artifact, ...]
     """The files that the metadata lists, in order."""
+    usage: Usage
+    """How much the YAML files hold that were parsed so far."""
 
     def __init__(self, source: str, files: archive.Archive, options: Options) -> None:
         self.source = source
         self.options = options
+        self.usage = Usage()
         self._files = files
         metadata = self._metadata()
         self.entry_definitions = metadata.entry_definitions
@@ -105,7 +109,10 @@ class Csar:
         :param default_namespace: the namespace of objects that name none.
         :raises PackageError: it cannot be read, or is invalid.
         """
-        return manifests.parse(self.read(path), path, default_namespace, options=self.options)
+        text = self.read(path)
+        return manifests.parse(
+            text, path, default_namespace, options=self.options, usage=self.usage
+        )
 
     def vdus(self, flavour_id: str | None = None) -> Mapping[str, str]:
         """Return the name of each VDU's workload (the node's ``properties.name``), by VDU id.
@@ -134,7 +141,7 @@ class Csar:
     @cached_property
     def definitions(self) -> Definitions:
         """The files of the VNFD, which the package must have."""
-        return vnfd.load(self.entry_definitions, self.read, self.names, self.options)
+        return vnfd.load(self.entry_definitions, self.read, self.names, self.options, self.usage)
 
     @property
     def vnfd_id(self) -> str:

@@ -16,7 +16,7 @@ from typing import Any, TypeGuard
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json
 from container_update.model.options import DEFAULTS, Options
-from container_update.package.yaml11 import mapping
+from container_update.package.yaml11 import Usage, mapping
 
 SERVER, GROUP = "OS::Nova::Server", "OS::Heat::AutoScalingGroup"
 _NESTED_ENDINGS = (".yaml", ".yml", ".template")
@@ -86,13 +86,14 @@ class Body:
         return parse(self.files[name], name)
 
 
-def parse(text: str, source: str, options: Options = DEFAULTS) -> Json:
+def parse(text: str, source: str, options: Options = DEFAULTS, usage: Usage | None = None) -> Json:
     """Parse a template; dates stay text.
 
     :param source: its path, for messages.
+    :param usage: as in :func:`~container_update.package.yaml11.documents`.
     :raises PackageError: it is not a template.
     """
-    template = mapping(text.encode(), source, options, "a HEAT template")
+    template = mapping(text.encode(), source, options, "a HEAT template", usage)
     for section in ("parameters", "resources"):
         entries = template.get(section) or {}
         if not isinstance(entries, dict):

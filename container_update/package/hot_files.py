@@ -23,11 +23,9 @@ def base_hot(package: Csar, flavour_id: str) -> Body:
     :raises PackageError: there is no top template, there are several, or one is not a template.
     """
     folder = _folder(package, flavour_id)
-    texts = {
-        name: _text(package, name) for name in sorted(package.names()) if name.startswith(folder)
-    }
+    texts = _texts(package, folder)
     templates = {
-        name: hot.parse(text, name, package.options)
+        name: hot.parse(text, name, package.options, package.usage)
         for name, text in texts.items()
         if name.endswith(_ENDINGS) and "/" not in name[len(folder) :]
     }
@@ -40,6 +38,22 @@ def base_hot(package: Csar, flavour_id: str) -> Body:
         )
     files = {_as_used(name, folder, used): text for name, text in texts.items() if name != tops[0]}
     return Body(templates[tops[0]], files=files)
+
+
+def _texts(package: Csar, folder: str) -> dict[str, str]:
+    """Return the files of a folder by their paths: all of them are sent in one request."""
+    texts: dict[str, str] = {}
+    free = limit = package.options.yaml_characters
+    for name in sorted(package.names()):
+        if name.startswith(folder):
+            texts[name] = _text(package, name)
+            free -= len(texts[name])
+        if free < 0:
+            raise PackageError(
+                f"{name}: expected at most {limit} characters in the files of {folder} together "
+                "(option yaml_characters), found more"
+            )
+    return texts
 
 
 def _text(package: Csar, name: str) -> str:

@@ -15,21 +15,29 @@ from container_update.model.errors import PackageError
 from container_update.model.objects import Json, Manifest, ObjectKey, Source
 from container_update.model.options import DEFAULTS, Options
 from container_update.package import schema
-from container_update.package.yaml11 import Document, describe, documents
+from container_update.package.yaml11 import Document, Usage, describe, documents
 
 
 def parse(
-    text: bytes, path: str, default_namespace: str, *, options: Options = DEFAULTS
+    text: bytes,
+    path: str,
+    default_namespace: str,
+    *,
+    options: Options = DEFAULTS,
+    usage: Usage | None = None,
 ) -> tuple[Manifest, ...]:
     """Return the objects of a def-file, in order.
 
     :param text: the content of the file: YAML or JSON.
     :param path: the def-file as the package names it, for messages and sources.
     :param default_namespace: the namespace of objects that name none.
+    :param usage: as in :func:`~container_update.package.yaml11.documents`.
     :raises PackageError: invalid YAML, a limit exceeded, an object without the fields that identify
         it, or a field of a wrong type; with file and line.
     """
-    manifests = tuple(_manifests(documents(text, path, options), path, default_namespace))
+    manifests = tuple(
+        _manifests(documents(text, path, options, usage=usage), path, default_namespace)
+    )
     if not manifests or text.endswith(b"\n"):
         return manifests
     as_written = documents(text, path, options, ends_last_line=False)

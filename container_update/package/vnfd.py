@@ -23,7 +23,7 @@ from container_update.model.errors import PackageError
 from container_update.model.objects import Json, Source
 from container_update.model.options import DEFAULTS, Options
 from container_update.model.scaling import Scaling
-from container_update.package.yaml11 import mapping
+from container_update.package.yaml11 import Usage, mapping
 
 _TYPE_SECTIONS = (
     "artifact_types", "capability_types", "data_types", "group_types", "interface_types",
@@ -117,12 +117,14 @@ def load(
     read: Callable[[str], bytes],
     names: Callable[[], Iterable[str]],
     options: Options = DEFAULTS,
+    usage: Usage | None = None,
 ) -> Definitions:
     """Read the entry file and everything that it imports, each file once.
 
     :param entry: the path of ``Entry-Definitions``.
     :param read: returns the content of a file of the package, or raises PackageError.
     :param names: returns the paths of the files of the package.
+    :param usage: as in :func:`~container_update.package.yaml11.documents`.
     :raises PackageError: a file is missing, or not in the package, or no definitions.
     """
     files: dict[str, Json] = {}
@@ -138,7 +140,7 @@ def load(
             raise PackageError(
                 f"the VNFD cannot be read: {importer} names {path}: {error}"
             ) from error
-        files[path] = mapping(text, path, options, "TOSCA definitions")
+        files[path] = mapping(text, path, options, "TOSCA definitions", usage)
         for name in _imported_names(path, files[path]):
             source = Source(path, _line_of(name, text))
             found = _in_package(name, source, names) if is_url(name) else _beside(path, name)

@@ -3,8 +3,8 @@
 Kubernetes converts YAML to JSON with Go's YAML 1.1 parser (sigs.k8s.io/yaml), which reads unquoted
 scalars differently from Python's parser: ``0o644`` is a number, ``08`` too, ``2026-01-01`` is text,
 ``1.0`` is sent as ``1``. A difference would look like a change of the object, so the values are
-built here from the parser's events. Depth and number of values are counted meanwhile, with aliases
-expanded, so that a hostile text cannot use unlimited memory.
+built here from the parser's events. Depth, number of values and length of texts are counted
+meanwhile, with aliases expanded as JSON will have them, so that memory is limited too.
 
 There are two exceptions, for what Tacker too reads otherwise when it creates the objects: ``y`` and
 ``n`` are text, and a key keeps its value where ``<<`` after it merges another one. (``yes``,
@@ -79,12 +79,33 @@ class Document:
         return self.lines.get(id(value), self.line)
 
 
+class Usage:
+    """How much the YAML files of one package hold; a file that is read again counts once."""
+
+    def __init__(self) -> None:
+        self.values = self.characters = 0
+        self._files: dict[str, tuple[int, int]] = {}
+
+    def record(self, path: str, values: int = 0, characters: int = 0) -> None:
+        """Record what a file holds, instead of what was recorded for it before."""
+        before = self._files.get(path, (0, 0))
+        self._files[path] = values, characters
+        self.values += values - before[0]
+        self.characters += characters - before[1]
+
+
 def documents(
-    text: bytes, path: str, options: Options, *, ends_last_line: bool = True
+    text: bytes,
+    path: str,
+    options: Options,
+    *,
+    usage: Usage | None = None,
+    ends_last_line: bool = True,
 ) -> Iterator[Document]:
     """Yield each document of a YAML text, empty ones too.
 
     :param path: the file, for messages.
+    :param usage: of the files that have the limits on size in common with this one.
     :param ends_last_line: give the last line a line end, as ``kubectl`` does, if it has none.
     :raises PackageError: invalid YAML, a value that JSON does not have, or a limit exceeded; with
         path and line.
@@ -94,8 +115,11 @@ def documents(
             f"{path}: expected a YAML file of at most {options.def_file_bytes} bytes (option "
             f"def_file_bytes), found {len(text)}: split the file"
         )
+    usage = usage or Usage()
+    usage.record(path)  # it may be read for the second time
+    builder = _Builder(path, options, usage)
     try:
-        yield from _Builder(path, options).run(_lines(text) if ends_last_line else text)
+        yield from builder.run(_lines(text) if ends_last_line else text)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         location = f"{path}:{_line(mark)}" if mark else path
@@ -106,6 +130,8 @@ def documents(
         raise PackageError(
             f"{path}: invalid YAML: the file must be text in UTF-8 without control characters"
         ) from None
+    finally:
+        usage.record(path, builder.nodes, builder.characters)
 
 
 def _lines(text: bytes) -> bytes:
@@ -118,14 +144,17 @@ def _lines(text: bytes) -> bytes:
     return lines + b"\n" if lines and not lines.endswith(b"\n") else lines
 
 
-def mapping(text: bytes, path: str, options: Options, content: str) -> dict[str, Any]:
+def mapping(
+    text: bytes, path: str, options: Options, content: str, usage: Usage | None = None
+) -> dict[str, Any]:
     """Return the mapping that is the only document of a YAML text.
 
     :param path: the file, for messages.
     :param content: what the mapping should be, for messages.
+    :param usage: as in :func:`documents`.
     :raises PackageError: it is something else, or as :func:`documents`.
     """
-    values = [document.value for document in documents(text, path, options)]
+    values = [document.value for document in documents(text, path, options, usage=usage)]
     if len(values) != 1 or not isinstance(values[0], dict):
         raise PackageError(f"{path}: expected one YAML document with {content}")
     return values[0]
@@ -177,7 +206,8 @@ class _Value:
     value: Any
     line: int
     nodes: int = 1
-    """Number of scalars, lists and mappings."""
+    """Number of scalars, lists and mappings; ``characters`` is the length of the scalars."""
+    characters: int = 0
     height: int = 0
     """Nesting levels."""
 
@@ -196,10 +226,11 @@ class _Collection(_Value):
 class _Builder:
     """Builds values out of parser events, without recursion."""
 
-    def __init__(self, path: str, options: Options) -> None:
+    def __init__(self, path: str, options: Options, usage: Usage) -> None:
         self.path = path
         self.options = options
-        self.nodes = 0
+        self.usage = usage
+        self.nodes = self.characters = 0
         self.line = 1
         """Where the scalar or collection begins that is being added, for messages."""
         self._reset()
@@ -218,8 +249,9 @@ class _Builder:
             elif isinstance(event, yaml.DocumentEndEvent):
                 yield Document(self.root.value, self.root.line, self.lines)
             elif isinstance(event, yaml.ScalarEvent):
-                self._count(1, 0)
-                self._add(_Value(self._scalar(event), self.line), event.anchor)
+                length = len(event.value)
+                self._count(1, length, 0)
+                self._add(_Value(self._scalar(event), self.line, 1, length), event.anchor)
             elif isinstance(event, yaml.AliasEvent):
                 self._add(self._alias(str(event.anchor)), None)
             elif isinstance(event, yaml.CollectionStartEvent):
@@ -230,24 +262,28 @@ class _Builder:
     def _error(self, problem: str) -> PackageError:
         return PackageError(f"{self.path}:{self.line}: {problem}")
 
-    def _count(self, nodes: int, height: int) -> None:
+    def _count(self, nodes: int, characters: int, height: int) -> None:
         self.nodes += nodes
-        if self.nodes > self.options.yaml_values:
-            raise self._error(
-                f"more than {self.options.yaml_values} values, with aliases expanded (option "
-                "yaml_values): split the file"
-            )
+        self.characters += characters
+        self._limit(self.usage.values + self.nodes, "yaml_values", "values")
+        self._limit(self.usage.characters + self.characters, "yaml_characters", "characters")
         if len(self.stack) + height > self.options.yaml_depth:
             raise self._error(
                 f"mappings and lists nested more than {self.options.yaml_depth} levels deep "
                 "(option yaml_depth)"
             )
 
+    def _limit(self, found: int, option: str, unit: str) -> None:
+        limit = getattr(self.options, option)
+        if found > limit:
+            where = "in the YAML files of one package, with aliases expanded"
+            raise self._error(f"more than {limit} {unit} {where} (option {option})")
+
     def _open(self, event: Any) -> None:
         is_mapping = isinstance(event, yaml.MappingStartEvent)
         if event.tag not in (None, "!", _TAG + ("map" if is_mapping else "seq")):
             raise self._error(_TAGGED)
-        self._count(1, 1)
+        self._count(1, 0, 1)
         if event.anchor:
             self.anchors[event.anchor] = None
         self.stack.append(_Collection({} if is_mapping else [], self.line, anchor=event.anchor))
@@ -270,6 +306,7 @@ class _Builder:
             return
         frame = self.stack[-1]
         frame.nodes += item.nodes
+        frame.characters += item.characters
         frame.height = max(frame.height, item.height + 1)
         if isinstance(frame.value, list):
             frame.value.append(item.value)
@@ -313,14 +350,13 @@ class _Builder:
 
     def _alias(self, name: str) -> _Value:
         if name not in self.anchors:
-            raise self._error(
-                "an alias without an anchor before it: quote the text if it begins with *"
-            )
+            raise self._error("an alias without an anchor before it: quote text that begins with *")
         target = self.anchors[name]
         if target is None:
             raise self._error("an anchor contains itself")
-        self._count(target.nodes, target.height)
-        return _Value(self._copy(target.value), self.line, target.nodes, target.height)
+        self._count(target.nodes, target.characters, target.height)
+        copied = self._copy(target.value)
+        return _Value(copied, self.line, target.nodes, target.characters, target.height)
 
     def _copy(self, value: Any) -> Any:
         """Copy a value for an alias, so that a change of one object does not change another."""

@@ -149,7 +149,7 @@ def keys_that_v1_expects(subject: Subject) -> Iterator[Finding]:
         return
     for flavour in subject.flavours:
         text, options = subject.package.read(flavour.path), subject.package.options
-        content = mapping(text, flavour.path, options, "TOSCA definitions")
+        content = mapping(text, flavour.path, options, "TOSCA definitions", subject.package.usage)
         topology = content["topology_template"]
         if "requirements" not in topology.get("substitution_mappings", {"requirements": {}}):
             yield Finding.error(

@@ -61,6 +61,7 @@ def test_programs_get_the_same_findings_as_json(package: Path) -> None:
         ("--package-bytes=100", "bytes"),
         ("--def-file-bytes=100", "bytes"),
         ("--yaml-values=3", "values"),
+        ("--yaml-characters=3", "characters"),
         ("--yaml-depth=1", "deep"),
     ],
 )

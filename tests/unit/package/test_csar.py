@@ -397,6 +397,20 @@ def test_what_goes_over_a_limit_is_refused(pack, options, message):
     assert message in refusal(pack(files), lambda package: package.read(A), **options)
 
 
+@pytest.mark.parametrize(("option", "each"), [("yaml_values", 13), ("yaml_characters", 44)])
+def test_the_files_of_a_package_share_the_limits_on_their_values(pack, option, each):
+    """Hundreds of small files with a few long texts each would hold gigabytes together."""
+    source = pack({A: CONFIG_MAP, B: CONFIG_MAP})
+
+    def both(package: csar.Csar) -> None:
+        for path in (A, A, A, B):
+            package.manifests(path, "ns")
+
+    assert refusal(source, both, **{option: 2 * each - 1}).startswith(f"{B}:")
+    with csar.open_package(source, options=Options(**{option: 2 * each})) as package:
+        both(package)
+
+
 def test_a_file_that_is_too_big_for_any_package_is_refused(pack, monkeypatch):
     monkeypatch.setattr(archive, "_LARGEST_FILE", 50)
     assert f"{A} in " in refusal(pack({A: CONFIG_MAP}), lambda package: package.read(A))

@@ -409,7 +409,7 @@ def laughs(levels: int) -> str:
 
 
 OVER_THE_LIMITS = {
-    "a billion laughs": (laughs(9), {}, "more than 500000 values, with aliases expanded"),
+    "a billion laughs": (laughs(9), {}, "more than 500000 values in the YAML"),
     "deep lists": (config_map("a: " + "[" * 100_000), {}, "nested more than 100 levels deep"),
     "aliases that make it deep": (
         config_map("a: &a [[[[[[1]]]]]]\nb: [[[[[*a]]]]]\n"),
@@ -422,6 +422,18 @@ OVER_THE_LIMITS = {
         {"yaml_values": 17},
         "f.yaml:7: more than 17",
     ),
+    "aliases of a long text": (
+        config_map("a: &a " + "x" * 1_000_000 + "\n" + "".join(f"b{n}: *a\n" for n in range(99))),
+        {},
+        "f.yaml:38: more than 33554432 characters in the YAML files of one package, with aliases "
+        "expanded (option yaml_characters)",
+    ),
+    "aliases of a list of texts": (
+        config_map("a: &a [" + "x, " * 9 + "x]\nb: [*a, *a]\n"),
+        {"yaml_characters": 70},
+        "f.yaml:6: more than 70 characters",
+    ),
+    "a long key": (config_map("k" * 50 + ": v\n"), {"yaml_characters": 80}, "more than 80 char"),
     "a big file": (
         CONFIG_MAP,
         {"def_file_bytes": 20},
@@ -441,4 +453,5 @@ def test_what_goes_over_a_limit_is_refused(text, options, message):
 
 def test_what_stays_within_the_limits_is_read():
     text = CONFIG_MAP + "---\n" + CONFIG_MAP
-    assert len(read(text, yaml_values=18, yaml_depth=2, def_file_bytes=106)) == 2
+    limits = {"yaml_values": 18, "yaml_characters": 80, "yaml_depth": 2, "def_file_bytes": 106}
+    assert len(read(text, **limits)) == 2
