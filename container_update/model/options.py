@@ -90,7 +90,11 @@ class Options:
         "Hosts from which def-files may be fetched, by name or address as in the URL; if empty, "
         "all hosts that have only public addresses.",
     )
-    url_seconds: float = _option(30.0, "Maximum time in seconds to fetch one def-file.", 0.1)
+    url_seconds: float = _option(
+        30.0,
+        "Maximum time in seconds to fetch one def-file, name servers and handshakes included.",
+        0.1,
+    )
     url_bytes: int = _option(8 * _MIB, "Maximum size in bytes of a def-file at a URL.", 1)
     package_files: int = _option(20_000, "Maximum number of files in a package.", 1)
     package_bytes: int = _option(

@@ -13,13 +13,16 @@ import io
 import socket
 import ssl
 import threading
+import time
 import urllib.parse
 import urllib.request
 from collections.abc import Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
 from contextlib import closing
 from pathlib import Path
 from types import MappingProxyType
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from container_update.model.errors import PackageError
 from container_update.model.options import Options
@@ -51,7 +54,8 @@ def fetch_into(
 ) -> None:
     """Write the content of a URL to a file.
 
-    A redirect must stay on the same host and must not go from https to http.
+    A redirect must stay on the same host and must not go from https to http. The time limit is for
+    everything together: name servers, connections, handshakes, redirects and content.
 
     :param headers: of the request; go to that host only.
     :raises PackageError: the options forbid it, or it cannot be fetched.
@@ -141,13 +145,13 @@ def _redirected(url: str, location: str) -> str:
     return target
 
 
-def _addresses(url: str, host: str, port: int, options: Options) -> list[str]:
+def _addresses(url: str, host: str, port: int, options: Options, seconds: float) -> list[str]:
     """Return all addresses of the host.
 
     :raises PackageError: one of them is forbidden.
+    :raises TimeoutError: they are not known after so many seconds.
     """
-    entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    addresses = [str(entry[4][0]) for entry in entries]
+    addresses = _resolved(host, port, seconds)
     for address in addresses:
         if host not in options.url_hosts and network_of(address) is not Network.PUBLIC:
             raise PackageError(
@@ -155,6 +159,23 @@ def _addresses(url: str, host: str, port: int, options: Options) -> list[str]:
                 "put the file into the package, or allow the host with the option url_hosts"
             )
     return addresses
+
+
+def _resolved(host: str, port: int, seconds: float) -> list[str]:
+    """Resolve a name in a thread of its own, because the resolver has no time limit."""
+    answer: Future[list[Any]] = Future()
+
+    def resolve() -> None:
+        try:
+            answer.set_result(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+        except Exception as error:  # noqa: BLE001, raised by result()
+            answer.set_exception(error)
+
+    threading.Thread(target=resolve, daemon=True).start()
+    try:
+        return [str(entry[4][0]) for entry in answer.result(seconds)]
+    except FutureTimeoutError as error:  # another class before Python 3.11
+        raise TimeoutError from error
 
 
 # --- connections --------------------------------------------------------------------------------
@@ -166,18 +187,20 @@ def _connection(
     """Connect to a checked address of the host; TLS verifies the host's name."""
     host, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
     connection = http.client.HTTPConnection(host, port)
-    plain = _connect(_addresses(url, host, port, options), port, options.url_seconds / 2)
-    plain.settimeout(options.url_seconds)
-    deadline.connection = plain
-    connection.sock = plain
-    if parts.scheme == "https":
-        try:
+    addresses = _addresses(url, host, port, options, deadline.left())
+    plain = connection.sock = _connect(addresses, port, deadline.left() / 2)
+    try:
+        deadline.watch(plain)
+        if parts.scheme == "https":
             context = ssl.create_default_context()
-            connection.sock = context.wrap_socket(plain, server_hostname=host)
-        except BaseException:
-            plain.close()
-            raise
-        deadline.connection = connection.sock
+            secure = connection.sock = context.wrap_socket(
+                plain, server_hostname=host, do_handshake_on_connect=False
+            )
+            deadline.watch(secure)
+            secure.do_handshake()
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
@@ -195,7 +218,8 @@ class _Deadline:
 
     def __init__(self, seconds: float) -> None:
         self.passed = False
-        self.connection: socket.socket | None = None
+        self._connection: socket.socket | None = None
+        self._end = time.monotonic() + seconds
         self._timer = threading.Timer(seconds, self._expire)
         self._timer.daemon = True
 
@@ -206,11 +230,30 @@ class _Deadline:
     def __exit__(self, *_: object) -> None:
         self._timer.cancel()
 
+    def left(self) -> float:
+        """Return the seconds until the end.
+
+        :raises TimeoutError: there are none.
+        """
+        seconds = self._end - time.monotonic()
+        if self.passed or seconds <= 0:
+            raise TimeoutError
+        return seconds
+
+    def watch(self, connection: socket.socket) -> None:
+        """Shut down this connection at the end.
+
+        :raises TimeoutError: that has passed.
+        """
+        self._connection = connection
+        connection.settimeout(self.left())  # asked last: the timer may not have seen the connection
+
     def _expire(self) -> None:
         self.passed = True
-        if self.connection is not None:
+        if self._connection is not None:
             with contextlib.suppress(OSError):  # already closed
-                self.connection.shutdown(socket.SHUT_RDWR)
+                # not the method of an SSLSocket, which changes what the other thread reads from
+                socket.socket.shutdown(self._connection, socket.SHUT_RDWR)
 
 
 # --- content ------------------------------------------------------------------------------------

@@ -178,15 +178,24 @@ def test_a_server_that_stops_in_the_middle_is_given_up(sent):
     )
 
 
-def test_a_server_that_answers_ever_so_slowly_is_given_up():
+SLOW = {
+    "a header without an end": ("http", b"HTTP/1.1 200 OK\r\nX: "),
+    "a body without an end": ("http", b"HTTP/1.1 200 OK\r\n\r\n"),
+    "a handshake without an end": ("https", b"\x16\x03\x03\x40\x00\x02\x00\x3f\xfc"),
+}
+
+
+@contextlib.contextmanager
+def slow_server(sent: bytes):
+    """A server that goes on byte by byte for four seconds: its port, and whether it came to its
+    end."""
+    done, ended = threading.Event(), threading.Event()
     with socket.create_server((HERE, 0)) as slow:
-        url = f"http://{HERE}:{slow.getsockname()[1]}/x"
-        done = threading.Event()
-        ended = threading.Event()
+        slow.settimeout(20)
 
         def answer() -> None:
             with slow.accept()[0] as connection, contextlib.suppress(OSError):
-                connection.sendall(b"HTTP/1.1 200 OK\r\nX: ")
+                connection.sendall(sent)
                 for _ in range(200):
                     connection.sendall(b"x")
                     if done.wait(0.02):
@@ -195,13 +204,59 @@ def test_a_server_that_answers_ever_so_slowly_is_given_up():
 
         answering = threading.Thread(target=answer)
         answering.start()
-        message = refusal(url, Options(url_hosts=ALLOWED.url_hosts, url_seconds=0.3))
-        done.set()
-        answering.join()
+        try:
+            yield slow.getsockname()[1], ended
+        finally:
+            done.set()
+            answering.join()
+
+
+@pytest.mark.parametrize(("scheme", "sent"), SLOW.values(), ids=SLOW)
+def test_a_server_that_answers_ever_so_slowly_is_given_up(scheme, sent):
+    with slow_server(sent) as (port, ended):
+        options = Options(url_hosts=ALLOWED.url_hosts, url_seconds=0.3)
+        message = refusal(f"{scheme}://{HERE}:{port}/x", options)
+        assert not ended.is_set(), "it was listened to until it ended"
     assert message.endswith(
         "/x cannot be fetched: not complete after 0.3 seconds (option url_seconds)"
     )
-    assert not ended.is_set(), "it was listened to until it ended"
+
+
+@pytest.mark.parametrize(("scheme", "sent"), SLOW.values(), ids=SLOW)
+def test_a_connection_that_is_made_too_late_is_ended(monkeypatch, scheme, sent):
+    """The timer of the deadline found no connection that it could end."""
+    timers: list[threading.Timer] = []
+
+    def start(timer):
+        timers.append(timer)
+
+    monkeypatch.setattr(threading.Timer, "start", start)
+    create_connection = socket.create_connection
+
+    def connect(*address):
+        connection = create_connection(*address)
+        timers[0].function()
+        return connection
+
+    monkeypatch.setattr(socket, "create_connection", connect)
+    with slow_server(sent) as (port, ended):
+        message = refusal(f"{scheme}://{HERE}:{port}/x")
+        assert not ended.is_set(), "it was listened to until it ended"
+    assert message.endswith("not complete after 30 seconds (option url_seconds)")
+
+
+def test_a_name_server_that_does_not_answer_is_given_up(monkeypatch):
+    """Its time counts: what is fetched after it has only the rest."""
+    fetched = threading.Event()
+
+    def resolve(*_, **__):
+        assert fetched.wait(20), "the answer was waited for"
+        return []
+
+    monkeypatch.setattr(socket, "getaddrinfo", resolve)
+    message = refusal("http://example.com/x", Options(url_seconds=0.3))
+    fetched.set()
+    assert message.endswith("not complete after 0.3 seconds (option url_seconds)")
 
 
 def test_a_server_that_is_not_there_is_named():
