@@ -502,6 +502,49 @@ FOLDERS: Mapping[str, Callable[[Path], object]] = {
 }
 
 
+# --- small packages that would take much ---------------------------------------------------------
+
+
+def _aliases(length: int, times: int, name: str = "configmap") -> str:
+    """Return a ConfigMap with aliases of one text."""
+    head = HEAD.replace("{name: configmap", f"{{name: {name}")
+    return f"{head}data:\n  k: &a {'x' * length}\n" + "".join(
+        f"  k{number}: *a\n" for number in range(times)
+    )
+
+
+def _many_files() -> dict[str, str]:
+    files = {f"Files/{n}.yaml": _aliases(1000, 1000, f"c{n}") for n in range(50)}
+    return {META: "".join(block(path, text) for path, text in files.items()), **files}
+
+
+def _spelt(times: int, name: str, text: str) -> str:
+    return "".join(block("./" * number + name, text) for number in range(times))
+
+
+EXPENSIVE: Mapping[str, Callable[[], dict[str, str]]] = {
+    "aliases of a text of a million letters": lambda: {CNF: _aliases(1_000_000, 2_000)},
+    "aliases of a text in each of many files": _many_files,
+    "two hashes of a file that is spelt in hundreds of ways": lambda: {
+        META: _spelt(400, CNF, _GOOD) + block(f"Files/../{CNF}", "another"),
+        CNF: _GOOD,
+    },
+    "thousands of URLs": lambda: {
+        META: "".join(f"Name: http://example.com/{number}.png\n" for number in range(3_000))
+        + block(CNF, _GOOD),
+        CNF: _GOOD,
+    },
+    "a hundred thousand imports": lambda: with_vnfd(
+        {"df.yaml": _flavour("- file: types.yaml\n", "- types.yaml\n" * 100_000)}, {CNF: _GOOD}
+    ),
+}
+EXPENSIVE_ZIPS: Mapping[str, Callable[[], bytes | bytearray]] = {
+    "too many folders": lambda: _zip({f"f{number}/": "" for number in range(20_001)}),
+    "a file that is a folder too": lambda: _zip({CNF: _GOOD, f"{CNF}/a": ""}),
+    "a name that no file system takes": lambda: _entry("x" * 300),
+}
+
+
 # --- all of them --------------------------------------------------------------------------------
 
 
@@ -529,6 +572,10 @@ def _makers(rng: random.Random) -> Iterator[tuple[str, Maker]]:
         yield f"folder: {what}", _changed(change)
     for what, files in wrong_fields(rng):
         yield f"field: {what}", _in_folder(files)
+    for what, expensive in EXPENSIVE.items():
+        yield f"expensive: {what}", _in_folder(expensive())
+    for what, content in EXPENSIVE_ZIPS.items():
+        yield f"expensive: zip: {what}", _in_zip(content)
 
 
 def _in_folder(files: Mapping[str, str | bytes]) -> Maker:

@@ -17,6 +17,7 @@ PACKAGE_OPTIONS = (
     "url_hosts",
     "url_seconds",
     "url_bytes",
+    "package_urls",
     "package_files",
     "package_bytes",
     "def_file_bytes",
@@ -96,9 +97,16 @@ class Options:
         0.1,
     )
     url_bytes: int = _option(8 * _MIB, "Maximum size in bytes of a def-file at a URL.", 1)
-    package_files: int = _option(20_000, "Maximum number of files in a package.", 1)
+    package_urls: int = _option(
+        20, "Maximum number of URLs in a package's metadata, each of which is fetched.", 0
+    )
+    package_files: int = _option(
+        20_000, "Maximum number of files in a package; in a zip also of folders.", 1
+    )
     package_bytes: int = _option(
-        64 * 1024 * _MIB, "Maximum size in bytes of all files in a package together.", 1
+        256 * _MIB,
+        "Maximum size in bytes of all files in a package together, images too.",
+        1,
     )
     def_file_bytes: int = _option(
         8 * _MIB, "Maximum size in bytes of a def-file or definitions file.", 1

@@ -7,14 +7,16 @@ the root or through a link) is refused, and so is everything that is not a regul
 from __future__ import annotations
 
 import hashlib
+import io
 import os
 import posixpath
 import stat
 import zipfile
 import zlib
 from abc import ABC, abstractmethod
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -23,8 +25,14 @@ from container_update.model.options import Options
 
 _MIB = 1024**2
 _LONGEST_PATH = 1024
+_LONGEST_NAME = 255
+"""In bytes: what file systems take."""
 _LARGEST_FILE = 16 * 1024 * _MIB
 """In bytes: container images may be part of a package."""
+_SIGNATURE = b"PK\x01\x02"
+"""Of each entry in a zip's directory (APPNOTE.TXT, 4.3.12)."""
+_LARGEST_ENTRY = 2048
+"""In bytes, of all entries on average: 46 and a path, and what programs add."""
 _LARGEST_RATIO = 1000
 """Uncompressed size to compressed size, of files of at least 1 MiB in a zip."""
 
@@ -98,10 +106,13 @@ def inside(path: str) -> str:
     :raises PackageError: it leads out of the package, is too long, or has characters that are not
         printable.
     """
-    if len(path) > _LONGEST_PATH or not path.isprintable():
+    is_text = path.isprintable()
+    parts = path.encode().split(b"/") if is_text else []
+    if not is_text or len(path) > _LONGEST_PATH or max(map(len, parts)) > _LONGEST_NAME:
         raise PackageError(
             f"{path[:80]!a} is not a path in the package: expected at most {_LONGEST_PATH} "
-            f"printable characters, found {len(path)} characters"
+            f"printable characters, with at most {_LONGEST_NAME} bytes in each name, found "
+            f"{len(path)} characters"
         )
     shortest = posixpath.normpath(path)
     if not path or shortest.startswith(("/", "../")) or shortest in (".", ".."):
@@ -165,20 +176,53 @@ class _Folder(Archive):
         return file
 
 
+class _ZipFile(io.BufferedReader):
+    """The bytes of a zip; entries of its directory are counted before they become objects.
+
+    ``zipfile`` reads the directory with one call, and every entry has to have its signature.
+    """
+
+    def __init__(self, source: str, limit: int) -> None:
+        super().__init__(io.FileIO(source))
+        self.source = source
+        self.limit: int | None = limit
+        """Of entries; None once the directory was read."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Read the zip's end or directory, or the content of a file.
+
+        :raises PackageError: the directory has too many entries.
+        """
+        if self.limit is None or size is None or size < 0:  # -1: the end, with its comment
+            return super().read(size)
+        if size > self.limit * _LARGEST_ENTRY:
+            raise self._too_many(f"a directory of {size} bytes")
+        content = super().read(size)
+        if (entries := content.count(_SIGNATURE)) > self.limit:
+            raise self._too_many(str(entries))
+        return content
+
+    def _too_many(self, found: str) -> PackageError:
+        return PackageError(
+            f"{self.source}: expected at most {self.limit} files and folders (option "
+            f"package_files), found {found}"
+        )
+
+
 class _Zip(Archive):
     def __init__(self, source: str, options: Options) -> None:
         self.source = source
-        try:
-            self.zip = zipfile.ZipFile(source)
-        except (OSError, zipfile.BadZipFile, NotImplementedError) as error:
-            raise PackageError(
-                f"the package {source} is neither a folder nor a zip file: {error}"
-            ) from error
-        try:
+        with ExitStack() as stack:
+            try:
+                self.file = stack.enter_context(_ZipFile(source, options.package_files))
+                self.zip = stack.enter_context(zipfile.ZipFile(self.file))
+            except (OSError, ValueError, zipfile.BadZipFile, NotImplementedError) as error:
+                raise PackageError(
+                    f"the package {source} is neither a folder nor a zip file: {error}"
+                ) from error
+            self.file.limit = None
             self.entries = self._checked(options)
-        except PackageError:
-            self.zip.close()
-            raise
+            self._opened = stack.pop_all()
 
     def names(self) -> Sequence[str]:
         return sorted(self.entries)
@@ -196,7 +240,7 @@ class _Zip(Archive):
             yield file
 
     def close(self) -> None:
-        self.zip.close()
+        self._opened.close()
 
     def _entry(self, path: str) -> zipfile.ZipInfo:
         entry = self.entries.get(inside(path))
@@ -216,6 +260,7 @@ class _Zip(Archive):
                 raise PackageError(f"{path} is in {self.source} twice: keep one of them")
             _check_ratio(self.source, info)
             entries[path] = info
+        _check_folders(self.source, sorted(entries))
         return entries
 
 
@@ -239,6 +284,20 @@ def _check_totals(source: str, files: int, size: int, options: Options) -> None:
         if count > limit:
             raise PackageError(
                 f"{source}: expected at most {limit} {unit} (option {option}), found {count}"
+            )
+
+
+def _check_folders(source: str, names: Sequence[str]) -> None:
+    """Raise PackageError if a file has the name of a folder.
+
+    :param names: sorted.
+    """
+    for name in names:
+        folder = f"{name}/"
+        following = bisect_left(names, folder)
+        if following < len(names) and names[following].startswith(folder):
+            raise PackageError(
+                f"{name} in {source} is a file, and the folder of {names[following]}: rename one"
             )
 
 

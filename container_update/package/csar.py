@@ -58,7 +58,8 @@ class Csar:
         metadata = self._metadata()
         self.entry_definitions = metadata.entry_definitions
         self.artifacts = metadata.artifacts
-        self._listed = {_shortest(artifact.path): artifact for artifact in self.artifacts}
+        self._check_urls()
+        self._listed = {artifact.file: artifact for artifact in self.artifacts}
 
     def names(self) -> Sequence[str]:
         """Return the paths of all files, sorted."""
@@ -75,7 +76,7 @@ class Csar:
         """
         is_url = fetch.is_url(path)
         content = fetch.fetch(path, self.options) if is_url else self._read_file(path)
-        artifact = self._listed.get(_shortest(path))
+        artifact = self._listed.get(csar_metadata.shortest(path))
         if artifact and artifact.hash:
             self._check_hash(artifact, hashlib.new(artifact.algorithm, content).hexdigest())
         return content
@@ -170,7 +171,7 @@ class Csar:
     def _may_hold_manifests(self, path: str) -> bool:
         if fetch.is_url(path):
             return path.partition("?")[0].endswith(_MANIFEST_ENDINGS)
-        normal = _shortest(path)
+        normal = csar_metadata.shortest(path)
         beside_vnfd = posixpath.dirname(normal) == posixpath.dirname(self.entry_definitions)
         if self.entry_definitions and beside_vnfd:
             return False
@@ -192,6 +193,15 @@ class Csar:
                 f"{artifact.path} in {self.source}: expected the {artifact.algorithm} hash "
                 f"{artifact.hash} that the package lists, found {digest}: the file was "
                 "changed after the package was built; build the package again"
+            )
+
+    def _check_urls(self) -> None:
+        urls = [artifact.path for artifact in self.artifacts if fetch.is_url(artifact.path)]
+        limit = self.options.package_urls
+        if len(urls) > limit:
+            raise PackageError(
+                f"{self.source}: expected at most {limit} URLs in its metadata (option "
+                f"package_urls), found {len(urls)}: put the files into the package"
             )
 
     def _metadata(self) -> csar_metadata.Metadata:
@@ -228,7 +238,3 @@ class Csar:
 
     def _parsed(self, path: str) -> csar_metadata.Metadata:
         return csar_metadata.parse(self._read_file(path), path)
-
-
-def _shortest(path: str) -> str:
-    return path if fetch.is_url(path) else posixpath.normpath(path)

@@ -7,11 +7,13 @@ usual but not required. A line that begins with a space and has no key continues
 
 from __future__ import annotations
 
+import posixpath
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from container_update.model.errors import PackageError
+from container_update.package.fetch import is_url
 
 TOSCA_META = "TOSCA-Metadata/TOSCA.meta"
 
@@ -35,6 +37,11 @@ class Artifact:
     hash: str = ""
     """In lower-case hexadecimal digits."""
 
+    @property
+    def file(self) -> str:
+        """The path in its shortest form, the same for every spelling; a URL as it is."""
+        return shortest(self.path)
+
 
 @dataclass(frozen=True)
 class Metadata:
@@ -43,6 +50,11 @@ class Metadata:
     entry_definitions: str = ""
     entry_manifest: str = ""
     artifacts: tuple[Artifact, ...] = ()
+
+
+def shortest(path: str) -> str:
+    """Return a path in its shortest form, a URL as it is."""
+    return path if is_url(path) else posixpath.normpath(path)
 
 
 def parse(text: bytes, path: str) -> Metadata:
@@ -69,20 +81,20 @@ def parse(text: bytes, path: str) -> Metadata:
 
 
 def merged(artifacts: tuple[Artifact, ...]) -> tuple[Artifact, ...]:
-    """Return each path once, in order.
+    """Return each file once, in order, as it is spelled first with a hash.
 
-    :raises PackageError: one path is listed with two hashes.
+    :raises PackageError: one file is listed with two hashes.
     """
-    by_path: dict[str, Artifact] = {}
+    by_file: dict[str, Artifact] = {}
     for artifact in artifacts:
-        first = by_path.setdefault(artifact.path, artifact)
+        first = by_file.setdefault(artifact.file, artifact)
         if not first.hash:
-            by_path[artifact.path] = artifact
+            by_file[artifact.file] = artifact
         elif artifact.hash and (first.algorithm, first.hash) != (artifact.algorithm, artifact.hash):
             raise PackageError(
                 f"{artifact.path} is listed twice, with different hashes: list it once"
             )
-    return tuple(by_path.values())
+    return tuple(by_file.values())
 
 
 def _artifact(location: str, block: Mapping[str, str]) -> Artifact:

@@ -15,9 +15,9 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json, Source
@@ -39,6 +39,9 @@ _COMPUTE_FLAVOUR = (
 """Where SOL001 puts them in a node template."""
 _PRODUCT = ("provider", "product_name", "software_version", "descriptor_version")
 Value = TypeVar("Value")
+_MOST_IMPORTS = 200
+"""Files of published VNFDs import two or three others; each import is looked for in its file."""
+_QUERY = re.compile(r"[?#]")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 
 
@@ -129,6 +132,7 @@ def load(
     """
     files: dict[str, Json] = {}
     imports: list[Import] = []
+    in_package = _Finder(names)
     queue = [(entry, "Entry-Definitions")]
     while queue:
         path, importer = queue.pop(0)
@@ -143,8 +147,12 @@ def load(
         files[path] = mapping(text, path, options, "TOSCA definitions", usage)
         for name in _imported_names(path, files[path]):
             source = Source(path, _line_of(name, text))
-            found = _in_package(name, source, names) if is_url(name) else _beside(path, name)
+            found = in_package.find(name, source) if is_url(name) else _beside(path, name)
             imports.append(Import(name, found, source))
+            if len(imports) > _MOST_IMPORTS:
+                raise PackageError(
+                    f"{source}: the VNFD has more than {_MOST_IMPORTS} imports: join its files"
+                )
             queue.append((found, path))
     if "tosca_definitions_version" not in files[entry]:
         raise PackageError(f"{entry}: expected TOSCA definitions with tosca_definitions_version")
@@ -176,30 +184,46 @@ def _imported_names(path: str, content: Mapping[str, Any]) -> Iterator[str]:
 
 def _line_of(name: str, text: bytes) -> int:
     """Return the first line that has the name; 1 where it is written in another way."""
-    lines = text.decode(errors="replace").splitlines()
-    return next((number for number, line in enumerate(lines, 1) if name in line), 1)
+    found = text.find(name.encode(errors="replace"))
+    return text.count(b"\n", 0, found) + 1 if found > 0 else 1
 
 
 def _beside(path: str, name: str) -> str:
     return posixpath.normpath(posixpath.join(posixpath.dirname(path), name))
 
 
-def _in_package(url: str, source: Source, names: Callable[[], Iterable[str]]) -> str:
-    """Return the file of the package that has the name of the URL's; nothing is fetched.
+class _Finder:
+    """Finds the files of the package that are imported by URL; nothing is fetched."""
 
-    In the folder of the importing file, or else the only one below ``Definitions/``.
-    """
-    name = posixpath.basename(urlsplit(url).path)
-    beside = _beside(source.path, name)
-    below = [path for path in names() if path.startswith("Definitions/") or path == beside]
-    found = [path for path in below if name and posixpath.basename(path) == name]
-    if beside in found or len(found) == 1:
-        return beside if beside in found else found[0]
-    problem = f"is in the package as {' and as '.join(found)}" if found else "is not in the package"
-    raise PackageError(
-        f"{source}: imports {url}, which is never fetched, and {name or 'its file'} {problem}: put "
-        "that file into Definitions/, once, and build the package again"
-    )
+    def __init__(self, names: Callable[[], Iterable[str]]) -> None:
+        self._names = names
+
+    @cached_property
+    def _by_base_name(self) -> Mapping[str, list[str]]:
+        paths: dict[str, list[str]] = {}
+        for path in self._names():
+            paths.setdefault(posixpath.basename(path), []).append(path)
+        return paths
+
+    def find(self, url: str, source: Source) -> str:
+        """Return the file that has the name of the URL's: in the folder of the importing file, or
+        else the only one below ``Definitions/``.
+        """
+        name = posixpath.basename(_QUERY.split(url, maxsplit=1)[0])
+        beside = _beside(source.path, name)
+        named = self._by_base_name.get(name, []) if name else []
+        found = [path for path in named if path.startswith("Definitions/") or path == beside]
+        if beside in found or len(found) == 1:
+            return beside if beside in found else found[0]
+        problem = (
+            f"is in the package as {' and as '.join(found[:3])}"
+            if found
+            else "is not in the package"
+        )
+        raise PackageError(
+            f"{source}: imports {url}, which is never fetched, and {name or 'its file'} {problem}: "
+            "put that file into Definitions/, once, and build the package again"
+        )
 
 
 def flavours(definitions: Definitions) -> tuple[Flavour, ...]:

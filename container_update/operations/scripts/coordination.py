@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import ContainerUpdateError
-from container_update.model.options import DEFAULTS
+from container_update.model.options import Options
 from container_update.operations.change_request import ScriptName, secrets_in
 from container_update.operations.scripts.process import Script
 from container_update.operations.scripts.script_input import script_input
@@ -136,7 +136,7 @@ class Coordination:
             copy = Path(name) / "package"
             with csar.open_package(self.job.new, options=self.job.options) as package:
                 package.read(script.path)
-            _copy_package(self.job.new, copy)
+            _copy_package(self.job.new, copy, self.job.options)
             started = time.monotonic()
             values = script_input(self.job, which, vdu, copy, self.access)
             with Script(script, copy, values) as process:
@@ -163,8 +163,8 @@ class Coordination:
         return text
 
 
-def _copy_package(source: str, target: Path) -> None:
-    with closing(archive.open_archive(source, DEFAULTS)) as files:
+def _copy_package(source: str, target: Path, options: Options) -> None:
+    with closing(archive.open_archive(source, options)) as files:
         for name in files.names():
             if files.size(name) <= _BIGGEST_COPY:
                 copy = target / name

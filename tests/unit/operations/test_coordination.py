@@ -135,6 +135,16 @@ def test_a_script_has_a_copy_of_the_package_in_a_folder_that_goes(tmp_path: Path
     assert not Path(where).exists()
 
 
+@pytest.mark.parametrize("limit", [{"package_bytes": 100}, {"package_files": 2}])
+def test_a_package_over_the_operators_limits_is_not_copied(
+    tmp_path: Path, limit: dict[str, int]
+) -> None:
+    scripts = coordination(tmp_path, "print('it ran')", **limit)
+    with pytest.raises(PackageError, match=rf"at most {min(limit.values())} .*option {min(limit)}"):
+        run(scripts)
+    assert scripts.reports == []
+
+
 def test_what_a_script_does_to_its_folder_is_done_to_the_copy(tmp_path: Path) -> None:
     run(coordination(tmp_path, "open('data.txt', 'w').write('mine')"))
     assert (tmp_path / "data.txt").read_text() == "something beside it"

@@ -381,7 +381,7 @@ def test_an_encrypted_file_in_a_zip_is_refused(tmp_path):
 LIMITS = {
     "too many files": (
         {"package_files": 2},
-        "expected at most 2 files (option package_files), found 3",
+        "(option package_files), found 3",
     ),
     "too much in all": (
         {"package_bytes": 60},
@@ -409,6 +409,87 @@ def test_the_files_of_a_package_share_the_limits_on_their_values(pack, option, e
     assert refusal(source, both, **{option: 2 * each - 1}).startswith(f"{B}:")
     with csar.open_package(source, options=Options(**{option: 2 * each})) as package:
         both(package)
+
+
+def test_the_urls_that_a_package_lists_are_counted(pack):
+    urls = "".join(f"Name: http://example.com/{number}\n" for number in range(3))
+    source = pack({META: urls + "Name: http://example.com/1\n"})
+    assert refusal(source, package_urls=2) == (
+        f"{source}: expected at most 2 URLs in its metadata (option package_urls), found 3: put "
+        "the files into the package"
+    )
+    with csar.open_package(source, options=Options(package_urls=3)) as package:
+        assert len(package.artifacts) == 3
+
+
+def test_a_file_is_hashed_once_however_it_is_spelled(pack, monkeypatch):
+    digests = []
+    digest = archive.Archive.digest
+
+    def counted(self, path, algorithm):
+        digests.append(path)
+        return digest(self, path, algorithm)
+
+    monkeypatch.setattr(archive.Archive, "digest", counted)
+    spellings = ["./" * number + A for number in range(200)]
+    meta = "".join(block(spelling, CONFIG_MAP) for spelling in spellings)
+    with csar.open_package(pack({META: meta, A: CONFIG_MAP})) as package:
+        package.verify()
+        assert digests == list(package.manifest_files()) == [A]
+    two = meta + block(f".//{A}", "another")
+    assert "is listed twice, with different hashes" in refusal(pack({META: two, A: CONFIG_MAP}))
+
+
+class Growing:
+    """Counts the objects of a zip's entries."""
+
+    def __init__(self, monkeypatch):
+        self.entries = 0
+        init = zipfile.ZipInfo.__init__
+
+        def counted(info, *args, **kwargs):
+            self.entries += 1
+            init(info, *args, **kwargs)
+
+        monkeypatch.setattr(zipfile.ZipInfo, "__init__", counted)
+
+
+@pytest.mark.parametrize("name", ["f{}", "folder{}/"])
+def test_the_entries_of_a_zip_are_counted_before_they_become_objects(tmp_path, monkeypatch, name):
+    source = write_zip(tmp_path / "z.zip", {name.format(number): "" for number in range(101)})
+    growing = Growing(monkeypatch)
+    message = refusal(source, package_files=100)
+    assert "expected at most 100 files and folders (option package_files), found 101" in message
+    assert growing.entries == 0
+    with csar.open_package(source, options=Options(package_files=101)):
+        assert growing.entries == 101
+
+
+def test_a_directory_that_is_too_big_is_not_read(tmp_path):
+    name = "x" * 200 + "/" + "y" * 200
+    path = tmp_path / "z.zip"
+    with zipfile.ZipFile(path, "w") as packed:
+        info = zipfile.ZipInfo(name)
+        info.comment = bytes(4096)
+        packed.writestr(info, b"")
+    assert "found a directory of" in refusal(str(path), package_files=1)
+    with csar.open_package(str(path), options=Options(package_files=3)) as package:
+        assert package.names() == [name]
+
+
+def test_signatures_in_a_files_content_are_no_entries(tmp_path):
+    path = tmp_path / "z.zip"
+    with zipfile.ZipFile(path, "w") as packed:
+        packed.writestr("inner.zip", b"PK\x01\x02" * 5000)
+    with csar.open_package(str(path), options=Options(package_files=1)) as package:
+        assert package.read("inner.zip") == b"PK\x01\x02" * 5000
+
+
+@pytest.mark.parametrize("names", [("a", "a/b"), ("a/b/c", "a.txt", "a-b", "a")])
+def test_a_file_in_a_zip_that_is_a_folder_too_is_refused(tmp_path, names):
+    source = write_zip(tmp_path / "z.zip", dict.fromkeys(names, ""))
+    below = max(names, key=lambda name: name.count("/"))
+    assert refusal(source) == f"a in {source} is a file, and the folder of {below}: rename one"
 
 
 def test_a_file_that_is_too_big_for_any_package_is_refused(pack, monkeypatch):

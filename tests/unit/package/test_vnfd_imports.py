@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -128,3 +129,36 @@ def test_the_check_notes_which_file_is_read_for_a_url(tmp_path: Path) -> None:
     (note,) = findings(package(tmp_path, IMPORTS["a mapping"], f"Definitions/{COMMON}"))
     assert (note.severity, note.file, note.line) == (Severity.NOTE, f"Definitions/{VNFD}", 3)
     assert f"an update reads Definitions/{COMMON} instead" in note.message
+
+
+REPEATED = {
+    "a path": "{importing}",
+    "a path that is spelt in many ways": "./{importing}",
+    "a URL": "https://example.com/{importing}",
+}
+
+
+@pytest.mark.parametrize("name", REPEATED.values(), ids=REPEATED)
+def test_the_imports_of_a_vnfd_are_counted(name: str, tmp_path: Path) -> None:
+    """Each is looked for in its file, and in the package."""
+    imports = [name.format(importing="types.yaml")] * 100_000
+    text = flavour("simple", {"VDU1": "web"}).replace("- file: types.yaml\n", "")
+    text = text.replace("imports:\n", "imports: [" + ", ".join(imports) + "]\n")
+    source = write_folder(tmp_path, with_vnfd({"df.yaml": text}))
+    started = time.process_time()
+    with pytest.raises(PackageError) as caught, csar.open_package(source) as opened:
+        opened.vdus()
+    assert str(caught.value) == (
+        "Definitions/df.yaml:2: the VNFD has more than 200 imports: join its files"
+    )
+    assert time.process_time() - started < 20
+
+
+def test_types_that_derive_from_each_other_in_a_long_chain_take_linear_time(tmp_path: Path) -> None:
+    chain = "".join(f"  t{n}: {{derived_from: t{n + 1}}}\n" for n in range(20_000))
+    text = flavour("simple", {"VDU1": "web"}).replace("topology_", f"node_types:\n{chain}topology_")
+    source = write_folder(tmp_path, with_vnfd({"df.yaml": text}))
+    started = time.process_time()
+    with csar.open_package(source) as opened:
+        assert opened.vdus() == {"VDU1": "web"}
+    assert time.process_time() - started < 60
