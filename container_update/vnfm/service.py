@@ -46,7 +46,9 @@ class Service:
             options=options,
             database=database,
             vault=Vault(settings.key_path),
-            process_lock=liveness.join(database, settings.folder / "members"),
+            process_lock=liveness.join(
+                database, settings.folder / "members", settings.lock_seconds
+            ),
         )
         self.workers = Workers(self.context)
         self.notifier = Notifier(

@@ -47,7 +47,9 @@ class Settings:
         30.0, "Maximum time for running operations to end when the service stops."
     )
     lock_seconds: float = _option(
-        10.0, "Interval of the checks whether another service on the same database died."
+        10.0,
+        "Interval of the checks whether another service on the same database died; the same in "
+        "all of them.",
     )
     auth: str = _option(
         "token_file", "Who may use the API: token_file, keystone, or none (only on loopback)."

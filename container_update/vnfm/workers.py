@@ -6,6 +6,7 @@ of this service that no thread has.
 
 from __future__ import annotations
 
+import functools
 import logging
 import threading
 from collections.abc import Callable
@@ -25,6 +26,9 @@ LOG = logging.getLogger(__name__)
 
 _FORGOTTEN = timedelta(seconds=60)
 """Time after which an operation of this service that no thread has is settled."""
+
+_OUTAGE_PAUSE = 1.0
+"""Seconds between two looks while the database is away: others wait for this service's lock."""
 
 _CANCEL_SECONDS = 30.0
 """Maximum time to interrupt an update, so that a retry can resume it."""
@@ -64,16 +68,21 @@ class Workers:
 
     def package(self, package_id: str) -> None:
         """Queue an uploaded package for onboarding."""
-        self._submit(package_id, lambda _: packages.onboard(self._service, package_id))
+        self._submit_package(
+            package_id, functools.partial(packages.onboard, self._service, package_id)
+        )
 
     def download(self, package_id: str, source: packages.Source) -> None:
         """Queue a package for fetching and onboarding."""
 
-        def fetch_and_onboard(_: CancelToken) -> None:
+        def fetch_and_onboard() -> None:
             if packages.download(self._service, package_id, source):
                 packages.onboard(self._service, package_id)
 
-        self._submit(package_id, fetch_and_onboard)
+        self._submit_package(package_id, fetch_and_onboard)
+
+    def _submit_package(self, package_id: str, task: Callable[[], None]) -> None:
+        self._submit(package_id, lambda _: self._service.database.lasting(task))
 
     def _submit(self, key: str, task: Callable[[CancelToken], None]) -> None:
         with self._changed:
@@ -107,11 +116,14 @@ class Workers:
             self.operation(operation_id)
 
     def _look_for_ever(self) -> None:
-        while not self._service.ending.wait(self._service.settings.lock_seconds):
+        pause = interval = self._service.settings.lock_seconds
+        while not self._service.ending.wait(pause):
             try:
                 self.look()
+                pause = interval
             except (SQLAlchemyError, OSError) as error:
                 LOG.warning("the database does not answer: %s", type(error).__name__)
+                pause = min(interval, _OUTAGE_PAUSE)
 
     def stop(self) -> None:
         """Stop: wait for what runs, then interrupt it so that a retry can resume it.

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import shutil
-import uuid
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import psycopg
 import pytest
 import tackerclient
 from fastapi.testclient import TestClient
@@ -116,23 +114,30 @@ def zipped(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Mapping[
     return zipped
 
 
-@pytest.fixture(scope="session")
-def postgresql_server() -> Iterator[str]:
-    """The URL of a running PostgreSQL; skipped if Debian's package is not installed."""
+def _postgresql_server() -> Iterator[postgres.Server]:
     binaries = postgres.find()
     if binaries is None:
         pytest.skip("no PostgreSQL: apt-get install postgresql")
-    with postgres.running(binaries) as url:
-        yield url
+    with postgres.running(binaries) as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgresql_server() -> Iterator[postgres.Server]:
+    """A running PostgreSQL for all tests; skipped if Debian's package is not installed."""
+    yield from _postgresql_server()
 
 
 @pytest.fixture
-def postgresql(postgresql_server: str) -> str:
+def own_postgresql() -> Iterator[postgres.Server]:
+    """A running PostgreSQL that this test may stop."""
+    yield from _postgresql_server()
+
+
+@pytest.fixture
+def postgresql(postgresql_server: postgres.Server) -> str:
     """The URL of an empty database in it."""
-    name = f"test_{uuid.uuid4().hex}"
-    with psycopg.connect(f"{postgresql_server}/postgres", autocommit=True) as connection:
-        connection.execute(f"CREATE DATABASE {name}")
-    return f"{postgresql_server}/{name}"
+    return postgresql_server.create_database()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -13,8 +13,12 @@ import signal
 import socket
 import subprocess
 import tempfile
+import uuid
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+
+import psycopg
 
 from tests.vnfm.waiting import until
 
@@ -28,44 +32,67 @@ def find() -> Path | None:
     return binaries[-1].parent if binaries else None
 
 
+@dataclass
+class Server:
+    """A server that can be stopped and started again, with the same data at the same port."""
+
+    binaries: Path
+    folder: Path
+    port: int
+    user: str | None
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """Its URL, without a database."""
+        return f"postgresql://vnfm@127.0.0.1:{self.port}"
+
+    def create_database(self) -> str:
+        """Create an empty database and return its URL."""
+        name = f"test_{uuid.uuid4().hex}"
+        with psycopg.connect(f"{self.url}/postgres", autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}")
+        return f"{self.url}/{name}"
+
+    def start(self) -> None:
+        """Start it and wait until it answers."""
+        options = [part for option in OPTIONS for part in ("-c", option)]
+        with (self.folder / "log").open("ab") as log:
+            self.process = subprocess.Popen(
+                [str(self.binaries / "postgres"), "-D", str(self.folder / "data"),
+                 "-p", str(self.port), "-k", str(self.folder), "-h", "127.0.0.1", *options],
+                user=self.user, cwd=self.folder, stdout=log, stderr=log,
+            )  # fmt: skip
+        ready = [str(self.binaries / "pg_isready"), "-h", "127.0.0.1", "-p", str(self.port), "-q"]
+        until(lambda: subprocess.run(ready, check=False).returncode == 0, "PostgreSQL is ready")
+
+    def stop(self, how: signal.Signals = signal.SIGINT) -> None:
+        """Stop it: SIGINT ends all connections and then the server, SIGQUIT ends it at once."""
+        if self.process is not None:
+            self.process.send_signal(how)
+            self.process.wait()
+            self.process = None
+
+
 @contextlib.contextmanager
-def running(binaries: Path) -> Iterator[str]:
-    """Start a server and yield its URL, without a database."""
+def running(binaries: Path) -> Iterator[Server]:
+    """Start a server with data of its own."""
     user = _unprivileged()
     folder = Path(tempfile.mkdtemp(prefix="pg-"))
+    server = Server(binaries, folder, _free_port(), user)
     try:
         if user is not None:
             os.chown(folder, pwd.getpwnam(user).pw_uid, -1)
-        data, port = folder / "data", _free_port()
-        initdb = [binaries / "initdb", "-D", data, "-U", "vnfm", "-A", "trust", "-E", "UTF8"]
+        initdb = [binaries / "initdb", "-D", folder / "data", "-U", "vnfm", "-A", "trust"]
         subprocess.run(
-            [*map(str, initdb), "--locale=C", "--no-sync"],
+            [*map(str, initdb), "-E", "UTF8", "--locale=C", "--no-sync"],
             user=user, cwd=folder, check=True, capture_output=True,
         )  # fmt: skip
-        with _server(binaries, folder, data, port, user):
-            yield f"postgresql://vnfm@127.0.0.1:{port}"
+        server.start()
+        yield server
     finally:
+        server.stop(signal.SIGQUIT)
         shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def _server(
-    binaries: Path, folder: Path, data: Path, port: int, user: str | None
-) -> Iterator[None]:
-    options = [part for option in OPTIONS for part in ("-c", option)]
-    with (folder / "log").open("wb") as log:
-        server = subprocess.Popen(
-            [str(binaries / "postgres"), "-D", str(data), "-p", str(port), "-k", str(folder),
-             "-h", "127.0.0.1", *options],
-            user=user, cwd=folder, stdout=log, stderr=log,
-        )  # fmt: skip
-    try:
-        ready = [str(binaries / "pg_isready"), "-h", "127.0.0.1", "-p", str(port), "-q"]
-        until(lambda: subprocess.run(ready, check=False).returncode == 0, "PostgreSQL is ready")
-        yield
-    finally:
-        server.send_signal(signal.SIGQUIT)
-        server.wait()
 
 
 def _unprivileged() -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -10,12 +11,14 @@ from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import select, text
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from container_update.model.errors import ContainerUpdateError
 from container_update.vnfm.states import UNSETTLED, State
 from container_update.vnfm.store.database import Database, now
 from container_update.vnfm.store.rows import Base, Operation, Subscription
+from tests.vnfm.postgres import Server
+from tests.vnfm.waiting import PATIENCE_SECONDS
 
 
 @pytest.fixture
@@ -79,3 +82,46 @@ def test_an_instance_has_one_unsettled_operation_at_most(kept: Database, state: 
 def test_a_database_of_another_kind_is_refused() -> None:
     with pytest.raises(ContainerUpdateError, match="expected sqlite or postgresql, found mysql"):
         Database("mysql://nobody@127.0.0.1/none")
+
+
+def test_a_transaction_that_lost_its_connection_is_done_again(postgresql: str) -> None:
+    opened_database, tries = Database(postgresql), []
+
+    def transaction() -> int:
+        with opened_database.writing() as session:
+            tries.append(session.scalar(text("SELECT pg_backend_pid()")))
+            if len(tries) == 1:
+                session.execute(text("SELECT pg_terminate_backend(pg_backend_pid())"))
+            return int(session.scalar(text("SELECT 1")) or 0)
+
+    assert opened_database.lasting(transaction) == 1
+    assert len(tries) == len(set(tries)) == 2
+
+
+def test_an_outage_is_waited_for_until_the_service_ends(own_postgresql: Server) -> None:
+    opened_database = Database(own_postgresql.create_database())
+    own_postgresql.stop()
+    with ThreadPoolExecutor(1) as pool:
+        asked = threading.Event()
+
+        def ask() -> None:
+            asked.set()
+            opened_database.engine.connect().close()
+
+        waiting = pool.submit(opened_database.lasting, ask)
+        assert asked.wait(PATIENCE_SECONDS)
+        opened_database.close()
+        assert isinstance(waiting.exception(PATIENCE_SECONDS), OperationalError)
+
+
+def test_an_error_that_is_no_outage_is_raised_at_once(kept: Database) -> None:
+    tries: list[int] = []
+
+    def write_nonsense() -> None:
+        tries.append(1)
+        with kept.writing() as session:
+            session.execute(text("SELECT * FROM nowhere"))
+
+    with pytest.raises(DBAPIError):
+        kept.lasting(write_nonsense)
+    assert len(tries) == 1

@@ -42,8 +42,9 @@ def do_change(context: OperationContext) -> Record:
         body |= {
             name: merge_patch(body.get(name), patch) for name, patch in patches.items() if patch
         }
-        with context.service.database.reading() as session:
-            body |= instances.product_of(packages.of_vnfd(session, vnfd_id))
+        body |= instances.product_of(
+            context.read(lambda session: packages.of_vnfd(session, vnfd_id))
+        )
         record = vim.changed(replace(context.record, vnfd_id=vnfd_id, body=body), changed)
     return drivers.call("change_current_package_end", record)
 

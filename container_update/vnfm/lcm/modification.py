@@ -58,11 +58,10 @@ def _modified(context: OperationContext, record: Record) -> Record:
     }
     vnfd_id = request.get("vnfdId") or record.vnfd_id
     if vnfd_id != record.vnfd_id:
-        with context.service.database.reading() as session:
-            package = packages.of_vnfd(session, vnfd_id)
-            body |= instances.product_of(package)
-            if context.api == "v1":
-                body["vnfPkgId"] = package.id
+        package = context.read(lambda session: packages.of_vnfd(session, vnfd_id))
+        body |= instances.product_of(package)
+        if context.api == "v1":
+            body["vnfPkgId"] = package.id
     _modify_vnfcs(body, request)
     return replace(record, vnfd_id=vnfd_id, body=body)
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import select
+from sqlalchemy.orm import Session
 
 from container_update.cluster.execution.operation import Operation as Journalled
 from container_update.cluster.retry import RetryingCluster
@@ -24,6 +25,8 @@ from container_update.vnfm.lcm.steps import Steps
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.database import now
 from container_update.vnfm.store.rows import Operation, Package
+
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -91,14 +94,28 @@ class OperationContext:
     def keep(self, name: str, value: str) -> None:
         """Store a value for another try, also if this process dies; sealed if it is secret."""
         self.kept[name] = value
-        with self.service.database.writing() as session:
-            operation = session.get_one(Operation, self.operation_id)
-            operation.kept = {**(operation.kept or {}), name: value}
+        database = self.service.database
+
+        def store() -> None:
+            with database.writing() as session:
+                operation = session.get_one(Operation, self.operation_id)
+                operation.kept = {**(operation.kept or {}), name: value}
+
+        database.lasting(store)
+
+    def read(self, query: Callable[[Session], Result]) -> Result:
+        """Return what is read from the database, which may be away for a while."""
+        database = self.service.database
+
+        def read() -> Result:
+            with database.reading() as session:
+                return query(session)
+
+        return database.lasting(read)
 
     def seconds_since_start(self) -> float:
         """Return the time since the operation was accepted, also by another service."""
-        with self.service.database.reading() as session:
-            started = session.get_one(Operation, self.operation_id).started
+        started = self.read(lambda session: session.get_one(Operation, self.operation_id).started)
         return (now() - started).total_seconds()
 
     @property
@@ -111,8 +128,8 @@ class OperationContext:
 
         :raises PackageError: there is none.
         """
-        with self.service.database.reading() as session:
-            package = session.scalar(select(Package).where(Package.vnfd_id == vnfd_id))
+        query = select(Package).where(Package.vnfd_id == vnfd_id)
+        package = self.read(lambda session: session.scalar(query))
         if package is None:
             raise PackageError(
                 f"no package has the VNFD {vnfd_id}: upload it", next_step=NextStep.FIX_TARGET
@@ -129,8 +146,7 @@ class OperationContext:
     @cached_property
     def connection(self) -> Json:
         """The VIM that the instance runs in, with credentials."""
-        with self.service.database.reading() as session:
-            return vims.connection(self.service, session, self.record.vims)
+        return self.read(lambda session: vims.connection(self.service, session, self.record.vims))
 
     @contextmanager
     def cluster(self) -> Iterator[RetryingCluster]:

@@ -73,7 +73,8 @@ def perform(service: ServiceContext, operation_id: str, cancel: CancelToken) -> 
 
     :param cancel: requested when the service ends.
     """
-    begun = _begun(service, operation_id, cancel)
+    lasting = service.database.lasting
+    begun = lasting(lambda: _begun(service, operation_id, cancel))
     if begun is None:
         return
     context, operation, state = begun
@@ -85,12 +86,14 @@ def perform(service: ServiceContext, operation_id: str, cancel: CancelToken) -> 
             after = task.do(context)
             before = replace(context.record, vims=context.recorded_vims)
             changed = task.changed(before, after)
-            _end(context, state, State.COMPLETED, after, changed)
+            lasting(lambda: _end(context, state, State.COMPLETED, after, changed))
         else:
             assert task.undo is not None, f"{operation} is never rolled back"
-            _end(context, state, State.ROLLED_BACK, task.undo(context))
+            after = task.undo(context)
+            lasting(lambda: _end(context, state, State.ROLLED_BACK, after))
     except Exception as error:  # noqa: BLE001 (whatever it is, the occurrence records it)
-        _fail(context, state, error, undoable=is_undoable(operation, context.kept))
+        failure, undoable = error, is_undoable(operation, context.kept)
+        lasting(lambda: _fail(context, state, failure, undoable=undoable))
 
 
 def _begun(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from sqlalchemy import delete, func, select, update
@@ -43,20 +43,22 @@ class Steps:
 
     def take(self, line: Json) -> None:
         """Store an event: a value of :func:`v2_progress.as_line`."""
-        with self._lock, self._database.writing() as session:
+
+        def store(session: Session) -> None:
             if "brought" in line:
                 self._begin(session, line)
             else:
                 for step in line["steps"]:
                     self._result(session, step)
 
+        self._write(store)
+
     def add(
         self, text: str, action: str, state: str, message: str = "", seconds: float = 0.0
     ) -> None:
         """Store something that is in no plan: a create, a delete, a script."""
         step = {"object": text, "action": action, "state": state, "message": message}
-        with self._lock, self._database.writing() as session:
-            self._result(session, {**step, "seconds": round(seconds, 3)})
+        self._write(lambda session: self._result(session, {**step, "seconds": round(seconds, 3)}))
 
     def add_scripts(self, reports: Iterable[ScriptReport]) -> None:
         """Store the results of coordination scripts, with the last line that they printed."""
@@ -65,6 +67,16 @@ class Steps:
             state = StepState.DONE if report.status == 0 else StepState.FAILED
             last = report.output.strip().rpartition("\n")[2]
             self.add(text, "run", state.value, last, report.seconds)
+
+    def _write(self, store: Callable[[Session], None]) -> None:
+        """Store something, however long the database is away: an update waits, it does not fail."""
+
+        def write() -> None:
+            with self._database.writing() as session:
+                store(session)
+
+        with self._lock:
+            self._database.lasting(write)
 
     def _begin(self, session: Session, line: Json) -> None:
         session.execute(delete(Step).where(Step.operation_id == self._id))

@@ -7,21 +7,38 @@ when it returns (synchronous=FULL): what was acknowledged to a client is not los
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from alembic import command
 from alembic.config import Config
 from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from sqlalchemy.orm import Session
 
 from container_update.model.errors import ContainerUpdateError
 
+LOG = logging.getLogger(__name__)
+Result = TypeVar("Result")
+
 _BUSY_SECONDS = 30
+_OUTAGE_PAUSE = 1.0
+"""Seconds between two tries to reach a database that is away."""
+
+_SERVER_TIMES = {
+    "connect_timeout": "5",
+    "keepalives_idle": "10",
+    "keepalives_interval": "5",
+    "keepalives_count": "3",
+    "tcp_user_timeout": "20000",
+}
+"""libpq's times in seconds, the last in milliseconds, after which a server that says nothing is
+away; those in the URL take precedence."""
 _POOL: dict[str, Any] = {"pool_size": 20, "max_overflow": 40, "hide_parameters": True}
 """Parameters, which users sent, stay out of errors and logs."""
 
@@ -59,12 +76,14 @@ class Database:
         self.is_sqlite = backend == "sqlite"
         if not self.is_sqlite:  # psycopg 3
             self.url = self.url.set(drivername="postgresql+psycopg")
+        self._closed = threading.Event()
         self.engine = self._engine()
         self._writer = self.engine.execution_options(writes=True)
 
     def _engine(self) -> Engine:
         if not self.is_sqlite:
-            return create_engine(self.url, pool_pre_ping=True, **_POOL)
+            times = {name: _SERVER_TIMES[name] for name in _SERVER_TIMES.keys() - self.url.query}
+            return create_engine(self.url, pool_pre_ping=True, connect_args=times, **_POOL)
         engine = create_engine(self.url, connect_args={"timeout": _BUSY_SECONDS}, **_POOL)
         event.listen(engine, "connect", _prepare)
         event.listen(engine, "begin", _begin)
@@ -91,8 +110,27 @@ class Database:
         with Session(self._writer, expire_on_commit=False) as session, session.begin():
             yield session
 
+    def lasting(self, function: Callable[[], Result]) -> Result:
+        """Call a function whose transactions outlast an outage of a database server: again from its
+        beginning whenever the connection was lost, until the database is closed.
+
+        What an operation has to read or record while it runs must not fail because the server is
+        restarted at that moment. Of a commit whose answer was lost nobody knows whether it took
+        place, so the function has to work twice.
+        """
+        while True:
+            try:
+                return function()
+            except DBAPIError as error:
+                is_outage = isinstance(error, OperationalError) or error.connection_invalidated
+                if self.is_sqlite or not is_outage or self._closed.is_set():
+                    raise
+                LOG.warning("the database does not answer, waiting: %s", type(error).__name__)
+            self._closed.wait(_OUTAGE_PAUSE)
+
     def close(self) -> None:
-        """Close the connections."""
+        """Close the connections, and give up what waits for the database."""
+        self._closed.set()
         self.engine.dispose()
 
 

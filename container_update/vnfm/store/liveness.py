@@ -1,8 +1,10 @@
 """Which service processes live: each holds a lock of its own until it ends, whatever ends it.
 
-On PostgreSQL it is an advisory lock, held by a connection; beside SQLite a file lock. The server or
-the kernel releases it, no clock is involved. (tooz would do the same, but its PostgreSQL driver is
-deprecated and about to be removed.)
+Beside SQLite it is a file lock, which the kernel releases at the process's end and never before. On
+PostgreSQL it is an advisory lock, held by a connection. A living service loses it when the server
+restarts or the connection breaks, and acquires it again at its next look; so there a service is
+dead when its lock was free at every look for a time that is longer than that. The time is that of
+the observer's own clock, and begins anew when the observer itself lost the database.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ from __future__ import annotations
 import fcntl
 import logging
 import os
+import time
 import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -22,6 +25,18 @@ from sqlalchemy.exc import SQLAlchemyError
 from container_update.vnfm.store.database import Database
 
 LOG = logging.getLogger(__name__)
+
+_LOOKS = 3
+"""A dead service's lock has been free for so many intervals; a living one needs one to be back."""
+
+_LOCK_SETTINGS = (
+    "SET lock_timeout = '5s'",  # another service holds the lock while it settles what it took over
+    # the server's own look whether this host is still there
+    "SET tcp_keepalives_idle = 10",
+    "SET tcp_keepalives_interval = 5",
+    "SET tcp_keepalives_count = 3",
+)
+"""For the connection that holds the lock."""
 
 
 class ProcessLock(ABC):
@@ -44,7 +59,11 @@ class ProcessLock(ABC):
 
     @abstractmethod
     def keep(self) -> None:
-        """Check that the own lock is still held; acquire it again if it was lost."""
+        """Begin a look at the other services: check that the own lock is still held; acquire it
+        again if it was lost.
+
+        :raises SQLAlchemyError: that is not possible now; call it again.
+        """
 
     @abstractmethod
     def leave(self) -> None:
@@ -55,12 +74,15 @@ class ProcessLock(ABC):
         """Hold the lock of *other* for a ``with`` block if it is free; yield whether it was."""
 
 
-def join(database: Database, folder: Path) -> ProcessLock:
+def join(database: Database, folder: Path, lock_seconds: float) -> ProcessLock:
     """Acquire the lock of this process.
 
     :param folder: for the locks beside SQLite.
+    :param lock_seconds: the time between two calls of :meth:`ProcessLock.keep`, in every service.
     """
-    return FileLock(folder) if database.is_sqlite else DatabaseLock(database)
+    if database.is_sqlite:
+        return FileLock(folder)
+    return DatabaseLock(database, _LOOKS * lock_seconds)
 
 
 class FileLock(ProcessLock):
@@ -99,27 +121,60 @@ class FileLock(ProcessLock):
 
 
 class DatabaseLock(ProcessLock):
-    """A lock for all hosts that use the database."""
+    """A lock for all hosts that use the database.
 
-    def __init__(self, database: Database) -> None:
+    :param patience: the seconds for which the lock of a dead service has been free.
+    """
+
+    def __init__(self, database: Database, patience: float) -> None:
         super().__init__()
         self._engine = database.engine.execution_options(isolation_level="AUTOCOMMIT")
-        self._connection = self._hold()
+        self._patience = patience
+        self._free: dict[str, float] = {}
+        """Since when the locks that were free at the last look have been free."""
+        self._free_now: dict[str, float] = {}
+        """The same of the present look."""
+        self._connection: Connection | None = self._hold()
 
     def _hold(self) -> Connection:
         connection = self._engine.connect()
-        connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": _key(self.id)})
+        try:
+            for setting in _LOCK_SETTINGS:
+                connection.execute(text(setting))
+            connection.execute(text("SELECT pg_advisory_lock(:key)"), {"key": _key(self.id)})
+        except BaseException:
+            connection.invalidate()
+            connection.close()
+            raise
         return connection
 
     def keep(self) -> None:
         """See ProcessLock."""
-        try:
-            self._connection.execute(text("SELECT 1"))
-        except SQLAlchemyError:
-            LOG.warning("the connection that holds this service's lock was lost: connecting again")
-            self._connection.invalidate()
-            self._connection.close()
+        self._free, self._free_now = self._free_now, {}
+        if self._connection is not None:
+            try:
+                self._connection.execute(text("SELECT 1"))
+            except SQLAlchemyError:
+                LOG.warning("the connection that holds this service's lock was lost")
+                lost, self._connection = self._connection, None
+                lost.invalidate()
+                lost.close()
+        if self._connection is None:
+            self._free = {}  # the others may have lost theirs at the same time
             self._connection = self._hold()
+            LOG.warning("this service has its lock again")
+
+    @contextmanager
+    def dead(self, other: str) -> Iterator[bool]:
+        """See ProcessLock."""
+        with super().dead(other) as free:
+            moment = time.monotonic()
+            if not free:
+                self._free_now.pop(other, None)
+                yield False
+                return
+            since = self._free_now.setdefault(other, self._free.get(other, moment))
+            yield moment - since >= self._patience
 
     @contextmanager
     def _claimed(self, other: str) -> Iterator[bool]:
@@ -134,12 +189,15 @@ class DatabaseLock(ProcessLock):
 
     def leave(self) -> None:
         """See ProcessLock."""
+        if self._connection is None:
+            return
         try:
             unlock = text("SELECT pg_advisory_unlock(:key)")
             self._connection.execute(unlock, {"key": _key(self.id)})
         except SQLAlchemyError as error:  # the server releases it when the process ends
             LOG.warning("the lock of this service was not released: %s", type(error))
         finally:
+            self._connection.invalidate()  # its settings are for no other use
             self._connection.close()
 
 
