@@ -26,6 +26,7 @@ from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.settings import Settings
 from container_update.vnfm.store import liveness
 from container_update.vnfm.store.database import Database
+from container_update.vnfm.store.private_file import make_private_folder
 from container_update.vnfm.store.vault import Vault
 from container_update.vnfm.workers import Workers
 
@@ -37,7 +38,7 @@ class Service:
     """
 
     def __init__(self, settings: Settings, options: Options) -> None:
-        settings.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(settings.folder)
         _write_options(settings, options)
         database = Database(settings.database)
         database.upgrade()

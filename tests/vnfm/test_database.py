@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -14,6 +15,9 @@ from sqlalchemy import select, text
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 
 from container_update.model.errors import ContainerUpdateError
+from container_update.model.options import Options
+from container_update.vnfm.service import Service
+from container_update.vnfm.settings import Settings
 from container_update.vnfm.states import UNSETTLED, State
 from container_update.vnfm.store.database import Database, now
 from container_update.vnfm.store.rows import Base, Operation, Subscription
@@ -125,3 +129,48 @@ def test_an_error_that_is_no_outage_is_raised_at_once(kept: Database) -> None:
     with pytest.raises(DBAPIError):
         kept.lasting(write_nonsense)
     assert len(tries) == 1
+
+
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["state_dir", "another folder"])
+@pytest.mark.parametrize("before", ["nothing", "an empty folder", "all files"])
+def test_the_files_of_the_service_are_for_its_user_only(
+    before: str, elsewhere: bool, tmp_path: Path
+) -> None:
+    state, other = tmp_path / "state", tmp_path / "other"
+    file = (other if elsewhere else state) / "vnfm.sqlite"
+    files = [file.with_name(file.name + suffix) for suffix in ("", "-wal", "-shm")]
+    url = f"sqlite:///{file}" if elsewhere else ""
+    other.mkdir(mode=0o755)
+    if before != "nothing":
+        state.mkdir(mode=0o755)
+        state.chmod(0o755)
+    earlier = Database(f"sqlite:///{file}")
+    if before == "all files":
+        earlier.upgrade()  # its connections stay open, and so its files stay
+        for path in files:
+            path.chmod(0o644)
+    mask = os.umask(0)
+    try:
+        service = Service(Settings(state_dir=str(state), database_url=url, auth="none"), Options())
+    finally:
+        os.umask(mask)
+    with service.context.database.writing() as session:
+        session.execute(text("DELETE FROM outbox"))
+        assert {path.name: mode(path) for path in files} == {path.name: 0o600 for path in files}
+    assert mode(state) == 0o700
+    assert mode(other) == 0o755, "it may be a folder of others, too"
+    service.context.database.close()
+    earlier.close()
+
+
+def mode(path: Path) -> int:
+    return path.stat().st_mode & 0o7777
+
+
+@pytest.mark.parametrize("bits", [0o1777, 0o777, 0o702])
+def test_a_folder_in_which_all_may_write_is_no_state_directory(bits: int, tmp_path: Path) -> None:
+    tmp_path.chmod(bits)
+    settings = Settings(state_dir=str(tmp_path), auth="none")
+    with pytest.raises(ContainerUpdateError, match="expected a folder in which only the service"):
+        Service(settings, Options())
+    assert mode(tmp_path) == bits

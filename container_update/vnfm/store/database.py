@@ -22,11 +22,15 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
 from sqlalchemy.orm import Session
 
 from container_update.model.errors import ContainerUpdateError
+from container_update.vnfm.store.private_file import make_private_file
 
 LOG = logging.getLogger(__name__)
 Result = TypeVar("Result")
 
 _BUSY_SECONDS = 30
+_SQLITE_FILES = ("", "-wal", "-shm", "-journal")
+"""What is added to the database's name; SQLite gives new ones the rights of the first."""
+
 _OUTAGE_PAUSE = 1.0
 """Seconds between two tries to reach a database that is away."""
 
@@ -90,7 +94,13 @@ class Database:
         return engine
 
     def upgrade(self) -> None:
-        """Bring the tables up to date; several services may do so at once."""
+        """Bring the tables up to date; several services may do so at once.
+
+        :raises ContainerUpdateError: the SQLite file cannot be created, or is another user's.
+        """
+        file = self.url.database or ":memory:"
+        if self.is_sqlite and not file.startswith((":memory:", "file:")):
+            make_private_file(*(Path(file + suffix) for suffix in _SQLITE_FILES))
         config = Config()
         config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
         with self._writer.begin() as connection:

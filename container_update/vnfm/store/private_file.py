@@ -1,12 +1,54 @@
-"""Files with keys and tokens: created for their owner only, refused if others can read them."""
+"""What is for the service's user only: its folder, its database, files with keys and tokens.
+
+Keys and tokens that others can read are refused: somebody may have them. Of the rest the rights are
+taken away, whatever they were before.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import os
+import stat
 from pathlib import Path
 from tempfile import mkstemp
 
 from container_update.model.errors import ContainerUpdateError
+
+
+def make_private_folder(path: Path) -> None:
+    """Create a folder for its owner only, or take the rights of others away.
+
+    :raises ContainerUpdateError: everybody may write in it, or that is not possible.
+    """
+    try:
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if path.stat().st_mode & (stat.S_IWOTH | stat.S_ISVTX):
+            raise ContainerUpdateError(
+                f"{path}: expected a folder in which only the service's user writes, found one for "
+                f"everybody: choose another one, or chmod 700 {path}"
+            )
+        path.chmod(0o700)
+    except OSError as error:
+        raise ContainerUpdateError(
+            f"{path}: expected a folder that belongs to the service's user: {error}"
+        ) from error
+
+
+def make_private_file(path: Path, *companions: Path) -> None:
+    """Create an empty file for its owner only, or take the rights of others away.
+
+    :param companions: files beside it that are treated likewise if they exist.
+    :raises ContainerUpdateError: that is not possible.
+    """
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        for file in (path, *companions):
+            with contextlib.suppress(FileNotFoundError):
+                file.chmod(0o600)
+    except OSError as error:
+        raise ContainerUpdateError(
+            f"{path}: expected a file that belongs to the service's user: {error}"
+        ) from error
 
 
 def private_text(path: Path, first: str) -> str:
