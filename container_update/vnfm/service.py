@@ -82,7 +82,8 @@ class Service:
         for router in self._routers():
             app.include_router(router, dependencies=[authentication])
         checks: Mapping[str, health.Check] = {
-            "database": lambda: health.answers(self.context.database),
+            "database": health.Paced(lambda: health.answers(self.context.database)),
+            "state_dir": health.Paced(lambda: health.has_room(self.context.settings.folder)),
             "workers": lambda: self.workers.is_alive,
             "notifier": lambda: self.notifier.is_alive,
             "lock": self.context.process_lock.holds,

@@ -1,4 +1,4 @@
-"""The contents of /metrics, /healthz and /readyz."""
+"""The contents of /metrics."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from fastapi.testclient import TestClient
 from prometheus_client.parser import text_string_to_metric_families
 
 from container_update.vnfm import metrics
-from container_update.vnfm.http import error_responses, health
+from container_update.vnfm.http import error_responses
 from container_update.vnfm.metrics import Gauges, Metrics
 from container_update.vnfm.store.database import Database, now
 from container_update.vnfm.store.rows import Notification, Operation, Package, Subscription
@@ -146,34 +146,3 @@ def test_an_unreachable_database_is_reported_with_the_other_metrics(
     assert samples["database_up",] == 0
     assert samples["workers_running",] == 3
     assert ("notifications_waiting",) not in samples
-
-
-# --- health -------------------------------------------------------------------------------------
-
-
-def probe(**checks: bool) -> TestClient:
-    app = FastAPI()
-    app.include_router(
-        health.router({name: lambda good=good: good for name, good in checks.items()})
-    )
-    error_responses.install(app)
-    return TestClient(app)
-
-
-def test_a_service_with_working_parts_is_ready() -> None:
-    client = probe(database=True, workers=True)
-    assert client.get("/healthz").json() == {"status": "ok"}
-    assert client.get("/readyz").json() == {"status": "ready"}
-
-
-def test_a_broken_part_is_named_and_the_process_stays_live() -> None:
-    client = probe(database=False, workers=True, lock=False)
-    answer = client.get("/readyz")
-    assert answer.status_code == 503
-    assert answer.json()["detail"] == "not ready: database, lock"
-    assert client.get("/healthz").status_code == 200
-
-
-def test_readiness_checks_the_database(tmp_path: Path) -> None:
-    assert health.answers(Database(f"sqlite:///{tmp_path / 'vnfm.sqlite'}"))
-    assert not health.answers(Database("sqlite:////nonexistent/vnfm.sqlite"))

@@ -31,6 +31,14 @@ _BUSY_SECONDS = 30
 _SQLITE_FILES = ("", "-wal", "-shm", "-journal")
 """What is added to the database's name; SQLite gives new ones the rights of the first."""
 
+_SQLITE_PROBE = (
+    "CREATE TABLE room (content BLOB)",
+    "INSERT INTO room VALUES (zeroblob(65536))",
+)
+_POSTGRESQL_PROBE = (  # a temporary table is in the same tablespace, and hardly in the log
+    "CREATE TEMPORARY TABLE room AS SELECT repeat('x', 1000) FROM generate_series(1, 64)",
+)
+
 _OUTAGE_PAUSE = 1.0
 """Seconds between two tries to reach a database that is away."""
 
@@ -119,6 +127,16 @@ class Database:
         block raises."""
         with Session(self._writer, expire_on_commit=False) as session, session.begin():
             yield session
+
+    def probe(self) -> None:
+        """Write something for which the database has to grow, and roll it back.
+
+        :raises SQLAlchemyError: it does not answer, takes no writes, or has no room.
+        """
+        with self._writer.connect() as connection, connection.begin() as transaction:
+            for statement in _SQLITE_PROBE if self.is_sqlite else _POSTGRESQL_PROBE:
+                connection.execute(text(statement))
+            transaction.rollback()
 
     def lasting(self, function: Callable[[], Result]) -> Result:
         """Call a function whose transactions outlast an outage of a database server: again from its
