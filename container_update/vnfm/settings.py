@@ -83,6 +83,7 @@ class Settings:
         "Hosts to which notifications may go, also loopback ones. Empty: every host that has only "
         "public and private addresses.",
     )
+    subscriptions: int = _option(500, "Maximum number of subscriptions, of both APIs together.")
 
     def __post_init__(self) -> None:
         for option in fields(self):

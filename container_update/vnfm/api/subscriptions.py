@@ -6,12 +6,14 @@ import uuid
 from collections.abc import Callable
 
 from fastapi import APIRouter, Response
-from sqlalchemy import select
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
 
 from container_update.model.objects import Json
 from container_update.vnfm.api import models, parts, representations
 from container_update.vnfm.api.attribute_selectors import Attributes
 from container_update.vnfm.notify import callbacks, subscription_filters
+from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.queries import by_id
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.database import now
@@ -25,6 +27,8 @@ def router(service: ServiceContext, api: str) -> APIRouter:
 
     def subscribe(body: models.NewSubscription, verbosity: str, response: Response) -> Json:
         subscription_filters.check(body.filter)
+        with service.database.reading() as session:
+            _require_room(service, session)
         callbacks.check_callback(service.settings, body.callbackUri, body.authentication)
         subscription = Subscription(
             id=str(uuid.uuid4()),
@@ -36,6 +40,7 @@ def router(service: ServiceContext, api: str) -> APIRouter:
             sealed=service.vault.seal(body.authentication) if body.authentication else None,
         )
         with service.database.writing() as session:
+            _require_room(service, session)
             session.add(subscription)
         answer = representations.subscription(subscription, base_url)
         response.headers["Location"] = answer["_links"]["self"]["href"]
@@ -70,8 +75,19 @@ def router(service: ServiceContext, api: str) -> APIRouter:
     return routes
 
 
+def _require_room(service: ServiceContext, session: Session) -> None:
+    """Raise ProblemError 409 if there are as many subscriptions as are allowed."""
+    most = service.settings.subscriptions
+    if (session.scalar(select(func.count(Subscription.id))) or 0) >= most:
+        raise ProblemError(
+            409,
+            f"there are {most} subscriptions, as many as [vnfm] subscriptions allows: delete one "
+            "that nobody needs",
+        )
+
+
 _Subscribe = Callable[[models.NewSubscription, str, Response], Json]
-_CREATING: Json = {"status_code": 201, "responses": parts.refusals(413)}
+_CREATING: Json = {"status_code": 201, "responses": parts.refusals(409, 413)}
 
 
 def _add_v1(routes: APIRouter, subscribe: _Subscribe) -> None:

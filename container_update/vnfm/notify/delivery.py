@@ -4,15 +4,20 @@ An attempt is stored before it is made, so neither a crash nor a second service 
 loses a notification; it may arrive twice (with the same ``id``). The next notification of a
 subscription waits for the one before. After ``callback_attempts``, or the time that these would
 take, a notification is given up.
+
+Subscriptions take turns: what waited longest begins, a turn delivers a few notifications, and who
+had one comes after those who had not. Callbacks whose last attempt failed take half of the places
+at most: however many are dead, one that lives does not wait for them.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import logging
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
@@ -37,6 +42,8 @@ KEPT = timedelta(days=1)
 """How long a notification is kept after it was delivered or given up."""
 AT_ONCE = 16
 """Maximum number of callbacks that are called at the same time."""
+TURN = 16
+"""Maximum number of notifications that a subscription gets before others have their turn."""
 
 PENDING = (Notification.delivered.is_(None), Notification.given_up.is_(None))
 """The conditions for a notification that is still to be delivered."""
@@ -52,6 +59,7 @@ class Attempt:
     """An attempt to deliver a notification."""
 
     notification_id: int
+    subscription_id: str
     created: datetime
     number: int
     body: Json
@@ -63,6 +71,51 @@ class Attempt:
         parts = urlsplit(self.uri)  # its path and query may be secret
         about = self.body.get("operationState") or self.body.get("notificationType")
         return f"notification {self.body.get('id')} ({about}) to {parts.scheme}://{parts.netloc}"
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """A subscription, by its first notification that is not delivered."""
+
+    subscription: str
+    due: datetime
+    failing: bool
+    """Its last attempt failed."""
+
+
+class Turns:
+    """Which subscription is next; all its methods are called from one thread."""
+
+    def __init__(self) -> None:
+        self._busy: dict[str, bool] = {}
+        """The subscriptions with an attempt in progress: whether they are failing."""
+        self._last: dict[str, int] = {}
+        """The number of the last turn of each."""
+        self._numbers = itertools.count()
+
+    def begin(self, waiting: Iterable[Waiting]) -> list[str]:
+        """Return the subscriptions whose turn begins now.
+
+        :param waiting: all that have a notification, also those that are not due yet.
+        """
+        known = {each.subscription: each for each in waiting}
+        self._last = {name: turn for name, turn in self._last.items() if name in known}
+        moment, begun = now(), []
+        due = [each for each in known.values() if each.due <= moment]
+        for each in sorted(due, key=self._order):
+            name, failing = each.subscription, sum(self._busy.values())
+            is_full = len(self._busy) >= AT_ONCE or (each.failing and failing >= AT_ONCE // 2)
+            if name not in self._busy and not is_full:
+                self._busy[name], self._last[name] = each.failing, next(self._numbers)
+                begun.append(name)
+        return begun
+
+    def end(self, subscription: str) -> None:
+        """End a turn."""
+        del self._busy[subscription]
+
+    def _order(self, each: Waiting) -> tuple[int, datetime]:
+        return self._last.get(each.subscription, -1), each.due
 
 
 class Notifier:
@@ -83,8 +136,7 @@ class Notifier:
         self._patience = timedelta(seconds=sum(spent))
         self._settings, self._database, self._vault = settings, database, vault
         self._count = count
-        self._busy: set[str] = set()
-        """The subscriptions with an attempt in progress."""
+        self._turns = Turns()
         self._tidied = datetime.min
         self._loop = asyncio.new_event_loop()
         self._woken = asyncio.Event()
@@ -122,20 +174,21 @@ class Notifier:
         async with Callbacks(self._settings) as callbacks:
             while not self._stopping:
                 self._woken.clear()
-                due, seconds = await asyncio.to_thread(self._look)
-                for subscription in due[: AT_ONCE - len(tasks)]:
-                    self._busy.add(subscription)
+                waiting = await asyncio.to_thread(self._look)
+                for subscription in self._turns.begin(waiting):
                     task = asyncio.create_task(self._deliver(callbacks, subscription))
                     tasks.add(task)
                     task.add_done_callback(tasks.discard)
                 with contextlib.suppress(asyncio.TimeoutError):
-                    await asyncio.wait_for(self._woken.wait(), seconds)
+                    await asyncio.wait_for(self._woken.wait(), _seconds_to_next(waiting))
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _deliver(self, callbacks: Callbacks, subscription: str) -> None:
-        """Deliver a subscription's notifications until none is due."""
+        """Deliver a subscription's notifications, until none is due or its turn is over."""
         try:
-            while not self._stopping:
+            for _ in range(TURN):
+                if self._stopping:
+                    return
                 attempt = await asyncio.to_thread(self._begin, subscription)
                 if attempt is None:
                     return
@@ -144,7 +197,7 @@ class Notifier:
         except SQLAlchemyError as error:
             LOG.error("the outbox cannot be read or written, is tried again: %s", error)
         finally:
-            self._busy.discard(subscription)
+            self._turns.end(subscription)
             self._woken.set()
 
     async def _send(self, callbacks: Callbacks, attempt: Attempt) -> str:
@@ -156,23 +209,23 @@ class Notifier:
             return str(error)
         return "" if 200 <= status < 300 else f"answered {status}"
 
-    def _look(self) -> tuple[list[str], float]:
-        """Return the subscriptions whose first notification is due, and when to look again."""
+    def _look(self) -> list[Waiting]:
+        """Return the subscriptions with a notification that is not delivered."""
         try:
             self._tidy()
             first = select(func.min(Notification.id)).where(*PENDING)
-            query = select(Notification.subscription_id, Notification.next_attempt).where(
-                Notification.id.in_(first.group_by(Notification.subscription_id))
+            query = (
+                select(
+                    Notification.subscription_id, Notification.next_attempt, Subscription.failing
+                )
+                .join(Subscription, Subscription.id == Notification.subscription_id)
+                .where(Notification.id.in_(first.group_by(Notification.subscription_id)))
             )
             with self._database.reading() as session:
-                waiting = session.execute(query).all()
+                return [Waiting(*row) for row in session.execute(query)]
         except SQLAlchemyError as error:
             LOG.error("the outbox cannot be read, is tried again: %s", error)
-            return [], LOOK_SECONDS
-        moment = now()
-        due = [name for name, when in waiting if when <= moment and name not in self._busy]
-        later = [(when - moment).total_seconds() for _, when in waiting if when > moment]
-        return due, min([LOOK_SECONDS, *later])
+            return []
 
     def _begin(self, subscription: str) -> Attempt | None:
         """Store the next attempt for the first notification of a subscription, and return it.
@@ -205,7 +258,8 @@ class Notifier:
             ):
                 return None
             body = dict(notification.body)
-            return Attempt(notification.id, notification.created, number, body, uri, sealed)
+            created = notification.created
+            return Attempt(notification.id, subscription, created, number, body, uri, sealed)
 
     def _record(self, attempt: Attempt, problem: str) -> None:
         moment = now()
@@ -222,6 +276,13 @@ class Notifier:
         with self._database.writing() as session:
             is_notification = Notification.id == attempt.notification_id
             session.execute(update(Notification).where(is_notification).values(**values))
+            compare_and_set(
+                session,
+                Subscription,
+                Subscription.id == attempt.subscription_id,
+                Subscription.failing.is_not(bool(problem)),
+                failing=bool(problem),
+            )
         self._count(result)
 
     def _tidy(self) -> None:
@@ -233,3 +294,12 @@ class Notifier:
         is_old = or_(Notification.delivered < end, Notification.given_up < end)
         with self._database.writing() as session:
             session.execute(delete(Notification).where(is_old))
+
+
+def _seconds_to_next(waiting: Iterable[Waiting]) -> float:
+    """Return the time until the outbox is to be looked at again."""
+    moment = now()
+    return min(
+        [LOOK_SECONDS]
+        + [(each.due - moment).total_seconds() for each in waiting if each.due > moment]
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, Double, ForeignKey, Index, String, Text, text
+from sqlalchemy import JSON, Double, ForeignKey, Index, String, Text, false, text
 from sqlalchemy.orm import DeclarativeBase, Mapped, mapped_column
 
 from container_update.vnfm.states import UNSETTLED
@@ -20,6 +20,7 @@ FULL = "FULL"
 ONE_AT_A_TIME = "one_unsettled_operation"
 """The index that refuses a second operation of an instance: the insert is the lock."""
 
+_WAITING = text("delivered IS NULL AND given_up IS NULL")
 _UNSETTLED = text("state IN ({})".format(", ".join(sorted(f"'{s.value}'" for s in UNSETTLED))))
 
 
@@ -74,6 +75,7 @@ class Operation(Base):
             sqlite_where=_UNSETTLED,
             postgresql_where=_UNSETTLED,
         ),
+        Index("operations_in_order", "api", "started", "id"),
     )
 
     id: Mapped[str] = mapped_column(String(36), primary_key=True)
@@ -153,12 +155,23 @@ class Subscription(Base):
     """'FULL' or 'SHORT' (LcmOpOccNotificationVerbosityType)."""
     sealed: Mapped[str | None] = mapped_column(Text)
     """authentication."""
+    failing: Mapped[bool] = mapped_column(default=False, server_default=false())
+    """The last attempt to deliver a notification failed."""
 
 
 class Notification(Base):
     """A notification to deliver, delivered, or given up."""
 
     __tablename__ = "outbox"
+    __table_args__ = (
+        Index(
+            "waiting_notifications",
+            "subscription_id",
+            "id",
+            sqlite_where=_WAITING,
+            postgresql_where=_WAITING,
+        ),
+    )
 
     id: Mapped[int] = mapped_column(primary_key=True, autoincrement=True)
     subscription_id: Mapped[str] = mapped_column(
