@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from container_update.cluster.credentials import OidcToken, pem, private_file
+from container_update.cluster.credentials import pem, private_file
+from container_update.cluster.oidc import OidcToken
 from container_update.cluster.responses import cause, events, is_tls, refuse
 from container_update.model.cluster import Listing, Right, WatchEvent
 from container_update.model.errors import ClusterError
@@ -102,7 +103,7 @@ def connect_vim(  # noqa: PLR0913
     configuration.host = endpoint.rstrip("/")
     configuration.verify_ssl = not options.insecure_skip_tls_verify
     if oidc:
-        token = OidcToken(oidc, configuration)
+        token = OidcToken(oidc, configuration, options.request_timeout)
         configuration.api_key["authorization"] = ""  # set by the hook before every request
         configuration.refresh_api_key_hook = token.refresh
     elif bearer_token:

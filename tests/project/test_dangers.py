@@ -49,7 +49,7 @@ DANGERS: dict[str, tuple[str, dict[str, str]]] = {
         r"|disable_warnings|InsecureRequestWarning",
         {
             "container_update/cluster/client.py": "where insecure_skip_tls_verify says so",
-            "container_update/cluster/credentials.py": "where insecure_skip_tls_verify says so",
+            "container_update/cluster/oidc.py": "where insecure_skip_tls_verify says so",
             "container_update/stacks/client.py": "where the option or clouds.yaml says so",
         },
     ),

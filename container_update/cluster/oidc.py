@@ -1,0 +1,215 @@
+"""A bearer token of an OpenID Connect provider, renewed shortly before it expires.
+
+Source: RFC 6749, 4.3 (the password grant) and 5.1, and OpenID Connect Core for ``id_token``.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException
+from typing import Any
+from urllib.parse import SplitResult, urlencode
+
+from container_update.model.errors import ClusterError
+from container_update.package.address_policy import split_url
+
+LOG = logging.getLogger(__name__)
+
+_MARGIN = 30.0
+"""Seconds before its end at which a token is renewed."""
+_LIFETIME = 300.0
+"""Seconds that a token is used for if the provider does not say how long it is valid."""
+_MAX_BYTES = 256 * 1024
+"""Of an answer."""
+_PORTS = {"http": 80, "https": 443}
+
+
+@dataclass(frozen=True)
+class _Token:
+    text: str
+    expires: float
+    """By the monotonic clock."""
+
+    def is_valid(self, seconds: float = 0.0) -> bool:
+        """Return whether it does not expire within *seconds*."""
+        return time.monotonic() < self.expires - seconds
+
+
+class OidcToken:
+    """A bearer token that is renewed before it expires; thread-safe.
+
+    :param oidc: ``token_url, client_id, username, password`` and perhaps ``client_secret``.
+    :param configuration: the client's; its CA and its verification hold for the provider too.
+    :param seconds: maximum time for one request to the provider.
+    """
+
+    def __init__(self, oidc: Mapping[str, str], configuration: Any, seconds: float) -> None:
+        self._oidc = oidc
+        self._configuration = configuration
+        self._seconds = seconds
+        self._renewing = threading.Lock()
+        self._token = _Token("", -math.inf)
+
+    def refresh(self, configuration: Any) -> None:
+        """Give the client's configuration a token that has not expired.
+
+        :raises ClusterError: the provider gave no token; transient where it is away.
+        """
+        configuration.api_key["authorization"] = f"Bearer {self._usable().text}"
+
+    def _usable(self) -> _Token:
+        """Return the token; one thread renews it, the others wait only if it has expired."""
+        token = self._token
+        if token.is_valid(_MARGIN):
+            return token
+        wait = 0 if token.is_valid() else self._seconds
+        if not self._renewing.acquire(timeout=wait):
+            if token.is_valid():
+                return token
+            raise self._no_answer("another request has been waiting for it")
+        try:
+            if self._token is token:
+                self._token = self._renewed()
+        except ClusterError as error:
+            if not token.is_valid():
+                raise
+            LOG.info("%s; the old token is used until it expires", error)
+        finally:
+            self._renewing.release()
+        return self._token
+
+    def _renewed(self) -> _Token:
+        url = self._oidc["token_url"]
+        form = {"grant_type": "password", "scope": "openid"}
+        form |= {k: v for k, v in self._oidc.items() if k != "token_url" and v}
+        end = time.monotonic() + self._seconds
+        try:
+            status, body = _post(_checked(url), urlencode(form), self._configuration, end)
+        except (OSError, HTTPException) as error:
+            if _is_tls(error) and time.monotonic() < end:
+                raise ClusterError(
+                    f"{url}: {error}: expected a certificate that the VIM's CA has issued"
+                ) from error
+            raise self._no_answer(_reason(error, end)) from error
+        if status == 429 or status >= 500:
+            raise ClusterError(f"{url}: it answered {status}", status=status, transient=True)
+        if not 200 <= status < 300:
+            raise self._refused(f"it answered {status}")
+        return self._read(body)
+
+    def _read(self, body: bytes) -> _Token:
+        """Return the token of a successful answer, RFC 6749 5.1."""
+        if len(body) > _MAX_BYTES:
+            raise self._refused(f"expected at most {_MAX_BYTES} bytes")
+        try:
+            answer = json.loads(body)
+            text = answer.get("id_token") or answer["access_token"]
+            seconds = float(answer.get("expires_in") or _LIFETIME)
+            if not (isinstance(text, str) and text.isascii() and text.isprintable()):
+                raise TypeError("a token that fits into no header")
+            if not 0 < seconds < math.inf:
+                raise ValueError("expires_in")
+        except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError,
+                RecursionError) as error:  # fmt: skip
+            raise self._refused(type(error).__name__) from None
+        return _Token(text, time.monotonic() + seconds)
+
+    def _refused(self, found: str) -> ClusterError:
+        return ClusterError(
+            f"{self._oidc['token_url']}: expected a token, got none ({found}): check the VIM's "
+            "OpenID Connect fields",
+            status=401,
+        )
+
+    def _no_answer(self, found: str) -> ClusterError:
+        return ClusterError(
+            f"{self._oidc['token_url']}: expected a token within {self._seconds:g} seconds "
+            f"(option request_timeout), got none: {found}: check that the provider is reachable",
+            transient=True,
+        )
+
+
+def _checked(url: str) -> SplitResult:
+    try:
+        parts = split_url(url)
+        str(parts.hostname).encode("idna")
+    except ValueError:
+        parts = SplitResult("", "", "", "", "")
+    if parts.scheme not in _PORTS or not parts.hostname:
+        raise ClusterError(
+            "oidc_token_url: expected http://HOST/PATH or https://HOST/PATH, found something else: "
+            "correct the VIM's accessInfo"
+        )
+    return parts
+
+
+def _post(url: SplitResult, form: str, configuration: Any, end: float) -> tuple[int, bytes]:
+    """Return the status of the answer to a form, and its body: cut off after the allowed size.
+
+    :param end: the time by the monotonic clock at which the connection is shut down.
+    :raises OSError, HTTPException: there was no complete answer.
+    """
+    host, port = str(url.hostname), url.port or _PORTS[url.scheme]
+    headers = {
+        "Accept": "application/json",
+        "Content-Type": "application/x-www-form-urlencoded",
+        "User-Agent": "container-update",
+    }
+    with closing(HTTPConnection(host, port)) as connection:
+        connection.sock = socket.create_connection((host, port), end - time.monotonic())
+        # a second descriptor of the connection: TLS takes the first one away
+        with connection.sock.dup() as same:
+            timer = threading.Timer(end - time.monotonic(), _shut_down, [same])
+            timer.daemon = True
+            timer.start()
+            try:
+                if url.scheme == "https":
+                    context = _tls(configuration)
+                    connection.sock = context.wrap_socket(connection.sock, server_hostname=host)
+                path = f"{url.path or '/'}{'?' if url.query else ''}{url.query}"
+                connection.request("POST", path, form, headers)
+                answer = connection.getresponse()
+                body = answer.read(_MAX_BYTES + 1)
+            finally:
+                timer.cancel()
+    if time.monotonic() >= end:  # a connection that was shut down looks like the end of the body
+        raise TimeoutError
+    return answer.status, body
+
+
+def _shut_down(connection: socket.socket) -> None:
+    with suppress(OSError):  # already closed
+        connection.shutdown(socket.SHUT_RDWR)
+
+
+def _tls(configuration: Any) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    if not configuration.verify_ssl:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    elif configuration.ssl_ca_cert:
+        context.load_verify_locations(configuration.ssl_ca_cert)
+    else:
+        context.load_default_certs()
+    return context
+
+
+def _is_tls(error: Exception) -> bool:
+    """Return whether it is an error of TLS that will not pass the next time either."""
+    broken = (ssl.SSLEOFError, ssl.SSLZeroReturnError)
+    return isinstance(error, ssl.SSLError) and not isinstance(error, broken)
+
+
+def _reason(error: Exception, end: float) -> str:
+    if time.monotonic() >= end or isinstance(error, TimeoutError):
+        return "no complete answer"
+    return getattr(error, "strerror", None) or type(error).__name__
