@@ -72,6 +72,26 @@ def test_a_listed_file_that_the_present_package_has_not_is_named_and_rolled_back
     assert client.call("GET", path) == before
 
 
+def test_a_vnf_stays_in_the_namespace_that_it_was_instantiated_in(
+    client: Client, cluster: EmbeddedCluster, kubectl: Kubectl, tmp_path: Path
+) -> None:
+    path = instantiated(client, cluster, tmp_path)
+    for namespace in ("other", None, "", ["default"]):
+        problem = client.call("PATCH", path, {"metadata": {"namespace": namespace}}, 422)
+        assert problem["detail"] == (
+            "metadata.namespace: expected default, in which the VNF was instantiated: leave it "
+            "out; to move the VNF, terminate it and instantiate it in the other namespace"
+        )
+    client.do("PATCH", path, {"metadata": {"namespace": "default", "a": "b"}})
+    assert len(kubectl.pods()) == 2
+
+    client.do("POST", f"{path}/terminate", {"terminationType": "FORCEFUL"})
+
+    assert not kubectl.pods()
+    client.do("PATCH", path, {"metadata": {"namespace": "other"}})
+    assert client.call("GET", path)["metadata"]["namespace"] == "other"
+
+
 def test_the_list_of_files_is_stored_as_by_tacker(
     client: Client, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:

@@ -61,7 +61,8 @@ def check_scaling(
 def check_modification(
     service: ServiceContext, session: Session, instance: Instance, request: Json
 ) -> None:
-    """Check what a modify request changes of the VIMs."""
+    """Check that the VNF stays in its namespace, and what changes of its VIMs."""
+    _check_namespace(instance, request)
     if not any(map(request.get, ("vimConnectionInfo", "vimConnectionInfoDeleteIds"))):
         return
     if not instance.instantiated:
@@ -72,6 +73,25 @@ def check_modification(
         )
     recorded = instances.vims_of(service, instance)
     vims.checked_modification(service, session, recorded, request)
+
+
+def _check_namespace(instance: Instance, request: Mapping[str, Any]) -> None:
+    """Check that a modify request leaves the namespace that the VNF was instantiated in.
+
+    It is recorded where Tacker records it: in v1 that is an attribute that clients modify.
+    """
+    info = instance.body.get("instantiatedVnfInfo") or {}
+    recorded = (instance.body if instance.api == "v1" else info).get("metadata") or {}
+    patch = request.get("metadata") or {}
+    if not instance.instantiated or "namespace" not in recorded.keys() & patch.keys():
+        return
+    if patch["namespace"] != recorded["namespace"]:
+        raise ProblemError(
+            422,
+            f"metadata.namespace: expected {recorded['namespace']}, in which the VNF was "
+            "instantiated: leave it out; to move the VNF, terminate it and instantiate it in the "
+            "other namespace",
+        )
 
 
 def check_change(
