@@ -1,0 +1,73 @@
+"""Bodies of requests that nobody could answer with: refused before anything is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+from tests.vnfm.client import Client
+
+DEEPEST = 64
+"""Levels of objects and lists that a body may have."""
+PACKAGES, VIMS = "/vnfpkgm/v1/vnf_packages", "/v1.0/vims"
+
+UNKNOWN = "00000000-0000-4000-8000-000000000000"
+NO_INSTANCE = f"vnf_instances/{UNKNOWN}"
+VIM = {"name": "n", "type": "kubernetes", "auth_url": "http://127.0.0.1:1"}
+CHANGE = {"vnfdId": "x", "additionalParams": {"upgrade_type": "RollingUpdate"}}
+
+
+def nested(depth: int, *, lists: bool = False) -> Any:
+    """Return a value of that many levels."""
+    value: Any = [] if lists else {}
+    for _ in range(depth - 1):
+        value = [value] if lists else {"a": value}
+    return value
+
+
+BODIES: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
+    "userDefinedData": ("POST", PACKAGES, lambda deep: {"userDefinedData": deep}),
+    "userDefinedData changed": (
+        "PATCH", f"{PACKAGES}/{UNKNOWN}", lambda deep: {"userDefinedData": deep},
+    ),
+    "a VIM": ("POST", VIMS, lambda deep: {"vim": {**VIM, "extra": deep}}),
+    "credentials of a VIM": ("POST", VIMS, lambda deep: {"vim": {**VIM, "auth_cred": deep}}),
+    "a changed VIM": ("PUT", f"{VIMS}/{UNKNOWN}", lambda deep: {"vim": {"extra": deep}}),
+    "metadata": ("POST", "vnf_instances", lambda deep: {"vnfdId": "x", "metadata": deep}),
+    "metadata changed": ("PATCH", NO_INSTANCE, lambda deep: {"metadata": deep}),
+    "an instantiation": (
+        "POST", f"{NO_INSTANCE}/instantiate", lambda deep: {"flavourId": "x", "extensions": deep},
+    ),
+    "a heal": ("POST", f"{NO_INSTANCE}/heal", lambda deep: {"additionalParams": {"x": deep}}),
+    "a filter": (
+        "POST", "subscriptions", lambda deep: {"callbackUri": "http://127.0.0.1", "filter": deep},
+    ),
+    "a change of the package": (
+        "POST", f"{NO_INSTANCE}/change_vnfpkg", lambda deep: {**CHANGE, "extensions": deep},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_the_depth_of_a_body_is_limited(name: str, http: TestClient) -> None:
+    method, path, body = BODIES[name]
+    client = Client(http, "v2")
+    url = path if path.startswith("/") else f"/vnflcm/v2/{path}"
+    for lists in (False, True):
+        for depth in (DEEPEST + 1, 300, 900):
+            answer = client.send(method, url, body(nested(depth, lists=lists)))
+            assert answer.status_code == 422, answer.text
+            if not lists:
+                assert f"at most {DEEPEST} levels" in answer.json()["detail"]
+    for shown in (f"{PACKAGES}?all_fields", VIMS, "/vnflcm/v2/subscriptions"):
+        assert http.get(shown, headers={"Version": "2.0.0"}).json() in ([], {"vims": []})
+
+
+def test_a_body_of_the_allowed_depth_is_shown_again(http: TestClient) -> None:
+    client, data = Client(http, "v1"), {"a": nested(DEEPEST - 2), "b": nested(9, lists=True)}
+    client.call("POST", PACKAGES, {"userDefinedData": data}, 201)
+    (package,) = http.get(f"{PACKAGES}?all_fields").json()
+    assert package["userDefinedData"] == data
