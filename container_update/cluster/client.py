@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from container_update.cluster.credentials import pem, private_file
+from container_update.cluster.credentials import basic, checked_url, header_value, pem, private_file
 from container_update.cluster.oidc import OidcToken
 from container_update.cluster.responses import cause, events, is_tls, refuse
 from container_update.model.cluster import Listing, Right, WatchEvent
@@ -69,6 +69,7 @@ def connect(
         ) from error
     except OSError as error:
         raise ClusterError(f"cannot read the kubeconfig: {error}") from error
+    configuration.host = checked_url(configuration.host, "the server of the kubeconfig")
     if options.insecure_skip_tls_verify:
         configuration.verify_ssl = False
     access = {} if in_cluster else {"kubeconfig": str(file.absolute())}
@@ -95,21 +96,21 @@ def connect_vim(  # noqa: PLR0913
     :param oidc: ``token_url, client_id, username, password`` and perhaps ``client_secret``: a token
         is got by the password grant (RFC 6749, 4.3) and renewed before it expires.
     :param ca_text: the CA's certificate as PEM, its line breaks perhaps turned into spaces.
-    :raises ClusterError: no credentials, or the token endpoint refused.
+    :raises ClusterError: no credentials, or something that is no URL, token or certificate.
     """
     from kubernetes import client  # noqa: PLC0415
 
     configuration: Any = client.Configuration()
-    configuration.host = endpoint.rstrip("/")
+    configuration.host = checked_url(endpoint, "the endpoint of the VIM").rstrip("/")
     configuration.verify_ssl = not options.insecure_skip_tls_verify
     if oidc:
         token = OidcToken(oidc, configuration, options.request_timeout)
         configuration.api_key["authorization"] = ""  # set by the hook before every request
         configuration.refresh_api_key_hook = token.refresh
     elif bearer_token:
-        configuration.api_key["authorization"] = f"Bearer {bearer_token.strip()}"
+        configuration.api_key["authorization"] = f"Bearer {header_value(bearer_token)}"
     elif username:
-        configuration.username, configuration.password = username, password
+        configuration.api_key["authorization"] = basic(username, password)
     else:
         raise ClusterError(
             f"the VIM connection to {endpoint} has no credentials: expected bearer_token, username "
@@ -356,9 +357,7 @@ class KubernetesCluster:
         headers = {"Accept": "application/json", "User-Agent": "container-update"}
         if has_body:
             headers["Content-Type"] = "application/json"
-        if self._configuration.username:
-            headers["authorization"] = self._configuration.get_basic_auth_token()
         for setting in self._configuration.auth_settings().values():
             if setting["value"]:
-                headers[setting["key"]] = setting["value"]
+                headers[setting["key"]] = header_value(setting["value"])
         return headers

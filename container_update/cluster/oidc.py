@@ -19,6 +19,7 @@ from http.client import HTTPConnection, HTTPException
 from typing import Any
 from urllib.parse import SplitResult, urlencode
 
+from container_update.cluster.credentials import checked_url
 from container_update.model.errors import ClusterError
 from container_update.package.address_policy import split_url
 
@@ -50,10 +51,12 @@ class OidcToken:
     :param oidc: ``token_url, client_id, username, password`` and perhaps ``client_secret``.
     :param configuration: the client's; its CA and its verification hold for the provider too.
     :param seconds: maximum time for one request to the provider.
+    :raises ClusterError: the token_url is none.
     """
 
     def __init__(self, oidc: Mapping[str, str], configuration: Any, seconds: float) -> None:
-        self._oidc = oidc
+        self._url = checked_url(oidc.get("token_url"), "oidc_token_url")
+        self._form = {k: v for k, v in oidc.items() if k != "token_url" and v}
         self._configuration = configuration
         self._seconds = seconds
         self._renewing = threading.Lock()
@@ -88,12 +91,11 @@ class OidcToken:
         return self._token
 
     def _renewed(self) -> _Token:
-        url = self._oidc["token_url"]
-        form = {"grant_type": "password", "scope": "openid"}
-        form |= {k: v for k, v in self._oidc.items() if k != "token_url" and v}
+        url = self._url
+        form = {"grant_type": "password", "scope": "openid", **self._form}
         end = time.monotonic() + self._seconds
         try:
-            status, body = _post(_checked(url), urlencode(form), self._configuration, end)
+            status, body = _post(split_url(url), urlencode(form), self._configuration, end)
         except (OSError, HTTPException) as error:
             if _is_tls(error) and time.monotonic() < end:
                 raise ClusterError(
@@ -125,31 +127,17 @@ class OidcToken:
 
     def _refused(self, found: str) -> ClusterError:
         return ClusterError(
-            f"{self._oidc['token_url']}: expected a token, got none ({found}): check the VIM's "
+            f"{self._url}: expected a token, got none ({found}): check the VIM's "
             "OpenID Connect fields",
             status=401,
         )
 
     def _no_answer(self, found: str) -> ClusterError:
         return ClusterError(
-            f"{self._oidc['token_url']}: expected a token within {self._seconds:g} seconds "
+            f"{self._url}: expected a token within {self._seconds:g} seconds "
             f"(option request_timeout), got none: {found}: check that the provider is reachable",
             transient=True,
         )
-
-
-def _checked(url: str) -> SplitResult:
-    try:
-        parts = split_url(url)
-        str(parts.hostname).encode("idna")
-    except ValueError:
-        parts = SplitResult("", "", "", "", "")
-    if parts.scheme not in _PORTS or not parts.hostname:
-        raise ClusterError(
-            "oidc_token_url: expected http://HOST/PATH or https://HOST/PATH, found something else: "
-            "correct the VIM's accessInfo"
-        )
-    return parts
 
 
 def _post(url: SplitResult, form: str, configuration: Any, end: float) -> tuple[int, bytes]:

@@ -62,6 +62,41 @@ def _login(description: str, place: str, place_description: str) -> Json:
 
 _OBJECT: Json = {"type": "object"}
 
+URL: Json = _text(
+    "text: http://HOST or https://HOST, perhaps with a port and a path, without a user name",
+    pattern=r"^https?://[^\x00-\x20\x7f@/?#]+([/?#][^\x00-\x20\x7f]*)?$",
+    maxLength=2048,
+)
+
+
+def _credential(description: str) -> Json:
+    """Return the schema of a text that may be empty, null or left out."""
+    form = {"minLength": 0, "maxLength": 65536, "pattern": r"^[^\x00]*$"}
+    return _or_null(_text(description, **form))
+
+
+_CERTIFICATE = _credential("text: the certificate of the VIM's authority, PEM")
+
+ACCESS: Json = {
+    "type": "object",
+    "properties": {
+        "bearer_token": _or_null(
+            _text(
+                "text: a token of printable ASCII characters in one line",
+                pattern=r"^\s*[\x21-\x7e]+\s*$",
+                maxLength=65536,
+            )
+        ),
+        "username": _credential("text: the name of a user"),
+        "password": _credential("text: the user's password"),
+        "oidc_token_url": _or_null(URL),
+        "client_id": _credential("text: the id of the client at the OpenID Connect provider"),
+        "client_secret": _credential("text: the secret of that client"),
+        "ssl_ca_cert": _CERTIFICATE,
+    },
+}
+"""The login of a VIM; what else a kind of VIM needs is kept."""
+
 VIM_CONNECTION: Json = {
     "title": "VimConnectionInfo",
     "type": "object",
@@ -70,8 +105,11 @@ VIM_CONNECTION: Json = {
         "id": _or_null(_text("text: the id of the entry")),
         "vimId": _or_null(_text("text: the id of a registered VIM")),
         "vimType": _or_null(_text("text: ETSINFV.KUBERNETES.V_1 for example")),
-        "interfaceInfo": _OBJECT,
-        "accessInfo": _OBJECT,
+        "interfaceInfo": {
+            "type": "object",
+            "properties": {"endpoint": _or_null(URL), "ssl_ca_cert": _CERTIFICATE},
+        },
+        "accessInfo": ACCESS,
         "extra": _OBJECT,
     },
     "additionalProperties": False,
@@ -202,7 +240,9 @@ def _has_type(value: object, schema: Json) -> bool:
     names = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
     if isinstance(value, Mapping) and len(value) > schema.get("maxProperties", len(value)):
         return False
-    return value != "" and any(isinstance(value, _TYPES[name]) for name in names)
+    if value == "" and schema.get("minLength") != 0:
+        return False
+    return any(isinstance(value, _TYPES[name]) for name in names)
 
 
 def _has_form(value: object, schema: Json) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from container_update.cluster.credentials import pem
+from container_update.cluster.credentials import checked_url, pem
 from container_update.drivers.vim import connect_to
 from container_update.model import context_threads
 from container_update.model.errors import ContainerUpdateError
@@ -53,9 +53,12 @@ def heat(connection: Json, options: Options) -> Iterator[Heat]:
 
 
 def _auth(interface: Mapping[str, Any], access: Mapping[str, Any]) -> dict[str, str]:
-    """Return keystoneauth1's arguments for the access data of SOL003."""
+    """Return keystoneauth1's arguments for the access data of SOL003.
+
+    :raises ClusterError: the endpoint is no URL, or holds a user name.
+    """
     return {
-        "auth_url": str(interface.get("endpoint", "")),
+        "auth_url": checked_url(interface.get("endpoint"), "the endpoint of the VIM"),
         "username": str(access.get("username", "")),
         "password": str(access.get("password", "")),
         "project_name": str(access.get("project", "")),

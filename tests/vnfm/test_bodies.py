@@ -1,4 +1,4 @@
-"""Bodies of requests that nobody could answer with: refused before anything is stored."""
+"""Bodies of requests that nothing could be done with: refused before anything is stored."""
 
 from __future__ import annotations
 
@@ -18,6 +18,16 @@ UNKNOWN = "00000000-0000-4000-8000-000000000000"
 NO_INSTANCE = f"vnf_instances/{UNKNOWN}"
 VIM = {"name": "n", "type": "kubernetes", "auth_url": "http://127.0.0.1:1"}
 CHANGE = {"vnfdId": "x", "additionalParams": {"upgrade_type": "RollingUpdate"}}
+
+
+WRONG_URLS = ("http://user:pl4nted@127.0.0.1:1", "127.0.0.1:1", "ftp://x", "", ["http://x"], 5, {})
+WRONG_LOGINS = (
+    {"bearer_token": "pl4nted\nX-A: b"},
+    {"bearer_token": ["pl4nted"]},
+    {"username": "u", "password": 5},
+    {"oidc_token_url": "https://u:pl4nted@sso/token"},
+    {"oidc_token_url": 5},
+)
 
 
 def nested(depth: int, *, lists: bool = False) -> Any:
@@ -71,3 +81,35 @@ def test_a_body_of_the_allowed_depth_is_shown_again(http: TestClient) -> None:
     client.call("POST", PACKAGES, {"userDefinedData": data}, 201)
     (package,) = http.get(f"{PACKAGES}?all_fields").json()
     assert package["userDefinedData"] == data
+
+
+@pytest.mark.parametrize("api", ["v1", "v2"])
+def test_what_no_vim_can_be_reached_by_is_refused(api: str, http: TestClient) -> None:
+    client = Client(http, api)
+    interfaces = [{"endpoint": url} for url in WRONG_URLS]
+    interfaces += [{"endpoint": VIM["auth_url"], "ssl_ca_cert": value} for value in (5, [], {})]
+    connections = [{"interfaceInfo": each} for each in interfaces]
+    connections += [{"accessInfo": each} for each in WRONG_LOGINS]
+    for connection in connections:
+        vim = {"id": "1", "vimType": "kubernetes", **connection}
+        request = {"flavourId": "x", "vimConnectionInfo": {"a": vim} if api == "v2" else [vim]}
+        path = f"/vnflcm/{api}/{NO_INSTANCE}/instantiate"
+        problem = client.call("POST", path, request, 422)
+        assert "body.vimConnectionInfo." in problem["detail"]
+        assert "pl4nted" not in problem["detail"]
+
+
+def test_credentials_that_are_empty_count_as_left_out(http: TestClient) -> None:
+    login = {"bearer_token": "t\n", "client_secret": "", "username": None, "ssl_ca_cert": ""}
+    Client(http).call("POST", VIMS, {"vim": {**VIM, "auth_cred": login}}, 201)
+
+
+def test_what_no_vim_can_be_reached_by_is_not_registered(http: TestClient) -> None:
+    client = Client(http)
+    bodies = [{**VIM, "auth_url": url} for url in WRONG_URLS]
+    bodies += [{**VIM, "auth_cred": login} for login in (*WRONG_LOGINS, {"ssl_ca_cert": 5})]
+    for body in bodies:
+        problem = client.call("POST", VIMS, {"vim": body}, 422)
+        assert "pl4nted" not in problem["detail"]
+        client.call("PUT", f"{VIMS}/{UNKNOWN}", {"vim": body}, 422)
+    assert client.call("GET", VIMS) == {"vims": []}

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
+from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.model.errors import (
     ClusterError,
     ContainerUpdateError,
@@ -11,6 +15,8 @@ from container_update.model.errors import (
     PackageError,
 )
 from container_update.vnfm.problems import ProblemError, problem_of, requests_of
+from tests.vnfm import vnfs
+from tests.vnfm.client import Client
 
 REQUESTS = requests_of("v2", "7")
 
@@ -54,3 +60,23 @@ def test_an_expected_error_is_quoted() -> None:
         "no, because. Fix"
     )
     assert problem_of(ProblemError(409, "busy"), REQUESTS)["status"] == 409
+
+
+def test_the_folders_of_the_service_are_not_shown_to_clients(
+    client: Client, cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    package, vnfd_id = vnfs.package(tmp_path, "1.0", vnfs.ours(client.api))
+    client.onboard(package)
+    path = client.create(vnfd_id)
+    request = vnfs.instantiation(client.vims(cluster), def_files=["Files/none.yaml"])
+    details = [client.do("POST", f"{path}/instantiate", request, "FAILED_TEMP")["error"]["detail"]]
+    if client.api == "v2":
+        operation = client.call("GET", "/vnflcm/v2/vnf_lcm_op_occs")[0]["id"]
+        client.call("POST", f"/vnflcm/v2/vnf_lcm_op_occs/{operation}/fail")
+        client.do("POST", f"{path}/instantiate", vnfs.instantiation(client.vims(cluster)))
+        params = {"upgrade_type": "RollingUpdate", "lcm-operation-coordinate-new-vnf": "none.py"}
+        change = {"vnfdId": vnfd_id, "additionalParams": params}
+        details.append(client.call("POST", f"{path}/change_vnfpkg", change, 422)["detail"])
+    for detail in details:
+        assert re.search(r"none\.(yaml|py) in packages/", detail)
+        assert str(tmp_path) not in detail

@@ -90,7 +90,7 @@ class _Starter:
         :param instantiated: what the instance has to be; None: either.
         """
         service = self.service
-        with service.database.writing() as session, parts.unprocessable():
+        with service.database.writing() as session, parts.unprocessable(service):
             instance = by_id(session, Instance, instance_id, self.api, lock=True)
             if instantiated is not None and instance.instantiated is not instantiated:
                 expected = "INSTANTIATED" if instantiated else "NOT_INSTANTIATED"

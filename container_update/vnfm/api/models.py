@@ -7,7 +7,6 @@ import json
 from typing import Annotated, Any, Literal
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -19,8 +18,10 @@ from pydantic import (
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json
 from container_update.operations.request_schema import (
+    ACCESS,
     CHANGE_REQUEST,
     INSTANTIATE_PARAMS,
+    URL,
     VIM_CONNECTION,
     check,
 )
@@ -72,21 +73,23 @@ class Body(BaseModel):
         return self.model_dump(exclude_unset=True)
 
 
-def _checked_by(schema: Json) -> AfterValidator:
-    def checked(value: Json) -> Json:
+def _checked_by(schema: Json, path: str = "") -> BeforeValidator:
+    def checked(value: Any) -> Any:
         try:
-            check(value, schema)
+            check(value, schema, path)
         except PackageError as error:
             raise ValueError(str(error)) from error
         return value
 
-    return AfterValidator(checked)
+    return BeforeValidator(checked)
 
 
 VimConnection = Annotated[Map, _checked_by(VIM_CONNECTION), WithJsonSchema(VIM_CONNECTION)]
 KubernetesParams = Annotated[
     Map, _checked_by(INSTANTIATE_PARAMS), WithJsonSchema(INSTANTIATE_PARAMS)
 ]
+Url = Annotated[str, _checked_by(URL, "auth_url"), WithJsonSchema(URL)]
+AuthCred = Annotated[Map, _checked_by(ACCESS, "auth_cred"), WithJsonSchema(ACCESS)]
 ChangeVnfPkg = Annotated[Map, BeforeValidator(_writable), WithJsonSchema(CHANGE_REQUEST)]
 """ChangeCurrentVnfPkgRequest (SOL003, 5.5.2.11a); checked when the VIM of the instance is known."""
 
@@ -232,8 +235,8 @@ class VimAttributes(Body):
     name: Text | None = None
     description: Prose | None = None
     tenant_id: Text | None = None
-    auth_url: Text | None = None
-    auth_cred: Map = Field(default={}, repr=False)
+    auth_url: Url | None = None
+    auth_cred: AuthCred = Field(default={}, repr=False)
     vim_project: Map | None = None
     is_default: bool | None = None
     placement_attr: Map | None = None
@@ -244,7 +247,7 @@ class NewVimAttributes(VimAttributes):
     """A new VIM, with the required attributes."""
 
     name: Text
-    auth_url: Text
+    auth_url: Url
     type: Literal["kubernetes", "openstack"]
     is_default: bool = False
 

@@ -17,6 +17,7 @@ from container_update.model.objects import Json
 from container_update.vnfm.api import representations
 from container_update.vnfm.api.attribute_selectors import Attributes, select
 from container_update.vnfm.http.error_responses import MEDIA_TYPE
+from container_update.vnfm.http.redaction import without_folder
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.rows import Operation
@@ -92,12 +93,13 @@ def accepted(service: ServiceContext, operation: Operation) -> Response:
 
 
 @contextmanager
-def unprocessable() -> Iterator[None]:
+def unprocessable(service: ServiceContext) -> Iterator[None]:
     """Turn a PackageError of the ``with`` block into ProblemError 422."""
     try:
         yield
     except PackageError as error:
-        raise ProblemError(422, str(error)) from error
+        detail = without_folder(str(error), service.settings.folder)
+        raise ProblemError(422, detail) from error
 
 
 class PageRequest:

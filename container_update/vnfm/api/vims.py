@@ -28,7 +28,7 @@ def router(service: ServiceContext) -> APIRouter:
     @routes.post("/vims", status_code=201, responses=parts.refusals(409, 413))
     def register(body: models.NewVim) -> dict[str, Json]:
         """Register a VIM."""
-        with parts.unprocessable():
+        with parts.unprocessable(service):
             vims.require(body.vim.type)
         with service.database.writing() as session:
             vim = vims.register(service, session, body.vim.model_dump(exclude_none=True))

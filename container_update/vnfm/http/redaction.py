@@ -1,9 +1,10 @@
-"""Requests without their credentials. Pure."""
+"""Requests without their credentials, errors without the paths of this host. Pure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import Any
 
 HIDDEN = "***"
@@ -36,3 +37,8 @@ def without(request: Any, names: Collection[str] = ()) -> Any:
         return HIDDEN if hidden and value is not None else value
 
     return redacted(request, False)
+
+
+def without_folder(text: str, folder: Path) -> str:
+    """Return a text for clients, in which paths begin in *folder*, not at the root of this host."""
+    return text.replace(f"{folder}/", "")

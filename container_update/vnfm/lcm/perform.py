@@ -19,6 +19,7 @@ from container_update.model.cancellation import CancelToken
 from container_update.model.errors import ContainerUpdateError, UpdateInProgressError
 from container_update.model.objects import Json
 from container_update.vnfm import instances, operations, vims
+from container_update.vnfm.http.redaction import without_folder
 from container_update.vnfm.lcm import records
 from container_update.vnfm.lcm.change import do_change, undo_change
 from container_update.vnfm.lcm.changed_info import modifications, triggered_by_package
@@ -195,6 +196,7 @@ def _record(context: OperationContext, session: Session, state: State, after: Re
 def _fail(context: OperationContext, was: State, error: Exception, *, undoable: bool) -> None:
     requests, undoing = requests_of(context.api, context.operation_id), was is State.ROLLING_BACK
     problem = problem_of(error, requests, undoing=undoing, undoable=undoable)
+    problem["detail"] = without_folder(problem["detail"], context.service.settings.folder)
     if isinstance(error, ContainerUpdateError):
         v2_progress.report_end(context.steps, error)
     trace = None if is_expected(error) else error

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import stat
 import tempfile
+import traceback
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -254,6 +256,81 @@ def test_a_vim_connection_without_credentials_is_refused_and_leaves_no_file(
     with pytest.raises(ClusterError, match="has no credentials"):
         connect_vim("https://vim:6443", ca_text=CERTIFICATE)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    "vim",
+    [
+        {"bearer_token": "pl4nted\nX: y"},
+        {"bearer_token": "pl4nted\u0142"},
+        {"bearer_token": "pl4nted\xe4"},
+        {"bearer_token": ["pl4nted"]},
+        {"bearer_token": 5},
+    ],
+    ids=["line break", "other letters", "umlaut", "a list", "a number"],
+)
+def test_a_token_that_fits_into_no_header_is_refused_and_not_told(vim: dict[str, Any]) -> None:
+    with pytest.raises(ClusterError, match="fit into an HTTP header") as raised:
+        connect_vim("https://127.0.0.1:1", **vim).get(POD)
+    shown = "".join(traceback.format_exception(raised.value))
+    assert "pl4nted" not in shown
+    assert raised.value.status is None
+    assert not raised.value.transient
+
+
+def test_a_token_of_a_kubeconfig_that_fits_into_no_header_is_not_told(tmp_path: Path) -> None:
+    file = tmp_path / "config"
+    file.write_text(KUBECONFIG.replace('"kt"', '"pl4nted\\nkt"'))
+    with connect(str(file)) as cluster, pytest.raises(ClusterError, match="HTTP head") as raised:
+        cluster.get(POD)
+    assert "pl4nted" not in "".join(traceback.format_exception(raised.value))
+
+
+def test_a_user_and_a_password_may_have_any_letters() -> None:
+    cluster, pool = cluster_of(Answer(404, {}), username="\u0142", password="\xe4\n")
+    cluster.get(POD)
+    encoded = base64.b64encode("\u0142:\xe4\n".encode()).decode()
+    assert pool.sent[0][3]["authorization"] == f"Basic {encoded}"
+
+
+ENDPOINTS = [
+    "https://user:pl4nted@vim:6443",
+    "https://pl4nted@vim",
+    "vim:6443",
+    "ftp://vim",
+    "https://",
+    "https://vim:port",
+    "https://vim:6443\n",
+    "",
+    None,
+    ["https://vim:6443"],
+    6443,
+]
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS, ids=repr)
+def test_an_endpoint_is_the_url_of_a_host_and_is_not_told_with_a_password(
+    endpoint: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with pytest.raises(ClusterError, match="expected http://HOST or https://HOST") as raised:
+        connect_vim(endpoint, bearer_token="t", ca_text=CERTIFICATE)
+    assert "pl4nted" not in "".join(traceback.format_exception(raised.value))
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_server_of_a_kubeconfig_is_told_without_a_password(tmp_path: Path) -> None:
+    file = tmp_path / "config"
+    file.write_text(KUBECONFIG.replace("https://k8s", "https://user:pl4nted@k8s"))
+    with pytest.raises(ClusterError, match="expected http://HOST or https://HOST") as raised:
+        connect(str(file))
+    assert "pl4nted" not in "".join(traceback.format_exception(raised.value))
+
+
+@pytest.mark.parametrize("ca_text", [5, ["x"], "\ud800"], ids=repr)
+def test_a_certificate_that_is_no_text_is_refused(ca_text: Any) -> None:
+    with pytest.raises(ClusterError, match="ssl_ca_cert: expected a certificate"):
+        connect_vim("https://vim:6443", bearer_token="t", ca_text=ca_text)
 
 
 def test_tls_is_verified_unless_the_options_say_otherwise(

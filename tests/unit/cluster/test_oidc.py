@@ -296,10 +296,12 @@ def test_a_provider_that_nobody_listens_for_is_away() -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["ftp://sso/token", "sso/token", "http://sso:x/", "http://\u0142/", "http://a..b/"]
-)
+    "url",
+    ["ftp://sso/token", "sso/token", "http://sso:x/", "http://\u0142/", "http://a..b/",
+     "https://u:pl4nted@sso/token"],
+)  # fmt: skip
 def test_a_token_url_has_to_be_one(url: str) -> None:
-    with vim(Provider(silence), token_url=url) as header:
-        with pytest.raises(ClusterError, match="oidc_token_url: expected") as raised:
-            header()
-        assert not raised.value.transient
+    with pytest.raises(ClusterError, match="oidc_token_url: expected") as raised:
+        connect_vim("https://vim", oidc={"token_url": url, "username": "u"})
+    assert "pl4nted" not in str(raised.value)
+    assert not raised.value.transient
