@@ -12,7 +12,7 @@ import socket
 import ssl
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from http.client import HTTPConnection, HTTPException
@@ -29,8 +29,8 @@ _MARGIN = 30.0
 """Seconds before its end at which a token is renewed."""
 _LIFETIME = 300.0
 """Seconds that a token is used for if the provider does not say how long it is valid."""
-_MAX_BYTES = 256 * 1024
-"""Of an answer."""
+MAX_BYTES = 256 * 1024
+"""Of an answer with a token."""
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -110,20 +110,13 @@ class OidcToken:
 
     def _read(self, body: bytes) -> _Token:
         """Return the token of a successful answer, RFC 6749 5.1."""
-        if len(body) > _MAX_BYTES:
-            raise self._refused(f"expected at most {_MAX_BYTES} bytes")
+        if len(body) > MAX_BYTES:
+            raise self._refused(f"expected at most {MAX_BYTES} bytes")
         try:
-            answer = json.loads(body)
-            text = answer.get("id_token") or answer["access_token"]
-            seconds = float(answer.get("expires_in") or _LIFETIME)
-            if not (isinstance(text, str) and text.isascii() and text.isprintable()):
-                raise TypeError("a token that fits into no header")
-            if not 0 < seconds < math.inf:
-                raise ValueError("expires_in")
-        except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError,
-                RecursionError) as error:  # fmt: skip
-            raise self._refused(type(error).__name__) from None
-        return _Token(text, time.monotonic() + seconds)
+            text, seconds = read_token(body, ("id_token", "access_token"))
+        except ValueError as error:
+            raise self._refused(str(error)) from None
+        return _Token(text, time.monotonic() + (seconds or _LIFETIME))
 
     def _refused(self, found: str) -> ClusterError:
         return ClusterError(
@@ -138,6 +131,27 @@ class OidcToken:
             f"(option request_timeout), got none: {found}: check that the provider is reachable",
             transient=True,
         )
+
+
+def read_token(body: bytes, names: Sequence[str]) -> tuple[str, float]:
+    """Return the token of a successful answer and its lifetime in seconds, 0 if it has none.
+
+    Source: RFC 6749, 5.1.
+
+    :param names: of the attributes that may hold the token, the preferred one first.
+    :raises ValueError: there is no token that fits into a header; it quotes nothing.
+    """
+    try:
+        answer = json.loads(body)
+        text = next(filter(None, map(answer.get, names)), None)
+        seconds = float(answer.get("expires_in") or 0.0)
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise ValueError(f"{type(error).__name__} in the answer") from None
+    if not (isinstance(text, str) and text.isascii() and text.isprintable()):
+        raise ValueError("no token that fits into a header")
+    if not 0 <= seconds < math.inf:
+        raise ValueError("no lifetime in expires_in")
+    return text, seconds
 
 
 def _post(url: SplitResult, form: str, configuration: Any, end: float) -> tuple[int, bytes]:
@@ -166,7 +180,7 @@ def _post(url: SplitResult, form: str, configuration: Any, end: float) -> tuple[
                 path = f"{url.path or '/'}{'?' if url.query else ''}{url.query}"
                 connection.request("POST", path, form, headers)
                 answer = connection.getresponse()
-                body = answer.read(_MAX_BYTES + 1)
+                body = answer.read(MAX_BYTES + 1)
             finally:
                 timer.cancel()
     if time.monotonic() >= end:  # a connection that was shut down looks like the end of the body

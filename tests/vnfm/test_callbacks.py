@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import base64
 import socket
+import threading
+import tracemalloc
+import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -87,7 +91,19 @@ def test_a_callback_where_nobody_listens_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    "token", ['{"access_token": 1, "expires_in": "x"}', "[]", "{}", "<html>", '"text"']
+    "token",
+    [
+        '{"access_token": 1, "expires_in": "x"}',
+        '{"access_token": "t", "expires_in": 1e999}',
+        '{"access_token": "t", "expires_in": NaN}',
+        f'{{"access_token": "t", "expires_in": {10**400}}}',
+        "[]",
+        "[" * 100_000,
+        "{}",
+        "<html>",
+        '"text"',
+    ],
+    ids=lambda text: text[:40],
 )
 def test_a_token_endpoint_that_gives_no_token_is_refused(
     consumer: Consumer, token: str, monkeypatch: pytest.MonkeyPatch
@@ -96,6 +112,62 @@ def test_a_token_endpoint_that_gives_no_token_is_refused(
     monkeypatch.setattr("tests.vnfm.consumer.json.dumps", lambda _: token)
     with pytest.raises(ProblemError, match="gave out no token"):
         check_callback(HERE, consumer.url, oauth(f"{consumer.url}/token"))
+
+
+class Torrent:
+    """Listens, and answers the first request with the same chunk again and again.
+
+    :param most: bytes after which it ends; what is sent is less where nobody reads it.
+    """
+
+    def __init__(self, head: bytes, chunk: bytes, most: int = 256 * 1024 * 1024) -> None:
+        self._listening = socket.create_server(("127.0.0.1", 0))
+        self._head, self._chunk, self._most = head, chunk, most
+        self.url = f"http://127.0.0.1:{self._listening.getsockname()[1]}"
+        self.sent = 0
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+
+    def __enter__(self) -> Torrent:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._thread.join(20)
+        self._listening.close()
+
+    def _serve(self) -> None:
+        connection, _ = self._listening.accept()
+        with connection, suppress(OSError):
+            connection.recv(65536)
+            connection.sendall(b"HTTP/1.1 200 OK\r\n" + self._head + b"\r\n")
+            while self.sent < self._most:
+                connection.sendall(self._chunk)
+                self.sent += len(self._chunk)
+
+
+ZIPPED = zlib.compress(b" " * (256 * 1024 * 1024), wbits=31)
+"""256 MiB in 260 kB."""
+TORRENTS = {
+    "plain": (b"", b" " * 65536, 256 * 1024 * 1024),
+    "compressed": (b"Content-Encoding: gzip\r\n", ZIPPED, len(ZIPPED)),
+    "a header without an end": (b"X-A: ", b"x" * 65536, 256 * 1024 * 1024),
+}
+
+
+@pytest.mark.parametrize("path", ["a token", "a callback"])
+@pytest.mark.parametrize("name", TORRENTS)
+def test_of_an_answer_no_more_is_read_than_can_be_used(name: str, path: str) -> None:
+    with Torrent(*TORRENTS[name]) as torrent:
+        authentication = oauth(torrent.url) if path == "a token" else None
+        tracemalloc.start()
+        try:
+            with pytest.raises(ProblemError):
+                check_callback(HERE, torrent.url, authentication)
+            _, peak = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+    assert peak < 16 * 1024 * 1024
+    assert torrent.sent < 32 * 1024 * 1024, "the buffers of both ends hold less"
 
 
 # --- addresses that never get a request --------------------------------------------------------

@@ -22,6 +22,7 @@ from urllib.parse import quote
 import aiohttp
 from aiohttp.abc import ResolveResult
 
+from container_update.cluster.oidc import MAX_BYTES, read_token
 from container_update.model.objects import Json
 from container_update.package.address_policy import Network, network_of, split_url
 from container_update.vnfm.problems import ProblemError
@@ -93,7 +94,12 @@ class Callbacks:
 
     async def __aenter__(self) -> Callbacks:
         connector = aiohttp.TCPConnector(resolver=CheckingResolver(self._hosts), force_close=True)
-        self._session = aiohttp.ClientSession(connector=connector, timeout=self._timeout)
+        self._session = aiohttp.ClientSession(
+            connector=connector,
+            timeout=self._timeout,
+            headers={"Accept-Encoding": "identity"},
+            auto_decompress=False,  # a few bytes could become gigabytes
+        )
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -151,14 +157,22 @@ class Callbacks:
         async with self._response("POST", params["tokenEndpoint"], headers, data=form) as answer:
             if answer.status != 200:
                 raise CallbackError(f"the tokenEndpoint answered {answer.status}")
-            try:
-                body = await answer.json(content_type=None)
-                token, seconds = str(body["access_token"]), float(body.get("expires_in", 0))
-            except (ValueError, KeyError, TypeError, AttributeError):
-                raise CallbackError("the tokenEndpoint gave out no token") from None
-        if not token.isascii() or not token.isprintable():
-            raise CallbackError("the tokenEndpoint gave out a token that fits into no header")
+            body = await _body(answer)
+        try:
+            token, seconds = read_token(body, ("access_token",))
+        except ValueError as error:
+            raise CallbackError(f"the tokenEndpoint gave out no token: {error}") from None
         return token, seconds
+
+
+async def _body(answer: aiohttp.ClientResponse) -> bytes:
+    """Return the body of a token's response; it is not decompressed."""
+    body = b""
+    async for chunk in answer.content.iter_any():
+        body += chunk
+        if len(body) > MAX_BYTES:
+            raise CallbackError(f"expected at most {MAX_BYTES} bytes from the tokenEndpoint")
+    return body
 
 
 def _basic(user: str, password: str) -> Mapping[str, str]:
