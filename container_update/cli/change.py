@@ -88,8 +88,7 @@ def _run(
             show_scripts(scripts.reports, out)
     _show(changed, parsed.output, out)
     if parsed.records is not None:
-        after = changed.records.applied(dict(job.instance))
-        parsed.records.write_text(json.dumps(after, indent=2) + "\n")
+        _write_records(parsed.records, changed.records.applied(dict(job.instance)))
     return DONE if changed.outcome.results else NOTHING_TO_DO
 
 
@@ -179,6 +178,14 @@ def show_scripts(reports: Sequence[ScriptReport], out: TextIO) -> None:
         out.write("Coordination scripts:\n")
     for report_of_run in reports:
         out.write(f"{report_of_run}\n")
+
+
+def _write_records(path: Path, instance: Mapping[str, Any]) -> None:
+    """Write the VnfInstance; the change is done, also where that is not possible."""
+    try:
+        path.write_text(json.dumps(instance, indent=2) + "\n")
+    except OSError as error:
+        output.complain(f"the change is done, but {path} cannot be written: {error.strerror}")
 
 
 def _show(changed: Changed, style: str, out: TextIO) -> None:

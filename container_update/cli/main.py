@@ -46,17 +46,20 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
 
     :param arguments: without the program's name; None: the arguments of the process.
     :param out: receives the results; None: standard output. Logs and errors go to standard error.
-    :returns: the exit status.
+    :returns: the exit status: that of the operation, also where the results cannot be written.
     """
     parsed = _parser().parse_args(arguments)
+    results = output.results(out or sys.stdout)
     level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(parsed.verbose, 2)]
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     run: Run = parsed.run
     try:
-        return run(parsed, out or sys.stdout)
+        return run(parsed, results)
     except ContainerUpdateError as error:
-        _report_error(error, parsed, out or sys.stdout)
+        _report_error(error, parsed, results)
         return error.exit_status
+    finally:
+        results.flush()
 
 
 def _report_error(error: ContainerUpdateError, parsed: argparse.Namespace, out: TextIO) -> None:
@@ -66,7 +69,7 @@ def _report_error(error: ContainerUpdateError, parsed: argparse.Namespace, out: 
     if text:
         out.write(text + "\n")
     if style != output.JSON:
-        sys.stderr.write(f"container-update: {with_advice(error, sentence)}\n")
+        output.complain(with_advice(error, sentence))
 
 
 # --- commands -----------------------------------------------------------------------------------

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
-from typing import Any, TextIO
+import os
+import sys
+from contextlib import suppress
+from typing import Any, TextIO, cast
 
 from container_update.cli.reports import html_report, text_report
 from container_update.model.errors import ContainerUpdateError, UpdateFailedError, with_advice
@@ -23,6 +27,62 @@ OUTCOME = {
     JSON: text_report.outcome_json,
     HTML: html_report.outcome_html,
 }
+
+
+class _Results(io.TextIOBase):
+    """A stream whose end, a full disk or a reader that is gone, ends the results only."""
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self._stream = stream
+        if stream is None:
+            self._lose("it is closed")
+
+    def write(self, text: str) -> int:
+        self._try("write", text)
+        return len(text)
+
+    def flush(self) -> None:
+        self._try("flush")
+
+    def _try(self, action: str, *arguments: str) -> None:
+        if self._stream is not None:
+            try:
+                getattr(self._stream, action)(*arguments)
+            except (OSError, ValueError) as error:
+                self._lose(getattr(error, "strerror", None) or str(error))
+
+    def _lose(self, why: str) -> None:
+        """Say so once; what the stream still buffers is dropped, or the interpreter's end fails."""
+        if self._stream is not None and self._stream is sys.stdout:
+            drop(self._stream)
+        self._stream = None
+        complain(f"the results cannot be written ({why}); the command goes on without them")
+
+
+def results(stream: TextIO | None) -> TextIO:
+    """Return a stream for the results of a command that never raises an error.
+
+    :param stream: where they go; None: there is no such stream, nobody wants them.
+    """
+    return cast(TextIO, _Results(stream))
+
+
+def complain(sentence: str) -> None:
+    """Write a sentence to standard error, if that is possible."""
+    if sys.stderr is not None:
+        try:
+            sys.stderr.write(f"container-update: {sentence}\n")
+            sys.stderr.flush()
+        except (OSError, ValueError):
+            drop(sys.stderr)
+
+
+def drop(stream: TextIO) -> None:
+    """Send what a stream of this process still holds, and gets from now on, nowhere."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)
 
 
 def show_plan(plan: Plan, style: str, out: TextIO) -> int:

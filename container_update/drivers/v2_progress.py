@@ -13,10 +13,11 @@ import threading
 from pathlib import Path
 
 from container_update.drivers import v2_memory
-from container_update.model.errors import ContainerUpdateError, UpdateFailedError
+from container_update.model.errors import ContainerUpdateError, NextStep, UpdateFailedError
 from container_update.model.objects import Json
 from container_update.model.outcome import Event, Progress
 from container_update.model.plan import Plan
+from container_update.model.reporter import reporter
 from container_update.operations.progress import remarks, step_events
 
 PROGRESS_VARIABLE = "CONTAINER_UPDATE_PROGRESS"
@@ -40,14 +41,21 @@ def from_environment() -> Progress:
 
     def append(event: Event) -> None:
         line = json.dumps(as_line(event)) + "\n"
-        with lock, path.open("a", encoding="utf-8") as file:
-            file.write(line)
+        try:
+            with lock, path.open("a", encoding="utf-8") as file:
+                file.write(line)
+        except OSError as error:
+            raise ContainerUpdateError(
+                f"{path}: the progress cannot be written: {error.strerror}",
+                next_step=NextStep.FIX_AND_RETRY,
+            ) from error
 
     return append
 
 
 def report_end(progress: Progress, error: ContainerUpdateError) -> None:
     """Report the final state of each step of a failed update: most are undone by now."""
+    report = reporter(progress)
     if isinstance(error, UpdateFailedError):
         for result in error.outcome.results:
-            progress(result)
+            report(result)

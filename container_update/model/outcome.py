@@ -79,4 +79,9 @@ Event = Plan | Step | StepResult
 
 
 Progress = Callable[[Event], object]
-"""Called with each event when it happens; from several threads."""
+"""Called with each event when it happens; from several threads.
+
+An exception of it is logged once, with its name, and the operation goes on. Only a
+ContainerUpdateError at the plan, before anything is written, is raised: a caller that must store
+the plan first refuses the operation so.
+"""

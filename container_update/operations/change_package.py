@@ -136,7 +136,7 @@ def run_change(
     with closing(_strategy(job, target, cancel, progress, scripts)) as chosen:
         chosen.recover(lambda interrupted: _carry_out(interrupted, scripts))
         plan = _with_notes(chosen.validate(), chosen)
-        progress(plan)
+        chosen.progress(plan)
         log_remarks(plan)
         if not plan.is_empty:
             with chosen.begun():

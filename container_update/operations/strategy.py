@@ -18,6 +18,7 @@ from container_update.model.objects import Json
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import Plan
+from container_update.model.reporter import reporter
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.upgrade_types import NAMESPACE, kind_of_vim, resolve
 from container_update.operations.vnf_records import Records
@@ -99,7 +100,7 @@ class Strategy(ABC):
         self.job = job
         self.target = target
         self.cancel = cancel
-        self.progress = progress
+        self.progress = reporter(progress)
 
     @property
     def scripts_used(self) -> frozenset[str]:

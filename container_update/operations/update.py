@@ -21,6 +21,7 @@ from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, StepResult
 from container_update.model.plan import Plan, Stage
+from container_update.model.reporter import reporter
 from container_update.model.requests import UpdateRequest
 from container_update.operations.progress import log_remarks
 from container_update.operations.read_packages import read_manifests
@@ -46,7 +47,8 @@ def update(
 
     :param cluster: where the CNF runs.
     :param cancel: cancels the update from another thread or a signal handler.
-    :param progress: called with the plan, with each step that begins, and with each step's result.
+    :param progress: called with the plan, with each step that begins, and with each step's result;
+        see :data:`~container_update.model.outcome.Progress` about its exceptions.
     :returns: the plan, what became of each step, and the pods of every VDU.
     :raises PackageError: a package or the request is wrong; nothing was written.
     :raises PlanError: the cluster is in no state to be updated; nothing was written.
@@ -57,13 +59,13 @@ def update(
     :raises UpdateInterruptedError: it was cancelled; everything was put back, or left if so asked.
     """
     began, sent_before = time.monotonic(), cluster.requests
-    cancel = CancelToken() if cancel is None else cancel
+    cancel, report = CancelToken() if cancel is None else cancel, reporter(progress)
     retrying = RetryingCluster(cluster, options.retry_seconds)
     packages = _read_packages(request, options)
-    instance = Operation(retrying, request.namespace, request.instance_id, options, progress)
+    instance = Operation(retrying, request.namespace, request.instance_id, options, report)
     resumed = instance.recover(goal=goal_of(packages.in_force), cancel=cancel)
     with _planned(packages, request, retrying, options) as (plan, informer):
-        progress(plan)
+        report(plan)
         log_remarks(plan)
         results = resumed.results if resumed else ()
         if not plan.is_empty:

@@ -19,6 +19,7 @@ from container_update.model.operation import Phase
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, StepResult, StepState
 from container_update.model.plan import Action
+from container_update.model.reporter import reporter
 from container_update.package.hot import Body
 from container_update.stacks.client import Heat, reference, state_sentence
 from container_update.stacks.journal import Journal, Record
@@ -51,6 +52,9 @@ class Execution:
     """A failure is left for a rollback or a resume, not undone at once."""
     _seconds: dict[int, float] = field(default_factory=dict, init=False)
     """What the steps that are done took, by number."""
+
+    def __post_init__(self) -> None:
+        self.progress = reporter(self.progress)
 
     # --- forwards -------------------------------------------------------------------------------
 

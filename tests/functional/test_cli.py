@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 
 import pytest
 
@@ -13,6 +18,10 @@ from tests.functional.manifests import ENV, config_map, workload
 
 OLD = {"cm": config_map(setting="old"), "w": workload("Deployment", container=ENV)}
 NEW = {**OLD, "cm": config_map(setting="new")}
+BAD = {**NEW, "w": workload("Deployment", container=ENV, image=BAD_IMAGE)}
+PROGRAM = "import sys; from container_update.cli.main import main; sys.exit(main())"
+
+Target = Callable[[], AbstractContextManager[int]]
 
 
 class Shell:
@@ -29,6 +38,23 @@ class Shell:
     def run(self, command: str, *arguments: str) -> tuple[int, str]:
         out = io.StringIO()
         return main([command, *arguments, *self.common], out), out.getvalue()
+
+    def run_into(
+        self, target: Target | None, *arguments: str, errors_too: bool = False
+    ) -> tuple[int, str]:
+        """Run a command in a process of its own; return its status and what it told of errors.
+
+        :param target: opens its standard output; None: it has none.
+        :param errors_too: standard error is the same.
+        """
+        command = [sys.executable, "-c", PROGRAM, *arguments, *self.common]
+        if target is None:
+            closed = "1>&- 2>&-" if errors_too else "1>&-"
+            command = ["sh", "-c", f'exec "$@" {closed}', "sh", *command]
+        with (target or full_disk)() as out:
+            errors = out if errors_too else subprocess.PIPE
+            done = subprocess.run(command, check=False, stdout=out, stderr=errors, timeout=120)
+        return done.returncode, (done.stderr or b"").decode()
 
 
 @pytest.fixture
@@ -75,7 +101,7 @@ def test_json_is_for_programs(shell: Shell) -> None:
 def test_a_failure_has_its_status_and_names_its_cause(
     shell: Shell, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    bad = shell.package({**NEW, "w": workload("Deployment", container=ENV, image=BAD_IMAGE)})
+    bad = shell.package(BAD)
     status, text = shell.run("apply", shell.cnf.old, bad, "--grace-period", "0.5")
     assert status == 7
     assert "undone: ConfigMap" in text
@@ -107,6 +133,47 @@ def test_each_class_of_error_has_a_status_of_its_own(
     shell = Shell(cnf, admin_kubeconfig)
     common = ("-n", cnf.namespace, "--kubeconfig", admin_kubeconfig)
     assert main(["apply", cnf.old, shell.package(files), *common, *more]) == status
+
+
+@contextmanager
+def unread_pipe() -> Iterator[int]:
+    """The end to write to of a pipe that nobody reads any more, as after ``| head -1``."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    try:
+        yield writer
+    finally:
+        os.close(writer)
+
+
+@contextmanager
+def full_disk() -> Iterator[int]:
+    """A file on a disk without room."""
+    with open("/dev/full", "w") as file:
+        yield file.fileno()
+
+
+@pytest.mark.parametrize("style", ["text", "json", "html"])
+@pytest.mark.parametrize("target", [unread_pipe, full_disk, None], ids=["pipe", "full", "closed"])
+def test_an_output_that_cannot_be_written_decides_nothing(
+    shell: Shell, target: Target | None, style: str
+) -> None:
+    new = shell.package(NEW)
+    status, errors = shell.run_into(target, "apply", shell.cnf.old, new, "-o", style)
+    assert status == 0, errors
+    assert errors.count("container-update: the results cannot be written") == 1
+    assert "Traceback" not in errors
+    assert shell.cnf.get("ConfigMap", "cm")["data"] == {"setting": "new"}
+
+
+@pytest.mark.parametrize("target", [unread_pipe, full_disk, None], ids=["pipe", "full", "closed"])
+def test_a_failure_has_its_status_where_nothing_can_be_written_at_all(
+    shell: Shell, target: Target | None
+) -> None:
+    arguments = ("apply", shell.cnf.old, shell.package(BAD), "--grace-period", "0.5", "-v")
+    assert shell.run_into(target, *arguments, errors_too=True) == (7, "")
+    assert shell.cnf.get("ConfigMap", "cm")["data"] == {"setting": "old"}
+    assert shell.run("status")[0] == 2, "nothing is left to resume"
 
 
 def test_wrong_usage_and_nothing_to_do_have_different_statuses() -> None:

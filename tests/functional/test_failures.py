@@ -15,7 +15,8 @@ from container_update.model.errors import (
     UpdateFailedError,
 )
 from container_update.model.objects import Collection, ObjectKey
-from container_update.model.outcome import StepState
+from container_update.model.outcome import Event, StepState
+from container_update.operations.update import update
 from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
 from tests.functional.conftest import until
 from tests.functional.manifests import ENV, ENV_FROM, config_map, secret, workload
@@ -105,6 +106,19 @@ def test_an_immutable_config_map_is_recreated_and_restored(cnf: Cnf) -> None:
     assert (restored["data"], restored["immutable"]) == ({"setting": "old"}, True)
     cnf.update({"cm": new, "w": workload("Deployment", container=ENV)})
     assert cnf.get("ConfigMap", "cm")["data"] == {"setting": "new"}
+
+
+def test_an_exception_of_a_progress_callback_decides_nothing(
+    cnf: Cnf, caplog: pytest.LogCaptureFixture
+) -> None:
+    def broken(_: Event) -> None:
+        raise BrokenPipeError
+
+    cnf.instantiate(cm=OLD, w=workload("Deployment", container=ENV))
+    request = cnf.request({"cm": NEW, "w": workload("Deployment", container=ENV)})
+    outcome = update(request, cnf.cluster, cnf.options, progress=broken)
+    assert {result.state for result in outcome.results} == {StepState.DONE}
+    assert caplog.text.count("broken failed") == 1
 
 
 # --- refused before anything is written ---------------------------------------------------------

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
+from sqlalchemy.exc import OperationalError
 
 from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.model.errors import (
@@ -14,6 +17,8 @@ from container_update.model.errors import (
     NextStep,
     PackageError,
 )
+from container_update.model.plan import Plan
+from container_update.vnfm.lcm.steps import Steps
 from container_update.vnfm.problems import ProblemError, problem_of, requests_of
 from tests.vnfm import vnfs
 from tests.vnfm.client import Client
@@ -80,3 +85,17 @@ def test_the_folders_of_the_service_are_not_shown_to_clients(
     for detail in details:
         assert re.search(r"none\.(yaml|py) in packages/", detail)
         assert str(tmp_path) not in detail
+
+
+class AwayDatabase:
+    """A database that cannot be reached."""
+
+    def writing(self) -> AbstractContextManager[None]:
+        raise OperationalError("INSERT", {}, Exception("gone"))
+
+
+def test_a_plan_that_the_database_cannot_store_is_refused() -> None:
+    """A rollback needs it, and nothing was written to the VIM yet."""
+    steps = Steps(cast(Any, AwayDatabase()), "7", remember=True)
+    with pytest.raises(ContainerUpdateError, match="cannot store the progress: OperationalError"):
+        steps(Plan("cnf", None, ()))

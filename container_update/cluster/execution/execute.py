@@ -25,6 +25,7 @@ from container_update.model.objects import Json, ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, StepResult, StepState
 from container_update.model.plan import Action, Plan, Stage
+from container_update.model.reporter import reporter
 from container_update.planning.steps import ObjectStep, object_steps
 
 LOG = logging.getLogger(__name__)
@@ -67,6 +68,7 @@ class Execution:
     owner: Json | None = None
 
     def __post_init__(self) -> None:
+        self.progress = reporter(self.progress)
         self._resumed = False
         self._results: dict[tuple[ObjectKey, Action], StepResult] = {}
         self._advanced: set[Stage] = set()

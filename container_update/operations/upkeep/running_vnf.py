@@ -17,6 +17,7 @@ from container_update.model.cluster import Cluster
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, StepState
 from container_update.model.plan import Plan
+from container_update.model.reporter import reporter
 from container_update.operations.read_packages import read_live, read_manifests
 from container_update.package import csar
 from container_update.planning import match
@@ -58,18 +59,18 @@ class RunningVnf:
         :raises UpdateFailedError: a workload did not get Ready.
         """
         options, namespace = self.options, self.placing.namespace
-        cancel = CancelToken() if cancel is None else cancel
+        cancel, report = CancelToken() if cancel is None else cancel, reporter(progress)
         cluster = RetryingCluster(self.cluster, options.retry_seconds)
         packages = self._read()
         operation = Operation(
-            cluster, namespace, self.instance_id, options, progress, self.leave_failed
+            cluster, namespace, self.instance_id, options, report, self.leave_failed
         )
         resumed = operation.recover(goal=goal, cancel=cancel)
         if resumed is not None and all(r.state is StepState.DONE for r in resumed.results):
             return resumed
         with Informer(cluster, watch_seconds=options.watch_seconds) as informer:
             plan = planned(packages, read_live(packages, namespace, cluster, informer))
-            progress(plan)
+            report(plan)
             if plan.is_empty:
                 return Outcome(plan)
             with operation.begun(plan, informer, cancel, goal) as run:

@@ -13,9 +13,11 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from sqlalchemy import delete, func, select, update
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from container_update.drivers import v2_memory, v2_progress
+from container_update.model.errors import ContainerUpdateError, NextStep
 from container_update.model.objects import Json
 from container_update.model.outcome import Event, StepState
 from container_update.operations.scripts.coordination import ScriptReport
@@ -38,8 +40,17 @@ class Steps:
         self._lock = threading.Lock()
 
     def __call__(self, event: Event) -> None:
-        """Store an event."""
-        self.take(v2_progress.as_line(event))
+        """Store an event.
+
+        :raises ContainerUpdateError: a plan cannot be stored: without it there is no way back.
+        """
+        try:
+            self.take(v2_progress.as_line(event))
+        except SQLAlchemyError as error:
+            raise ContainerUpdateError(
+                f"the database cannot store the progress: {type(error).__name__}",
+                next_step=NextStep.RETRY,
+            ) from error
 
     def take(self, line: Json) -> None:
         """Store an event: a value of :func:`v2_progress.as_line`."""

@@ -157,6 +157,19 @@ def test_progress_reports_the_plan_and_then_every_step(site: ContractSite) -> No
     }
 
 
+def test_an_exception_of_a_progress_callback_decides_nothing(
+    site: ContractSite, caplog: pytest.LogCaptureFixture
+) -> None:
+    site.instantiate(V1)
+
+    def broken(_: object) -> None:
+        raise BrokenPipeError
+
+    site.change(V2, Arguments(progress=broken))
+    assert site.is_at("v2")
+    assert caplog.text.count("broken failed") == 1
+
+
 # --- records ------------------------------------------------------------------------------------
 
 

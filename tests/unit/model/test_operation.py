@@ -149,7 +149,6 @@ def test_a_status_says_what_runs_and_who_holds_it() -> None:
 def test_a_status_names_what_a_run_left_that_changed_nothing() -> None:
     status = Status(None, leftovers=(ObjectKey("", "Secret", "ns", "container-update-i.1"),))
     assert str(status).splitlines()[1] == (
-        "Left of a run that changed nothing; a rollback removes it: "
-        "Secret ns/container-update-i.1."
+        "Left of a run that changed nothing; a rollback removes it: Secret ns/container-update-i.1."
     )
     assert status.as_dict()["leftovers"] == ["Secret ns/container-update-i.1"]

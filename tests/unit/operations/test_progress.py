@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from container_update.model.errors import ContainerUpdateError
 from container_update.model.outcome import Event, StepResult, StepState
 from container_update.model.plan import Note, Plan
+from container_update.model.reporter import reporter
 from container_update.operations import progress
 from tests.unit.cli.reports.test_text_report import CANARY, PLAN, RECREATE, ROLL
 
@@ -49,3 +51,38 @@ def test_what_is_left_alone_is_one_value_for_an_object_with_paths_and_no_content
         {**common, "action": "not applied", "message": paths},
         {**common, "action": "note", "message": "drift: image"},
     ]
+
+
+class Broken:
+    """A progress callback that fails at every event."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+        self.events: list[Event] = []
+
+    def __call__(self, event: Event) -> None:
+        self.events.append(event)
+        raise self.error
+
+
+EVENTS: tuple[Event, ...] = (PLAN, ROLL, StepResult(ROLL, StepState.DONE))
+
+
+def test_an_exception_of_a_callback_is_logged_once_with_its_name(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    broken = Broken(RuntimeError("no room"))
+    report = reporter(reporter(broken))
+    for event in EVENTS:
+        report(event)
+    assert tuple(broken.events) == EVENTS
+    (record,) = caplog.records
+    assert f"{Broken.__module__}.Broken failed" in record.message
+
+
+def test_only_a_plan_can_be_refused_by_a_callback() -> None:
+    report = reporter(Broken(ContainerUpdateError("not stored")))
+    with pytest.raises(ContainerUpdateError, match="not stored"):
+        report(PLAN)
+    for event in EVENTS[1:]:
+        report(event)
