@@ -46,6 +46,9 @@ class Settings:
     drain_seconds: float = _option(
         30.0, "Maximum time for running operations to end when the service stops."
     )
+    driver_seconds: float = _option(
+        3600.0, "Maximum time for one run of a Mgmt Driver script of a package."
+    )
     lock_seconds: float = _option(
         10.0,
         "Interval of the checks whether another service on the same database died; the same in "
@@ -99,8 +102,9 @@ class Settings:
             )
         if bool(self.tls_cert) != bool(self.tls_key):
             raise ValueError(f"[{GROUP}] tls_cert and tls_key: expected both or neither")
-        if not self.workers or not self.page_size:
-            raise ValueError(f"[{GROUP}] workers and page_size: expected at least 1")
+        for name in ("workers", "page_size", "driver_seconds"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"[{GROUP}] {name}: expected at least 1")
 
     @property
     def folder(self) -> Path:

@@ -15,15 +15,17 @@ DANGERS: dict[str, tuple[str, dict[str, str]]] = {
         {
             "container_update/drivers/v2_process.py": "Tacker's own request, from its own process",
             "container_update/operations/scripts/runner.py": "from its parent process",
-            "container_update/vnfm/lcm/mgmt_drivers/v2.py": "a script's answer, plain values only",
+            "container_update/vnfm/lcm/mgmt_drivers/answers.py": "a script's answer, plain "
+            "values only",
         },
     ),
     "runs a program": (
         r"subprocess\.|os\.(system|exec|spawn|popen|fork)|\bpty\.",
         {
-            "container_update/operations/scripts/process.py": "coordination scripts, in a "
-            "process of their own, without a shell",
-            "container_update/vnfm/lcm/mgmt_drivers/v2.py": "Mgmt Drivers, as Tacker runs them",
+            "container_update/operations/scripts/process.py": "coordination scripts and Mgmt "
+            "Drivers, each in a process of its own, without a shell",
+            "container_update/operations/scripts/supervisor.py": "the program that its parent "
+            "names",
         },
     ),
     "runs a shell": (r"shell\s*=\s*True|os\.system|os\.popen|getoutput|/bin/(ba)?sh", {}),

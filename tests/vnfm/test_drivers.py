@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import json
-import pickle
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +14,7 @@ from stevedore import ExtensionManager
 
 from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.model.options import Options
-from container_update.vnfm.lcm.mgmt_drivers import v1, v2
+from container_update.vnfm.lcm.mgmt_drivers import v1
 from container_update.vnfm.service import Service
 from container_update.vnfm.settings import Settings
 from tests.vnfm import vnfs
@@ -183,14 +182,3 @@ def test_the_error_names_a_driver_that_is_not_installed(
     path = instantiate(client, cluster, tmp_path, absent)
     operation = client.do("PATCH", path, {"metadata": {"a": "b"}}, "FAILED_TEMP")
     assert "mgmt-absent: nothing of this name is installed" in operation["error"]["detail"]
-
-
-class Anything:
-    """Not a plain value."""
-
-
-def test_the_answer_of_a_script_may_hold_plain_values_only() -> None:
-    assert v2._unpickled(pickle.dumps({"a": [1, "b", None, True]})) == {"a": [1, "b", None, True]}
-    assert v2._unpickled(b"") == {}
-    with pytest.raises(v2.ScriptError, match=r"test_drivers\.Anything"):
-        v2._unpickled(pickle.dumps({"a": Anything()}))

@@ -1,8 +1,9 @@
-"""The process of a coordination script: it inherits nothing and ends with this process.
+"""The process of a package's script: it inherits nothing, and ends with all that it started.
 
-It is started by our interpreter, without a shell, with an environment of a few harmless variables
-and a pickled dict on standard input, in a process group that is killed with it. Where this process
-ends, even by kill -9, so does the group: the runner holds the other end of a pipe.
+It is started without a shell, with an environment of a few harmless variables and a pickled dict on
+standard input. A :mod:`.supervisor` kills everything that it has started when it ends, also
+processes in a session of their own, and when this process ends, even by kill -9: the supervisor
+holds the other end of a pipe.
 """
 
 from __future__ import annotations
@@ -10,26 +11,121 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
-import signal
 import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from container_update.operations.change_request import ScriptName
-from container_update.operations.scripts import runner
+from container_update.operations.scripts import runner, supervisor
 
 _ENVIRONMENT = ("LANG", "LC_ALL", "LC_CTYPE", "PATH", "SSL_CERT_DIR", "SSL_CERT_FILE", "TZ")
 """All that a script inherits of our environment."""
 
 _KEPT_OUTPUT = 8 * 1024
+_CHUNK = 64 * 1024
+
+_END_SECONDS = 10.0
+"""Time for the supervisor to end everything; a script could have stopped it."""
 
 
-class Script:
+Started = TypeVar("Started", bound="Process")
+
+
+class Process:
     """A running script; at the end of the ``with`` it is killed with all that it has started.
+
+    :param command: the program and its arguments.
+    :param values: the dict that it finds, pickled, on standard input.
+    :param folder: its current folder.
+    :param home: where it may write, as HOME and TMPDIR.
+    :param variables: its environment beside the harmless ones that it inherits.
+    :param answer_bytes: how much of its standard output is kept, apart from standard error; 0: both
+        are one.
+    :raises OSError: it cannot be started.
+    """
+
+    def __init__(  # noqa: PLR0913
+        self,
+        command: Sequence[str],
+        values: Mapping[str, Any],
+        *,
+        folder: Path,
+        home: Path,
+        variables: Mapping[str, str] | None = None,
+        answer_bytes: int = 0,
+    ) -> None:
+        held, self._lifeline = os.pipe()
+        # -S: nothing of the site is needed, and the supervisor starts in a few milliseconds
+        supervised = [sys.executable, "-I", "-S", supervisor.__file__, str(held), *command]
+        try:
+            with tempfile.TemporaryFile() as stdin:
+                stdin.write(pickle.dumps(values))
+                stdin.seek(0)
+                self._process = subprocess.Popen(  # noqa: S603, what the operator asked for
+                    supervised,
+                    stdin=stdin,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE if answer_bytes else subprocess.STDOUT,
+                    cwd=folder,
+                    env={**_environment(home), **(variables or {})},
+                    start_new_session=True,
+                    pass_fds=[held],
+                )
+        except BaseException:
+            os.close(self._lifeline)
+            raise
+        finally:
+            os.close(held)
+        self._answer = _Output(self._process.stdout, answer_bytes or _KEPT_OUTPUT)
+        errors = self._process.stderr
+        self._output = self._answer if errors is None else _Output(errors, _KEPT_OUTPUT)
+
+    def wait(self, seconds: float) -> int | None:
+        """Return the exit status; None where the script still runs after so many seconds.
+
+        Nothing that it has started runs any more then. After a signal the status is 128 and the
+        signal's number.
+        """
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self._process.wait(seconds)
+        return None
+
+    def terminate(self) -> None:
+        """Send it SIGTERM."""
+        self._process.terminate()
+
+    @property
+    def is_answer_too_long(self) -> bool:
+        """Whether it has written more to standard output than is kept."""
+        return self._answer.is_cut
+
+    def answer(self) -> bytes:
+        """Return what it wrote to standard output, or the end of it."""
+        return self._answer.content()
+
+    def output(self) -> str:
+        """Return the end of what it printed, without what a terminal would take for an order."""
+        text = self._output.content().decode("utf-8", "replace")
+        shown = "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)
+        return ("[...]\n" if self._output.is_cut else "") + shown
+
+    def __enter__(self: Started) -> Started:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End what the script left running, and the script itself."""
+        os.close(self._lifeline)
+        if self.wait(_END_SECONDS) is None:
+            self._process.kill()
+            self._process.wait()
+
+
+class Script(Process):
+    """A coordination script that runs.
 
     :param script: its path in the package, and the class whose ``coordinate_vnf()`` is called, or
         None: it is run as a program.
@@ -39,73 +135,38 @@ class Script:
     """
 
     def __init__(self, script: ScriptName, package: Path, context: Mapping[str, Any]) -> None:
-        held, self._lifeline = os.pipe()
-        arguments = [str(held), str(package / script.path), *filter(None, [script.class_name])]
-        try:
-            with tempfile.TemporaryFile() as stdin:
-                stdin.write(pickle.dumps(context))
-                stdin.seek(0)
-                self._process = subprocess.Popen(  # noqa: S603, what the operator asked for
-                    [sys.executable, runner.__file__, *arguments],
-                    stdin=stdin,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.STDOUT,
-                    cwd=package,
-                    env=_environment(package.parent),
-                    start_new_session=True,
-                    pass_fds=[held],
-                )
-        except BaseException:
-            os.close(self._lifeline)
-            raise
-        finally:
-            os.close(held)
-        self._output = _Output(self._process.stdout)
-
-    def wait(self, seconds: float) -> int | None:
-        """Return the exit status; None where the script still runs after so many seconds."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            return self._process.wait(seconds)
-        return None
-
-    def output(self) -> str:
-        """Return the end of what it printed."""
-        return self._output.text()
-
-    def __enter__(self) -> Script:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """End what the script left running, and the script itself."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-        self._process.wait()
-        os.close(self._lifeline)
+        arguments = [str(package / script.path), *filter(None, [script.class_name])]
+        command = [sys.executable, runner.__file__, *arguments]
+        super().__init__(command, context, folder=package, home=package.parent)
 
 
 class _Output:
-    """The end of what a process prints, read while it runs so that it is never kept waiting."""
+    """The end of what a process writes, read while it runs so that it is never kept waiting.
 
-    def __init__(self, stream: IO[bytes] | None) -> None:
+    :param most: how many bytes are kept.
+    """
+
+    def __init__(self, stream: IO[bytes] | None, most: int) -> None:
         assert stream is not None, "the process was started with a pipe"
         self._stream = stream
-        self._kept = b""
-        self._cut = False
+        self._most = most
+        self._kept = bytearray()
+        self.is_cut = False
         self._reader = threading.Thread(target=self._read, name="script output", daemon=True)
         self._reader.start()
 
     def _read(self) -> None:
         with self._stream as stream:
-            while chunk := stream.read1(_KEPT_OUTPUT):  # type: ignore[attr-defined]
-                self._cut |= len(self._kept) + len(chunk) > _KEPT_OUTPUT
-                self._kept = (self._kept + chunk)[-_KEPT_OUTPUT:]
+            while chunk := stream.read1(_CHUNK):  # type: ignore[attr-defined]
+                self._kept += chunk
+                if len(self._kept) > self._most:
+                    self.is_cut = True
+                    del self._kept[: -self._most]
 
-    def text(self) -> str:
-        """Return what was kept, without what a terminal would take for an order."""
+    def content(self) -> bytes:
+        """Return what was kept."""
         self._reader.join(timeout=5)
-        text = self._kept.decode("utf-8", "replace")
-        shown = "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)
-        return ("[...]\n" if self._cut else "") + shown
+        return bytes(self._kept)
 
 
 def _environment(folder: Path) -> dict[str, str]:

@@ -1,9 +1,8 @@
-"""Run a coordination script in a process of its own: ``LIFELINE SCRIPT [CLASS]`` as arguments.
+"""Run a coordination script in a process of its own: ``SCRIPT [CLASS]`` as arguments.
 
 With a class, the process creates an instance of it from the dict that is pickled on standard input,
-and calls its ``coordinate_vnf()``; else it runs the script as a program. LIFELINE is a file
-descriptor whose other end the parent process holds: when that is closed, this process and all that
-it has started are killed. Imports nothing of this project: only this file is started.
+and calls its ``coordinate_vnf()``; else it runs the script as a program. Imports nothing of this
+project: only this file is started.
 """
 
 from __future__ import annotations
@@ -12,27 +11,18 @@ import importlib.util
 import os
 import pickle
 import runpy
-import signal
 import sys
-import threading
 from typing import Any
 
 
-def main(lifeline: int, path: str, class_name: str | None = None) -> None:
+def main(path: str, class_name: str | None = None) -> None:
     """Run the script; an exception ends the process with status 1."""
-    os.set_inheritable(lifeline, False)
-    threading.Thread(target=_end_with_parent, args=(lifeline,), daemon=True).start()
     sys.path[0] = os.path.dirname(path)  # the script's neighbours, not this file's
     sys.argv = [path]
     if class_name is None:
         runpy.run_path(path, run_name="__main__")
     else:
         _coordinate(path, class_name)
-
-
-def _end_with_parent(lifeline: int) -> None:
-    os.read(lifeline, 1)  # nothing is ever written: it returns when the other end is closed
-    os.killpg(0, signal.SIGKILL)
 
 
 def _coordinate(path: str, class_name: str) -> None:
@@ -50,4 +40,4 @@ def _coordinate(path: str, class_name: str) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), *sys.argv[2:])
+    main(*sys.argv[1:])

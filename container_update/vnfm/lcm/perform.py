@@ -145,7 +145,7 @@ def _begun(
 def _wait_for_lease(context: OperationContext) -> None:
     """Wait until nobody holds the instance's lease in the VIM.
 
-    A service that was killed leaves its lease, which expires; a script that outlived it ends first.
+    A service that was killed, or its script, leaves its lease, which expires.
 
     :raises UpdateInProgressError: it is held for longer than an update may take.
     """
@@ -159,7 +159,7 @@ def _wait_for_lease(context: OperationContext) -> None:
 
 
 def _read_leftovers(service: ServiceContext, operation_id: str) -> None:
-    """Store the steps that a script reported after its service had died."""
+    """Store the steps that a script had reported when its service died."""
     progress = progress_file(service, operation_id)
     if progress.exists():
         Follower(progress, Steps(service.database, operation_id, remember=True)).catch_up()

@@ -26,6 +26,9 @@ from container_update.vnfm.store.rows import Operation, Step
 
 LOG = logging.getLogger(__name__)
 
+_PROGRESS_BYTES = 64 * 1024 * 1024
+"""The most that is read of the file that a script writes its progress to."""
+
 
 class Steps:
     """The steps of one operation; implements :data:`container_update.model.outcome.Progress`.
@@ -139,9 +142,15 @@ class Follower:
     def _new_lines(self) -> Sequence[bytes]:
         if not self._path.exists():
             return ()
+        room = _PROGRESS_BYTES - self._read
         with self._path.open("rb") as file:
             file.seek(self._read)
-            text = file.read()
+            text = file.read(room)
+        if 0 < room == len(text):
+            LOG.warning("%s: expected at most %s bytes, the rest is ignored", self._path,
+                        _PROGRESS_BYTES)  # fmt: skip
+            self._read = _PROGRESS_BYTES
+            return ()
         complete = text[: text.rfind(b"\n") + 1]
         self._read += len(complete)
         return complete.splitlines()

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -29,6 +30,24 @@ child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(120)"])
 print(child.pid, flush=True)
 """
 
+LEFT_BEHIND = {
+    "a child": CHILD,
+    "a child in a session of its own": CHILD.replace(
+        ")\nprint", ", start_new_session=True)\nprint"
+    ),
+    "the child of a child that has ended": """
+import os, time
+reader, writer = os.pipe()
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.write(writer, str(os.getpid()).encode())
+        time.sleep(120)
+    os._exit(0)
+print(os.read(reader, 9).decode(), flush=True)
+""",
+}
+
 ENDLESS = """
 import os, pathlib, subprocess, sys, time
 
@@ -37,7 +56,8 @@ class New:
         pass
 
     def coordinate_vnf(self):
-        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(120)"])
+        command = [sys.executable, "-c", "import time; time.sleep(120)"]
+        child = subprocess.Popen(command, start_new_session=True)
         pathlib.Path("pids.part").write_text(f"{os.getpid()} {child.pid}")
         os.rename("pids.part", "pids")
         time.sleep(120)
@@ -96,17 +116,51 @@ def _is_zombie(pid: int) -> bool:
         return True
 
 
-def test_a_script_that_runs_too_long_ends_with_all_that_it_started(tmp_path: Path) -> None:
-    scripts = coordination(tmp_path, CHILD + "time.sleep(120)", coordination_seconds=1)
+def assert_nobody_reads() -> None:
+    """Nobody waits for more output of a script: no process is left that could write some."""
+    assert "script output" not in {thread.name for thread in threading.enumerate()}
+
+
+@pytest.mark.parametrize("script", LEFT_BEHIND.values(), ids=LEFT_BEHIND)
+def test_a_script_that_runs_too_long_ends_with_all_that_it_started(
+    tmp_path: Path, script: str
+) -> None:
+    scripts = coordination(tmp_path, script + "time.sleep(120)", coordination_seconds=1)
     with pytest.raises(CoordinationError, match=r"Scripts/new.py.*VDU1.*within 1 s, ended it"):
         run(scripts)
     (report,) = scripts.reports
     assert report.status is None
+    assert_nobody_reads()
     assert_ends(int(report.output))
 
 
-def test_what_a_script_leaves_running_ends_with_it(tmp_path: Path) -> None:
-    assert_ends(int(run(coordination(tmp_path, CHILD))))
+@pytest.mark.parametrize("script", LEFT_BEHIND.values(), ids=LEFT_BEHIND)
+def test_what_a_script_leaves_running_ends_with_it(tmp_path: Path, script: str) -> None:
+    output = run(coordination(tmp_path, script))
+    assert_nobody_reads()
+    assert_ends(int(output))
+
+
+@pytest.mark.parametrize(
+    ("script", "status"),
+    [
+        ("import os; os.kill(os.getpid(), 11)", 128 + signal.SIGSEGV),
+        ("import os; os.killpg(0, 9)", 128 + signal.SIGKILL),
+        ("import sys; sys.exit(3)", 3),
+    ],
+)
+def test_the_status_is_that_of_the_script(tmp_path: Path, script: str, status: int) -> None:
+    scripts = coordination(tmp_path, script)
+    with pytest.raises(CoordinationError, match=f"ended with status {status}"):
+        run(scripts)
+
+
+def test_of_much_output_the_end_is_kept(tmp_path: Path) -> None:
+    script = "print('x' * 50_000_000); print('the end')"
+    output = run(coordination(tmp_path, script))
+    assert output.startswith("[...]\nxxx")
+    assert output.endswith("x\nthe end\n")
+    assert len(output) < 10_000
 
 
 @pytest.mark.parametrize("class_name", [None, "New"])
@@ -166,8 +220,7 @@ def test_a_script_inherits_no_open_file(tmp_path: Path) -> None:
     with (tmp_path / "secret").open("w") as file:
         os.set_inheritable(file.fileno(), True)
         found = run(coordination(tmp_path, script)).split()
-    assert found[:3] == ["0", "1", "2"]
-    assert len(found) == 5, "beside its own three only the lifeline and the listing itself"
+    assert found == ["0", "1", "2", "3"], "beside its own three only the listing itself"
 
 
 def test_what_it_was_told_in_confidence_is_struck_out_of_its_report(tmp_path: Path) -> None:

@@ -2,29 +2,30 @@
 
 They run as in Tacker: with this interpreter, one pickled dict on standard input and one on standard
 output, standard error as the reason of a failure, in a copy of the package, which they may change.
+Other than there, time and output are bounded, the service's environment stays with it, and a script
+ends with all that it has started.
 """
 
 from __future__ import annotations
 
 import contextlib
-import io
 import os
-import pickle
 import shutil
-import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NoReturn
 
 from container_update.drivers.v2_memory import KEPT
-from container_update.drivers.v2_process import NEXT_STEP
+from container_update.drivers.v2_process import LOG_VARIABLE, NEXT_STEP
 from container_update.drivers.v2_progress import PROGRESS_VARIABLE
 from container_update.drivers.v2_records import CONFIG_VARIABLE, RESTARTED
-from container_update.model.errors import ContainerUpdateError, NextStep
+from container_update.model.errors import NextStep
 from container_update.model.objects import Json
+from container_update.operations.scripts.process import Process
+from container_update.vnfm.lcm.mgmt_drivers.answers import ANSWER_BYTES, ScriptError, plain_answer
 from container_update.vnfm.lcm.mgmt_drivers.drivers import Drivers, file_of
 from container_update.vnfm.lcm.operation_context import OperationContext, Record
 from container_update.vnfm.lcm.steps import Follower
@@ -33,9 +34,10 @@ from container_update.vnfm.service_context import ServiceContext
 _LOOK_SECONDS = 0.2
 _REASON_CHARACTERS = 2000
 
+_TERM_SECONDS = 10.0
+"""Time between SIGTERM and SIGKILL."""
 
-class ScriptError(ContainerUpdateError):
-    """A script ended with an error."""
+_TOO_LONG = f"it wrote more than {ANSWER_BYTES} bytes to standard output, expected a pickled dict"
 
 
 def progress_file(service: ServiceContext, operation_id: str) -> Path:
@@ -63,7 +65,9 @@ class V2Scripts(Drivers):
         if not isinstance(changed, dict):
             return record
         body = {name: value for name, value in changed.items() if name not in _OURS}
-        return replace(record, body=body, touched=frozenset(output.get(RESTARTED) or ()))
+        restarted = output.get(RESTARTED)
+        ids = map(str, restarted) if isinstance(restarted, (list, tuple)) else ()
+        return replace(record, body=body, touched=frozenset(ids))
 
     def _input(self, event: str, record: Record, old: Path, new: Path | None) -> Json:
         """Return what a script gets: the VnfInstance has the VIM with its credentials."""
@@ -90,66 +94,64 @@ class V2Scripts(Drivers):
         context = self.context
         progress = progress_file(context.service, context.operation_id)
         follower = Follower(progress, context.steps)
-        environment = {
-            **os.environ,
+        variables = {
             PROGRESS_VARIABLE: str(progress),
             CONFIG_VARIABLE: str(context.service.settings.folder / "options.conf"),
+            LOG_VARIABLE: os.environ.get(LOG_VARIABLE, ""),
         }
-        process = subprocess.Popen(  # noqa: S603 (a script of a package, as SOL001 has it)
-            [sys.executable, str(script)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env=environment,
-            cwd=script.parent,
-            start_new_session=True,
-        )
-        stdout, stderr = _communicate(process, pickle.dumps(values), follower, context)
+        with (
+            tempfile.TemporaryDirectory(prefix="script-") as home,
+            Process(
+                [sys.executable, str(script)],
+                values,
+                folder=script.parent,
+                home=Path(home),
+                variables=variables,
+                answer_bytes=ANSWER_BYTES,
+            ) as process,
+        ):
+            status, why = _wait(process, follower, context)
         follower.catch_up()
         progress.unlink(missing_ok=True)
-        output = _unpickled(stdout)
-        context.kept.update(output.get(KEPT) or {})
-        if process.returncode:
-            reason = stderr.decode(errors="replace").strip()[-_REASON_CHARACTERS:]
+        output = {} if process.is_answer_too_long else plain_answer(process.answer())
+        if isinstance(kept := output.get(KEPT), dict):
+            context.kept.update(kept)
+        if status or why:
+            reason = why or process.output().strip()[-_REASON_CHARACTERS:] or status
             raise ScriptError(
-                f"{event}: {script.name} failed: {reason or process.returncode}",
+                f"{event}: {script.name} failed: {reason}",
                 next_step=_NEXT_STEPS.get(str(output.get(NEXT_STEP))),
             )
         return output
 
 
-def _communicate(
-    process: subprocess.Popen[bytes], request: bytes, follower: Follower, context: OperationContext
-) -> tuple[bytes, bytes]:
-    """Store the progress until the script ends; end it when the operation is cancelled."""
-    pending: bytes | None = request
-    while True:
-        try:
-            return process.communicate(pending, timeout=_LOOK_SECONDS)
-        except subprocess.TimeoutExpired:
-            pending = None
-            follower.catch_up()
+def _wait(
+    process: Process, follower: Follower, context: OperationContext
+) -> tuple[int | None, str]:
+    """Store the progress until the script ends; end it where it must not go on.
+
+    It may then undo what it has begun: it gets SIGTERM, and some seconds later SIGKILL.
+
+    :returns: its exit status, None where it is to be killed; why it was ended, '' if it was not.
+    """
+    seconds, why = context.service.settings.driver_seconds, ""
+    deadline = time.monotonic() + seconds
+    while (status := process.wait(_LOOK_SECONDS)) is None:
+        follower.catch_up()
+        is_over = time.monotonic() > deadline
+        if why and is_over:
+            break
+        if not why:
             if context.cancel:
+                why = f"it was stopped {context.cancel.reason}"
+            elif process.is_answer_too_long:
+                why = _TOO_LONG
+            elif is_over:
+                why = f"expected it to end within {seconds:g} s (driver_seconds), ended it"
+            if why:
                 process.terminate()
-
-
-class _Plain(pickle.Unpickler):
-    """Reads plain values only. A script may run any code, but in a process of its own."""
-
-    def find_class(self, module: str, name: str) -> NoReturn:
-        """Refuse every class and function."""
-        raise ScriptError(
-            f"the script's answer holds {module}.{name}: expected dicts, lists, texts and numbers"
-        )
-
-
-def _unpickled(text: bytes) -> Json:
-    """Return the script's answer; empty if it is not a pickled dict."""
-    try:
-        output: Any = _Plain(io.BytesIO(text)).load()
-    except (EOFError, pickle.UnpicklingError, IndexError, KeyError, ValueError):
-        return {}
-    return output if isinstance(output, dict) else {}
+                deadline = time.monotonic() + _TERM_SECONDS
+    return status, why or (_TOO_LONG if process.is_answer_too_long else "")
 
 
 _NEXT_STEPS: Mapping[str, NextStep] = {step.value: step for step in NextStep}
