@@ -92,8 +92,11 @@ class Tacker:
         """Return the instance's VIM as a VimConnectionInfo of SOL003."""
         from tacker.vnflcm import utils  # noqa: PLC0415 (only there inside Tacker)
 
-        access = utils.get_vim(self._context, vnf_instance.vim_connection_info)["access_info"]
-        interface = {"endpoint": access["auth_url"], "ssl_ca_cert": access.get("ssl_ca_cert")}
+        from container_update.model.requests import mapping_of  # noqa: PLC0415 (not for idle calls)
+
+        found = utils.get_vim(self._context, vnf_instance.vim_connection_info)["access_info"]
+        access = mapping_of(found, "access_info of the VIM")
+        interface = {"endpoint": access.get("auth_url"), "ssl_ca_cert": access.get("ssl_ca_cert")}
         return {"vimType": "kubernetes", "interfaceInfo": interface, "accessInfo": access}
 
     def vnfc_record(self, vnfc_id: str, vnfc: Vnfc, metadata: Mapping[str, str]) -> Any:

@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any
 from container_update.drivers.advice import v1_advice
 from container_update.drivers.v1_host import Host, Tacker, host_of
 from container_update.model.errors import ContainerUpdateError, NextStep, PackageError, with_advice
-from container_update.model.requests import DEF_FILES, UpdateRequest
+from container_update.model.requests import (
+    CONFIG_PATHS,
+    DEF_FILES,
+    UpdateRequest,
+    mapping_of,
+    text_of,
+    texts_of,
+)
 from container_update.operations.resource_lists import assign
 from container_update.operations.vnf_records import Records
 from container_update.workloads.pod_template import pod_template
@@ -62,16 +69,20 @@ def modify_information_end(
         return
     from container_update.drivers import change_by_modify  # noqa: PLC0415 (not for idle calls)
 
-    host, before = host_of(context), dict(vnf_instance.vnf_metadata or {})
+    host, before = host_of(context), dict(mapping_of(vnf_instance.vnf_metadata, "vnf_metadata"))
     old = _running_package(before, old_vnf_package_path)
-    new = host.package_path(vnf_instance.vnfd_id)
+    if not (vnfd_id := text_of(vnf_instance.vnfd_id, "vnfd_id")):
+        raise PackageError("vnfd_id: expected the id of the VNF instance's VNFD, found nothing")
+    new = host.package_path(vnfd_id)
     after = change_by_modify.without_parameters(before)
     after.pop(RUNS_FROM, None)
     try:
-        change = change_by_modify.requested_change(vnf_instance.vnfd_id, before)
-        is_changed = new != old or bool(configmap_secret_paths) or change is not None
+        config_paths = texts_of(configmap_secret_paths, CONFIG_PATHS)
+        change = change_by_modify.requested_change(vnfd_id, before)
+        is_changed = new != old or bool(config_paths) or change is not None
         if is_changed:
-            request = request_of(vnf_instance, old, new, tuple(configmap_secret_paths or ()))
+            request = request_of(vnf_instance, old, new, config_paths)
+            refuse_unreadable(vnf_instance)
             _carry_out(request, change, vnf_instance, host)
     except Exception:
         failed = after if new == old else {**after, RUNS_FROM: old}
@@ -90,7 +101,7 @@ record names the new package by then, which Tacker's v1 API would pass as the ol
 
 
 def _running_package(metadata: Mapping[str, str], old: str) -> str:
-    kept = metadata.get(RUNS_FROM, "")
+    kept = text_of(metadata.get(RUNS_FROM), f"vnf_metadata.{RUNS_FROM}")
     return kept if kept and os.path.isdir(kept) else old
 
 
@@ -117,8 +128,17 @@ def request_of(
     :raises PackageError: the instance was not created from def-files (but from a Helm chart), or
         has VDUs that were mapped to their workloads not by name.
     """
-    parameters = vnf_instance.instantiated_vnf_info.additional_params or {}
-    def_files = parameters.get(DEF_FILES)
+    where = "instantiated_vnf_info.additional_params"
+    info = vnf_instance.instantiated_vnf_info
+    if not hasattr(info, "additional_params"):
+        raise PackageError(
+            f"VNF instance {vnf_instance.id}: expected an instantiated_vnf_info with its"
+            f" additional_params, found {type(info).__name__}: instantiate it first",
+            next_step=NextStep.FIX_TARGET,
+        )
+    parameters = mapping_of(info.additional_params, where)
+    def_files = texts_of(parameters.get(DEF_FILES), f"{where}.{DEF_FILES}")
+    metadata = mapping_of(vnf_instance.vnf_metadata, "vnf_metadata")
     if not def_files:
         raise PackageError(
             f"VNF instance {vnf_instance.id}: expected {DEF_FILES} in the additionalParams it was"
@@ -136,12 +156,34 @@ def request_of(
     return UpdateRequest(
         old=old,
         new=new,
-        def_files=tuple(def_files),
+        def_files=def_files,
         config_paths=config_paths,
-        namespace=(vnf_instance.vnf_metadata or {}).get("namespace") or "default",
+        namespace=text_of(metadata.get("namespace"), "vnf_metadata.namespace") or "default",
         one_namespace=True,
-        instance_id=vnf_instance.id,
+        instance_id=text_of(vnf_instance.id, "id"),
     )
+
+
+def refuse_unreadable(vnf_instance: Any) -> None:
+    """Refuse VNFC records that :func:`write_records` could not read after the update.
+
+    :raises PackageError: names the place.
+    """
+    where = "instantiated_vnf_info.vnfc_resource_info"
+    records = getattr(vnf_instance.instantiated_vnf_info, "vnfc_resource_info", None)
+    if not isinstance(records, (list, tuple)):
+        raise PackageError(f"{where}: expected a list, found {type(records).__name__}")
+    for number, record in enumerate(records):
+        place = f"{where}[{number}]"
+        compute = getattr(record, "compute_resource", None)
+        for holder, name, path in (
+            (record, "vdu_id", "vdu_id"),
+            (compute, "resource_id", "compute_resource.resource_id"),
+        ):
+            if not hasattr(holder, name):
+                raise PackageError(f"{place}.{path}: expected a text, found nothing")
+            text_of(getattr(holder, name), f"{place}.{path}")
+        mapping_of(getattr(record, "metadata", None), f"{place}.metadata")
 
 
 def write_records(vnf_instance: Any, records: Records, host: Host) -> None:

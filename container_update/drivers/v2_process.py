@@ -106,10 +106,11 @@ def _has_work(script: Script) -> bool:
     from container_update.model.requests import (  # noqa: PLC0415 (not for idle operations)
         CONFIG_PATHS,
         UPGRADE_TYPE,
+        mapping_of,
     )
 
-    request = script.get("request") or {}
-    metadata = request.get("metadata") or {}
+    request = mapping_of(script.get("request"), "request")
+    metadata = mapping_of(request.get("metadata"), "metadata")
     return bool(request.get("vnfdId") or metadata.get(CONFIG_PATHS) or metadata.get(UPGRADE_TYPE))
 
 

@@ -16,7 +16,14 @@ from container_update.model.errors import ContainerUpdateError, NextStep, Packag
 from container_update.model.objects import Json, Manifest, ObjectKey, Source
 from container_update.model.options import Options
 from container_update.model.outcome import Progress
-from container_update.model.requests import CONFIG_PATHS, DEF_FILES, UpdateRequest
+from container_update.model.requests import (
+    CONFIG_PATHS,
+    DEF_FILES,
+    UpdateRequest,
+    mapping_of,
+    text_of,
+    texts_of,
+)
 from container_update.operations.vnf_records import VDU_RESES, Records
 from container_update.planning import renames
 from container_update.workloads import ownership
@@ -41,8 +48,8 @@ def update_instance(script: Json, output: Json) -> None:
     :raises ContainerUpdateError: the update failed and was undone.
     """
     request, instance = script["request"], script["vnf_instance"]
-    metadata = request.get("metadata") or {}
-    config_paths = tuple(metadata.get(CONFIG_PATHS) or ())
+    metadata = mapping_of(request.get("metadata"), "metadata")
+    config_paths = texts_of(metadata.get(CONFIG_PATHS), f"metadata.{CONFIG_PATHS}")
     old = script["tmp_csar_dir"]
     progress = v2_progress.from_environment()
     try:
@@ -93,8 +100,9 @@ def request_of(
 
     :raises PackageError: the instance was not created from def-files, but from a Helm chart.
     """
-    metadata = instance["instantiatedVnfInfo"].get("metadata") or {}
-    def_files = metadata.get(DEF_FILES)
+    where = "instantiatedVnfInfo.metadata"
+    metadata = mapping_of(instance["instantiatedVnfInfo"].get("metadata"), where)
+    def_files = texts_of(metadata.get(DEF_FILES), f"{where}.{DEF_FILES}")
     if not def_files:
         raise PackageError(
             f"VNF instance {instance['id']}: expected {DEF_FILES} in the metadata of its"
@@ -105,9 +113,9 @@ def request_of(
     return UpdateRequest(
         old=old,
         new=new,
-        def_files=tuple(def_files),
+        def_files=def_files,
         config_paths=config_paths,
-        namespace=metadata.get("namespace") or "default",
+        namespace=text_of(metadata.get("namespace"), f"{where}.namespace") or "default",
         one_namespace=True,
         instance_id=instance["id"],
     )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from container_update.model.errors import PackageError
+from container_update.model.requests import mapping_of, text_of
 
 if TYPE_CHECKING:
     from container_update.model.cluster import Cluster
@@ -31,10 +32,12 @@ def connect(
     values = {key: value for key, value in access.items() if _is_set(value)}
     authority = ca_text if _is_set(ca_text) else None
     if "oidc_token_url" in values:
-        oidc = {key: values[key] for key in OIDC if key in values}
-        oidc["token_url"] = values["oidc_token_url"]
+        oidc = {key: text_of(values[key], f"accessInfo.{key}") for key in OIDC if key in values}
+        oidc["token_url"] = text_of(values["oidc_token_url"], "accessInfo.oidc_token_url")
         return connect_vim(endpoint, oidc=oidc, ca_text=authority, options=options)
-    login = {key: values[key] for key in LOGIN if key in values}
+    login: dict[str, Any] = {
+        key: text_of(values[key], f"accessInfo.{key}") for key in LOGIN if key in values
+    }
     return connect_vim(endpoint, ca_text=authority, options=options, **login)
 
 
@@ -43,9 +46,11 @@ def connect_to(connection: Json, options: Options) -> Cluster:
 
     :raises ClusterError: the access information is incomplete or refused.
     """
-    interface = connection.get("interfaceInfo") or {}
-    access = connection.get("accessInfo") or {}
-    return connect(interface.get("endpoint", ""), access, interface.get("ssl_ca_cert"), options)
+    interface = mapping_of(connection.get("interfaceInfo"), "interfaceInfo")
+    access = mapping_of(connection.get("accessInfo"), "accessInfo")
+    endpoint = text_of(interface.get("endpoint"), "interfaceInfo.endpoint")
+    authority = text_of(interface.get("ssl_ca_cert"), "interfaceInfo.ssl_ca_cert")
+    return connect(endpoint, access, authority or None, options)
 
 
 def kubernetes_vim(connections: Mapping[str, Json]) -> Json:
@@ -53,14 +58,16 @@ def kubernetes_vim(connections: Mapping[str, Json]) -> Json:
 
     :raises PackageError: there is none.
     """
-    for connection in connections.values():
-        if connection.get("vimType") in KUBERNETES_TYPES:
+    types = []
+    mapping_of(connections, "vimConnectionInfo")
+    for name, connection in connections.items():
+        types.append(str(mapping_of(connection, f"vimConnectionInfo.{name}").get("vimType")))
+        if types[-1] in KUBERNETES_TYPES:
             return connection
-    types = sorted(str(connection.get("vimType")) for connection in connections.values())
     raise PackageError(
         f"vimConnectionInfo: expected an entry of vimType"
-        f" {' or '.join(sorted(KUBERNETES_TYPES))}, found {', '.join(types) or 'none'}: name the"
-        " Kubernetes VIM when instantiating"
+        f" {' or '.join(sorted(KUBERNETES_TYPES))}, found {', '.join(sorted(types)) or 'none'}:"
+        " name the Kubernetes VIM when instantiating"
     )
 
 

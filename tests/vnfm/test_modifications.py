@@ -92,6 +92,19 @@ def test_a_vnf_stays_in_the_namespace_that_it_was_instantiated_in(
     assert client.call("GET", path)["metadata"]["namespace"] == "other"
 
 
+@pytest.mark.parametrize("paths", [5, [[]]])
+def test_a_list_of_files_that_is_none_is_named_and_rolled_back(
+    client: Client, cluster: EmbeddedCluster, tmp_path: Path, paths: object
+) -> None:
+    path = instantiated(client, cluster, tmp_path)
+    request = {"metadata": {"configmap_secret_paths": paths}}
+    operation = client.do("PATCH", path, request, "FAILED_TEMP")
+    assert "configmap_secret_paths" in operation["error"]["detail"]
+    assert "expected a" in operation["error"]["detail"]
+    assert "defect" not in operation["error"]["detail"]
+    client.do("POST", f"{operation['_links']['self']['href']}/rollback", state="ROLLED_BACK")
+
+
 def test_the_list_of_files_is_stored_as_by_tacker(
     client: Client, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import abc
+import copy
 import importlib
 import json
 import subprocess
 import sys
 import types
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -17,7 +19,7 @@ from typing import Any
 import pytest
 
 from container_update.drivers import change_by_modify, v1_records, vim
-from container_update.model.errors import PackageError, PlanError
+from container_update.model.errors import ContainerUpdateError, PackageError, PlanError
 from container_update.model.objects import Manifest, ObjectKey, Source
 from container_update.model.outcome import Outcome, Vnfc
 from container_update.model.plan import Plan
@@ -71,7 +73,7 @@ def tacker(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     listing = Record(get_by_vnf_instance_id=lambda context, instance_id: known)
     utils = module(
         "tacker.vnflcm.utils",
-        get_vnf_package_path=lambda context, vnfd_id: host.paths[vnfd_id],
+        get_vnf_package_path=lambda context, vnfd_id: host.paths.get(vnfd_id, "/packages/other"),
         get_vim=lambda context, connections: {"access_info": host.access},
     )
     objects = module(
@@ -226,6 +228,115 @@ def test_loading_the_records_module_loads_none_of_the_heavy_libraries() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.strip() == "[]"
+
+
+# --- wrong types --------------------------------------------------------------------------------
+
+WRONG: tuple[Any, ...] = (
+    None, 5, 2.5, True, "text", "", b"bytes", [], [5], [[]], [None], [""], {}, {"a": 5}, {5: "a"},
+    Record(), [Record()],
+)  # fmt: skip
+"""What may be in the place of anything."""
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Every place in an instance: attributes, names and indexes."""
+    parts: Iterable[tuple[Any, Any]] = ()
+    if isinstance(value, Record):
+        parts = vars(value).items()
+    elif isinstance(value, dict):
+        parts = value.items()
+    elif isinstance(value, list):
+        parts = enumerate(value)
+    for name, part in parts:
+        if name not in ("saves", "save"):
+            yield (*path, name)
+            yield from places(part, (*path, name))
+
+
+def put(value: Any, path: tuple[Any, ...], wrong: Any) -> None:
+    """Put something else into one place."""
+    *holders, last = path
+    for name in holders:
+        value = getattr(value, name) if isinstance(value, Record) else value[name]
+    if isinstance(value, Record):
+        setattr(value, last, wrong)
+    else:
+        value[last] = wrong
+
+
+def whole() -> Record:
+    """An instance with everything that the driver reads."""
+    made = instance(record("1", "VDU1", "web-1"), record("2", "VDU2", "solo", "Pod"))
+    made.vnf_metadata |= {v1_records.RUNS_FROM: "", "other": "1"}
+    made.save = lambda: None
+    return made
+
+
+@pytest.mark.parametrize("is_change", [False, True])
+@pytest.mark.parametrize("path", [*places(whole())], ids=lambda path: ".".join(map(str, path)))
+def test_a_wrong_type_in_an_instance_is_an_error_that_names_the_place(
+    path: tuple[Any, ...],
+    is_change: bool,
+    driver: Any,
+    engine: SimpleNamespace,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nothing was written then: afterwards the records could not follow."""
+    changed = Changed(outcome(vnfc("VDU1", "web-9")), Records(vnfcs=(vnfc("VDU1", "web-9"),)))
+    monkeypatch.setattr(change_by_modify, "run", lambda *_, **__: changed)
+    engine.outcome = outcome(vnfc("VDU1", "web-9"), vnfc("VDU2", "solo-2", "Pod", "solo"))
+    for wrong in WRONG:
+        vnf_instance = whole()
+        if is_change:
+            vnf_instance.vnf_metadata["upgrade_type"] = "Blue-Green"
+        put(vnf_instance, path, copy.deepcopy(wrong))
+        engine.requests.clear()
+        error = error_of(driver, vnf_instance)
+        if error is not None:
+            names = {name.replace("_", "").lower() for name in path if isinstance(name, str)}
+            message = str(error).replace("_", "").lower()
+            assert any(name in message for name in names), f"{wrong!r}: {error}"
+            assert engine.requests == []
+
+
+def error_of(driver: Any, vnf_instance: Record) -> ContainerUpdateError | None:
+    """Modify an instance and return the error that was expected, if one was raised."""
+    try:
+        modify(driver, vnf_instance)
+    except ContainerUpdateError as error:
+        return error
+    return None
+
+
+@pytest.mark.parametrize("name", ["auth_url", "bearer_token", "ssl_ca_cert", None])
+@pytest.mark.parametrize("wrong", [5, [], {"a": 5}, b"bytes", Record()], ids=str)
+def test_a_wrong_type_in_a_vim_is_an_error_that_names_the_place(
+    name: str | None, wrong: Any, driver: Any, tacker: SimpleNamespace
+) -> None:
+    tacker.access = wrong if name is None else {**ACCESS, name: wrong}
+    field = {"auth_url": "endpoint", None: "(access_info|credentials)"}.get(name, name)
+    with pytest.raises(ContainerUpdateError, match=f"{field}.*: expected"):
+        modify(driver, instance())
+
+
+@pytest.mark.parametrize(
+    ("paths", "found"),
+    [
+        (5, "configmap_secret_paths: expected a list of texts, found int"),
+        ("Files/cm.yaml", "configmap_secret_paths: expected a list of texts, found str"),
+        ({"a": 5}, "configmap_secret_paths: expected a list of texts, found dict"),
+        ([[]], r"configmap_secret_paths\[0\]: expected a text, found list"),
+        (["cm_1.yaml", None], r"configmap_secret_paths\[1\]: expected a text, found null"),
+        (["cm_1.yaml", ""], r"configmap_secret_paths\[1\]: expected a text, found an empty one"),
+    ],
+)
+def test_wrong_paths_in_a_request_are_an_error_that_names_the_place(
+    paths: Any, found: str, driver: Any, engine: SimpleNamespace
+) -> None:
+    with pytest.raises(PackageError, match=found):
+        modify(driver, instance(), configmap_secret_paths=paths)
+    assert engine.requests == []
 
 
 # --- the request --------------------------------------------------------------------------------

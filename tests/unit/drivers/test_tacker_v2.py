@@ -326,6 +326,20 @@ def test_the_log_goes_to_the_file_that_the_conductors_environment_names(
     assert "INFO container_update: rolled web" in (tmp_path / "log").read_text()
 
 
+WISH = "configmap_secret_paths"
+
+
+def wished(paths: object) -> dict[str, Any]:
+    """A request with these paths."""
+    return {"vnfdId": "new", "metadata": {WISH: paths}}
+
+
+def made_of(def_files: object) -> dict[str, Any]:
+    """An instance with these def-files."""
+    metadata = {"lcm-kubernetes-def-files": def_files}
+    return instance(instantiatedVnfInfo={"flavourId": "simple", "metadata": metadata})
+
+
 # --- the update ---------------------------------------------------------------------------------
 
 
@@ -354,6 +368,34 @@ def test_the_update_goes_from_the_old_package_to_the_new_one(
             instance_id="instance-1",
         )
     ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "found"),
+    [
+        ({"request": 5}, "request: expected an object with texts as names, found int"),
+        ({"request": {"vnfdId": "new", "metadata": []}}, "metadata: expected an object"),
+        ({"request": wished(5)}, f"metadata.{WISH}: expected a list of texts, found int"),
+        ({"request": wished("a.yaml")}, f"metadata.{WISH}: expected a list of texts, found str"),
+        ({"request": wished([[]])}, f"metadata.{WISH}[0]: expected a text, found list"),
+        ({"request": wished([5])}, f"metadata.{WISH}[0]: expected a text, found int"),
+        ({"vnf_instance": made_of(5)}, "def-files: expected a list of texts, found int"),
+        ({"vnf_instance": made_of([{}])}, "def-files[0]: expected a text, found dict"),
+        ({"vnf_instance": instance(vimConnectionInfo=5)}, "vimConnectionInfo: expected"),
+        ({"vnf_instance": instance(vimConnectionInfo={"v": 5})}, "vimConnectionInfo.v: expected"),
+        ({"vnf_instance": instance(vimConnectionInfo={"v": {**VIM, "interfaceInfo": 5}})},
+         "interfaceInfo: expected an object with texts as names, found int"),
+        ({"vnf_instance": instance(vimConnectionInfo={"v": {**VIM, "accessInfo": [5]}})},
+         "accessInfo: expected an object with texts as names, found list"),
+    ],
+)  # fmt: skip
+def test_a_wrong_type_is_an_error_that_names_the_place(
+    fields: dict[str, Any], found: str, engine: SimpleNamespace
+) -> None:
+    reason = answer(script_of("modify_information_end", **fields))[1]
+    assert found in reason
+    assert "defect" not in reason
+    assert engine.requests == []
 
 
 @pytest.mark.parametrize("metadata", [None, {}, {"lcm-kubernetes-def-files": []}])

@@ -21,7 +21,7 @@ from container_update.drivers import change_by_modify, v1_host
 from container_update.model.errors import ContainerUpdateError, PackageError
 from container_update.model.objects import Json, Manifest
 from container_update.model.outcome import Outcome, Vnfc
-from container_update.model.requests import CONFIG_PATHS, UpdateRequest
+from container_update.model.requests import CONFIG_PATHS, UpdateRequest, mapping_of, texts_of
 from container_update.operations.change_package import Changed
 from container_update.operations.update import update
 from container_update.operations.vnf_records import Records
@@ -70,7 +70,8 @@ class V1Drivers(Drivers):
         if event == "modify_information_start":
             return {"modify_vnf_request": None}
         if event == "modify_information_end":
-            paths = (request.get("metadata") or {}).get(CONFIG_PATHS) or ()
+            metadata = mapping_of(request.get("metadata"), "metadata")
+            paths = texts_of(metadata.get(CONFIG_PATHS), f"metadata.{CONFIG_PATHS}")
             return {
                 "modify_vnf_request": None,
                 "old_vnf_package_path": str(self.folder),
