@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from sqlalchemy import delete, func, select, update
-from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import OperationalError, SQLAlchemyError, StatementError
 from sqlalchemy.orm import Session
 
 from container_update.drivers import v2_memory, v2_progress
@@ -130,14 +130,24 @@ class Follower:
         self._path = path
         self._steps = steps
         self._read = 0
+        self._is_behind = False
 
     def catch_up(self) -> None:
-        """Store the lines that are complete by now."""
+        """Store the lines that are complete by now; later, while the database is away."""
+        before = self._read
         for line in self._new_lines():
             try:
                 self._steps.take(json.loads(line))
-            except (ValueError, KeyError, TypeError):
+            except (ValueError, KeyError, TypeError, RecursionError, SQLAlchemyError) as error:
+                if _is_away(error):
+                    self._read = before
+                    if not self._is_behind:
+                        LOG.warning("%s: cannot be stored yet: %s", self._path,
+                                    type(error).__name__)  # fmt: skip
+                    self._is_behind = True
+                    return
                 LOG.warning("%s: a line that is no progress event is ignored", self._path)
+        self._is_behind = False
 
     def _new_lines(self) -> Sequence[bytes]:
         if not self._path.exists():
@@ -154,3 +164,9 @@ class Follower:
         complete = text[: text.rfind(b"\n") + 1]
         self._read += len(complete)
         return complete.splitlines()
+
+
+def _is_away(error: Exception) -> bool:
+    """Return whether it is the database that fails, not the values that a line has for it."""
+    refused = isinstance(error, StatementError) and not isinstance(error, OperationalError)
+    return isinstance(error, SQLAlchemyError) and not refused
