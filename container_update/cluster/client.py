@@ -181,13 +181,15 @@ class KubernetesCluster:
         path = self._resources.collection_path(collection)
         version, _ = self._resources.names(collection.group, collection.kind)
         items: list[Json] = []
-        query: dict[str, str] = {"limit": str(self._options.page_size)}
+        first = {"limit": str(self._options.page_size), "fieldSelector": collection.fields}
+        query = {name: value for name, value in first.items() if value}
         while True:
             try:
                 page = self._call("GET", path, f"list {collection}", query=query)
             except ClusterError as error:
                 if error.status == 410 and "continue" in query:
-                    items, query = [], {"limit": str(self._options.page_size)}
+                    items = []
+                    del query["continue"]
                     continue
                 raise
             for item in page.get("items") or ():

@@ -89,6 +89,16 @@ class Informer:
             for collection, listing in zip(ordered, listings, strict=True):
                 self._replace(collection, listing)
 
+    def events_about(self, body: Json, reason: str) -> tuple[Json, ...]:
+        """Read the Events about an object with that reason; none where the account may not."""
+        fields = f"involvedObject.uid={body['metadata']['uid']},reason={reason}"
+        events = Collection("", "Event", body["metadata"]["namespace"], fields)
+        try:
+            return self._cluster.list(events).items
+        except ClusterError as error:
+            LOG.info("%s", error)
+            return ()
+
     def observe(self, body: Json) -> None:
         """Store an object that a write returned: the watch delivers it only later."""
         with self.changed:

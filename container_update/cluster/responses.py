@@ -26,7 +26,14 @@ _ADVICE = {
     403: "the user may not do this: see the Role in the documentation",
     413: "the object is too large for the cluster's database: make it smaller",
 }
+_QUOTA_ADVICE = "make room in the namespace, or have its ResourceQuota raised"
 _MESSAGE_LIMIT = 1000
+
+_COUNTS = r"[\w./-]+=\w+(?:,[\w./-]+=\w+)*"
+_QUOTA = re.compile(
+    rf"exceeded quota: [a-z0-9.-]+, requested: {_COUNTS}, used: {_COUNTS}, limited: {_COUNTS}"
+)
+"""The server's refusal because of a ResourceQuota: names and numbers, nothing of the object."""
 
 
 def cause(error: BaseException) -> str:
@@ -61,12 +68,15 @@ def refuse(what: str, status: int, data: bytes, headers: Mapping[str, str]) -> N
     causes = (body.get("details") or {}).get("causes") or ()
     too_large = status == 413 or "request is too large" in message  # etcd's words, with status 500
     budget = any(cause.get("reason") == "DisruptionBudget" for cause in causes)
-    if " Secret " in f"{what} ":
+    quota = _QUOTA.search(message)
+    if quota is not None:
+        message = quota[0]
+    elif " Secret " in f"{what} ":
         message = ", ".join(f"{c.get('field', '')}: {c.get('reason', '')}" for c in causes)
     parts = [
         f"{what}: the API server answered {status} {reason}".rstrip(),
         message[:_MESSAGE_LIMIT],
-        _ADVICE.get(413 if too_large else status, ""),
+        _QUOTA_ADVICE if quota else _ADVICE.get(413 if too_large else status, ""),
     ]
     retry_after = headers.get("Retry-After", "")
     raise ClusterError(

@@ -16,6 +16,10 @@ Clock = Callable[[], float]
 """Seconds that only grow; ``time.monotonic`` outside tests."""
 
 
+_SHORTEST_LOOK = 0.2
+"""Seconds; below this, judging again would be a busy loop where there is no grace period."""
+
+
 class NotReadyError(Exception):
     """A workload did not get ready; the message says what was waited for and what was seen."""
 
@@ -33,6 +37,11 @@ class Waiter:
     """Seconds that all new pods of a workload may be in trouble."""
     clock: Clock = time.monotonic
     aborted: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def look_again(self) -> float:
+        """Seconds after which what is waited for is judged again, though nothing has changed."""
+        return max(self.grace_period / 2, _SHORTEST_LOOK)
 
     def abort(self) -> None:
         """Wake everyone who waits: another step failed."""
@@ -67,7 +76,7 @@ class Waiter:
                 if now >= deadline:
                     self._last_read(judge, collections)
                     return
-                self.pause(min(deadline, give_up) - now)
+                self.pause(min(deadline, give_up, now + self.look_again) - now)
 
     def sleep(self, seconds: float) -> None:
         """Wait all of *seconds*, also when something changes.

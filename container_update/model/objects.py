@@ -94,6 +94,8 @@ class Collection:
     group: str
     kind: str
     namespace: str
+    fields: str = ""
+    """A field selector, to list only some of them."""
 
     @classmethod
     def of(cls, key: ObjectKey) -> Collection:

@@ -49,7 +49,8 @@ class Options:
     grace_period: float = _option(
         30.0,
         "Time in seconds that all new pods of a workload may report an error (ImagePullBackOff, "
-        "CrashLoopBackOff, ...) before the update fails.",
+        "CrashLoopBackOff, ...), or the API server may refuse to create them (a quota, admission), "
+        "before the update fails.",
         0,
     )
     settle_seconds: float = _option(

@@ -13,6 +13,7 @@ from container_update.model.objects import Collection, Json
 from container_update.model.plan import Action, ImageChange
 from container_update.workloads import readiness
 from container_update.workloads.config_references import Use
+from container_update.workloads.pod_status import is_finished
 from container_update.workloads.readiness import Baseline, Counts, Readiness
 
 POD = ("", "Pod")
@@ -51,6 +52,9 @@ class WorkloadKind:
     keeps_broken_pods: ClassVar[bool] = False
     """Its controller waits for a pod that does not get Ready, even if the template was corrected:
     an undo must delete that pod."""
+
+    refusals_are_events: ClassVar[bool] = False
+    """Its controller reports a pod that the server refuses by an Event alone, in no condition."""
 
     @property
     def is_pod(self) -> bool:
@@ -119,6 +123,11 @@ class WorkloadKind:
         if self.runs_to_completion:
             return readiness.DONE
         return readiness.judge(live, self.counts(live), pods, baseline)
+
+    def lacks_pods(self, live: Json, pods: Sequence[Json]) -> bool:
+        """Tell whether it has fewer pods than it should, those counted that are being deleted."""
+        present = sum(not is_finished(pod) for pod in pods)
+        return readiness.is_observed(live) and present < self.counts(live).desired
 
     def completeness(self, live: Json, pods: Sequence[Json]) -> Readiness:
         """Judge whether all of its pods are there, Ready or not, and the change was seen.

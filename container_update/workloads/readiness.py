@@ -21,7 +21,8 @@ class State(enum.Enum):
     DONE = "done"
     PROGRESSING = "progressing"
     FAILING = "failing"
-    """All of its new pods are in trouble: a failure if it lasts for the grace period."""
+    """All of its new pods are in trouble, or the server refuses them: a failure if it lasts for the
+    grace period."""
     FAILED = "failed"
     """Waiting will not help."""
 
@@ -62,13 +63,26 @@ class Baseline:
         return cls(frozenset(pod["metadata"]["uid"] for pod in pods), counts)
 
 
-def _progressing(count: str, new: Sequence[Json], pods: Sequence[Json]) -> Readiness:
-    """Report that it is not done yet: failing where all new pods are in trouble."""
+def _progressing(live: Json, count: str, new: Sequence[Json], pods: Sequence[Json]) -> Readiness:
+    """Report that it is not done yet: failing where all new pods are in trouble or refused."""
+    if refusal := _refusal(live):
+        return Readiness(State.FAILING, f"{count}: {refusal}")
     problems = [pod_status.problem(pod) for pod in new if not pod_status.is_deleting(pod)]
     if problems and all(problems):
         return Readiness(State.FAILING, f"{count}: {problems[0]}")
     waiting = pod_status.waiting_for(new) or pod_status.waiting_for(pods)
     return Readiness(State.PROGRESSING, f"{count}: {waiting}" if waiting else count)
+
+
+def _refusal(live: Json) -> str:
+    """Return why the server refuses to create or delete its pods, '' where it does not.
+
+    Source: API reference, Deployment and ReplicaSet, condition ReplicaFailure.
+    """
+    for condition in (live.get("status") or {}).get("conditions") or ():
+        if condition.get("type") == "ReplicaFailure" and condition.get("status") == "True":
+            return f"{condition.get('reason')}: {condition.get('message')}"
+    return ""
 
 
 # --- workloads with a controller ----------------------------------------------------------------
@@ -113,16 +127,16 @@ def judge(live: Json, counts: Counts, pods: Sequence[Json], baseline: Baseline) 
         message = f"{ready} of {counts.desired} pods are ready"
     else:
         return DONE
-    return _progressing(message, new, present)
+    return _progressing(live, message, new, present)
 
 
 def all_there(live: Json, desired: int, pods: Sequence[Json]) -> Readiness:
     """Judge whether the controller has seen the last change, and *desired* pods are there."""
     if not is_observed(live):
         return NOT_SEEN
-    there = sum(map(pod_status.is_active, pods))
-    if there < desired:
-        return Readiness(State.PROGRESSING, f"{there} of {desired} pods are there")
+    active = [pod for pod in pods if pod_status.is_active(pod)]
+    if len(active) < desired:
+        return _progressing(live, f"{len(active)} of {desired} pods are there", (), ())
     return DONE
 
 

@@ -547,6 +547,42 @@ async def test_scaling_down_takes_the_last_pods_first(stage: Stage) -> None:
 
 # --- all of them ------------------------------------------------------------------------------
 
+REFUSED = 'pods "{pod}" is forbidden: exceeded quota: q, requested: pods=1, used: pods=0, limited: '
+REFUSALS = {
+    "deployments": "Error creating: " + REFUSED,
+    "replicasets": "Error creating: " + REFUSED,
+    "daemonsets": "Error creating: " + REFUSED,
+    "statefulsets": "create Pod {pod} in StatefulSet w failed error: " + REFUSED,
+}
+
+
+@pytest.mark.parametrize("kind", REFUSALS)
+def test_pods_that_a_quota_refuses_are_reported_and_created_when_there_is_room(kind: str) -> None:
+    """By an Event, of Deployments and ReplicaSets by a condition too; the status is written."""
+
+    def events(stage: Stage) -> list[Json]:
+        return [event for event in stage.stored("events") if event["reason"] == "FailedCreate"]
+
+    @on_stage
+    async def scenario(stage: Stage) -> None:
+        stage.create("resourcequotas", {"metadata": {"name": "q"}, "spec": {"hard": {"pods": "0"}}})
+        stage.create(kind, workload(kind, "w", None if kind == "daemonsets" else 1))
+        await stage.until(lambda: sum(event["count"] for event in events(stage)) > 1)
+        pattern = re.escape(REFUSALS[kind]).replace(r"\{pod\}", "w-[-a-z0-9]+") + "pods=0"
+        assert all(re.fullmatch(pattern, event["message"]) for event in events(stage))
+        assert {event["type"] for event in events(stage)} == {"Warning"}
+        await stage.until(lambda: stage.status(kind, "w").get("observedGeneration") == 1)
+        if kind in ("deployments", "replicasets"):
+            await stage.until(lambda: condition_of(stage.get(kind, "w"), "ReplicaFailure"))
+            failure = condition_of(stage.get(kind, "w"), "ReplicaFailure") or {}
+            assert (failure["status"], failure["reason"]) == ("True", "FailedCreate")
+            assert "exceeded quota: q" in failure["message"]
+        stage.delete("resourcequotas", "q")
+        await _rolled(stage, kind, "w")
+        assert condition_of(stage.get(kind, "w"), "ReplicaFailure") is None
+
+    scenario()
+
 
 @pytest.mark.parametrize("kind", ["deployments", "daemonsets", "statefulsets"])
 def test_a_changed_annotation_of_the_template_alone_gives_new_pods(kind: str) -> None:

@@ -442,6 +442,48 @@ def test_a_background_deletion_removes_the_object_at_once(registry: Registry) ->
     assert registry.get("jobs", "n", "x") is None
 
 
+# --- quotas ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("resource", "body", "name", "whole"),
+    [
+        ("pods", pod(), "pods", "pods"),
+        ("pods", pod(), "count/pods", "pods"),
+        ("secrets", {}, "secrets", "secrets"),
+        ("deployments", workload(), "count/deployments.apps", "deployments.apps"),
+    ],
+)
+def test_a_quota_limits_the_number_of_objects(
+    registry: Registry, resource: str, body: dict[str, Any], name: str, whole: str
+) -> None:
+    quota = {"metadata": {"name": "q"}, "spec": {"hard": {name: "2"}}}
+    registry.create("resourcequotas", "n", quota)
+    for each in ("a", "b"):
+        registry.create(resource, "n", {**body, "metadata": {"name": each}})
+    with pytest.raises(ApiError) as raised:
+        registry.create(resource, "n", {**body, "metadata": {"name": "c"}})
+    assert (raised.value.code, raised.value.reason) == (403, "Forbidden")
+    assert raised.value.message == (
+        f'{whole} "c" is forbidden: exceeded quota: q, requested: {name}=1, used: {name}=2, '
+        f"limited: {name}=2"
+    )
+    with pytest.raises(ApiError) as again:
+        registry.create(resource, "n", {**body, "metadata": {"name": "a"}})
+    assert again.value.code == 403  # the quota is asked before the store
+
+
+def test_a_pod_that_has_ended_leaves_room_in_the_quota_of_pods(registry: Registry) -> None:
+    hard = {"pods": "1", "count/pods": "2"}
+    registry.create("resourcequotas", "n", {"metadata": {"name": "q"}, "spec": {"hard": hard}})
+    for name in ("a", "b"):
+        registry.create("pods", "n", pod() | {"metadata": {"name": name}})
+        ended = {"metadata": {"name": name}, "status": {"phase": "Succeeded"}}
+        registry.update("pods", "n", name, ended, subresource="status")
+    with pytest.raises(ApiError, match="count/pods=2"):
+        registry.create("pods", "n", pod() | {"metadata": {"name": "c"}})
+
+
 BUDGET = {"metadata": {"name": "b"}, "spec": {"minAvailable": 1, "selector": SELECTOR}}
 READY = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
 UNREADY = {"phase": "Running", "conditions": [{"type": "Ready", "status": "False"}]}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from container_update.cluster.informer import Informer
+from container_update.cluster.refusals import RefusedPods
 from container_update.cluster.waiting import Waiter
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.planning.update import traffic
@@ -90,11 +91,14 @@ class RolloutWaiter:
     def until(self, key: ObjectKey, judge: Callable[[Json], Readiness], deadline: float) -> None:
         """Wait until *judge* says done of the live object."""
 
+        kind = kind_of(key)
+        refused = RefusedPods(kind, self.waiter) if kind and kind.refusals_are_events else None
+
         def judge_live() -> Readiness:
             live = self.informer.get(key)
             if live is None:
                 return Readiness(State.FAILED, f"{key} was deleted by somebody else")
-            return judge(live)
+            return refused.judge(live, judge(live)) if refused else judge(live)
 
         self._wait(key, judge_live, deadline)
 

@@ -18,6 +18,7 @@ from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes import api_errors, names, rules
 from container_update.emulator.kubernetes.api_errors import ApiError
 from container_update.emulator.kubernetes.resources import Catalogue, Resource, of_definition
+from container_update.emulator.kubernetes.rules import quota
 
 __all__ = ["ApiError", "Registry", "Subscriber"]
 
@@ -92,7 +93,8 @@ class Registry:
         metadata = new["metadata"]
         if not metadata.get("name"):
             metadata["name"] = self._unused_name(resource, namespace, metadata["generateName"])
-        elif self.get(resource, namespace, metadata["name"]) is not None:
+        quota.admit(kind, new, self.list)
+        if self.get(resource, namespace, metadata["name"]) is not None:
             raise api_errors.already_exists(kind.group, kind.plural, metadata["name"])
         metadata["uid"] = str(uuid.uuid4())
         metadata["creationTimestamp"] = clock.stamp()

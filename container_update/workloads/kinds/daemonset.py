@@ -15,6 +15,7 @@ class DaemonSet(WorkloadKind):
 
     group, kind = "apps", "DaemonSet"
     is_scaled = False
+    refusals_are_events = True
 
     def counts(self, live: Json) -> Counts:
         """Return the counts of nodes."""

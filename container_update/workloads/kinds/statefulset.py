@@ -19,6 +19,7 @@ class StatefulSet(WorkloadKind):
 
     group, kind = "apps", "StatefulSet"
     keeps_broken_pods = True
+    refusals_are_events = True
 
     def notes(self, live: Json) -> Iterator[str]:
         """Yield a note about the pods that a partition keeps."""

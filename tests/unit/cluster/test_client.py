@@ -211,6 +211,27 @@ def test_a_message_about_a_secret_never_repeats_its_value() -> None:
     assert "data.password: FieldValueInvalid" in str(raised.value)
 
 
+@pytest.mark.parametrize(
+    ("message", "told"),
+    [
+        ("exceeded quota: q.1, requested: secrets=1, used: secrets=5, limited: secrets=5", True),
+        ('admission webhook "w" denied the request: data.password is pl4nted', False),
+        ("exceeded quota: q, requested: pl4nted", False),
+    ],
+)
+def test_a_quota_that_refuses_a_secret_is_told_and_nothing_else_is(
+    message: str, told: bool
+) -> None:
+    answer = status(403, "Forbidden", f'secrets "s" is forbidden: {message}')
+    cluster, _ = cluster_of(Answer(403, answer))
+    body = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s", "namespace": "ns"}}
+    with pytest.raises(ClusterError) as raised:
+        cluster.create(body)
+    assert (message in str(raised.value)) is told
+    assert ("ResourceQuota" in str(raised.value)) is told
+    assert "pl4nted" not in str(raised.value)
+
+
 def test_a_kind_that_is_not_built_in_is_looked_up_once() -> None:
     resources = {
         "resources": [

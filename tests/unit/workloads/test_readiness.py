@@ -79,6 +79,10 @@ def replicas(total: int, updated: int, ready: int, available: int | None = None)
 O1, O2, O3 = pod("o1"), pod("o2"), pod("o3")
 N1, N2, N3 = pod("n1"), pod("n2"), pod("n3")
 LEAVING = pod("o3", deleting=True)
+REFUSED = {
+    "type": "ReplicaFailure", "status": "True", "reason": "FailedCreate",
+    "message": "pods are forbidden",
+}  # fmt: skip
 UNREADY = {"type": "Ready", "status": "False", "message": "containers with unready status: [a]"}
 
 DEPLOYMENT: dict[str, tuple[Json, list[Json], State, str]] = {
@@ -91,6 +95,18 @@ DEPLOYMENT: dict[str, tuple[Json, list[Json], State, str]] = {
     ),
     "it has looked and done nothing": (
         replicas(3, 0, 3), [O1, O2, O3], PROGRESSING, "0 of 3 pods are updated",
+    ),
+    "the server refuses new pods": (
+        replicas(3, 0, 3) | {"conditions": [REFUSED]}, [O1, O2, O3],
+        FAILING, "0 of 3 pods are updated: FailedCreate: pods are forbidden",
+    ),
+    "the server refused pods before": (
+        replicas(3, 0, 3) | {"conditions": [REFUSED | {"status": "False"}]}, [O1, O2, O3],
+        PROGRESSING, "0 of 3 pods are updated",
+    ),
+    "the server refused pods of the template before": (
+        {"observedGeneration": 1, **replicas(3, 0, 3), "conditions": [REFUSED]}, [O1, O2, O3],
+        PROGRESSING, "its controller has not seen the change yet",
     ),
     "a first new pod starts": (
         replicas(4, 1, 3), [O1, O2, O3, starting("n1")],

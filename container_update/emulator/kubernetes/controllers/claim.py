@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes import pod_state
+from container_update.emulator.kubernetes.api_errors import ApiError
 from container_update.emulator.kubernetes.controllers.base import Controller, Handler
 from container_update.emulator.kubernetes.objects import (
     adopted,
@@ -28,6 +29,7 @@ class ClaimingController(Controller):
     component: str
     """The reporter of its Events."""
     created, deleted = "Created pod: {pod}", "Deleted pod: {pod}"
+    refused = "Error creating: {error}"
     """The messages of its Events about pods; ``{owner}`` is the owner's name."""
 
     def handlers(self) -> Mapping[str, Handler]:
@@ -73,8 +75,14 @@ class ClaimingController(Controller):
             self.queue.add_after(key_of(owner), min(waits))
 
     def create_pod(self, owner: Json, body: Json) -> None:
-        """Create a pod and report it."""
-        pod = self.registry.create("pods", owner["metadata"]["namespace"], body)
+        """Create a pod and report it, or the server's refusal, which is raised."""
+        try:
+            pod = self.registry.create("pods", owner["metadata"]["namespace"], body)
+        except ApiError as error:
+            names = {"pod": body["metadata"].get("name"), "owner": owner["metadata"]["name"]}
+            text = self.refused.format(error=error.message, **names)
+            self.record.warning(self.component, owner, "FailedCreate", text)
+            raise
         self._report("SuccessfulCreate", self.created, owner, pod)
 
     def delete_pod(self, owner: Json, pod: Json) -> None:

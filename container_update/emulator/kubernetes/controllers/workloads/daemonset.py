@@ -74,15 +74,17 @@ class DaemonSets(ClaimingController):
         digest = self._revisions.hash_of(revision)
         pods = self.claim(owner)
         nodes = self._by_node(pods, digest)
-        for node in nodes:
-            self._manage(owner, node, digest)
-        if owner["spec"].get("updateStrategy", {}).get("type", "RollingUpdate") != "OnDelete":
-            self._roll(owner, nodes, digest)
-        in_use = {
-            f"{owner['metadata']['name']}-{labels_of(pod).get(REVISION_LABEL)}" for pod in pods
-        }
-        self._revisions.clean_up(owner, in_use | {revision["metadata"]["name"]})
-        self.write_status(owner, daemon_status(owner, nodes))
+        try:
+            for node in nodes:
+                self._manage(owner, node, digest)
+            if owner["spec"].get("updateStrategy", {}).get("type", "RollingUpdate") != "OnDelete":
+                self._roll(owner, nodes, digest)
+            in_use = {
+                f"{owner['metadata']['name']}-{labels_of(pod).get(REVISION_LABEL)}" for pod in pods
+            }
+            self._revisions.clean_up(owner, in_use | {revision["metadata"]["name"]})
+        finally:
+            self.write_status(owner, daemon_status(owner, nodes))
         self.requeue_when_available(owner, pods)
 
     def _node_changed(self, event: str, _node: Json, _previous: Json | None) -> None:

@@ -49,7 +49,6 @@ class ReplicaSets(ClaimingController):
                 for pod in deletion_order(active)[:-missing]:
                     self.delete_pod(owner, pod)
         except ApiError as error:
-            self.record.warning(self.component, owner, "FailedCreate", f"Error creating: {error}")
             self.queue.add_after(key_of(owner), 1.0)
             return error.message
         return None
@@ -123,6 +122,6 @@ def _failure_conditions(conditions: list[Json], failure: str | None) -> list[Jso
     if failure is None:
         return others
     before = [entry for entry in conditions if entry["type"] == "ReplicaFailure"]
-    if before and before[0]["message"] == failure:
-        return conditions
+    if before:
+        return conditions  # with the message of the first failure, as long as it lasts
     return [*others, new_condition("ReplicaFailure", "True", "FailedCreate", failure, stamp())]

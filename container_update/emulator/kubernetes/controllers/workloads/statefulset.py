@@ -29,6 +29,7 @@ class StatefulSets(ClaimingController):
     resource, kind, owned = "statefulsets", "StatefulSet", "pods"
     component = "statefulset-controller"
     created = "create Pod {pod} in StatefulSet {owner} successful"
+    refused = "create Pod {pod} in StatefulSet {owner} failed error: {error}"
     deleted = "delete Pod {pod} in StatefulSet {owner} successful"
 
     def __init__(self, context: Context) -> None:
@@ -42,9 +43,11 @@ class StatefulSets(ClaimingController):
         name = owner.get("status", {}).get("currentRevision")
         revisions = {entry["metadata"]["name"]: entry for entry in self._revisions.all_of(owner)}
         sync = _Sync(self, owner, pods, revisions.get(name, update), update)
-        if not is_deleting(owner):
-            sync.act()
-        self.write_status(owner, sync.status())
+        try:
+            if not is_deleting(owner):
+                sync.act()
+        finally:
+            self.write_status(owner, sync.status())
         if not is_deleting(owner):
             in_use = {labels_of(pod).get(REVISION_LABEL, "") for pod in pods}
             names = {revision["metadata"]["name"] for revision in (sync.current, sync.update)}

@@ -1,0 +1,133 @@
+"""What a ResourceQuota refuses: pods of each kind of workload, and the journal.
+
+Without a rule for it, an update would wait for pods that never come until its time is over.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from container_update.model.errors import ClusterError, UpdateFailedError
+from container_update.model.objects import Collection, Json, ObjectKey
+from container_update.model.outcome import StepResult, StepState
+from container_update.model.plan import Plan, Step
+from container_update.operations.update import update
+from tests.functional import role
+from tests.functional.cnf import IMAGES, Cnf
+from tests.functional.conftest import until
+from tests.functional.manifests import ENV, config_map, workload
+
+SURGE = "strategy: {rollingUpdate: {maxSurge: 1, maxUnavailable: 0}}"
+KINDS = {"Deployment": SURGE, "ReplicaSet": "", "StatefulSet": "", "DaemonSet": ""}
+ROOM = {"Deployment": 2}
+"""How many pods the quota allows: a Deployment begins with one more than before, the others with
+one less, which is then refused."""
+
+
+def set_quota(cnf: Cnf, **hard: int) -> ObjectKey:
+    """Create a quota with these limits, and wait until the server holds to it."""
+    metadata = {"name": "limit", "namespace": cnf.namespace}
+    spec = {"hard": {name: str(number) for name, number in hard.items()}}
+    cnf.admin.create(
+        {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "spec": spec}
+    )
+    return ObjectKey("", "ResourceQuota", cnf.namespace, "limit")
+
+
+def images_of(cnf: Cnf, kind: str) -> set[str]:
+    return {pod.image for pod in cnf.pods(kind, "w").values()}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pods_that_are_refused_fail_the_update_with_the_controllers_message(
+    cnf: Cnf, kind: str
+) -> None:
+    """The quota goes as soon as the update has failed: the undo needs room for the old pods."""
+    replicas = None if kind == "DaemonSet" else 2
+    old = {"w": workload(kind, spec=KINDS[kind], replicas=replicas)}
+    cnf.instantiate(**old)
+    quota = set_quota(cnf, pods=ROOM.get(kind, 0))
+
+    def make_room(event: Plan | Step | StepResult) -> None:
+        if isinstance(event, StepResult) and event.state is StepState.FAILED:
+            cnf.admin.delete(quota)
+
+    new = {"w": workload(kind, spec=KINDS[kind], replicas=replicas, image=IMAGES[1])}
+    with pytest.raises(UpdateFailedError) as raised:
+        update(cnf.request(new), cnf.cluster, cnf.options, progress=make_room)
+    message = str(raised.value)
+    assert f"{kind} {cnf.namespace}/w failed" in message
+    assert "not ready in time" not in message
+    assert "FailedCreate: " in message
+    assert "is forbidden: exceeded quota: limit, requested: pods=1, used: pods=" in message
+    assert "Everything is as before" in message
+    assert images_of(cnf, kind) == {IMAGES[0]}
+    assert cnf.plan(old).is_empty
+
+
+def test_without_the_right_to_list_events_a_refusal_ends_with_the_time_limit(cnf: Cnf) -> None:
+    cnf.instantiate(w=workload("StatefulSet"))
+    live = cnf.admin.get(role.key(cnf.namespace))
+    assert live is not None
+    kept = [rule for rule in live["rules"] if rule["resources"] != ["events"]]
+    cnf.admin.replace({**live, "rules": kept})
+    quota = set_quota(cnf, pods=0)
+
+    def make_room(event: Plan | Step | StepResult) -> None:
+        if isinstance(event, StepResult) and event.state is StepState.FAILED:
+            cnf.admin.delete(quota)
+
+    options = replace(cnf.options, timeout=2)
+    with pytest.raises(UpdateFailedError, match="not ready in time: 0 of 1 pods") as raised:
+        update(
+            cnf.request({"w": workload("StatefulSet", image=IMAGES[1])}),
+            cnf.cluster,
+            options,
+            progress=make_room,
+        )
+    assert "Everything is as before" in str(raised.value)
+
+
+def test_a_refusal_that_passes_within_the_grace_period_is_no_failure(cnf: Cnf) -> None:
+    cnf.instantiate(w=workload("StatefulSet"), other=workload("CronJob", "other"))
+    quota = set_quota(cnf, pods=0)
+    refusals = Collection("", "Event", cnf.namespace, "reason=FailedCreate")
+
+    def make_room(event: Plan | Step | StepResult) -> None:
+        if isinstance(event, StepResult) and event.step.key.name == "other":
+            until(lambda: bool(cnf.admin.list(refusals).items))
+            cnf.admin.delete(quota)
+
+    new = {
+        "w": workload("StatefulSet", image=IMAGES[1]),
+        "other": workload("CronJob", "other", image=IMAGES[1]),
+    }
+    options = replace(cnf.options, grace_period=60)
+    update(cnf.request(new), cnf.cluster, options, progress=make_room)
+    assert images_of(cnf, "StatefulSet") == {IMAGES[1]}
+
+
+# --- the journal --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("resource", ["secrets", "count/secrets"])
+def test_a_journal_that_a_quota_refuses_leaves_nothing_behind(cnf: Cnf, resource: str) -> None:
+    old = {"cm": config_map(setting="old"), "w": workload("Deployment", container=ENV)}
+    cnf.instantiate(**old)
+    set_quota(cnf, **{resource: 0})
+    before = everything(cnf)
+    with pytest.raises(ClusterError) as raised:
+        cnf.update({**old, "cm": config_map(setting="new")})
+    assert f"exceeded quota: limit, requested: {resource}=1, used: " in str(raised.value)
+    assert "see the Role" not in str(raised.value)
+    assert everything(cnf) == before
+
+
+def everything(cnf: Cnf) -> dict[str, Json]:
+    """Return the specs and data of all that an update writes."""
+    kinds = [("", "Secret"), ("", "ConfigMap"), ("apps", "Deployment")]
+    kinds.append(("coordination.k8s.io", "Lease"))
+    bodies = [b for kind in kinds for b in cnf.admin.list(Collection(*kind, cnf.namespace)).items]
+    return {f"{b['kind']} {b['metadata']['name']}": b.get("data") or b["spec"] for b in bodies}
