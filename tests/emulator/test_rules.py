@@ -436,6 +436,22 @@ def test_a_propagation_policy_holds_the_object_for_the_collector(
     assert registry.get(resource, "n", "x") == last
 
 
+def test_an_object_with_finalizers_stays_and_keeps_its_name_until_it_has_none(
+    registry: Registry,
+) -> None:
+    body = {"metadata": {"name": "x", "finalizers": ["example.org/a", "example.org/b"]}}
+    registry.create("configmaps", "n", body)
+    last = registry.delete("configmaps", "n", "x")
+    assert last["metadata"]["deletionGracePeriodSeconds"] == 0
+    assert registry.delete("configmaps", "n", "x") == last
+    with pytest.raises(ApiError, match='object is being deleted: configmaps "x" already exists'):
+        registry.create("configmaps", "n", body)
+    for finalizers in (["example.org/b"], []):
+        assert registry.get("configmaps", "n", "x") is not None
+        registry.update("configmaps", "n", "x", {"metadata": {"finalizers": finalizers}})
+    assert registry.get("configmaps", "n", "x") is None
+
+
 def test_a_background_deletion_removes_the_object_at_once(registry: Registry) -> None:
     registry.create("jobs", "n", job(restartPolicy="Never"))
     registry.delete("jobs", "n", "x", propagation="Background")

@@ -101,7 +101,12 @@ class Execution:
         removed = [step.key for step in self.plan.steps if step.stage is Stage.REMOVE]
         return ExecutionContext(
             ObjectWriter(
-                self.cluster, self.plan.instance_id, resumed, self.owner, self.plan.namespace
+                self.cluster,
+                waiter,
+                self.plan.instance_id,
+                resumed,
+                self.owner,
+                self.plan.namespace,
             ),
             RolloutWaiter(waiter),
             self.pods_before,

@@ -39,7 +39,7 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
     def _create(self, step: ManifestStep, deadline: float) -> None:
         assert step.content is not None, "what is created has its manifest"
         body = new_object(step.content, step.key.namespace, self.writer.labels)
-        created = self.writer.create_new(body, step.is_own)
+        created = self.writer.create_new(body, step.is_own, deadline)
         if step.stage is Stage.WORKLOADS:
             self.informer.observe(created)
             self.rollout.until_ready(step.key, deadline)
@@ -70,9 +70,9 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
     def _create_again(self, step: ManifestStep, deadline: float) -> Reverted:
         uid = step.old["metadata"]["uid"]
         live = self.cluster.get(step.key)
-        if live is not None and is_deleting(live) and is_workload(step.key):
+        if live is not None and is_deleting(live):
             self._wait_gone(step, uid, deadline)
-            live = None
+            live = self.writer.settled(step.key, deadline)
         if live is not None and live["metadata"]["uid"] == uid:
             return Reverted.UNCHANGED
         if live is not None and not step.is_restored(live):
@@ -80,7 +80,7 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
         reverted = Reverted.UNCHANGED
         if live is None:
             body = new_object(step.old, step.key.namespace, {})
-            live = self.writer.create(body, lambda _: True)
+            live = self.writer.create(body, lambda _: True, deadline)
             reverted = Reverted.RESTORED
         if is_workload(step.key):
             self.informer.observe(live)
@@ -93,13 +93,13 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
             return Reverted.OF_OTHERS
         uid = live["metadata"]["uid"] if live is not None else ""
         if live is not None:
-            self.writer.delete(live)
+            self.writer.delete(live, deadline)
         self._wait_gone(step, uid, deadline)
         return Reverted.UNCHANGED if live is None else Reverted.RESTORED
 
     def _restore(self, step: ManifestStep, deadline: float) -> Reverted:
         live = self.cluster.get(step.key)
-        if live is None:
+        if live is None or is_deleting(live):
             return Reverted.OF_OTHERS
         reverted = self.restore(step, live)
         if reverted is not Reverted.OF_OTHERS and step.key.kind == "Service":

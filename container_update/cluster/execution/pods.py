@@ -7,7 +7,7 @@ from container_update.model.errors import ClusterError
 from container_update.model.objects import ObjectKey
 from container_update.planning.steps import PodsStep, ScaleStep
 from container_update.workloads.kind import POD
-from container_update.workloads.pod_status import problem
+from container_update.workloads.pod_status import is_deleting, problem
 from container_update.workloads.readiness import Baseline
 
 
@@ -53,7 +53,7 @@ class ScaleExecutor(StepExecutor[ScaleStep]):
     def revert(self, step: ScaleStep, deadline: float) -> Reverted:
         """Write the number of pods that there were before."""
         live = self.cluster.get(step.key)
-        if live is None:
+        if live is None or is_deleting(live):
             return Reverted.OF_OTHERS
         reverted = self.restore(step, live)
         if reverted is not Reverted.OF_OTHERS:

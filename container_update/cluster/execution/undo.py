@@ -18,9 +18,11 @@ from container_update.cluster.execution.writer import ChangedByAnotherError
 from container_update.cluster.waiting import AbortedError, NotReadyError
 from container_update.model import context_threads
 from container_update.model.errors import ClusterError, LeaseLostError
+from container_update.model.objects import ObjectKey
 from container_update.model.outcome import StepResult, StepState
 from container_update.model.plan import Action, Stage
 from container_update.planning.steps import ObjectStep, WorkloadStep
+from container_update.workloads.pod_status import is_deleting
 from container_update.workloads.registry import is_workload
 
 LOG = logging.getLogger(__name__)
@@ -74,11 +76,15 @@ class Undo:
         )
         removed_objects = [step for step in removed if not is_workload(step.key)]
         removed_workloads = [step for step in removed if is_workload(step.key)]
-        if any(self.context.writer.cluster.get(step.key) is None for step in removed_workloads):
+        if any(self._is_gone(step.key) for step in removed_workloads):
             yield from (removed_objects, objects, removed_workloads, switches)
         else:
             yield from (switches, removed_objects, objects, removed_workloads)
         yield from (workloads, held)
+
+    def _is_gone(self, key: ObjectKey) -> bool:
+        live = self.context.writer.cluster.get(key)
+        return live is None or is_deleting(live)
 
     def _drain(self) -> None:
         try:

@@ -76,7 +76,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         if known_kind(step.key).is_pod:
             return self._revert_pod(step, deadline)
         live = self.cluster.get(step.key)
-        if live is None:
+        if live is None or is_deleting(live):
             return Reverted.OF_OTHERS
         since = self._pods_since(step, live)
         reverted = self.restore(step, live)
@@ -174,7 +174,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         if live is not None:
             self.writer.delete(live)
         self.rollout.until_gone(key, old_uid, deadline)
-        created = self.writer.create(new, lambda live: images(live) == images(new))
+        created = self.writer.create(new, lambda live: images(live) == images(new), deadline)
         self.informer.observe(created)
         self.rollout.until_recreated(key, old_uid, deadline)
 

@@ -5,15 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from container_update.cluster.waiting import NotReadyError, Waiter
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ClusterError
 from container_update.model.objects import INSTANCE_LABEL, Json, ObjectKey
 from container_update.planning import diff
 from container_update.planning.steps import ObjectStep
 from container_update.planning.steps.new_objects import new_object
+from container_update.workloads.pod_status import is_deleting
 
 _ATTEMPTS = 5
 """How often a write is tried that conflicts with the writes of others."""
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 2.0
+"""Seconds between two looks at an object that is being deleted."""
 
 
 class ChangedByAnotherError(Exception):
@@ -25,6 +30,7 @@ class ObjectWriter:
     """Writes objects of one cluster for one VNF instance."""
 
     cluster: Cluster
+    waiter: Waiter
     instance_id: str | None = None
     resumed: bool = False
     """A run before this one was interrupted: objects may be as the steps want them already."""
@@ -42,40 +48,78 @@ class ObjectWriter:
         """Return the object that the plan was made from; in a resumed run, read it again."""
         return self.cluster.get(step.key) if self.resumed else step.before
 
-    def create(self, body: Json, is_own: Callable[[Json], bool]) -> Json:
+    def settled(self, key: ObjectKey, deadline: float) -> Json | None:
+        """Return the live object, None where there is none; wait while it is being deleted.
+
+        Until its finalizers are removed it can be read and even changed, and is gone all the same.
+        It may be of a kind that is not watched: it is read again with growing pauses.
+
+        :param deadline: by the waiter's clock.
+        :raises NotReadyError: its finalizers are still there at the deadline.
+        """
+        pause = _FIRST_PAUSE
+        while (live := self.cluster.get(key)) is not None and is_deleting(live):
+            left = deadline - self.waiter.clock()
+            if left <= 0:
+                finalizers = ", ".join(live["metadata"].get("finalizers") or ())
+                raise NotReadyError(
+                    f"not gone in time: {key} is being deleted and waits for its finalizers "
+                    f"({finalizers}): whoever set them has to remove them"
+                )
+            self.waiter.sleep(min(left, pause))
+            pause = min(2 * pause, _LONGEST_PAUSE)
+        return live
+
+    def create(self, body: Json, is_own: Callable[[Json], bool], deadline: float) -> Json:
         """Create an object; one that exists already may be ours, its response having been lost.
 
         :param is_own: tells whether this run created a live object.
+        :param deadline: until when one of that name is waited for that is being deleted.
         :raises ChangedByAnotherError: another created one of that name.
+        :raises NotReadyError: see :meth:`settled`.
         """
-        try:
-            return self.cluster.create(body)
-        except ClusterError as error:
-            key = ObjectKey.of(body)
-            live = self.cluster.get(key) if error.status == 409 else None
-            if error.status != 409 or live is None:
-                raise
-            if not is_own(live):
-                raise ChangedByAnotherError(f"{key} was created by somebody else") from error
-            return live
+        key = ObjectKey.of(body)
+        for attempt in range(_ATTEMPTS):
+            try:
+                return self.cluster.create(body)
+            except ClusterError as error:
+                if error.status != 409 or attempt == _ATTEMPTS - 1:
+                    raise
+                live = self.settled(key, deadline)
+                if live is not None and is_own(live):
+                    return live
+                if live is not None:
+                    raise ChangedByAnotherError(f"{key} was created by somebody else") from error
+        raise AssertionError("the last attempt returns or raises")
 
-    def create_new(self, body: Json, is_own: Callable[[Json], bool]) -> Json:
+    def create_new(self, body: Json, is_own: Callable[[Json], bool], deadline: float) -> Json:
         """Create an object that has not been there before the run; otherwise as :meth:`create`."""
         if self.owner is not None and body["metadata"].get("namespace") == self.owner_namespace:
             owners = [*(body["metadata"].get("ownerReferences") or ()), self.owner]
             body = {**body, "metadata": {**body["metadata"], "ownerReferences": owners}}
-        return self.create(body, is_own)
+        return self.create(body, is_own, deadline)
 
-    def delete(self, live: Json) -> None:
+    def recreate(self, key: ObjectKey, body: Json, deadline: float) -> None:
+        """Delete the object with the UID in *body* and create it with that content.
+
+        :raises NotReadyError: see :meth:`settled`.
+        """
+        self.delete(body)
+        again = new_object(body, key.namespace, {})
+        self.create(again, lambda live: diff.content(live) == diff.content(body), deadline)
+
+    def delete(self, live: Json, deadline: float | None = None) -> None:
         """Delete the object with this UID, in the version that was read or in a later one.
 
+        :param deadline: until when to wait for one with finalizers until it is gone; None: not.
         :raises ClusterError: with status 409: another object has its name.
+        :raises NotReadyError: see :meth:`settled`.
         """
         key, uid = ObjectKey.of(live), live["metadata"]["uid"]
         for attempt in range(1, _ATTEMPTS + 1):
             try:
                 self.cluster.delete(key, uid=uid, version=live["metadata"]["resourceVersion"])
-                return
+                break
             except ClusterError as error:
                 now = self.cluster.get(key) if error.status == 409 else live
                 if now is None:
@@ -83,12 +127,8 @@ class ObjectWriter:
                 if error.status != 409 or now["metadata"]["uid"] != uid or attempt == _ATTEMPTS:
                     raise
                 live = now
-
-    def recreate(self, key: ObjectKey, body: Json) -> None:
-        """Delete the object with the UID in *body* and create it with that content."""
-        self.delete(body)
-        again = new_object(body, key.namespace, {})
-        self.create(again, lambda live: diff.content(live) == diff.content(body))
+        if deadline is not None and live["metadata"].get("finalizers"):
+            self.settled(key, deadline)
 
     def apply(self, step: ObjectStep, live: Json | None) -> Json:
         """Replace the live object by what the step wants; see :meth:`_replace`."""
@@ -112,7 +152,7 @@ class ObjectWriter:
         :raises ChangedByAnotherError: somebody else did.
         """
         for _ in range(_ATTEMPTS):
-            if live is None:
+            if live is None or is_deleting(live):
                 raise ChangedByAnotherError(f"{key} was deleted by somebody else")
             desired = edit(live)
             if desired == live:

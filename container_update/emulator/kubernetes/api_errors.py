@@ -137,9 +137,10 @@ def no_such_resource() -> ApiError:
     return ApiError(404, "NotFound", message, {})
 
 
-def already_exists(group: str, plural: str, name: str) -> ApiError:
+def already_exists(group: str, plural: str, name: str, is_deleting: bool) -> ApiError:
     """Return a 409: the name is taken."""
-    message = f'{_qualified(plural, group)} "{name}" already exists'
+    message = "object is being deleted: " if is_deleting else ""
+    message += f'{_qualified(plural, group)} "{name}" already exists'
     return ApiError(409, "AlreadyExists", message, details_of(name, group, plural))
 
 

@@ -17,6 +17,7 @@ from container_update.emulator import clock
 from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes import api_errors, names, rules
 from container_update.emulator.kubernetes.api_errors import ApiError
+from container_update.emulator.kubernetes.objects import is_deleting
 from container_update.emulator.kubernetes.resources import Catalogue, Resource, of_definition
 from container_update.emulator.kubernetes.rules import quota
 
@@ -94,8 +95,10 @@ class Registry:
         if not metadata.get("name"):
             metadata["name"] = self._unused_name(resource, namespace, metadata["generateName"])
         quota.admit(kind, new, self.list)
-        if self.get(resource, namespace, metadata["name"]) is not None:
-            raise api_errors.already_exists(kind.group, kind.plural, metadata["name"])
+        if (known := self.get(resource, namespace, metadata["name"])) is not None:
+            raise api_errors.already_exists(
+                kind.group, kind.plural, metadata["name"], is_deleting(known)
+            )
         metadata["uid"] = str(uuid.uuid4())
         metadata["creationTimestamp"] = clock.stamp()
         if kind.generation:
