@@ -15,6 +15,7 @@ from container_update.model.outcome import Outcome
 from container_update.model.plan import Plan
 from container_update.model.requests import UpdateRequest
 from container_update.operations.install import install
+from container_update.operations.resume import resume, rollback
 from container_update.operations.update import plan_update, update
 from container_update.workloads.ownership import owned_pods
 from container_update.workloads.pod_status import is_deleting, is_finished
@@ -97,6 +98,18 @@ class Cnf:
         return update(request, self.cluster, self.options)
 
     # --- the live state -------------------------------------------------------------------------
+
+    def resume(self) -> Outcome | None:
+        """Finish the update that was interrupted."""
+        return resume(self.cluster, self.options, **self._where)
+
+    def rollback(self) -> Outcome | None:
+        """Undo the update that was interrupted."""
+        return rollback(self.cluster, self.options, **self._where)
+
+    @property
+    def _where(self) -> dict[str, str]:
+        return {"namespace": self.namespace, "instance_id": INSTANCE}
 
     def key(self, kind: str, name: str) -> ObjectKey:
         """Return the key of one of its objects."""

@@ -14,7 +14,6 @@ from dataclasses import replace
 
 import pytest
 
-from container_update.cluster.execution.operation import Operation
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import (
     UndoIncompleteError,
@@ -25,7 +24,7 @@ from container_update.model.objects import Json, ObjectKey
 from container_update.model.outcome import StepResult, StepState
 from container_update.model.plan import Plan, Step
 from container_update.operations.update import update
-from tests.functional.cnf import BAD_IMAGE, INSTANCE, Cnf
+from tests.functional.cnf import BAD_IMAGE, Cnf
 from tests.functional.conftest import until
 from tests.functional.manifests import config_map, secret, workload
 
@@ -114,7 +113,7 @@ def test_what_is_being_deleted_is_not_as_before_and_a_later_rollback_creates_it(
     assert f"{key} is being deleted and waits for its finalizers ({HOLD})" in str(raised.value)
     assert [r.state for r in raised.value.outcome.results] == [StepState.UNDO_FAILED]
     release(cnf, key)
-    outcome = Operation(cnf.cluster, cnf.namespace, INSTANCE, cnf.options).recover(back=True)
+    outcome = cnf.rollback()
     assert outcome is not None
     assert value_of(live(cnf, key)) == value_of(before)
     assert cnf.plan({"cm": held(old)}).is_empty
@@ -170,7 +169,7 @@ def test_a_resumed_update_waits_for_what_the_one_before_deleted(cnf: Cnf) -> Non
         update(cnf.request({"cm": new}), cnf.cluster, cnf.options, cancel)
     assert is_deleting(cnf, key)
     with meanwhile(lambda: release(cnf, key)):
-        resumed = Operation(cnf.cluster, cnf.namespace, INSTANCE, cnf.options).recover()
+        resumed = cnf.resume()
     assert resumed is not None
     assert live(cnf, key)["data"] == {"setting": "new"}
 

@@ -14,8 +14,6 @@ from typing import Any
 
 import pytest
 
-from container_update.cluster.execution.operation import Operation
-from container_update.cluster.retry import RetryingCluster
 from container_update.model import cluster
 from container_update.model.errors import ClusterError, UndoIncompleteError, UpdateInProgressError
 from container_update.model.objects import Collection, Json
@@ -178,8 +176,7 @@ def test_a_right_lost_meanwhile_is_reported_and_a_later_rollback_works(cnf: Cnf)
     with pytest.raises(UndoIncompleteError, match="403"):
         update(cnf.request(new), cnf.cluster, options, progress=lose)
     grant(cnf, RIGHTS)
-    cluster = RetryingCluster(cnf.cluster, cnf.options.retry_seconds)
-    undone = Operation(cluster, cnf.namespace, INSTANCE, cnf.options).recover(back=True)
+    undone = cnf.rollback()
     assert undone is not None
     assert cnf.plan(old).is_empty
 

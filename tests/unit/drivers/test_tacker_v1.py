@@ -315,7 +315,7 @@ def test_a_wrong_type_in_a_vim_is_an_error_that_names_the_place(
     name: str | None, wrong: Any, driver: Any, tacker: SimpleNamespace
 ) -> None:
     tacker.access = wrong if name is None else {**ACCESS, name: wrong}
-    field = {"auth_url": "endpoint", None: "(access_info|credentials)"}.get(name, name)
+    field = {"auth_url": "endpoint", None: "(access_info|credentials|endpoint)"}.get(name, name)
     with pytest.raises(ContainerUpdateError, match=f"{field}.*: expected"):
         modify(driver, instance())
 
