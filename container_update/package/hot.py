@@ -16,9 +16,17 @@ from typing import Any, TypeGuard
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json
 from container_update.model.options import DEFAULTS, Options
+from container_update.package.schema import LINE, MAPPING, TEXT, MapOf, Record
 from container_update.package.yaml11 import Usage, mapping
 
 SERVER, GROUP = "OS::Nova::Server", "OS::Heat::AutoScalingGroup"
+_RESOURCE = Record({"type": TEXT, "properties": MAPPING})
+_TEMPLATE = Record(
+    {
+        "parameters": MapOf(LINE, MAPPING, nullable=False),
+        "resources": MapOf(LINE, _RESOURCE, nullable=False),
+    }
+)
 _NESTED_ENDINGS = (".yaml", ".yml", ".template")
 
 
@@ -94,13 +102,10 @@ def parse(text: str, source: str, options: Options = DEFAULTS, usage: Usage | No
     :raises PackageError: it is not a template.
     """
     template = mapping(text.encode(), source, options, "a HEAT template", usage)
-    for section in ("parameters", "resources"):
-        entries = template.get(section) or {}
-        if not isinstance(entries, dict):
-            raise PackageError(f"{source}: expected a mapping under {section}")
-        for name, entry in entries.items():
-            if not isinstance(entry, dict):
-                raise PackageError(f"{source}: expected a mapping under {section}.{name}")
+    for wrong in _TEMPLATE.violations(template):
+        raise PackageError(
+            f"{source}: expected {wrong.expected} as {wrong.field}, found {wrong.found}"
+        )
     if "heat_template_version" not in template or not template.get("resources"):
         raise PackageError(f"{source}: expected heat_template_version and resources")
     return template
@@ -135,9 +140,9 @@ def servers(body: Body) -> Iterator[tuple[Place, Json]]:
     """Yield every server of the templates with its definition."""
     for head, definition in body.template["resources"].items():
         grouped = definition.get("type") == GROUP
-        inner = (definition.get("properties") or {}).get("resource") or {}
-        inner = inner if grouped else definition
-        kind = inner.get("type")
+        member = (definition.get("properties") or {}).get("resource")
+        inner: Any = member if grouped else definition
+        kind = inner.get("type") if isinstance(inner, dict) else None
         if kind == SERVER:
             yield Place(head, grouped, server=None if grouped else head), inner
         elif is_nested(kind):
@@ -196,13 +201,13 @@ def with_dependencies(template: Mapping[str, Any], names: set[str]) -> set[str]:
 
 def _references(definition: Json) -> set[str]:
     explicit = definition.get("depends_on") or []
-    names = {explicit} if isinstance(explicit, str) else set(explicit)
+    named = [explicit] if isinstance(explicit, str) else explicit
     for function, argument in calls(definition.get("properties") or {}):
         if function == "get_resource":
-            names.add(argument)
-        elif function == "get_attr":
-            names.add(argument[0])
-    return names
+            named = [*named, argument]
+        elif function == "get_attr" and isinstance(argument, list):
+            named = [*named, *argument[:1]]
+    return {name for name in named if isinstance(name, str)}
 
 
 def calls(value: Any) -> Iterator[tuple[str, Any]]:

@@ -8,12 +8,13 @@ an update does not read are not checked. Source: Kubernetes API reference; "Obje
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from container_update.model.objects import Json, ObjectKey
 from container_update.package.yaml11 import describe
+from container_update.workloads.config_references import MOUNTING_SECRETS
 from container_update.workloads.registry import kind_of
 
 
@@ -89,13 +90,15 @@ class MapOf(Schema):
     key: Text
     value: Schema | None = None
     """None: any value."""
+    nullable: bool = True
+    """Whether a value may be null."""
 
     def _inside(self, value: Any, path: str, parent: Any) -> Iterator[Violation]:
         del parent
         for key, item in value.items():
             if not self.key.pattern.fullmatch(key):
                 yield Violation(path, self.key.description, "an invalid key", value)
-            elif self.value is not None and item is not None:
+            elif self.value and not (self.nullable and item is None):
                 yield from self.value.violations(item, f"{path}.{key}", value)
 
 
@@ -137,12 +140,13 @@ _OTHER_NAME = Text(
 _NAMESPACE = Text("a name of lower-case letters, digits and -", re.compile(_LABEL))
 _KEY = Text("a key of letters, digits, -, _ and .", re.compile(r"[-._a-zA-Z0-9]{1,253}"))
 _WORD = Text("text without spaces", re.compile(rf"[^\s{_CONTROL}]*"))
-_LINE = Text("text in one line", re.compile(rf"[^{_CONTROL}]*"))
-_TEXT = Schema(str, "text")
+LINE = Text("text in one line", re.compile(rf"[^{_CONTROL}]*"))
+TEXT = Schema(str, "text")
+MAPPING = Record({})
 
 # --- objects ------------------------------------------------------------------------------------
 
-_LABELS = MapOf(_LINE, _TEXT)
+_LABELS = MapOf(LINE, TEXT)
 _METADATA = Record({"labels": _LABELS, "annotations": _LABELS})
 _DATA = MapOf(_KEY)
 """The values are checked where they are compared."""
@@ -157,17 +161,43 @@ _CONFIG = Record(
     }
 )
 
-_NAMED = ListOf(Record({"name": _LINE}, frozenset({"name"})))
-_REFERENCE = Record({"name": _TEXT})
+
+def _record_of(path: Sequence[str]) -> Schema:
+    """Return the schema of nested mappings with a text in the last one."""
+    schema: Schema = TEXT
+    for name in reversed(path):
+        schema = Record({name: schema})
+    return schema
+
+
+_REFERENCE = Record({"name": TEXT})
+_KEY_REFERENCE = Record({"name": TEXT, "key": TEXT})
+_ITEMS = ListOf(Record({"key": TEXT, "path": TEXT}))
+_CONFIG_MAP, _SECRET = (Record({name: TEXT, "items": _ITEMS}) for name in ("name", "secretName"))
+_VALUE_FROM = Record({"configMapKeyRef": _KEY_REFERENCE, "secretKeyRef": _KEY_REFERENCE})
+_VOLUMES = ListOf(
+    Record(
+        {
+            "name": LINE,
+            "configMap": _CONFIG_MAP,
+            "secret": _SECRET,
+            "projected": Record(
+                {"sources": ListOf(Record({"configMap": _CONFIG_MAP, "secret": _CONFIG_MAP}))}
+            ),
+            **{plugin: _record_of(path) for plugin, *path in MOUNTING_SECRETS},
+        },
+        frozenset({"name"}),
+    )
+)
 _CONTAINERS = ListOf(
     Record(
         {
             "name": _WORD,
             "image": _WORD,
-            "restartPolicy": _TEXT,
-            "env": _NAMED,
+            "restartPolicy": TEXT,
+            "env": ListOf(Record({"name": LINE, "valueFrom": _VALUE_FROM}, frozenset({"name"}))),
             "envFrom": ListOf(Record({"configMapRef": _REFERENCE, "secretRef": _REFERENCE})),
-            "volumeMounts": _NAMED,
+            "volumeMounts": ListOf(Record({"name": LINE, "subPath": TEXT}, frozenset({"name"}))),
         },
         frozenset({"name"}),
     )
@@ -176,7 +206,8 @@ _POD_SPEC = Record(
     {
         "containers": _CONTAINERS,
         "initContainers": _CONTAINERS,
-        "volumes": _NAMED,
+        "ephemeralContainers": _CONTAINERS,
+        "volumes": _VOLUMES,
         "imagePullSecrets": ListOf(_REFERENCE),
     }
 )

@@ -23,6 +23,7 @@ from container_update.model.errors import PackageError
 from container_update.model.objects import Json, Source
 from container_update.model.options import DEFAULTS, Options
 from container_update.model.scaling import Scaling
+from container_update.package.schema import LINE, MAPPING, TEXT, ListOf, MapOf, Record
 from container_update.package.yaml11 import Usage, mapping
 
 _TYPE_SECTIONS = (
@@ -37,6 +38,15 @@ _COMPUTE_FLAVOUR = (
     "properties", "requested_additional_capability_name",
 )  # fmt: skip
 """Where SOL001 puts them in a node template."""
+_NODE = Record({"artifacts": MAPPING, "interfaces": Record({"Vnflcm": MAPPING})})
+_TOPOLOGY = Record(
+    {
+        "substitution_mappings": Record({"node_type": TEXT, "properties": MAPPING}),
+        "node_templates": MapOf(LINE, _NODE, nullable=False),
+        "policies": ListOf(MapOf(LINE, MAPPING, nullable=False)),
+    }
+)
+"""What is read beside toscaparser, which does not check it, or fails at it."""
 _PRODUCT = ("provider", "product_name", "software_version", "descriptor_version")
 Value = TypeVar("Value")
 _MOST_IMPORTS = 200
@@ -236,21 +246,19 @@ def flavours(definitions: Definitions) -> tuple[Flavour, ...]:
     topologies = {
         path: content["topology_template"]
         for path, content in files.items()
-        if isinstance(content.get("topology_template"), dict)
+        if content.get("topology_template")
     }
-    nested = [path for path in topologies if _mappings(path, topologies[path])]
+    for path, topology in topologies.items():
+        for wrong in _TOPOLOGY.violations(topology, "topology_template"):
+            raise PackageError(
+                f"{path}: expected {wrong.expected} as {wrong.field}, found {wrong.found}"
+            )
+    nested = [path for path in topologies if topologies[path].get("substitution_mappings")]
     top = [_parse(path, topologies[path], types, {}) for path in topologies if path not in nested]
     if not nested:
         return tuple(_flavour(entry, topology) for topology in top)
     abstract = {node.type: node for topology in top for node in topology.nodetemplates}
     return tuple(_flavour(path, _parse(path, topologies[path], types, abstract)) for path in nested)
-
-
-def _mappings(path: str, topology: Mapping[str, Any]) -> Mapping[str, Any]:
-    mappings = topology.get("substitution_mappings") or {}
-    if not isinstance(mappings, dict):
-        raise PackageError(f"{path}: expected a mapping under substitution_mappings")
-    return mappings
 
 
 def _joined_types(files: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -295,7 +303,7 @@ def _parse(
     from toscaparser.common.exception import ExceptionCollector  # noqa: PLC0415, slow to load
     from toscaparser.topology_template import TopologyTemplate  # noqa: PLC0415, slow to load
 
-    node_type = _mappings(path, topology).get("node_type", "")
+    node_type = (topology.get("substitution_mappings") or {}).get("node_type", "")
     substituted: Any = abstract.get(node_type)
     properties = substituted.get_properties() if substituted else {}
     inputs = {name: property_.value for name, property_ in properties.items()}
@@ -384,4 +392,4 @@ def _scripts(node: Any) -> Iterator[InterfaceScript]:
             continue  # 'instantiate: []' means no script
         artifact = artifacts.get(implementation)
         file = artifact.get("file") if isinstance(artifact, dict) else artifact
-        yield InterfaceScript(operation, implementation, file)
+        yield InterfaceScript(operation, implementation, file if isinstance(file, str) else None)

@@ -55,7 +55,8 @@ def software_images(flavours: Iterable[Flavour]) -> Iterator[Json]:
     """
     images = {node: image for each in flavours for node, image in each.software_images.items()}
     for node, image in images.items():
-        checksum = image.get("checksum") or {}
+        given = image.get("checksum")
+        checksum = given if isinstance(given, dict) else {}
         info = {
             "id": node,
             "name": image.get("name"),

@@ -108,16 +108,16 @@ def _environment_references(
 
 # --- volumes ------------------------------------------------------------------------------------
 
-_MOUNTING_SECRETS = (
-    "azureFile.secretName",
-    "cephfs.secretRef.name",
-    "cinder.secretRef.name",
-    "csi.nodePublishSecretRef.name",
-    "flexVolume.secretRef.name",
-    "iscsi.secretRef.name",
-    "rbd.secretRef.name",
-    "scaleIO.secretRef.name",
-    "storageos.secretRef.name",
+MOUNTING_SECRETS = (
+    ("azureFile", "secretName"),
+    ("cephfs", "secretRef", "name"),
+    ("cinder", "secretRef", "name"),
+    ("csi", "nodePublishSecretRef", "name"),
+    ("flexVolume", "secretRef", "name"),
+    ("iscsi", "secretRef", "name"),
+    ("rbd", "secretRef", "name"),
+    ("scaleIO", "secretRef", "name"),
+    ("storageos", "secretRef", "name"),
 )
 """The fields of a volume, by plug-in, that name the Secret that it is mounted with."""
 _WHOLE = "."
@@ -192,8 +192,7 @@ def _visible_keys(source: Json, sub_paths: frozenset[str] | None) -> frozenset[s
 
 
 def _mounting_secret(volume: Json, what: str, path: str) -> Iterator[Use]:
-    for field in _MOUNTING_SECRETS:
-        plugin, *names = field.split(".")
+    for plugin, *names in MOUNTING_SECRETS:
         value: Any = volume.get(plugin)
         for name in names:
             value = (value or {}).get(name)
@@ -203,7 +202,7 @@ def _mounting_secret(volume: Json, what: str, path: str) -> Iterator[Use]:
                 str(value),
                 KEYS_ALL,
                 f"{what}, mounted with it by {plugin},",
-                f"{path}.{field}",
+                ".".join((path, plugin, *names)),
                 frozenset(),
                 Reach.POD,
             )

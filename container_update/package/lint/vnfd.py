@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json, Manifest
 from container_update.package import build
+from container_update.package.hot import get_at
 from container_update.package.lint.finding import Finding
 from container_update.package.lint.subject import Subject, located
 from container_update.package.yaml11 import mapping
@@ -150,8 +151,8 @@ def keys_that_v1_expects(subject: Subject) -> Iterator[Finding]:
     for flavour in subject.flavours:
         text, options = subject.package.read(flavour.path), subject.package.options
         content = mapping(text, flavour.path, options, "TOSCA definitions", subject.package.usage)
-        topology = content["topology_template"]
-        if "requirements" not in topology.get("substitution_mappings", {"requirements": {}}):
+        topology = content.get("topology_template") or {}
+        if "requirements" not in (topology.get("substitution_mappings") or {"requirements": {}}):
             yield Finding.error(
                 flavour.path,
                 "substitution_mappings has no requirements: Tacker's v1 API fails with"
@@ -172,5 +173,7 @@ def _levels(topology: Json) -> Iterator[str]:
     for policies in topology.get("policies") or ():
         for policy in policies.values():
             if policy.get("type") == "tosca.policies.nfv.InstantiationLevels":
-                levels = (policy.get("properties") or {}).get("levels") or {}
-                yield from (name for name, level in levels.items() if "scale_info" not in level)
+                levels = get_at(policy, ("properties", "levels"))
+                for name, level in levels.items() if isinstance(levels, dict) else ():
+                    if isinstance(level, dict) and "scale_info" not in level:
+                        yield name

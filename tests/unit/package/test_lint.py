@@ -355,7 +355,7 @@ STACK_FLAWS = {
     "expected heat_template_version and resources": replace(
         f"{TEMPLATES}/top.yaml", "heat_template_version:", "version:"
     ),
-    "expected a mapping under resources.VDU9": replace(
+    "expected a mapping as resources.VDU9, found nothing": replace(
         f"{TEMPLATES}/top.yaml", "resources:\n", "resources:\n  VDU9:\n"
     ),
     "keyring.bin: expected text in UTF-8": (
