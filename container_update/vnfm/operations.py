@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Collection
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import ColumnElement, select
+from sqlalchemy import ColumnElement, and_, delete, exists, select
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, aliased
 
 from container_update.model.errors import ContainerUpdateError, NextStep
 from container_update.model.objects import Json
@@ -25,6 +25,7 @@ from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.states import (
     RUNNING,
     TRANSITIONS,
+    UNSETTLED,
     Request,
     State,
     allowed,
@@ -32,6 +33,9 @@ from container_update.vnfm.states import (
 )
 from container_update.vnfm.store.database import now
 from container_update.vnfm.store.rows import Instance, Operation
+
+_AT_ONCE = 500
+"""Maximum number of operations that one transaction deletes."""
 
 
 def begin(  # noqa: PLR0913
@@ -141,6 +145,36 @@ def _publish(service: ServiceContext, session: Session, operation: Operation) ->
     outbox.add_state_change(session, operation, service.settings.base_url)
     seconds = (operation.entered - operation.started).total_seconds()
     service.metrics.entered(operation.operation, operation.state, seconds)
+
+
+def forget(service: ServiceContext) -> None:
+    """Delete the operations that ended longer ago than they are kept, with their steps.
+
+    The last operation of an instance stays as long as the instance, and so does every one that is
+    not settled: a retry or a rollback needs it.
+    """
+    seconds = service.settings.operation_seconds
+    if not seconds:
+        return
+    later = aliased(Operation)
+    is_last = ~exists().where(
+        later.instance_id == Operation.instance_id, later.started > Operation.started
+    )
+    old = (
+        select(Operation.id)
+        .where(
+            Operation.state.not_in(UNSETTLED),
+            Operation.entered < now() - timedelta(seconds=seconds),
+            ~and_(is_last, exists().where(Instance.id == Operation.instance_id)),
+        )
+        .limit(_AT_ONCE)
+    )
+    deleted = _AT_ONCE
+    while deleted == _AT_ONCE:  # one short transaction after the other
+        with service.database.writing() as session:
+            ids = session.scalars(old).all()
+            session.execute(delete(Operation).where(Operation.id.in_(ids)))
+        deleted = len(ids)
 
 
 # --- services that died -------------------------------------------------------------------------

@@ -13,6 +13,7 @@ GROUP = "vnfm"
 """The section of the configuration file."""
 
 _MIB = 1024 * 1024
+_DAY = 24 * 3600
 
 
 def _option(default: float | int | str | tuple[str, ...], text: str) -> Any:
@@ -85,6 +86,11 @@ class Settings:
         (),
         "Hosts to which notifications may go, also loopback ones. Empty: every host that has only "
         "public and private addresses.",
+    )
+    operation_seconds: float = _option(
+        90.0 * _DAY,
+        "Time for which an operation is kept after its end, with its steps; the last one of each "
+        "instance stays. 0: for ever.",
     )
     subscriptions: int = _option(500, "Maximum number of subscriptions, of both APIs together.")
 

@@ -11,7 +11,7 @@ import logging
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from sqlalchemy.exc import SQLAlchemyError
 
@@ -26,6 +26,8 @@ LOG = logging.getLogger(__name__)
 
 _FORGOTTEN = timedelta(seconds=60)
 """Time after which an operation of this service that no thread has is settled."""
+
+_FORGET_EVERY = timedelta(hours=1)
 
 _OUTAGE_PAUSE = 1.0
 """Seconds between two looks while the database is away: others wait for this service's lock."""
@@ -44,6 +46,8 @@ class Workers:
         """By the id of each operation and package that is queued or at work."""
         self._changed = threading.Condition()
         """The lock of the cancel tokens; notified when one was removed."""
+        self._forgot = datetime.min
+        """When old operations were deleted."""
         self._watch = threading.Thread(target=self._look_for_ever, name="members", daemon=True)
 
     def start(self) -> None:
@@ -114,6 +118,9 @@ class Workers:
             at_work = set(self._cancels)
         for operation_id in operations.settle_forgotten(self._service, at_work, now() - _FORGOTTEN):
             self.operation(operation_id)
+        if now() - self._forgot > _FORGET_EVERY:
+            operations.forget(self._service)
+            self._forgot = now()
 
     def _look_for_ever(self) -> None:
         pause = interval = self._service.settings.lock_seconds

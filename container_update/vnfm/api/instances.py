@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fastapi import APIRouter, Response
@@ -12,6 +13,7 @@ from container_update.model.objects import Json
 from container_update.vnfm import instances, operations, packages
 from container_update.vnfm.api import models, parts, representations
 from container_update.vnfm.api.attribute_selectors import Attributes
+from container_update.vnfm.api.lists import Choice, Column, Listing, Page, Text
 from container_update.vnfm.api.request_checks import checked
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.queries import by_id
@@ -27,6 +29,14 @@ _ATTRIBUTES = Attributes(
     hidden=("vnfConfigurableProperties", "vimConnectionInfo", "instantiatedVnfInfo", "metadata",
             "extensions"),
 )  # fmt: skip
+
+_COLUMNS: Mapping[str, Column] = {
+    "id": Text(Instance.id),
+    "vnfdId": Text(Instance.vnfd_id),
+    "instantiationState": Choice(
+        Instance.instantiated, {"INSTANTIATED": True, "NOT_INSTANTIATED": False}
+    ),
+}
 
 
 def router(service: ServiceContext, workers: Workers, api: str) -> APIRouter:
@@ -44,6 +54,8 @@ def _add_resource(routes: APIRouter, service: ServiceContext, api: str) -> None:
         connections = instances.vims_of(service, row)
         return representations.instance(row, connections, service.settings.base_url)
 
+    listing = Listing(represent, Instance.created, Instance.id, _COLUMNS, _ATTRIBUTES)
+
     @routes.post("", status_code=201, responses=parts.refusals(409, 413))
     def create(body: models.CreateVnf, response: Response) -> Json:
         """Create a VNF instance of an onboarded package."""
@@ -54,11 +66,9 @@ def _add_resource(routes: APIRouter, service: ServiceContext, api: str) -> None:
         return answer
 
     @routes.get("", responses=parts.refusals())
-    def list_all(page: parts.Page) -> list[Json]:
+    def list_all(page: Page) -> list[Json]:
         """Return the VNF instances of this API."""
-        rows = select(Instance).where(Instance.api == api)
-        rows = rows.order_by(Instance.created, Instance.id)
-        return page.read(service, rows, represent, _ATTRIBUTES)
+        return page.read(service, select(Instance).where(Instance.api == api), listing)
 
     @routes.get("/{instance_id}", responses=parts.refusals(404))
     def show(instance_id: str) -> Json:

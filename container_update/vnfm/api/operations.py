@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from fastapi import APIRouter, Response
 from sqlalchemy import select
 
@@ -9,9 +11,10 @@ from container_update.model.objects import Json
 from container_update.vnfm import operations
 from container_update.vnfm.api import models, parts, representations
 from container_update.vnfm.api.attribute_selectors import Attributes
+from container_update.vnfm.api.lists import Choice, Column, Listing, Page, Text, Time
 from container_update.vnfm.queries import by_id
 from container_update.vnfm.service_context import ServiceContext
-from container_update.vnfm.states import Request
+from container_update.vnfm.states import Request, State
 from container_update.vnfm.store.rows import Operation, Step
 from container_update.vnfm.workers import Workers
 
@@ -24,6 +27,15 @@ _ATTRIBUTES = Attributes(
             "modificationsTriggeredByVnfPkgChange"),
 )  # fmt: skip
 
+_COLUMNS: Mapping[str, Column] = {
+    "id": Text(Operation.id),
+    "operationState": Choice(Operation.state, {state.value: state.value for state in State}),
+    "operation": Text(Operation.operation),
+    "vnfInstanceId": Text(Operation.instance_id),
+    "startTime": Time(Operation.started),
+    "stateEnteredTime": Time(Operation.entered),
+}
+
 
 def router(service: ServiceContext, workers: Workers, api: str) -> APIRouter:
     """Return the resource of one of the two APIs."""
@@ -35,17 +47,18 @@ def router(service: ServiceContext, workers: Workers, api: str) -> APIRouter:
 
 def _add_reading(routes: APIRouter, service: ServiceContext, api: str) -> None:
     base_url = service.settings.base_url
+    listing = Listing(
+        lambda _, row: representations.operation(row, base_url),
+        Operation.started,
+        Operation.id,
+        _COLUMNS,
+        _ATTRIBUTES,
+    )
 
     @routes.get("", responses=parts.refusals())
-    def list_all(page: parts.Page) -> list[Json]:
+    def list_all(page: Page) -> list[Json]:
         """Return the operation occurrences of this API, the oldest first."""
-        rows = select(Operation).where(Operation.api == api)
-        return page.read(
-            service,
-            rows.order_by(Operation.started, Operation.id),
-            lambda _, row: representations.operation(row, base_url),
-            _ATTRIBUTES,
-        )
+        return page.read(service, select(Operation).where(Operation.api == api), listing)
 
     @routes.get("/{operation_id}", responses=parts.refusals(404))
     def show(operation_id: str) -> Json:

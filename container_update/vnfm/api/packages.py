@@ -18,6 +18,7 @@ from container_update.model.objects import Json
 from container_update.vnfm import packages
 from container_update.vnfm.api import models, parts, representations
 from container_update.vnfm.api.attribute_selectors import Attributes
+from container_update.vnfm.api.lists import Listing, Page, Text
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.queries import by_id
 from container_update.vnfm.service_context import ServiceContext
@@ -55,10 +56,9 @@ def _add_resource(routes: APIRouter, service: ServiceContext) -> None:
         return answer
 
     @routes.get("", responses=parts.refusals())
-    def list_all(page: parts.Page) -> list[Json]:
+    def list_all(page: Page) -> list[Json]:
         """Return the packages."""
-        rows = select(Package).order_by(Package.created, Package.id)
-        return page.read(service, rows, _represent, _ATTRIBUTES)
+        return page.read(service, select(Package), _LISTING)
 
     @routes.get("/{package_id}", responses=parts.refusals(404))
     def show(package_id: str) -> Json:
@@ -174,3 +174,17 @@ async def _receive(request: Request, part: Path) -> None:
 def _represent(session: Session, row: Package) -> Json:
     used = "IN_USE" if packages.in_use(session, row) else "NOT_IN_USE"
     return {**representations.package(row), "usageState": used}
+
+
+_LISTING = Listing(
+    _represent,
+    Package.created,
+    Package.id,
+    {
+        "id": Text(Package.id),
+        "vnfdId": Text(Package.vnfd_id),
+        "onboardingState": Text(Package.onboarding_state),
+        "operationalState": Text(Package.operational_state),
+    },
+    _ATTRIBUTES,
+)

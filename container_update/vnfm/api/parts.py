@@ -1,28 +1,20 @@
-"""The shared parts of the API: documented refusals, version headers, paging, 202."""
+"""The shared parts of the API: documented refusals, version headers, 202."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Annotated, Any
-from urllib.parse import urlencode
+from typing import Any
 
-from fastapi import APIRouter, Depends, Header, Request, Response
-from sqlalchemy import Select
-from sqlalchemy.orm import Session
+from fastapi import APIRouter, Depends, Header, Response
 
 from container_update.model.errors import PackageError
-from container_update.model.objects import Json
 from container_update.vnfm.api import representations
-from container_update.vnfm.api.attribute_selectors import Attributes, select
 from container_update.vnfm.http.error_responses import MEDIA_TYPE
 from container_update.vnfm.http.redaction import without_folder
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.rows import Operation
-
-_MARKER = "nextpage_opaque_marker"
 
 VERSIONS: Mapping[str, str] = {"v1": "1.3.0", "v2": "2.0.0"}
 """The version of the SOL003 interface that each API supports."""
@@ -100,45 +92,3 @@ def unprocessable(service: ServiceContext) -> Iterator[None]:
     except PackageError as error:
         detail = without_folder(str(error), service.settings.folder)
         raise ProblemError(422, detail) from error
-
-
-class PageRequest:
-    """The parameters of a request for a list, and the headers of its response (SOL013, 5.4)."""
-
-    def __init__(self, request: Request, response: Response) -> None:
-        self._path = request.url.path
-        self._parameters = dict(request.query_params)
-        self._headers = response.headers
-
-    def read(
-        self,
-        service: ServiceContext,
-        query: Select[Any],
-        represent: Callable[[Session, Any], Json],
-        attributes: Attributes,
-    ) -> list[Json]:
-        """Return one page of what the parameters select; ``Link`` leads to the next one.
-
-        :param query: all rows, in a stable order. Without a filter only a page of them is read.
-        """
-        start, size = self._start(), service.settings.page_size
-        is_filtered = "filter" in self._parameters
-        if not is_filtered:
-            query = query.offset(start).limit(size + 1)
-        with service.database.reading() as session:
-            bodies = [represent(session, row) for row in session.scalars(query).all()]
-        bodies = select(bodies, self._parameters, attributes)[start if is_filtered else 0 :]
-        if len(bodies) > size:
-            following = urlencode({**self._parameters, _MARKER: start + size})
-            self._headers["Link"] = f'<{self._path}?{following}>; rel="next"'
-        return bodies[:size]
-
-    def _start(self) -> int:
-        marker = self._parameters.get(_MARKER, "0")
-        if not re.fullmatch(r"[0-9]{1,9}", marker):
-            raise ProblemError(400, f"{_MARKER}: expected one from a Link header")
-        return int(marker)
-
-
-Page = Annotated[PageRequest, Depends(PageRequest)]
-"""A dependency of FastAPI."""

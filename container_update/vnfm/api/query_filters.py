@@ -174,7 +174,7 @@ def _ordered(compare: Compare, attribute: object, value: str) -> bool:
         return number is not None and compare(attribute, number)
     if not isinstance(attribute, str):
         return False
-    moments = _moment(attribute), _moment(value)
+    moments = moment_of(attribute), moment_of(value)
     return compare(*moments) if None not in moments else compare(attribute, value)
 
 
@@ -185,7 +185,7 @@ def _number(text: str) -> float | None:
         return None
 
 
-def _moment(text: str) -> datetime | None:
+def moment_of(text: str) -> datetime | None:
     """Return a date with time and zone; without the zone two of them could not be compared."""
     try:
         moment = datetime.fromisoformat(text.replace("Z", "+00:00"))

@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 
 from container_update.model.objects import Json
 from container_update.vnfm.api import models, parts, representations
-from container_update.vnfm.api.attribute_selectors import Attributes
+from container_update.vnfm.api.lists import Listing, Page, Text
 from container_update.vnfm.notify import callbacks, subscription_filters
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.queries import by_id
@@ -24,6 +24,12 @@ def router(service: ServiceContext, api: str) -> APIRouter:
     """Return the resource of one of the two APIs."""
     routes = parts.lcm_router(api, "subscriptions", "Subscriptions")
     base_url = service.settings.base_url
+    listing = Listing(
+        lambda _, row: representations.subscription(row, base_url),
+        Subscription.created,
+        Subscription.id,
+        columns={"id": Text(Subscription.id)},
+    )
 
     def subscribe(body: models.NewSubscription, verbosity: str, response: Response) -> Json:
         subscription_filters.check(body.filter)
@@ -49,15 +55,9 @@ def router(service: ServiceContext, api: str) -> APIRouter:
     (_add_v1 if api == "v1" else _add_v2)(routes, subscribe)
 
     @routes.get("", responses=parts.refusals())
-    def list_all(page: parts.Page) -> list[Json]:
+    def list_all(page: Page) -> list[Json]:
         """Return the subscriptions of this API."""
-        rows = select(Subscription).where(Subscription.api == api)
-        return page.read(
-            service,
-            rows.order_by(Subscription.created, Subscription.id),
-            lambda _, row: representations.subscription(row, base_url),
-            Attributes(),
-        )
+        return page.read(service, select(Subscription).where(Subscription.api == api), listing)
 
     @routes.get("/{subscription_id}", responses=parts.refusals(404))
     def show(subscription_id: str) -> Json:

@@ -38,11 +38,11 @@ def router(service: ServiceContext) -> APIRouter:
     @routes.get("/vims", responses=parts.refusals())
     def list_all(request: Request) -> dict[str, list[Json]]:
         """Return the registered VIMs; ``id`` and ``name`` in the query select one."""
-        with service.database.reading() as session:
-            rows = session.scalars(select(Vim).order_by(Vim.created, Vim.id)).all()
         given = {k: v for k, v in request.query_params.items() if k in ("id", "name")}
-        chosen = [row for row in rows if all(getattr(row, k) == v for k, v in given.items())]
-        return {"vims": shown(chosen)}
+        query = select(Vim).filter_by(**given).order_by(Vim.created, Vim.id)
+        with service.database.reading() as session:
+            rows = session.scalars(query).all()
+        return {"vims": shown(rows)}
 
     @routes.get("/vims/{vim_id}", responses=parts.refusals(404))
     def show(vim_id: str) -> dict[str, Json]:

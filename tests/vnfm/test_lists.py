@@ -1,0 +1,321 @@
+"""Lists of resources: what the database leaves out of them, and their pages."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+import json
+import uuid
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from fastapi.testclient import TestClient
+from sqlalchemy import func, insert, select
+
+from container_update.model.options import Options
+from container_update.vnfm.api import query_filters, representations
+from container_update.vnfm.lcm.steps import Steps
+from container_update.vnfm.operations import forget
+from container_update.vnfm.service import Service
+from container_update.vnfm.settings import Settings
+from container_update.vnfm.states import State
+from container_update.vnfm.store.database import now
+from container_update.vnfm.store.rows import Instance, Operation, Package, Step
+from container_update.vnfm.workers import Workers
+from tests.vnfm.client import Client
+
+BEGIN = datetime(2026, 1, 1, 10, 0, 0, 123_456)
+KINDS = ("INSTANTIATE", "SCALE", "HEAL")
+TIMED_VNFD = "2026-01-01T00:00:00Z"
+"""An id that is a time as well, which filters compare as such."""
+
+
+@pytest.fixture
+def service(tmp_path: Path, database: str) -> Service:
+    settings = Settings(
+        state_dir=str(tmp_path / "state"), database_url=database, auth="none", page_size=1000
+    )
+    return Service(settings, Options())
+
+
+@pytest.fixture
+def client(service: Service) -> Iterator[Client]:
+    with TestClient(service.app, base_url="http://127.0.0.1:9890") as http:
+        yield Client(http, "v2")
+
+
+def identity(number: int) -> str:
+    return str(uuid.UUID(int=number))
+
+
+def store_operations(service: Service, count: int, **values: Any) -> None:
+    """Store ended operations, two of them at each time, in another order than that of their ids."""
+    rows = [
+        {
+            "id": identity(count - number), "api": "v2", "instance_id": identity(number % 3),
+            "operation": KINDS[number % 3], "state": ENDED[number % 3],
+            "started": BEGIN + timedelta(milliseconds=number // 2 * 500, microseconds=number),
+            "entered": BEGIN + timedelta(hours=number), "params": {"number": number}, "sealed": "",
+            **values,
+        }
+        for number in range(count)
+    ]  # fmt: skip
+    with service.context.database.writing() as session:
+        session.execute(insert(Operation), rows)
+
+
+ENDED = (State.COMPLETED.value, State.FAILED.value, State.ROLLED_BACK.value)
+
+
+def store_instances(service: Service) -> None:
+    with service.context.database.writing() as session:
+        for number, (vnfd_id, state) in enumerate(
+            [("a", "ONBOARDED"), (TIMED_VNFD, "ONBOARDED"), (None, "ERROR"), (None, "CREATED")]
+        ):
+            body = {"vnfdId": vnfd_id} if vnfd_id else {}
+            session.add(
+                Package(
+                    id=identity(number), created=BEGIN, onboarding_state=state, vnfd_id=vnfd_id,
+                    operational_state="ENABLED" if vnfd_id else "DISABLED", user_data={}, body=body,
+                )
+            )  # fmt: skip
+        session.flush()
+        for number, (vnfd_id, instantiated) in enumerate(
+            itertools.product(("a", TIMED_VNFD), (True, False))
+        ):
+            session.add(
+                Instance(
+                    id=identity(number), created=BEGIN, api="v2", vnfd_id=vnfd_id,
+                    instantiated=instantiated, body={},
+                )
+            )  # fmt: skip
+
+
+VALUES = (
+    identity(3), "COMPLETED", "SCALE", "INSTANTIATED", "ONBOARDED", "a", "A", "true", TIMED_VNFD,
+    "2026-01-01T01:00:00+01:00", "2026-01-01T10:00:00.124Z", "2026-01-01T11:00:00.623+01:00",
+    "2026-01-01T12:00:00.123456Z", "2026-01-01", "0001-01-01T00:00:00+14:00", "\x00",
+)  # fmt: skip
+OPERATORS = ("eq", "neq", "in", "nin", "gt", "gte", "lt", "lte", "cont", "ncont")
+LISTS = {
+    "/vnflcm/v2/vnf_lcm_op_occs": (
+        "id", "operationState", "operation", "vnfInstanceId", "startTime", "stateEnteredTime",
+    ),
+    "/vnflcm/v2/vnf_instances": ("id", "vnfdId", "instantiationState"),
+    "/vnfpkgm/v1/vnf_packages": ("id", "vnfdId", "onboardingState", "operationalState"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("path", LISTS)
+def test_the_database_finds_what_the_filter_finds(
+    path: str, client: Client, service: Service
+) -> None:
+    store_operations(service, 20)
+    store_instances(service)
+    everything = ask(client, f"{path}?all_fields").json()
+    filters = [
+        f"({op},{name},'{value}')"
+        for op, name, value in itertools.product(OPERATORS, LISTS[path], VALUES)
+    ]
+    filters += [f"(in,{name},'{VALUES[0]}','{VALUES[-5]}')" for name in LISTS[path]]
+    found = set()
+    for text in filters:
+        listed = ask(client, f"{path}?all_fields&filter={quote(text)}").json()
+        assert listed == query_filters.find(everything, text), text
+        found.add(len(listed))
+    assert {0, len(everything)} < found, "filters that find nothing, some, and all"
+
+
+def ask(client: Client, path: str) -> Any:
+    answer = client.http.request("GET", path, headers={"Version": "2.0.0"})
+    assert answer.status_code == 200, answer.text
+    return answer
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(gte,startTime,{last})",
+        "(in,operationState,FAILED_TEMP,PROCESSING)",
+        "(eq,vnfInstanceId,00000000-0000-4000-8000-000000000001)",
+        "(gt,stateEnteredTime,2036-01-01T00:00:00Z);(eq,operationParams/number,7)",
+    ],
+)
+def test_what_a_filter_excludes_by_a_column_is_not_read(
+    text: str, client: Client, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store_operations(service, 5000)
+    with service.context.database.reading() as session:
+        last = session.scalar(select(func.max(Operation.started)))
+    assert last
+    represented = count_calls(monkeypatch)
+    text = text.format(last=f"{last.isoformat(timespec='milliseconds')}Z")
+    ask(client, f"/vnflcm/v2/vnf_lcm_op_occs?filter={text}")
+    assert len(represented) <= 2
+
+
+def count_calls(monkeypatch: pytest.MonkeyPatch) -> list[None]:
+    """Return a list with an entry for each operation that is represented from now on."""
+    represented: list[None] = []
+    operation = representations.operation
+
+    def counted(row: Operation, base_url: str) -> Any:
+        represented.append(None)
+        return operation(row, base_url)
+
+    monkeypatch.setattr(representations, "operation", counted)
+    return represented
+
+
+def pages(client: Client, path: str) -> Iterator[list[str]]:
+    """Yield the ids of one page after the other."""
+    while path:
+        answer = ask(client, path)
+        yield [each["id"] for each in answer.json()]
+        path = answer.links.get("next", {}).get("url", "")
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("", [7, 7, 7, 4]),
+        ("?filter=(in,operationParams/number," + ",".join(map(str, range(0, 25, 2))) + ")", [7, 6]),
+        ("?filter=(gte,startTime,2026-01-01T10:00:02.5Z)&fields=operationParams", [7, 7, 1]),
+        ("?filter=(eq,operation,TERMINATE)", [0]),
+        ("?filter=(lt,startTime,2026-01-01T10:00:03.6Z)", [7, 7]),
+    ],
+)
+def test_pages_have_each_entry_once(
+    query: str, expected: list[int], client: Client, service: Service
+) -> None:
+    store_operations(service, 25)
+    path = f"/vnflcm/v2/vnf_lcm_op_occs{query}"
+    whole = [each["id"] for each in ask(client, path).json()]
+    object.__setattr__(service.context.settings, "page_size", 7)
+    read = list(pages(client, path))
+    assert [len(page) for page in read] == expected
+    assert list(itertools.chain(*read)) == whole
+
+
+def test_a_page_stays_where_it_is_when_entries_before_it_go(
+    client: Client, service: Service
+) -> None:
+    store_operations(service, 25)
+    object.__setattr__(service.context.settings, "page_size", 10)
+    following = pages(client, "/vnflcm/v2/vnf_lcm_op_occs")
+    first = next(following)
+    with service.context.database.writing() as session:
+        for gone in first:
+            session.delete(session.get_one(Operation, gone))
+    rest = list(itertools.chain(*following))
+    assert len(rest) == 15
+    assert not set(first) & set(rest)
+
+
+def test_a_page_is_read_without_those_before_and_after_it(
+    client: Client, service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store_operations(service, 3000)
+    object.__setattr__(service.context.settings, "page_size", 10)
+    represented = count_calls(monkeypatch)
+    assert [len(page) for page in itertools.islice(pages(client, LIST), 5)] == [10] * 5
+    assert len(represented) <= 5 * 11
+
+
+LIST = "/vnflcm/v2/vnf_lcm_op_occs"
+
+
+@pytest.mark.parametrize(
+    "marker",
+    [
+        "x",
+        "7",
+        "\u00e4",
+        "e30=",
+        "W10=",
+        *(
+            base64.urlsafe_b64encode(json.dumps(place).encode()).decode()
+            for place in (
+                ["2026-01-01T00:00:00+00:00", "x"],
+                ["2026-01-01", "\x00"],
+                ["2026-01-01"],
+                ["x", "x"],
+                [[], []],
+                [1, "x"],
+                ["2026-01-01", 1],
+            )
+        ),
+    ],
+)
+def test_a_marker_that_was_not_given_out_is_refused(marker: str, client: Client) -> None:
+    answer = client.http.request(
+        "GET", f"{LIST}?nextpage_opaque_marker={quote(marker)}", headers={"Version": "2.0.0"}
+    )
+    assert answer.status_code == 400
+    assert "expected one from a Link header" in answer.json()["detail"]
+
+
+KEPT_DAYS = 90
+KEPT = {
+    "ended long ago, and another one followed": ("COMPLETED", 100, True, True, False),
+    "failed long ago, and another one followed": ("FAILED", 100, True, True, False),
+    "rolled back long ago, and another one followed": ("ROLLED_BACK", 100, True, True, False),
+    "ended long ago, and its instance is gone": ("COMPLETED", 100, False, False, False),
+    "ended of late": ("COMPLETED", 80, True, True, True),
+    "ended long ago, and is the last of its instance": ("COMPLETED", 100, True, False, True),
+    "waits for a decision": ("FAILED_TEMP", 100, True, True, True),
+    "waits for a decision, without an instance": ("FAILED_TEMP", 100, False, False, True),
+    "runs": ("PROCESSING", 100, True, True, True),
+}
+"""State, days since it entered it, whether its instance exists and had another operation later,
+and whether it is kept."""
+
+
+@pytest.mark.parametrize("case", KEPT)
+def test_an_operation_is_kept_as_long_as_it_may_be_needed(case: str, service: Service) -> None:
+    state, days, has_instance, is_followed, is_kept = KEPT[case]
+    with service.context.database.writing() as session:
+        session.add(
+            Package(
+                id=identity(1), created=now(), onboarding_state="ONBOARDED", vnfd_id="a",
+                operational_state="ENABLED", user_data={}, body={},
+            )
+        )  # fmt: skip
+        session.flush()
+        if has_instance:
+            session.add(
+                Instance(
+                    id=identity(0), created=now(), api="v2", vnfd_id="a", instantiated=True, body={}
+                )
+            )
+    moment = now() - timedelta(days=days)
+    store_operations(
+        service, 1, id=identity(7), instance_id=identity(0), state=state, started=moment,
+        entered=moment, owner=service.context.process_lock.id,
+    )  # fmt: skip
+    if is_followed:
+        store_operations(service, 1, id=identity(8), instance_id=identity(0), started=now())
+    Steps(service.context.database, identity(7), remember=False).add("VNF", "wait", "done")
+
+    forget(service.context)
+
+    with service.context.database.reading() as session:
+        ids = set(session.scalars(select(Operation.id)))
+        assert ids == {*([identity(7)] if is_kept else []), *([identity(8)] if is_followed else [])}
+        assert len(session.scalars(select(Step)).all()) == is_kept
+
+
+def test_many_old_operations_are_deleted_when_the_service_looks(
+    service: Service, client: Client
+) -> None:
+    store_operations(service, 1200, entered=BEGIN - timedelta(days=400))
+    object.__setattr__(service.context.settings, "operation_seconds", 0.0)
+    forget(service.context)
+    assert len(ask(client, LIST).json()) == 1000, "0: for ever"
+    object.__setattr__(service.context.settings, "operation_seconds", KEPT_DAYS * 86400.0)
+    Workers(service.context).look()
+    assert ask(client, LIST).json() == []
