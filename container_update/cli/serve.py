@@ -18,8 +18,8 @@ from container_update.model.options import Options
 if TYPE_CHECKING:
     from container_update.vnfm.settings import Settings
 
-_REQUESTS = 256
-"""Maximum number of requests at the same time."""
+_BACKLOG = 256
+"""Number of connections that wait to be accepted."""
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -87,7 +87,7 @@ def _listening(settings: Settings) -> socket.socket:
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         sock.bind((settings.host, settings.port))
-        sock.listen(_REQUESTS)  # a request during the start waits for its answer
+        sock.listen(_BACKLOG)  # a request during the start waits for its answer
     except OSError as error:
         sock.close()
         raise ContainerUpdateError(
@@ -100,21 +100,12 @@ def _listening(settings: Settings) -> socket.socket:
 def _serve(app: Any, settings: Settings, sock: socket.socket) -> None:
     import uvicorn  # noqa: PLC0415, an extra
 
-    from container_update.vnfm.http import logs  # noqa: PLC0415, an extra
+    from container_update.vnfm.http import connections, logs  # noqa: PLC0415, an extra
 
     logs.configure()
-    config = uvicorn.Config(
-        app,
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        limit_concurrency=_REQUESTS,
-        ssl_certfile=settings.tls_cert or None,
-        ssl_keyfile=settings.tls_key or None,
-    )
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _ignore)
-    uvicorn.Server(config).run(sockets=[sock])
+    uvicorn.Server(connections.server_config(app, settings)).run(sockets=[sock])
 
 
 def _ignore(*_: object) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import socket
 import threading
@@ -14,13 +15,16 @@ from typing import Any
 import pytest
 
 from container_update.vnfm.notify import callbacks
-from container_update.vnfm.notify.callbacks import check_callback
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.settings import Settings
 from tests.vnfm.consumer import Consumer
 
 HERE = Settings(callback_hosts=("127.0.0.1",), callback_seconds=5.0)
 SECRET = "hunter2-\u00fc:"
+
+
+def check_callback(settings: Settings, uri: str, authentication: Any) -> None:
+    asyncio.run(callbacks.check_callback(settings, uri, authentication))
 
 
 @pytest.fixture

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 
 from fastapi import APIRouter, Response
+from fastapi.concurrency import run_in_threadpool
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
 
@@ -19,6 +21,9 @@ from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.database import now
 from container_update.vnfm.store.rows import FULL, Subscription
 
+_MAX_TESTS = 16
+"""Maximum number of callbacks that are tested at the same time, by each API."""
+
 
 def router(service: ServiceContext, api: str) -> APIRouter:
     """Return the resource of one of the two APIs."""
@@ -31,11 +36,20 @@ def router(service: ServiceContext, api: str) -> APIRouter:
         columns={"id": Text(Subscription.id)},
     )
 
-    def subscribe(body: models.NewSubscription, verbosity: str, response: Response) -> Json:
+    tests = _Tests()
+
+    async def subscribe(body: models.NewSubscription, verbosity: str, response: Response) -> Json:
         subscription_filters.check(body.filter)
+        await run_in_threadpool(require_room)
+        with tests.one():
+            await callbacks.check_callback(service.settings, body.callbackUri, body.authentication)
+        return await run_in_threadpool(store, body, verbosity, response)
+
+    def require_room() -> None:
         with service.database.reading() as session:
             _require_room(service, session)
-        callbacks.check_callback(service.settings, body.callbackUri, body.authentication)
+
+    def store(body: models.NewSubscription, verbosity: str, response: Response) -> Json:
         subscription = Subscription(
             id=str(uuid.uuid4()),
             created=now(),
@@ -86,19 +100,44 @@ def _require_room(service: ServiceContext, session: Session) -> None:
         )
 
 
-_Subscribe = Callable[[models.NewSubscription, str, Response], Json]
+class _Tests:
+    """The tests of callbacks that run; they take up to callback_seconds, and no thread."""
+
+    def __init__(self) -> None:
+        self._running = 0
+
+    @contextmanager
+    def one(self) -> Iterator[None]:
+        """Count a test for the ``with`` block.
+
+        :raises ProblemError: 503: too many of them run.
+        """
+        if self._running >= _MAX_TESTS:
+            raise ProblemError(
+                503,
+                f"{_MAX_TESTS} callbacks are being tested: send the request again",
+                headers={"Retry-After": "5"},
+            )
+        self._running += 1
+        try:
+            yield
+        finally:
+            self._running -= 1
+
+
+_Subscribe = Callable[[models.NewSubscription, str, Response], Awaitable[Json]]
 _CREATING: Json = {"status_code": 201, "responses": parts.refusals(409, 413)}
 
 
 def _add_v1(routes: APIRouter, subscribe: _Subscribe) -> None:
     @routes.post("", **_CREATING)
-    def create(body: models.NewSubscription, response: Response) -> Json:
+    async def create(body: models.NewSubscription, response: Response) -> Json:
         """Subscribe to notifications; the callback URI is tested first."""
-        return subscribe(body, FULL, response)
+        return await subscribe(body, FULL, response)
 
 
 def _add_v2(routes: APIRouter, subscribe: _Subscribe) -> None:
     @routes.post("", **_CREATING)
-    def create(body: models.NewSubscriptionV2, response: Response) -> Json:
+    async def create(body: models.NewSubscriptionV2, response: Response) -> Json:
         """Subscribe to notifications; the callback URI is tested first."""
-        return subscribe(body, body.verbosity, response)
+        return await subscribe(body, body.verbosity, response)

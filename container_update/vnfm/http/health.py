@@ -85,8 +85,8 @@ def router(checks: Mapping[str, Check]) -> APIRouter:
     routes = APIRouter(tags=["Operation of the service"])
 
     @routes.get("/healthz")
-    def healthz() -> dict[str, str]:
-        """Answer: the process is alive."""
+    async def healthz() -> dict[str, str]:
+        """Answer: the process is alive. It needs no thread: all may be busy."""
         return {"status": "ok"}
 
     @routes.get("/readyz", responses={503: {"description": "A part cannot work; it is named."}})

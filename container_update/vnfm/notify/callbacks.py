@@ -44,20 +44,16 @@ class CallbackError(Exception):
     """A callback was not reached, or did not answer correctly; worth another attempt."""
 
 
-def check_callback(settings: Settings, uri: str, authentication: Json | None) -> None:
+async def check_callback(settings: Settings, uri: str, authentication: Json | None) -> None:
     """Refuse a subscription whose callback does not answer a GET with 204, SOL003 5.4.18.
 
     :raises ProblemError: 422, with the cause; 400: *authentication* is malformed.
     """
     check_authentication(authentication)
-
-    async def test() -> int:
-        async with Callbacks(settings) as callbacks:
-            return await callbacks.request("GET", uri, authentication)
-
     tested = "the callbackUri was tested with a GET, which it has to answer with 204"
     try:
-        status = asyncio.run(test())
+        async with Callbacks(settings) as callbacks:
+            status = await callbacks.request("GET", uri, authentication)
     except CallbackError as error:
         raise ProblemError(422, f"{tested}: {error}") from error
     if status != 204:

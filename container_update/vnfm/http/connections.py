@@ -1,0 +1,103 @@
+"""Connections of clients: whoever keeps the service waiting is the first to be closed.
+
+uvicorn limits the number of connections and the time between two requests, but not the time that a
+request's headers may take: silent connections could use up the number and keep all others out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from typing import Any
+
+import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from container_update.vnfm.settings import Settings
+
+MAX_CONNECTIONS = 256
+"""Of all clients together; a request on one more is answered with 503."""
+_KEPT_FREE = 32
+"""So many of them are kept free from clients that owe a request or a part of one: whoever has kept
+the service waiting the longest is closed."""
+_GRACE_SECONDS = 0.25
+"""Nobody is closed so soon: what was sent may not have been read yet."""
+HEADER_SECONDS = 10.0
+"""Maximum time for the headers of a request, from the connection or the response before."""
+
+
+def server_config(app: Any, settings: Settings) -> uvicorn.Config:
+    """Return uvicorn's configuration for the service."""
+    return uvicorn.Config(
+        app,
+        http=Connection,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        limit_concurrency=MAX_CONNECTIONS,
+        ssl_certfile=settings.tls_cert or None,
+        ssl_keyfile=settings.tls_key or None,
+    )
+
+
+class Connection(H11Protocol):
+    """A connection that is closed if its client does not send what it owes."""
+
+    _deadline: asyncio.TimerHandle | None = None
+    _since = 0.0
+    """When the client began to owe a request, or sent the last part of a body."""
+
+    @property
+    def _owes_request(self) -> bool:
+        return self.cycle is None or self.cycle.response_complete
+
+    @property
+    def _owes_something(self) -> bool:
+        return self._owes_request or self.cycle.more_body
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Begin to wait for the first request, in the place of another if there is no room."""
+        super().connection_made(transport)
+        self._await_request()
+        if len(self.connections) > MAX_CONNECTIONS - _KEPT_FREE:
+            self._make_room()
+
+    def data_received(self, data: bytes) -> None:
+        """Take what the client sends; a part of the headers does not prolong the time for them."""
+        super().data_received(data)
+        if not self._owes_request:
+            self._cancel_deadline()
+            self._since = self.loop.time()
+
+    def on_response_complete(self) -> None:
+        """Begin to wait for the next request, if it has not arrived already."""
+        self._cancel_deadline()
+        self._await_request()
+        super().on_response_complete()
+        if not self._owes_request:
+            self._cancel_deadline()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """End the waiting."""
+        self._cancel_deadline()
+        super().connection_lost(exc)
+
+    def _await_request(self) -> None:
+        self._since = self.loop.time()
+        self._deadline = self.loop.call_later(HEADER_SECONDS, self._drop)
+
+    def _cancel_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _make_room(self) -> None:
+        others = [each for each in self.connections if isinstance(each, Connection)]
+        oldest = min(others, key=lambda each: each._since if each._owes_something else math.inf)
+        if oldest._owes_something and oldest._since < self.loop.time() - _GRACE_SECONDS:
+            oldest._drop()
+
+    def _drop(self) -> None:
+        """Close the connection at once: what is in its buffers may never be read either."""
+        self.connections.discard(self)
+        self.transport.abort()

@@ -1,0 +1,198 @@
+"""Connections that send nothing, or too slowly, to a server with a single page."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import socket
+import threading
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import uvicorn
+from fastapi.testclient import TestClient
+
+from container_update.model.options import Options
+from container_update.vnfm.http import connections
+from container_update.vnfm.service import Service
+from container_update.vnfm.settings import Settings
+from tests.vnfm.consumer import Consumer
+from tests.vnfm.waiting import until
+
+PATIENCE = 30.0
+HEADERS = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n"
+
+
+class Server:
+    """A server whose answers wait as long as they are held."""
+
+    def __init__(self) -> None:
+        self.address = ("127.0.0.1", 0)
+        self.held = threading.Event()
+        self.asked = threading.Semaphore(0)
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        assert scope["type"] == "http"
+        if scope["path"] == "/hold":
+            self.asked.release()
+            while self.held.is_set():
+                await asyncio.sleep(0.02)
+        while scope["method"] == "POST" and (await receive()).get("more_body"):
+            pass
+        await send({"type": "http.response.start", "status": 200,
+                    "headers": [(b"content-length", b"2")]})  # fmt: skip
+        await send({"type": "http.response.body", "body": b"ok"})
+
+    def get(self, path: str = "/") -> int:
+        connection = http.client.HTTPConnection(*self.address, timeout=PATIENCE)
+        connection.request("GET", path)
+        return connection.getresponse().status
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    serving = Server()
+    config = connections.server_config(serving, Settings())
+    config.lifespan = "off"
+    running = uvicorn.Server(config)
+    with socket.create_server(serving.address) as sock:
+        serving.address = sock.getsockname()
+        thread = threading.Thread(target=running.run, args=([sock],), daemon=True)
+        thread.start()
+        yield serving
+        serving.held.clear()
+        running.should_exit = running.force_exit = True
+        thread.join(PATIENCE)
+
+
+@contextmanager
+def clients(server: Server, number: int, sent: bytes) -> Iterator[list[socket.socket]]:
+    """Open connections that send this and nothing more."""
+    with ExitStack() as stack:
+        opened = []
+        for _ in range(number):
+            client = stack.enter_context(socket.create_connection(server.address, PATIENCE))
+            client.sendall(sent)
+            opened.append(client)
+        yield opened
+
+
+def is_closed(client: socket.socket, drop: bytes = b"") -> bool:
+    """Return whether the server has closed the connection, after sending it one more drop."""
+    with suppress(ConnectionError):
+        client.sendall(drop)
+        with suppress(TimeoutError, BlockingIOError):
+            return client.recv(65536) == b""
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: ", id="some of the headers"),
+        pytest.param(HEADERS + b"x", id="some of the body"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", id="a request, and no second one"),
+    ],
+)
+def test_connections_that_do_not_go_on_keep_nobody_out(server: Server, sent: bytes) -> None:
+    with clients(server, connections.MAX_CONNECTIONS + 50, sent) as opened:
+        until(lambda: server.get() == 200, "they are where they stop", PATIENCE)
+        assert [server.get() for _ in range(20)] == [200] * 20
+        for client in opened:
+            client.setblocking(False)
+        until(lambda: sum(map(is_closed, opened)) >= 50, "what is too much is closed", PATIENCE)
+
+
+def test_a_body_that_goes_on_is_not_given_up_for_one_that_does_not(server: Server) -> None:
+    stopped = HEADERS + b"x"
+    with (
+        clients(server, 100, stopped),
+        clients(server, 1, HEADERS) as (upload,),
+        clients(server, connections.MAX_CONNECTIONS - 110, stopped),
+    ):
+        for _ in range(9):
+            upload.sendall(b"x")
+            # each of them takes the place of one that has stopped
+            with clients(server, 20, stopped):
+                until(lambda: server.get() == 200, "there is room", PATIENCE)
+        upload.sendall(b"x")
+        assert upload.recv(65536).startswith(b"HTTP/1.1 200")
+
+
+def test_the_headers_of_a_request_have_to_arrive_in_time(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "HEADER_SECONDS", 0.5)
+    request = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+    for start in (b"", b"GET / HTTP/1.1\r\nX-A: ", request + b"GET / HTTP/1.1\r\nX-A: "):
+        with clients(server, 1, start) as (client,):
+            client.settimeout(0.05)
+            until(
+                lambda drop=start[:1], client=client: is_closed(client, drop),
+                "the connection is closed",
+                PATIENCE,
+            )
+
+
+def test_an_answer_may_take_longer_than_the_headers_of_a_request(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connections, "HEADER_SECONDS", 0.2)
+    server.held.set()
+    with clients(server, 1, b"GET /hold HTTP/1.1\r\nHost: x\r\n\r\n") as (slow,):
+        assert server.asked.acquire(timeout=PATIENCE)
+        with clients(server, 1, b"") as (silent,):
+            while not is_closed(silent):
+                pass
+        with clients(server, 1, b"") as (silent,):
+            while not is_closed(silent):
+                pass
+        server.held.clear()
+        assert slow.recv(65536).startswith(b"HTTP/1.1 200")
+
+
+def test_requests_that_wait_for_their_answer_are_not_given_up(server: Server) -> None:
+    server.held.set()
+    sent = b"GET /hold HTTP/1.1\r\nHost: x\r\n\r\n"
+    with clients(server, connections.MAX_CONNECTIONS - 1, sent) as waiting:
+        for _ in waiting:
+            assert server.asked.acquire(timeout=PATIENCE)
+        assert server.get() == 503
+        server.held.clear()
+        for client in waiting:
+            assert client.recv(65536).startswith(b"HTTP/1.1 200")
+
+
+# --- the service ----------------------------------------------------------------------------------
+
+
+def test_slow_tests_of_callbacks_hold_up_no_other_request(tmp_path: Path) -> None:
+    settings = Settings(
+        state_dir=str(tmp_path / "state"), auth="none", callback_hosts=("127.0.0.1",),
+        callback_seconds=20.0,
+    )  # fmt: skip
+    service = Service(settings, Options())
+    with (
+        TestClient(service.app, base_url="http://127.0.0.1:9890") as client,
+        ThreadPoolExecutor(60) as pool,
+        Consumer() as consumer,
+    ):
+        consumer.unresponsive.set()
+        body = {"callbackUri": consumer.url}
+        path = "/vnflcm/v1/subscriptions"
+        posts = [pool.submit(client.post, path, json=body) for _ in range(60)]
+        until(lambda: len(consumer.requests) >= 16, "the callbacks are tested")
+        assert client.get("/healthz").status_code == 200
+        assert client.get(path).json() == []
+        until(lambda: sum(map(Future.done, posts)) >= 44, "the others are refused")
+        assert {post.result().status_code for post in posts if post.done()} == {503}
+        consumer.closing.set()
+        assert [post.result(PATIENCE).status_code for post in posts].count(422) == 16
+        consumer.unresponsive.clear()
+        assert client.post(path, json=body).status_code == 201
