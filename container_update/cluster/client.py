@@ -239,10 +239,11 @@ class KubernetesCluster:
         path = self._resources.collection_path(Collection.of(key))
         return self._call("POST", path, f"create {key}", body)
 
-    def replace(self, body: Json) -> Json:
-        """Replace the object of that name; with a resourceVersion only that version."""
+    def replace(self, body: Json, *, dry_run: bool = False) -> Json:
+        """Replace the object of that name, or return what would be stored; see Cluster."""
         key = ObjectKey.of(body, "default")
-        return self._call("PUT", self._resources.object_path(key), f"replace {key}", body)
+        path, query = self._resources.object_path(key), {"dryRun": "All"} if dry_run else None
+        return self._call("PUT", path, f"replace {key}", body, query)
 
     def delete(self, key: ObjectKey, *, uid: str | None = None, version: str | None = None) -> None:
         """Delete it; its dependents in the background. See Cluster for the preconditions."""

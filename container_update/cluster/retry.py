@@ -117,9 +117,9 @@ class RetryingCluster:
         """See Cluster."""
         return self._write(lambda: self._cluster.create(body))
 
-    def replace(self, body: Json) -> Json:
+    def replace(self, body: Json, *, dry_run: bool = False) -> Json:
         """See Cluster."""
-        return self._write(lambda: self._cluster.replace(body))
+        return self._write(lambda: self._cluster.replace(body, dry_run=dry_run))
 
     def delete(self, key: ObjectKey, *, uid: str | None = None, version: str | None = None) -> None:
         """See Cluster."""

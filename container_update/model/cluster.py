@@ -80,8 +80,11 @@ class Cluster(Protocol):
     def create(self, body: Json) -> Json:
         """Create an object; return it as the server stored it."""
 
-    def replace(self, body: Json) -> Json:
-        """Replace the object of that name; with a resourceVersion, only that version (else 409)."""
+    def replace(self, body: Json, *, dry_run: bool = False) -> Json:
+        """Replace the object of that name; with a resourceVersion, only that version (else 409).
+
+        :param dry_run: store nothing, return what would be stored.
+        """
 
     def delete(self, key: ObjectKey, *, uid: str | None = None, version: str | None = None) -> None:
         """Delete an object, if it exists.

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from container_update.cluster.informer import Informer
 from container_update.model.cluster import Cluster
-from container_update.model.errors import PackageError
+from container_update.model.errors import ClusterError, PackageError
 from container_update.model.objects import Collection, Json, Manifest, ObjectKey
 from container_update.model.requests import UpdateRequest
 from container_update.operations.change_request import ChangeRequest
@@ -15,8 +16,12 @@ from container_update.operations.strategy import ChangeJob
 from container_update.package import csar, fetch
 from container_update.planning import match, package_pair
 from container_update.planning.package_pair import Packages, Placing
+from container_update.planning.steps.stored_images import StoredImages
 from container_update.planning.update import collections, traffic
+from container_update.workloads import pod_template
 from container_update.workloads.registry import is_workload
+
+LOG = logging.getLogger(__name__)
 
 
 def read_packages(job: ChangeJob, placing: Placing) -> Packages:
@@ -110,6 +115,24 @@ def _refuse_unknown_vdus(request: ChangeRequest, packages: Packages) -> None:
                 f"{path}: {vdu.vdu_id} is run by {name}, which no def-file of the new package "
                 "describes: correct the VDU's properties.name or the def-files"
             )
+
+
+def stored_images(cluster: Cluster, bodies: Iterable[Json]) -> StoredImages:
+    """Return the images of these live workloads as the server would store them; by dry runs.
+
+    Of one that it refuses to try nothing is known: its package decides alone.
+    """
+    stored = {}
+    for body in bodies:
+        try:
+            answer = cluster.replace(body, dry_run=True)
+        except ClusterError as error:
+            if error.transient:
+                raise
+            LOG.info("what the server makes of its images is not known: %s", error)
+        else:
+            stored[ObjectKey.of(body)] = pod_template.images(answer)
+    return stored
 
 
 def read_live(

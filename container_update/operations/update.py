@@ -24,9 +24,10 @@ from container_update.model.plan import Plan, Stage
 from container_update.model.reporter import reporter
 from container_update.model.requests import UpdateRequest
 from container_update.operations.progress import log_remarks
-from container_update.operations.read_packages import read_manifests
+from container_update.operations.read_packages import read_manifests, stored_images
 from container_update.package import csar
 from container_update.planning import match, renames
+from container_update.planning.steps.stored_images import unexplained
 from container_update.planning.update import collections, in_force, make_plan, unknown_workloads
 from container_update.workloads import ownership
 from container_update.workloads.registry import known_kind
@@ -127,11 +128,13 @@ def _planned(
     with Informer(cluster, watch_seconds=options.watch_seconds) as informer:
         informer.list(collections(packages.keys))
         _refuse_missing_namespaces(packages.keys, cluster, informer)
+        matched = _with_live_names(packages.matched, informer)
         plan = make_plan(
-            _with_live_names(packages.matched, informer),
+            matched,
             {**informer.live, **_unknown_workloads(packages, cluster)},
             namespace=request.namespace,
             instance_id=request.instance_id,
+            stored=stored_images(cluster, unexplained(matched.pairs, informer.live)),
         )
         yield plan, informer
 

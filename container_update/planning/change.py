@@ -24,6 +24,7 @@ from container_update.planning.steps.manifest import (
     with_recorded_digest,
 )
 from container_update.planning.steps.metadata import dropped as dropped_metadata
+from container_update.planning.steps.stored_images import NOTHING_STORED, StoredImages
 from container_update.planning.update import Live, UpdatePlanner, instance_of, reasons_of
 from container_update.workloads import pod_template
 from container_update.workloads.registry import is_workload, kind_of, known_kind
@@ -41,9 +42,15 @@ class ChangePlanner:
     """Decides one change; collects the notes on the way."""
 
     def __init__(
-        self, packages: Packages, live: Live, namespace: str, instance_id: str | None
+        self,
+        packages: Packages,
+        live: Live,
+        namespace: str,
+        instance_id: str | None,
+        stored: StoredImages = NOTHING_STORED,
     ) -> None:
         self.packages = packages
+        self.stored = stored
         self.live = live
         self.namespace = namespace
         self.instance_id = instance_id
@@ -204,8 +211,12 @@ class ChangePlanner:
 
     def _pod_images(self, old: Manifest, new: Manifest, live: Json) -> Iterator[Step]:
         """Yield the step for a Pod whose manifests differ in images alone: it restarts in place."""
-        now = pod_template.images(live)
-        images = [c for c in diff.image_changes(old, new) if now.get(c.container) != c.new]
+        now, stored = pod_template.images(live), self.stored.get(new.key, {})
+        images = [
+            change
+            for change in diff.image_changes(old, new)
+            if now.get(change.container) not in (change.new, stored.get(change.container))
+        ]
         uses = self.config.config_uses(new.key, live)
         if images or uses:
             self.config.refuse_unfit(new.key, live)
@@ -241,7 +252,8 @@ class ChangePlanner:
     def _is_changed(self, step: ManifestStep, new: Manifest) -> bool:
         """Tell whether the manifest says something that the live object was not made from."""
         old = self.packages.old.get(new.key)
-        if step.is_applied(step.old):
+        stored = self.stored.get(step.key)
+        if (step if stored is None else step.with_stored(stored)).is_applied(step.old):
             return False
         if old is None or old.body != new.body or self.is_left_behind(new, step.old):
             return True

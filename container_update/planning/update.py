@@ -25,6 +25,7 @@ from container_update.model.plan import (
 from container_update.planning import diff
 from container_update.planning.match import Matching
 from container_update.planning.steps import ConfigStep, RestartStep
+from container_update.planning.steps.stored_images import NOTHING_STORED, StoredImages
 from container_update.workloads import config_references, pod_template
 from container_update.workloads.kind import pods_in
 from container_update.workloads.registry import ENTRY_POINTS, is_workload, kind_of, known_kind
@@ -72,16 +73,22 @@ def traffic(keys: Iterable[ObjectKey]) -> frozenset[Collection]:
 
 
 def make_plan(
-    matching: Matching, live: Live, *, namespace: str, instance_id: str | None = None
+    matching: Matching,
+    live: Live,
+    *,
+    namespace: str,
+    instance_id: str | None = None,
+    stored: StoredImages = NOTHING_STORED,
 ) -> Plan:
     """Return the plan of an update.
 
     :param matching: the old objects with their new manifests.
     :param live: every object of :func:`collections` and of :func:`unknown_workloads`, by identity.
+    :param stored: what the server makes of the images of :func:`stored_images.unexplained`.
     :raises PackageError: a manifest is wrong (a container vanished, a value is no string).
     :raises PlanError: an object is in no state to be changed; the message names it.
     """
-    planner = UpdatePlanner(live, instance_id)
+    planner = UpdatePlanner(live, instance_id, stored)
     config = tuple(planner.config_steps(matching))
     steps = (*config, *planner.workload_steps(matching))
     touched = {step.key for step in steps}
@@ -156,9 +163,12 @@ class ConfigUse:
 class UpdatePlanner:
     """Decides one update; collects the notes on the way."""
 
-    def __init__(self, live: Live, instance_id: str | None) -> None:
+    def __init__(
+        self, live: Live, instance_id: str | None, stored: StoredImages = NOTHING_STORED
+    ) -> None:
         self.live = live
         self.instance_id = instance_id
+        self.stored = stored
         self.notes: list[Note] = []
         self.changes: dict[ObjectKey, Change] = {}
         self.opt_outs: dict[ObjectKey, str] = {}
@@ -252,6 +262,7 @@ class UpdatePlanner:
         """Return the image changes that are not live yet; note drift from the old manifest."""
         live_images = pod_template.images(live)
         packaged = {change.container: change for change in changes}
+        stored = self.stored.get(old.key, {})
         effective = []
         for name, image in pod_template.images(old.body).items():
             now, change = live_images.get(name), packaged.get(name)
@@ -260,7 +271,7 @@ class UpdatePlanner:
             elif change is None and now != image:
                 text = f"container {name} has image {now}, both packages say {image}: left alone"
                 self.note(old.key, f"drift: {text}")
-            elif change is not None and now != change.new:
+            elif change is not None and now not in (change.new, stored.get(name)):
                 if now != image:
                     text = f"container {name} had image {now}, the old package says {image}"
                     self.note(old.key, f"drift: {text}")

@@ -274,7 +274,7 @@ def _create_all(registry: Registry, namespace: str, bodies: list[Any]) -> None:
 
 def _all_ready(snapshot: Snapshot, bodies: list[Any]) -> bool:
     for body in bodies:
-        if body["kind"] in ("ConfigMap", "Secret", "Service"):
+        if body["kind"] in ("ConfigMap", "Secret", "Service", "CronJob"):
             continue
         pods = snapshot.pods_of(body["kind"], body["metadata"]["name"])
         if len(pods) != int(body["spec"].get("replicas", 1)):

@@ -65,7 +65,7 @@ class FakeCluster:
             raise ClusterError(f"{key} already exists", status=409, reason="AlreadyExists")
         return self.put(body)
 
-    def replace(self, body: Json) -> Json:
+    def replace(self, body: Json, *, dry_run: bool = False) -> Json:
         key = ObjectKey.of(body)
         self._called("replace", key)
         version = body["metadata"].get("resourceVersion")
@@ -73,7 +73,7 @@ class FakeCluster:
             raise ClusterError(f"{key} not found", status=404)
         if version and version != self.objects[key]["metadata"]["resourceVersion"]:
             raise ClusterError(f"{key} has been modified", status=409, reason="Conflict")
-        return self.put(body)
+        return copy.deepcopy(body) if dry_run else self.put(body)
 
     def delete(self, key: ObjectKey, *, uid: str | None = None, version: str | None = None) -> None:
         self._called("delete", key)

@@ -33,12 +33,13 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
             return
         live = self.writer.read(step)
         old_pods = self.context.pods_before.get(step.key, frozenset())
-        if live is None or not step.is_applied(live):
+        if live in (None, before) or not self.writer.recognised(step, live).is_applied(live):
             old_pods |= {owned["metadata"]["uid"] for owned in self.informer.pods_of(before)}
         written = self.writer.apply(step, live)
         if written["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]:
             return  # admission made of it what was there: nothing restarts
         self.informer.observe(written)
+        step = step.with_stored(images(written))
         if pod_template(before) == pod_template(written):
             old_pods = frozenset()  # what changed restarts no pod
         self._wait(step, written, old_pods, deadline)
@@ -67,7 +68,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         if live is None or live["metadata"]["uid"] == old_uid:
             self._replace_pod(live, old_uid, new, deadline)
             return
-        if images(live) != images(new):
+        if not self.writer.is_stored_as(live, new):
             raise ChangedByAnotherError(f"{step.key} was created again by somebody else")
         self.rollout.until_recreated(step.key, old_uid, deadline)
 
@@ -78,6 +79,7 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         live = self.cluster.get(step.key)
         if live is None or is_deleting(live):
             return Reverted.OF_OTHERS
+        step = self.writer.recognised(step, live)
         since = self._pods_since(step, live)
         reverted = self.restore(step, live)
         if reverted is Reverted.OF_OTHERS:
@@ -174,7 +176,9 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         if live is not None:
             self.writer.delete(live)
         self.rollout.until_gone(key, old_uid, deadline)
-        created = self.writer.create(new, lambda live: images(live) == images(new), deadline)
+        created = self.writer.create(
+            new, lambda live: self.writer.is_stored_as(live, new), deadline
+        )
         self.informer.observe(created)
         self.rollout.until_recreated(key, old_uid, deadline)
 

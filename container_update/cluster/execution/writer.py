@@ -10,9 +10,10 @@ from container_update.model.cluster import Cluster
 from container_update.model.errors import ClusterError
 from container_update.model.objects import INSTANCE_LABEL, Json, ObjectKey
 from container_update.planning import diff
-from container_update.planning.steps import ObjectStep
+from container_update.planning.steps import ObjectStep, WorkloadStep
 from container_update.planning.steps.new_objects import new_object
 from container_update.workloads.pod_status import is_deleting
+from container_update.workloads.pod_template import images, with_images
 
 _ATTEMPTS = 5
 """How often a write is tried that conflicts with the writes of others."""
@@ -130,20 +131,42 @@ class ObjectWriter:
         if deadline is not None and live["metadata"].get("finalizers"):
             self.settled(key, deadline)
 
+    def recognised(self, step: WorkloadStep, live: Json) -> WorkloadStep:
+        """Return the step with its images as the server stores them.
+
+        Asked, by a dry run, only where the live object is neither as before nor as the step wants
+        it. So this run, or another host's, knows what it wrote from what somebody else did.
+        """
+        if live is step.before or step.is_restored(live) or step.is_applied(live):
+            return step
+        return step.with_stored(images(self.cluster.replace(step.desired(live), dry_run=True)))
+
+    def is_stored_as(self, live: Json, desired: Json) -> bool:
+        """Tell whether a live Pod has the images of *desired*, or what the server makes of them."""
+        wanted = images(desired)
+        if images(live) == wanted:
+            return True
+        answer = self.cluster.replace(with_images(live, wanted), dry_run=True)
+        return images(answer) == images(live)
+
     def apply(self, step: ObjectStep, live: Json | None) -> Json:
         """Replace the live object by what the step wants; see :meth:`_replace`."""
-        return self._replace(step.key, live, step.desired, step.is_untouched)
+        return self._replace(
+            step, live, lambda own, now: own.desired(now), lambda own, now: own.is_untouched(now)
+        )
 
     def restore(self, step: ObjectStep, live: Json) -> Json:
         """Replace the live object by what it was before the step; see :meth:`_replace`."""
-        return self._replace(step.key, live, step.restored, step.is_own)
+        return self._replace(
+            step, live, lambda own, now: own.restored(now), lambda own, now: own.is_own(now)
+        )
 
     def _replace(
         self,
-        key: ObjectKey,
+        step: ObjectStep,
         live: Json | None,
-        edit: Callable[[Json], Json],
-        may_write: Callable[[Json], bool],
+        edit: Callable[[ObjectStep, Json], Json],
+        may_write: Callable[[ObjectStep, Json], bool],
     ) -> Json:
         """Write an edited object; on a conflict read it again and go on.
 
@@ -151,15 +174,19 @@ class ObjectWriter:
         :returns: the object as it is in the cluster now.
         :raises ChangedByAnotherError: somebody else did.
         """
+        key = step.key
         for _ in range(_ATTEMPTS):
             if live is None or is_deleting(live):
                 raise ChangedByAnotherError(f"{key} was deleted by somebody else")
-            desired = edit(live)
-            if desired == live:
-                return live
-            if not may_write(live):
-                raise ChangedByAnotherError(f"{key} was changed by somebody else since it was read")
             try:
+                own = self.recognised(step, live) if isinstance(step, WorkloadStep) else step
+                desired = edit(own, live)
+                if desired == live:
+                    return live
+                if not may_write(own, live):
+                    raise ChangedByAnotherError(
+                        f"{key} was changed by somebody else since it was read"
+                    )
                 return self.cluster.replace(desired)
             except ClusterError as error:
                 if error.status != 409:

@@ -8,6 +8,7 @@ versions, generations and deletion are decided here.
 
 from __future__ import annotations
 
+import copy
 import uuid
 from collections import deque
 from collections.abc import Callable
@@ -27,6 +28,9 @@ Subscriber = Callable[[str, str, Json, "Json | None"], None]
 """Called with the event's type (ADDED, MODIFIED, DELETED), the resource, the object, and the object
 before (None for ADDED)."""
 
+Webhook = Callable[[Resource, Json], None]
+"""Called with a resource and the body of a write, which it may change."""
+
 FIRST_VERSION = 1000
 """Versions start here: a watch from '1' is too old, as on a server that has run for long."""
 
@@ -45,6 +49,8 @@ class Registry:
         self.catalogue = catalogue or Catalogue()
         self._objects: dict[str, dict[str, dict[str, Json]]] = {}
         self._version = FIRST_VERSION
+        self.webhooks: list[Webhook] = []
+        """Mutating admission: called for what is created or replaced, with a copy of the body."""
         self._subscribers: list[Subscriber] = []
         self._events: deque[tuple[str, str, Json, Json | None]] = deque()
         self._notifying = False
@@ -90,6 +96,7 @@ class Registry:
         """Create an object and return it as stored."""
         kind = self.catalogue[resource]
         self._check_namespace(kind, namespace, body)
+        body = self._admitted(kind, body)
         new = rules.new_object(kind, namespace, body, self.get)
         metadata = new["metadata"]
         if not metadata.get("name"):
@@ -128,6 +135,7 @@ class Registry:
         kind = self.catalogue[resource]
         old = self.require(resource, namespace, name)
         self._check_identity(kind, old, body)
+        body = body if subresource else self._admitted(kind, body)
         new = rules.changed_object(kind, old, body, subresource)
         if new == old:
             return old
@@ -174,6 +182,14 @@ class Registry:
             self._remove(kind, new)
             return new
         return self._commit("MODIFIED", kind, new, old)
+
+    def _admitted(self, kind: Resource, body: Json) -> Json:
+        """Return the body as the webhooks leave it."""
+        if self.webhooks:
+            body = copy.deepcopy(body)
+            for webhook in self.webhooks:
+                webhook(kind, body)
+        return body
 
     # --- checks ---------------------------------------------------------------------------------
 

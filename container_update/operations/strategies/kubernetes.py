@@ -22,14 +22,16 @@ from container_update.model.cluster import Cluster
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.outcome import Outcome, Progress, StepResult, Vnfc
 from container_update.model.plan import Action, Plan, Stage
-from container_update.operations.read_packages import read_live, read_packages
+from container_update.operations.read_packages import read_live, read_packages, stored_images
 from container_update.operations.strategy import ChangeJob, Strategy, VduChange
 from container_update.operations.update import restarted_pods
 from container_update.operations.vnf_records import Records, services, workloads_of
+from container_update.planning import renames
 from container_update.planning.change import ChangePlanner
 from container_update.planning.package_pair import Packages, Placing
 from container_update.planning.release_labels import selector_of
 from container_update.planning.steps import ManifestStep, object_steps
+from container_update.planning.steps.stored_images import unexplained
 from container_update.workloads import ownership, pod_template
 from container_update.workloads.registry import is_workload
 
@@ -108,7 +110,13 @@ class KubernetesStrategy(Strategy):
     def validate(self) -> Plan:
         """Compare both packages with what is live."""
         live = read_live(self.packages, self.target.namespace, self._cluster, self._informer)
-        planner = self.planner(self.packages, live, self.target.namespace, self.job.instance_id)
+        packages, there = self.packages, renames.live_names(live)
+        pairs = (
+            (packages.old.get(key), renames.with_live_name(new, there))
+            for key, new in packages.new.items()
+        )
+        stored = stored_images(self._cluster, unexplained(pairs, live))
+        planner = self.planner(packages, live, self.target.namespace, self.job.instance_id, stored)
         self._plan = plan = planner.plan()
         if not plan.is_empty:
             names = self.successors(planner)

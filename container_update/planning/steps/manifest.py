@@ -14,7 +14,7 @@ import copy
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from container_update.model.objects import Json
@@ -151,6 +151,10 @@ class ManifestStep(WorkloadStep):
     def new_pod(self, labels: Mapping[str, str]) -> Json:
         """Return the manifest's Pod."""
         return new_object(self._manifest, self.key.namespace, labels)
+
+    def with_stored(self, images: Mapping[str, str]) -> ManifestStep:
+        """See :class:`WorkloadStep`."""
+        return replace(self, content=pod_template.with_images(self._manifest, images))
 
     @property
     def _manifest(self) -> Json:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from container_update.model.objects import Json
 from container_update.model.plan import Stage
@@ -25,6 +25,13 @@ class WorkloadStep(ObjectStep):
         """Return the Pod to create in place of the one that the plan was made from.
 
         :param labels: of the VNF instance, for a Pod that is made from a manifest.
+        """
+
+    @abstractmethod
+    def with_stored(self, images: Mapping[str, str]) -> WorkloadStep:
+        """Return the step that wants its images as the server stores them.
+
+        :param images: of the answer to a write, or to a dry run; a webhook may have changed them.
         """
 
     def is_outdated(self, pod: Json) -> bool:  # noqa: ARG002
@@ -51,6 +58,11 @@ class RestartStep(WorkloadStep):
         if self.digest is None:
             return changed
         return pod_template.with_digest(changed, pod_template.config_digest(self.old))
+
+    def with_stored(self, images: Mapping[str, str]) -> RestartStep:
+        """See :class:`WorkloadStep`."""
+        wanted = {name: images.get(name, image) for name, image in self.images.items()}
+        return replace(self, images=wanted)
 
     def is_same(self, one: Json, other: Json) -> bool:
         """See :class:`ObjectStep`."""

@@ -196,6 +196,25 @@ def test_the_wait_that_the_server_asks_for_is_kept() -> None:
     assert raised.value.retry_after == 3.0
 
 
+def test_a_field_selector_holds_for_every_page() -> None:
+    cluster, pool = cluster_of(
+        Answer(200, {"metadata": {"resourceVersion": "7", "continue": "c1"}, "items": []}),
+        Answer(200, {"metadata": {"resourceVersion": "7"}, "items": []}),
+    )
+    cluster.list(Collection("", "Event", "ns", "reason=Failed"))
+    queries = [parse_qs(urlsplit(url).query) for _, url, _, _ in pool.sent]
+    assert [query["fieldSelector"] for query in queries] == [["reason=Failed"]] * 2
+    assert [query.get("continue") for query in queries] == [None, ["c1"]]
+
+
+def test_a_dry_run_is_asked_for_in_the_query() -> None:
+    cluster, pool = cluster_of(Answer(200, {}), Answer(200, {}))
+    body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "ns"}}
+    cluster.replace(body)
+    cluster.replace(body, dry_run=True)
+    assert [urlsplit(url).query for _, url, _, _ in pool.sent] == ["", "dryRun=All"]
+
+
 def test_a_message_about_a_secret_never_repeats_its_value() -> None:
     answer = status(
         422,
