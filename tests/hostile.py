@@ -31,6 +31,8 @@ PAIRS = 50
 MEMORY = 1536 * 1024 * 1024
 CPU_SECONDS = 20
 """Bound of one try, whatever else the machine does meanwhile."""
+READ_SECONDS, READ_MEMORY = 2, 200 * 1000 * 1000
+"""What a package may cost that is only read: processor time, and bytes of memory."""
 SECONDS = 300
 """Bound of one try that waits for something."""
 
@@ -336,7 +338,71 @@ def _flavour(old: str = "", new: str = "") -> str:
     return flavour("simple", {"VDU1": "pod"}).replace(old, new, 1)
 
 
+def _node(types: str, properties: str = "") -> str:
+    """Return a flavour with one more node, of the type ``evil.Node`` among these types."""
+    text = _flavour("topology_template:", f"{types}topology_template:")
+    return f"{text}    Evil:\n      type: evil.Node\n      properties: {{{properties}}}\n"
+
+
+def pattern(expression: str, value: str) -> str:
+    """Return a flavour with a value that has to match a regular expression."""
+    constraint = f"{{type: string, constraints: [{{pattern: '{expression}'}}]}}"
+    types = "node_types:\n  evil.Node:\n    derived_from: tosca.nodes.Root\n"
+    return _node(f"{types}    properties: {{p: {constraint}}}\n", f"p: {value}")
+
+
+REGULAR_EXPRESSION = pattern("(a+)+$", "a" * 45 + "!")
+"""A flavour whose own regular expression takes 2**45 steps, and lets no other thread run."""
+
+
+def _nested_defaults(depth: int) -> str:
+    """Data types of two properties each, whose defaults are of the data type below: the last one is
+    validated 2**depth times."""
+    types = "".join(
+        f"  d{n}:\n    derived_from: tosca.datatypes.Root\n    properties:\n"
+        + "".join(f"      {name}: {{type: d{n + 1}, default: {{z: 1}}}}\n" for name in "ab")
+        + "      z: {type: integer, required: false}\n"
+        for n in range(depth)
+    )
+    return _node(
+        f"data_types:\n{types}  d{depth}:\n    derived_from: tosca.datatypes.Root\n"
+        "    properties: {z: {type: integer, required: false}}\n"
+        "node_types:\n  evil.Node:\n    derived_from: tosca.nodes.Root\n"
+        "    properties: {p: {type: d0, default: {z: 1}}}\n"
+    )
+
+
+def _nodes_times_properties(number: int) -> str:
+    properties = "".join(f"      p{n}: {{type: string, default: x}}\n" for n in range(number))
+    types = "node_types:\n  evil.Node:\n    derived_from: tosca.nodes.Root\n    properties:\n"
+    nodes = "".join(f"    Evil{n}: {{type: evil.Node}}\n" for n in range(number))
+    return _node(f"{types}{properties}") + nodes
+
+
+def _valid_values(number: int) -> str:
+    numbers = ", ".join(map(str, range(number)))
+    return _node(
+        "node_types:\n  evil.Node:\n    derived_from: tosca.nodes.Root\n    properties:\n"
+        f"      p: {{type: list, entry_schema: {{type: integer, constraints: [{{valid_values: "
+        f"[{numbers}]}}]}}}}\n",
+        f"p: [{', '.join([str(number)] * number)}]",
+    )
+
+
 VNFDS: Mapping[str, str] = {
+    "nested quantifiers in a regular expression": REGULAR_EXPRESSION,
+    "alternatives that overlap in a regular expression": pattern("(a|a)*$", "a" * 45 + "!"),
+    "quantifiers one after the other": pattern("a*" * 20 + "$", "a" * 500 + "!"),
+    "a regular expression of a million characters": pattern("(a?){1000}" * 100_000, "b"),
+    "a regular expression with large counts": pattern("((a{1000}){1000}){1000}", "b"),
+    "no regular expression": pattern("((((", "b"),
+    "defaults within defaults, 40 deep": _nested_defaults(40),
+    "4000 nodes of 4000 properties each": _nodes_times_properties(4_000),
+    "40000 values that are compared with 40000 valid ones": _valid_values(40_000),
+    "20000 inputs without a value": _flavour(
+        "  inputs:\n",
+        "  inputs:\n" + "".join(f"    i{n}: {{type: string}}\n" for n in range(20_000)),
+    ),
     "an import from the network": _flavour("types.yaml", "http://127.0.0.1:1/t.yaml"),
     "an import of this host": _flavour("types.yaml", "file:///etc/passwd"),
     "an absolute import": _flavour("types.yaml", "/etc/passwd"),
@@ -611,19 +677,37 @@ def _changed(change: Callable[[Path], object]) -> Maker:
 
 
 def main() -> None:
-    """Try the packages named on standard input, one a line; print a JSON line for each try."""
+    """Try the packages named on standard input, one a line; print a JSON line for each try.
+
+    Each try has a process of its own, whose time and memory is in the line.
+    """
     old = sys.argv[1]
+    for use in (_read, _plan, _update):  # imports what each try needs
+        _try(use, old, old)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     faulthandler.register(signal.SIGPROF, chain=True)
     for line in sys.stdin:
         source = line.rstrip("\n")
         for way, use in (("read", _read), ("plan", _plan), ("update", _update)):
-            signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
-            faulthandler.dump_traceback_later(SECONDS, exit=True)
-            answer = {"source": source, "way": way, **_try(use, old, source)}
-            faulthandler.cancel_dump_traceback_later()
-            signal.setitimer(signal.ITIMER_PROF, 0)
-            print(json.dumps(answer), flush=True)
+            process = os.fork()
+            if process == 0:
+                signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
+                faulthandler.dump_traceback_later(SECONDS, exit=True)
+                answer = {"source": source, "way": way, **_try(use, old, source), **_used()}
+                print(json.dumps(answer), flush=True)
+                os._exit(0)
+            status = os.waitpid(process, 0)[1]
+            assert status == 0, f"{way} {source}: ended with {status}"
+
+
+def _used() -> dict[str, float]:
+    """Return the processor time and memory of this process and of those that it started."""
+    kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    used = [resource.getrusage(kind) for kind in kinds]
+    return {
+        "seconds": sum(usage.ru_utime + usage.ru_stime for usage in used),
+        "memory": max(usage.ru_maxrss for usage in used) * 1024,
+    }
 
 
 def _try(use: Callable[[str, str], None], old: str, new: str) -> dict[str, str]:

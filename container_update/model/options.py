@@ -24,6 +24,8 @@ PACKAGE_OPTIONS = (
     "yaml_values",
     "yaml_characters",
     "yaml_depth",
+    "vnfd_seconds",
+    "vnfd_bytes",
 )
 """The options that limit how a package is read."""
 
@@ -124,6 +126,12 @@ class Options:
         1,
     )
     yaml_depth: int = _option(100, "Maximum nesting depth of mappings and lists in a YAML file.", 1)
+    vnfd_seconds: float = _option(
+        1.5, "Maximum processor time in seconds to parse the topologies of a VNFD.", 0.1
+    )
+    vnfd_bytes: int = _option(
+        160 * _MIB, "Maximum memory in bytes to parse the topologies of a VNFD.", 32 * _MIB
+    )
     insecure_skip_tls_verify: bool = _option(
         False, "Do not verify the API server's certificate; never use this in production."
     )

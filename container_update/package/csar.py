@@ -137,7 +137,7 @@ class Csar:
         """The deployment flavours; empty if the package has no VNFD."""
         if not self.entry_definitions:
             return ()
-        return vnfd.flavours(self.definitions)
+        return vnfd.flavours(self.definitions, self.options)
 
     @cached_property
     def definitions(self) -> Definitions:

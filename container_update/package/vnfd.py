@@ -2,7 +2,7 @@
 
 toscaparser validates the VNFD (types, properties, substitution mappings). By itself it would follow
 imports to any file of this host and to any host of the network, so imports are resolved here, in
-the package only, and toscaparser gets the joined definitions. It is loaded late: it loads slowly.
+the package only, and toscaparser gets the joined definitions, in a process with limits.
 ETSI's type files import each other by URL; the file of that name in the package stands for it.
 
 The layout is that of SOL001 as Tacker reads it: an entry file that imports types and, per
@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
@@ -24,13 +24,14 @@ from container_update.model.objects import Json, Source
 from container_update.model.options import DEFAULTS, Options
 from container_update.model.scaling import Scaling
 from container_update.package.schema import LINE, MAPPING, TEXT, ListOf, MapOf, Record
+from container_update.package.tosca import process
+from container_update.package.tosca.process import Node, Topology
 from container_update.package.yaml11 import Usage, mapping
 
 _TYPE_SECTIONS = (
     "artifact_types", "capability_types", "data_types", "group_types", "interface_types",
     "node_types", "policy_types", "relationship_types",
 )  # fmt: skip
-_VDU_TYPES = ("tosca.nodes.nfv.Vdu.Compute", "tosca.nodes.nfv.Vdu.OsContainerDeployableUnit")
 _IMAGE = ("properties", "sw_image_data")
 _PROFILE = ("properties", "vdu_profile")
 _COMPUTE_FLAVOUR = (
@@ -236,9 +237,10 @@ class _Finder:
         )
 
 
-def flavours(definitions: Definitions) -> tuple[Flavour, ...]:
+def flavours(definitions: Definitions, options: Options = DEFAULTS) -> tuple[Flavour, ...]:
     """Return the flavours of a VNFD, in the order in which its files are imported.
 
+    :raises ReaderEndedError: toscaparser used more time or memory than the options allow.
     :raises PackageError: toscaparser does not accept the definitions.
     """
     entry, files = definitions.entry, definitions.files
@@ -253,12 +255,12 @@ def flavours(definitions: Definitions) -> tuple[Flavour, ...]:
             raise PackageError(
                 f"{path}: expected {wrong.expected} as {wrong.field}, found {wrong.found}"
             )
-    nested = [path for path in topologies if topologies[path].get("substitution_mappings")]
-    top = [_parse(path, topologies[path], types, {}) for path in topologies if path not in nested]
-    if not nested:
-        return tuple(_flavour(entry, topology) for topology in top)
-    abstract = {node.type: node for topology in top for node in topology.nodetemplates}
-    return tuple(_flavour(path, _parse(path, topologies[path], types, abstract)) for path in nested)
+    nested = {path: body for path, body in topologies.items() if body.get("substitution_mappings")}
+    top = {path: body for path, body in topologies.items() if path not in nested}
+    if not topologies:
+        return ()
+    parsed = process.parse(top, nested, types, options)
+    return tuple(_flavour(each.path if nested else entry, each) for each in parsed)
 
 
 def _joined_types(files: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -288,68 +290,26 @@ def _refuse_cycles(section: str, types: Mapping[str, Any]) -> None:
         raise PackageError(f"the VNFD's {section} derive from each other: {names}") from error
 
 
-def _parse(
-    path: str,
-    topology: dict[str, Any],
-    types: Mapping[str, Any],
-    abstract: Mapping[str, Any],
-) -> Any:
-    """Return the topology as parsed by toscaparser.
-
-    :param types: the joined types, by section.
-    :param abstract: the nodes of the topology above this one, by type: the inputs of this one are
-        the properties of the node that it substitutes.
-    """
-    from toscaparser.common.exception import ExceptionCollector  # noqa: PLC0415, slow to load
-    from toscaparser.topology_template import TopologyTemplate  # noqa: PLC0415, slow to load
-
-    node_type = (topology.get("substitution_mappings") or {}).get("node_type", "")
-    substituted: Any = abstract.get(node_type)
-    properties = substituted.get_properties() if substituted else {}
-    inputs = {name: property_.value for name, property_ in properties.items()}
-    definitions = {name: type_ for section in types.values() for name, type_ in section.items()}
-    ExceptionCollector.start()
-    try:
-        parsed = TopologyTemplate(
-            topology, definitions, types.get("relationship_types", {}), inputs, substituted
-        )
-    except Exception as error:
-        raise PackageError(
-            f"{path}: toscaparser does not accept the VNFD: {type(error).__name__}: {error}"
-        ) from error
-    finally:
-        ExceptionCollector.stop()
-    if problems := ExceptionCollector.getExceptionsReport(False):
-        raise PackageError(
-            f"{path}: toscaparser does not accept the VNFD: " + "; ".join(problems[:3])
-        )
-    return parsed
-
-
-def _flavour(path: str, topology: Any) -> Flavour:
-    mappings = topology.substitution_mappings
-    mapped = (mappings.properties if mappings else None) or {}
-    vnf = [node for node in topology.nodetemplates if node.is_derived_from("tosca.nodes.nfv.VNF")]
+def _flavour(path: str, topology: Topology) -> Flavour:
+    mapped, nodes = topology.mapped, topology.nodes
+    vnf = [node for node in nodes if node.is_vnf]
     product = {name: _first(vnf, mapped, name) for name in ("descriptor_id", *_PRODUCT)}
     return Flavour(
         id=_text(mapped.get("flavour_id")),
         vnfd_id=product.pop("descriptor_id"),
         path=path,
-        vdus=dict(_vdus(path, topology.nodetemplates)),
-        software_images=dict(_found(topology.nodetemplates, _IMAGE, dict)),
-        compute_flavours=dict(_found(topology.nodetemplates, _COMPUTE_FLAVOUR, str)),
-        scripts={script.operation: script for node in vnf for script in _scripts(node)},
-        scaling=Scaling.of(
-            topology.tpl.get("policies"),
-            dict(_found(topology.nodetemplates, _PROFILE, dict)),
-        ),
+        vdus=dict(_vdus(path, nodes)),
+        software_images=dict(_found(nodes, _IMAGE, dict)),
+        compute_flavours=dict(_found(nodes, _COMPUTE_FLAVOUR, str)),
+        scripts={script.operation: script for node in vnf for script in _scripts(node.template)},
+        scaling=Scaling.of(topology.policies, dict(_found(nodes, _PROFILE, dict))),
         product={name: value for name, value in product.items() if value},
     )
 
 
-def _first(vnf: list[Any], mapped: Mapping[str, Any], name: str) -> str:
+def _first(vnf: Sequence[Node], mapped: Mapping[str, Any], name: str) -> str:
     """Return a property of the VNF: from the substitution mappings, or else from its node."""
-    values = (node.get_property_value(name) for node in vnf)
+    values = (node.properties.get(name) for node in vnf)
     return _text(mapped.get(name)) or _text(next(values, ""))
 
 
@@ -358,11 +318,11 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _vdus(path: str, nodes: list[Any]) -> Iterator[tuple[str, str]]:
+def _vdus(path: str, nodes: Iterable[Node]) -> Iterator[tuple[str, str]]:
     for node in nodes:
-        if not any(node.is_derived_from(vdu_type) for vdu_type in _VDU_TYPES):
+        if not node.is_vdu:
             continue
-        name = node.get_property_value("name")
+        name = node.properties.get("name")
         if not isinstance(name, str) or not name:
             raise PackageError(
                 f"{path}: expected the name of a workload as properties.name of {node.name}"
@@ -371,19 +331,18 @@ def _vdus(path: str, nodes: list[Any]) -> Iterator[tuple[str, str]]:
 
 
 def _found(
-    nodes: list[Any], path: tuple[str, ...], type_: type[Value]
+    nodes: Iterable[Node], path: tuple[str, ...], type_: type[Value]
 ) -> Iterator[tuple[str, Value]]:
     """Yield the name of each node that has a value of a type at a path of its template."""
     for node in nodes:
-        value = node.entity_tpl
+        value: Any = node.template
         for step in path:
             value = value.get(step) if isinstance(value, dict) else None
         if isinstance(value, type_):
             yield node.name, value
 
 
-def _scripts(node: Any) -> Iterator[InterfaceScript]:
-    template = node.entity_tpl
+def _scripts(template: Json) -> Iterator[InterfaceScript]:
     artifacts = template.get("artifacts") or {}
     operations = (template.get("interfaces") or {}).get("Vnflcm") or {}
     for operation, value in operations.items():

@@ -26,6 +26,7 @@ DANGERS: dict[str, tuple[str, dict[str, str]]] = {
             "Drivers, each in a process of its own, without a shell",
             "container_update/operations/scripts/supervisor.py": "the program that its parent "
             "names",
+            "container_update/package/tosca/process.py": "toscaparser, within limits",
         },
     ),
     "runs a shell": (r"shell\s*=\s*True|os\.system|os\.popen|getoutput|/bin/(ba)?sh", {}),

@@ -27,12 +27,17 @@ class Subject:
         self.names = frozenset(package.names())
 
     @cached_property
-    def flavours(self) -> tuple[Flavour, ...]:
-        """The flavours; empty if the VNFD cannot be read, which :func:`unreadable_vnfd` reports."""
+    def vnfd(self) -> tuple[Flavour, ...] | PackageError:
+        """The flavours, or why they cannot be read: found out once, as it may take long."""
         try:
             return self.package.flavours
-        except PackageError:
-            return ()
+        except PackageError as error:
+            return error
+
+    @property
+    def flavours(self) -> tuple[Flavour, ...]:
+        """The flavours; empty if the VNFD cannot be read, which :func:`unreadable_vnfd` reports."""
+        return () if isinstance(self.vnfd, PackageError) else self.vnfd
 
     @cached_property
     def scripts(self) -> tuple[tuple[Flavour, InterfaceScript], ...]:

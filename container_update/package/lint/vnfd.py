@@ -18,12 +18,9 @@ DRIVER = "mgmt-container-update"
 
 def unreadable_vnfd(subject: Subject) -> Iterator[Finding]:
     """Check that toscaparser accepts the VNFD: otherwise the package stays CREATED in Tacker."""
-    try:
-        flavours = subject.package.flavours
-    except PackageError as error:
-        yield located(error, subject.package.entry_definitions)
-        return
-    for flavour in flavours:
+    if isinstance(subject.vnfd, PackageError):
+        yield located(subject.vnfd, subject.package.entry_definitions)
+    for flavour in subject.flavours:
         if not flavour.id:
             yield Finding.error(
                 flavour.path,

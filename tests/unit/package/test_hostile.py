@@ -56,10 +56,19 @@ def test_there_are_hundreds_and_each_is_another(packages):
 def wrong(packages, tries, is_wrong) -> list[str]:
     return [
         f"{package.what}: {answer['way']}: {answer['error']}: {answer['message'][:300]}"
+        f" ({answer['seconds']:.2f} s, {answer['memory'] // 1_000_000} MB)"
         for package in packages
         for answer in tries[package.source]
         if is_wrong(answer)
     ]
+
+
+def test_each_is_read_in_little_time_and_memory(packages, tries):
+    def is_wrong(answer: dict[str, Any]) -> bool:
+        over = answer["seconds"] > hostile.READ_SECONDS or answer["memory"] > hostile.READ_MEMORY
+        return answer["way"] == "read" and over
+
+    assert wrong(packages, tries, is_wrong) == []
 
 
 def test_none_is_updated_to(packages, tries):

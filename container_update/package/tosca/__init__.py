@@ -1,0 +1,1 @@
+"""What toscaparser says about a VNFD: it runs in a process with limits."""

@@ -1,0 +1,143 @@
+"""Have the topologies of a VNFD parsed by toscaparser, in a child process with limits.
+
+toscaparser cannot be trusted with a VNFD in a process that has other work. It runs the VNFD's own
+regular expressions (``constraints: pattern``) with an engine that may take for ever and lets no
+other thread run meanwhile, and it validates the defaults of data types within data types again for
+each place where they are used. The child process has limits of processor time, time by the clock,
+memory and output, and nothing of our environment.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from container_update.model.errors import PackageError
+from container_update.model.objects import Json
+from container_update.model.options import Options
+from container_update.package.tosca import parser
+
+_START = (
+    "import sys; *paths, seconds, size = sys.argv[1:]; sys.path[:] = paths;"
+    "from container_update.package.tosca.parser import main; main(float(seconds), int(size))"
+)
+_ENVIRONMENT = ("LD_LIBRARY_PATH", "PATH")
+"""All that the process inherits of our environment."""
+
+_CLOCK = 20
+"""How much longer it may take by the clock, where others use the processors too."""
+
+_LONGEST_PROBLEM = 1000
+_ADVICE = (
+    "simplify its regular expressions (constraints: pattern) and the defaults of its data types, "
+    "and build the package again, or raise the option"
+)
+
+
+class ReaderEndedError(PackageError):
+    """The process that reads a package had to be ended, or ended without an answer."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """A node template."""
+
+    name: str
+    is_vnf: bool
+    is_vdu: bool
+    properties: Mapping[str, Any]
+    """With the defaults of its type; None for what only the inputs of an instance determine."""
+    template: Json
+    """As the VNFD writes it."""
+
+
+@dataclass(frozen=True)
+class Topology:
+    """A topology template that toscaparser accepts."""
+
+    path: str
+    """Its file."""
+    mapped: Mapping[str, Any]
+    """``substitution_mappings.properties``."""
+    nodes: tuple[Node, ...]
+    policies: Any
+    """As the VNFD writes them."""
+
+
+def parse(
+    top: Mapping[str, Json], nested: Mapping[str, Json], types: Json, options: Options
+) -> tuple[Topology, ...]:
+    """Return the nested topologies of a VNFD; those at the top if it has no nested ones.
+
+    :param top: topology templates by the paths of their files.
+    :param nested: those that substitute nodes of the ones at the top.
+    :param types: all types, by section.
+    :raises ReaderEndedError: toscaparser used more time or memory than the options allow.
+    :raises PackageError: toscaparser does not accept the VNFD.
+    """
+    path = next(iter((*nested, *top)), "")
+    request = json.dumps({"top": top, "nested": nested, "types": types})
+    answer = json.loads(_output(path, request.encode(), options))
+    if "problem" in answer:
+        problem = "".join(c if c.isprintable() else " " for c in answer["problem"])
+        raise PackageError(
+            f"{answer['path']}: toscaparser does not accept the VNFD: {problem[:_LONGEST_PROBLEM]}"
+        )
+    return tuple(
+        Topology(**{**topology, "nodes": tuple(Node(**node) for node in topology["nodes"])})
+        for topology in answer["topologies"]
+    )
+
+
+def _output(path: str, request: bytes, options: Options) -> bytes:
+    """Return what the process answers.
+
+    :raises ReaderEndedError: it did not.
+    """
+    limits = [str(options.vnfd_seconds), str(options.vnfd_bytes)]
+    seconds = options.vnfd_seconds * _CLOCK
+    try:
+        done = subprocess.run(  # noqa: S603, our own program
+            [sys.executable, "-I", "-S", "-B", "-c", _START, *_import_paths(), *limits],
+            input=request,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
+            cwd="/",
+            timeout=seconds,
+            start_new_session=True,  # a Ctrl-C is for us
+            check=False,
+        )
+    except subprocess.TimeoutExpired as error:
+        problem = f"{seconds:g} s by the clock ({_CLOCK} times the option vnfd_seconds)"
+        raise _ended(path, f"did not end in {problem}: {_ADVICE}") from error
+    except OSError as error:
+        raise _ended(path, f"could not be started: {error}") from error
+    if done.returncode == 0:
+        return done.stdout
+    if done.returncode == -signal.SIGPROF:
+        found = f"used more than {options.vnfd_seconds:g} s of processor time (option vnfd_seconds)"
+    elif done.returncode == parser.OUT_OF_MEMORY:
+        found = f"used more than {options.vnfd_bytes} bytes of memory (option vnfd_bytes)"
+    elif done.returncode == parser.TOO_LONG:
+        found = "answered with too many bytes"
+    else:
+        found = f"ended with the status {done.returncode}"
+    raise _ended(path, f"{found}: {_ADVICE}")
+
+
+def _ended(path: str, problem: str) -> ReaderEndedError:
+    return ReaderEndedError(f"{path}: the process that reads the VNFD {problem}")
+
+
+def _import_paths() -> list[str]:
+    """Return where the process finds this project and toscaparser; never its working folder."""
+    root = str(Path(__file__).parents[3])
+    return [*(path for path in sys.path if path not in ("", root)), root]
