@@ -25,6 +25,7 @@ from container_update.model.errors import ContainerUpdateError, PackageError
 from container_update.model.objects import Json
 from container_update.model.scaling import Scaling
 from container_update.package import archive, csar, csar_metadata, fetch, hot_files
+from container_update.package.tosca.process import ReaderEndedError
 from container_update.package.vnfd import Flavour
 from container_update.vnfm import package_info
 from container_update.vnfm.problems import ProblemError
@@ -40,6 +41,8 @@ CREATED, UPLOADING, PROCESSING = "CREATED", "UPLOADING", "PROCESSING"
 ONBOARDED, ERROR = "ONBOARDED", "ERROR"
 ENABLED, DISABLED = "ENABLED", "DISABLED"
 _CHUNK = 1024 * 1024
+_ATTEMPTS = 2
+"""How often a package is read that ends its reader."""
 
 
 @dataclass(frozen=True)
@@ -249,7 +252,7 @@ def begin_upload(service: ServiceContext, package_id: str) -> Path:
     with service.database.writing() as session:
         by_id(session, Package, package_id)
         owner = service.process_lock.id
-        if not _move(session, package_id, (CREATED, ERROR), UPLOADING, owner=owner):
+        if not _move(session, package_id, (CREATED, ERROR), UPLOADING, owner=owner, attempts=0):
             raise ProblemError(
                 409, f"package {package_id}: its content was uploaded already: create a new package"
             )
@@ -306,7 +309,45 @@ def give_up_upload(service: ServiceContext, package_id: str) -> None:
 
 
 def onboard(service: ServiceContext, package_id: str) -> None:
-    """Onboard an uploaded package; an invalid one becomes ERROR, with the cause."""
+    """Onboard an uploaded package; an invalid one becomes ERROR, with the cause.
+
+    One that ends its reader is read twice: what the host was short of may be there again.
+    """
+    problem = "the service ended meanwhile; it may have been killed for the memory that it used"
+    while attempt := _begin_attempt(service, package_id):
+        try:
+            _onboard(service, package_id)
+            return
+        except ReaderEndedError as error:
+            problem = _without_path(service, package_id, error)
+        if service.ending.is_set() and attempt < _ATTEMPTS:
+            return  # the next service goes on
+    detail = f"it was read {_ATTEMPTS} times, and ended its reader each time: {problem}"
+    _fail(service, package_id, 422, detail)
+
+
+def _begin_attempt(service: ServiceContext, package_id: str) -> int:
+    """Return the number of the attempt that begins; 0 if there were enough.
+
+    It is counted before it begins, as it may end this service.
+    """
+    with service.database.writing() as session:
+        package = session.get(Package, package_id, with_for_update=True)
+        if (
+            package is None
+            or package.onboarding_state != PROCESSING
+            or package.attempts >= _ATTEMPTS
+        ):
+            return 0
+        package.attempts += 1
+        return package.attempts
+
+
+def _onboard(service: ServiceContext, package_id: str) -> None:
+    """Read, unpack and record a package.
+
+    :raises ReaderEndedError: the process that reads it had to be ended.
+    """
     try:
         body = _read(service, package_id)
         vnfd_id = body["vnfdId"]
@@ -314,13 +355,19 @@ def onboard(service: ServiceContext, package_id: str) -> None:
         with service.database.writing() as session:
             values = {"operational_state": ENABLED, "vnfd_id": vnfd_id, "body": body, "owner": None}
             _move(session, package_id, (PROCESSING,), ONBOARDED, **values)
+    except ReaderEndedError:
+        raise
     except IntegrityError:
         _fail(service, package_id, 409, f"there is a package with the VNFD {vnfd_id} already")
     except ContainerUpdateError as error:
-        _fail(service, package_id, 422, str(error).replace(str(content(service, package_id)), "it"))
+        _fail(service, package_id, 422, _without_path(service, package_id, error))
     except Exception:
         LOG.exception("package %s could not be read in", package_id)
         _fail(service, package_id, 500, "the service failed to read it in; its log says why")
+
+
+def _without_path(service: ServiceContext, package_id: str, error: Exception) -> str:
+    return str(error).replace(str(content(service, package_id)), "it")
 
 
 def _fail(

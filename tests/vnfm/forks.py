@@ -77,8 +77,8 @@ def services() -> Forks:
     """Return the forks of ``container-update serve``."""
     return Forks("container_update.cli.main", "container_update.cli.serve",
                  "container_update.vnfm.service", "uvicorn.protocols.http.auto",
-                 "container_update.operations.update", "container_update.vnfm.lcm.openstack",
-                 "toscaparser.topology_template")  # fmt: skip
+                 "container_update.operations.update",
+                 "container_update.vnfm.lcm.openstack")  # fmt: skip
 
 
 @functools.cache

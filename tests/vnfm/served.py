@@ -22,6 +22,7 @@ drain_seconds = 5
 [container_update]
 lease_seconds = 3
 drain_seconds = 0
+{options}
 """
 
 
@@ -34,6 +35,8 @@ class Served:
     """Its URL; '' for SQLite in the folder."""
     vnfm: str = "auth = none"
     """Settings of its section [vnfm]."""
+    options: str = ""
+    """Settings of its section [container_update]."""
     url: str = ""
     process: int = 0
     """Its process id."""
@@ -61,7 +64,7 @@ class Served:
         """Start it, at its former address if it was started before."""
         self.folder.mkdir(exist_ok=True)
         conf = self.folder / "vnfm.conf"
-        conf.write_text(CONFIGURATION.format(vnfm=self.vnfm))
+        conf.write_text(CONFIGURATION.format(vnfm=self.vnfm, options=self.options))
         port = self.url.rpartition(":")[2] or "0"
         database = ["--database-url", self.database] if self.database else []
         self.starts += 1

@@ -33,8 +33,8 @@ def kubernetes(cluster: EmbeddedCluster, tmp_path: Path) -> Iterator[KubernetesC
         yield connected
 
 
-def client_of(service: Served, api: str) -> Client:
-    return Client(httpx.Client(base_url=service.url, timeout=60), api)
+def client_of(service: Served, api: str, seconds: float = 60) -> Client:
+    return Client(httpx.Client(base_url=service.url, timeout=seconds), api)
 
 
 def modify(client: Client, instances: fleet.Fleet, path: str) -> str:

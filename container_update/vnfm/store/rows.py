@@ -42,6 +42,8 @@ class Package(Base):
     vnfd_id: Mapped[str | None] = mapped_column(String(255), unique=True)
     owner: Mapped[str | None] = mapped_column(String(36))
     """The service that onboards it."""
+    attempts: Mapped[int] = mapped_column(default=0)
+    """How often it was begun to read the content, since it was uploaded."""
     user_data: Mapped[dict[str, Any]]
     body: Mapped[dict[str, Any]]
     """What the package itself says, once it is onboarded."""
