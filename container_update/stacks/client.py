@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import quote
@@ -26,6 +26,13 @@ LOG = logging.getLogger(__name__)
 
 _TRANSIENT = frozenset({429, 500, 502, 503, 504})
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
+
+Guard = Callable[[], object]
+"""Called before each attempt of a write; raises where this run must not write any more."""
+
+
+def _unguarded() -> None:
+    """Let every attempt through."""
 
 
 def reference(stack: Mapping[str, Any]) -> str:
@@ -142,21 +149,23 @@ class Heat:
         resource: Json | None = answer and answer["resource"]
         return resource
 
-    def create(self, body: Json) -> str:
+    def create(self, body: Json, *, guard: Guard = _unguarded) -> str:
         """Begin to create a stack; return its reference."""
-        stack = self._try("POST", "/stacks", body)["stack"]
+        stack = self._try("POST", "/stacks", body, guard)["stack"]
         return f"{body['stack_name']}/{stack['id']}"
 
-    def update(self, stack: str, body: Json, *, existing: bool = False) -> None:
+    def update(
+        self, stack: str, body: Json, *, existing: bool = False, guard: Guard = _unguarded
+    ) -> None:
         """Begin to update a stack.
 
         :param existing: keep what the body does not mention.
         """
-        self._try("PATCH" if existing else "PUT", _path(stack), body)
+        self._try("PATCH" if existing else "PUT", _path(stack), body, guard)
 
-    def delete(self, stack: str) -> None:
+    def delete(self, stack: str, *, guard: Guard = _unguarded) -> None:
         """Begin to delete a stack, if there is one."""
-        self._send_unless({404}, "DELETE", _path(stack))
+        self._send_unless({404}, "DELETE", _path(stack), guard=guard)
 
     def mark_unhealthy(self, stack: str, resource: str, reason: str) -> None:
         """Mark a resource, so that the next update of its stack replaces it."""
@@ -164,21 +173,26 @@ class Heat:
         body = {"mark_unhealthy": True, "resource_status_reason": reason}
         self._try("PATCH", path, body)
 
-    def cancel(self, stack: str) -> None:
+    def cancel(self, stack: str, *, guard: Guard = _unguarded) -> None:
         """Cancel the update that is in progress, if there is one; the stack stays as far as it
         got."""
         ended = {400, 404, 409}
         path = _path(stack) + "/actions"
-        self._send_unless(ended, "POST", path, {"cancel_without_rollback": None})
+        self._send_unless(ended, "POST", path, {"cancel_without_rollback": None}, guard)
 
     # --- one request ----------------------------------------------------------------------------
 
     def _send_unless(
-        self, nothing: Collection[int], method: str, path: str, body: Json | None = None
+        self,
+        nothing: Collection[int],
+        method: str,
+        path: str,
+        body: Json | None = None,
+        guard: Guard = _unguarded,
     ) -> Json | None:
         """Send a request; return None where Heat answers with one of the statuses in *nothing*."""
         try:
-            return self._try(method, path, body)
+            return self._try(method, path, body, guard)
         except ClusterError as error:
             if error.status not in nothing:
                 raise
@@ -187,11 +201,14 @@ class Heat:
     def _get(self, path: str) -> Json:
         return self._try("GET", path)
 
-    def _try(self, method: str, path: str, body: Json | None = None) -> Json:
+    def _try(
+        self, method: str, path: str, body: Json | None = None, guard: Guard = _unguarded
+    ) -> Json:
         """Send a request, repeatedly where that may help. A cloud that never answered is not
         waited for: its address is wrong."""
         deadline, pause = time.monotonic() + self._retry_seconds, _FIRST_PAUSE
         while True:
+            guard()
             try:
                 return self._send(method, path, body)
             except ClusterError as error:

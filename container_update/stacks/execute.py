@@ -6,8 +6,6 @@ what was sent: after a lost answer, or in another run, the tag shows whether it 
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 import time
 from dataclasses import dataclass, field, replace
@@ -22,8 +20,9 @@ from container_update.model.plan import Action
 from container_update.model.reporter import reporter
 from container_update.package.hot import Body
 from container_update.stacks.client import Heat, reference, state_sentence
-from container_update.stacks.journal import Journal, Record
+from container_update.stacks.journal import Journal
 from container_update.stacks.plan import AnyStep, Coordinator, ScriptStep, StackStep
+from container_update.stacks.record import Record
 from container_update.stacks.vnfcs import VnfcServer
 
 LOG = logging.getLogger(__name__)
@@ -96,8 +95,10 @@ class Execution:
 
     def _do(self, step: AnyStep) -> None:
         if isinstance(step, ScriptStep):
-            self.coordinate(step)
+            with self.journal.renewed():
+                self.coordinate(step)
         elif step.after is None:
+            self.record = self.journal.write(replace(self.record, committed=True))
             self._delete(step.stack)
         elif step.before is None:
             self._create(step.stack, step.after)
@@ -137,16 +138,13 @@ class Execution:
         return reached
 
     def _refuse_no_way_back(self) -> None:
-        for step in self.record.plan.steps[: self.record.done + 1]:
-            if step.action is not Action.DELETE:
-                continue
-            current = self.service.stack(step.stack)
-            if current is None or current["stack_status"].startswith("DELETE"):
-                raise errors.NoWayBackError(
-                    f"{step.key}, the old VNF's, is being deleted or gone: this change cannot be "
-                    "undone any more. To get the old package back, finish this change, then change "
-                    "the VNF to the old package"
-                )
+        if self.record.committed:
+            step = next(s for s in self.record.planned if s.action is Action.DELETE)
+            raise errors.NoWayBackError(
+                f"{step.key}, the old VNF's, is being deleted or gone: this change cannot be "
+                "undone any more. To get the old package back, finish this change, then change "
+                "the VNF to the old package"
+            )
 
     def _undo(self, step: AnyStep, *, was_coordinated: bool) -> str:
         """Undo one step; return what the operator should know of it."""
@@ -154,7 +152,7 @@ class Execution:
             return "" if step.member else self._coordinate_back(step.role, step)
         if step.before is None:
             current = self.service.stack(step.stack)
-            if current is not None and self._tag(step.after) in (current.get("tags") or ()):
+            if current is not None and self.record.tag(step.after) in (current.get("tags") or ()):
                 self._delete(reference(current))
         elif step.after is not None:
             self._restore(step)
@@ -165,7 +163,10 @@ class Execution:
     def _coordinate_back(self, role: str, step: AnyStep) -> str:
         """Run a script of the undo; return its error: it does not end the undo."""
         try:
-            self.coordinate(ScriptStep.of(role, step.stack, step.member, back=True))
+            with self.journal.renewed():
+                self.coordinate(ScriptStep.of(role, step.stack, step.member, back=True))
+        except errors.LeaseLostError:
+            raise
         except errors.ContainerUpdateError as error:
             return f"{error}: see that the traffic goes to the old VNF"
         return ""
@@ -174,10 +175,10 @@ class Execution:
         """Restore a stack if this operation has sent an update to it."""
         assert step.before is not None
         current = self.service.stack(step.stack) or {}
-        after, before = self._tag(step.after), self._tag(step.before)
+        after, before = self.record.tag(step.after), self.record.tag(step.before)
         tags = set(current.get("tags") or ())
         if after in tags and current["stack_status"] == "UPDATE_IN_PROGRESS":
-            self.service.cancel(step.stack)
+            self.service.cancel(step.stack, guard=self.journal.confirm)
         if tags & {after, before}:
             self._update(step.stack, step.before, step.member)
 
@@ -227,7 +228,7 @@ class Execution:
             return errors.UndoIncompleteError(
                 f"{cause}. Not everything could be put back: {objects}", outcome
             )
-        self.journal.remove()
+        self.end()
         remarks = [result.message for result in results if result.message]
         but = f", but {'; '.join(remarks)}" if remarks else ""
         return self._error_type(
@@ -235,6 +236,40 @@ class Execution:
             outcome,
             next_step=errors.NextStep.RETRY if self.cancel else None,
         )
+
+    def end(self) -> None:
+        """Look once more at every stack, then delete the journal.
+
+        A request of a run that lost its hold, or whose answer was lost, may arrive late, and Heat
+        cannot be told to refuse it.
+
+        :raises UndoIncompleteError: what such a request did could not be undone.
+        :raises LeaseLostError: another run has taken over.
+        """
+        steps = self.record.plan.last_steps(back=self._is_undo)
+        try:
+            while any(self._was_late(step) for step in steps):
+                LOG.warning("a request arrived late, and was undone")
+        except StepError as error:
+            raise errors.UndoIncompleteError(
+                f"a request arrived late and could not be undone: {error}",
+                Outcome(self.record.plan, self.results),
+            ) from error
+        self.journal.remove()
+
+    def _was_late(self, step: StackStep) -> bool:
+        """Bring a stack to its end where its tags show another request of this operation."""
+        body = step.before if self._is_undo else step.after
+        current = self.service.stack(step.stack) or {}
+        ours = {tag for tag in current.get("tags") or () if tag.startswith(self.record.mark)}
+        is_complete = str(current.get("stack_status")).endswith("_COMPLETE")
+        if not ours or (body and is_complete and ours == {self.record.tag(body)}):
+            return False
+        if body is None:
+            self._delete(reference(current))
+        else:
+            self._update(step.stack, body, step.member)
+        return True
 
     def _report(self, result: StepResult) -> StepResult:
         self.progress(result)
@@ -244,14 +279,15 @@ class Execution:
 
     def _create(self, name: str, body: Body) -> None:
         """Create a stack; replace one that failed in an earlier run."""
-        tag, deadline, sent = self._tag(body), self._deadline(), False
+        tag, deadline, sent = self.record.tag(body), self._deadline(), False
         while True:
             current = self._settled(name, deadline)
             if current is None:
                 try:
                     self.service.create(
                         {"stack_name": name, "tags": tag, "disable_rollback": True}
-                        | body.as_request()
+                        | body.as_request(),
+                        guard=self.journal.confirm,
                     )
                 except errors.ClusterError as error:
                     self._only_busy(error, name, deadline)
@@ -271,7 +307,7 @@ class Execution:
 
     def _update(self, stack: str, body: Body, member: VnfcServer | None) -> None:
         """Update a stack; repeat an update that failed in an earlier run."""
-        tag, deadline, sent = self._tag(body), self._deadline(), False
+        tag, deadline, sent = self.record.tag(body), self._deadline(), False
         while True:
             current = self._settled(stack, deadline)
             if current is None:
@@ -280,17 +316,22 @@ class Execution:
                 status = current["stack_status"]  # ROLLBACK_COMPLETE: Heat has undone the update
                 if status.endswith("_COMPLETE") and not status.startswith("ROLLBACK"):
                     break
-                if sent:
+                if sent and not self._was_cancelled(current):
                     raise StepError(state_sentence(current))
             try:
                 request, existing = body.as_update()
-                self.service.update(stack, request | {"tags": tag}, existing=existing)
+                request |= {"tags": tag}
+                self.service.update(stack, request, existing=existing, guard=self.journal.confirm)
                 sent = True
             except errors.ClusterError as error:
                 self._only_busy(error, stack, deadline)
             self._rest(_FIRST_PAUSE)
         if member is not None:
             self._wait_active(stack, member, deadline)
+
+    def _was_cancelled(self, stack: Json) -> bool:
+        """Return whether an earlier run's request to cancel its update has met that of the undo."""
+        return self._is_undo and str(stack["stack_status_reason"]).endswith("cancelled")
 
     def _only_busy(self, error: errors.ClusterError, stack: str, deadline: float) -> None:
         """Raise the error unless the stack is busy (409) and the time limit not over: the caller
@@ -303,7 +344,7 @@ class Execution:
         deadline = self._deadline()
         while True:
             try:
-                self.service.delete(stack)
+                self.service.delete(stack, guard=self.journal.confirm)
                 break
             except errors.ClusterError as error:
                 self._only_busy(error, stack, deadline)
@@ -356,8 +397,3 @@ class Execution:
     def _deadline(self) -> float:
         limit = self.options.undo_timeout if self._is_undo else self.options.timeout
         return time.monotonic() + limit
-
-    def _tag(self, body: Body | None) -> str:
-        text = json.dumps(body and body.as_request(), sort_keys=True)
-        digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-        return f"container-update-{self.record.operation[:8]}-{digest}"

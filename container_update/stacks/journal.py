@@ -1,71 +1,65 @@
 """The journal of a change: what is needed to undo it or to resume it, in a stack of its own.
 
 A stack without resources holds the journal as one of its files. It is where the VNF is, so that
-any host with access to the project can finish or undo what a lost host began; its name can be taken
-only once, which keeps a second change of the same instance out; nothing of it is in ``stack show``.
-It takes one stack of the project's quota while a change runs. Its tags name the holder and the time
-of the last heartbeat: after ``lease_seconds`` of silence another host may take over.
+any host with access to the project can finish or undo what a lost host began; nothing of it is in
+``stack show``. It takes one stack of the project's quota while a change runs. Its tags name the
+holder and the time of the last heartbeat.
+
+Heat has no conditional requests; two of its rules fence a host that lost its hold all the same. A
+name is given to one stack at a time, and what is addressed by an id never reaches another stack.
+So a run that takes over creates a *successor*, named after the id of the stack that it succeeds:
+only one run can. It then reads what the earlier run wrote last, writes it into its own stack and
+deletes the earlier one. Each run writes to its own stack by its id, and looks for a successor
+after every write and before every request to the VNF's stacks. Of two runs that write and then look
+at least one sees the other: either the earlier run sees the successor and stops, or the later one
+reads all that the earlier one did.
 """
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 import logging
+import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
-from datetime import datetime, timedelta
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 
-from container_update.cluster.lease import held, utc_now
-from container_update.model.errors import ClusterError, LeaseLostError, UpdateInProgressError
+from container_update.model import context_threads
+from container_update.model.cancellation import CancelToken
+from container_update.model.errors import (
+    ClusterError,
+    ContainerUpdateError,
+    LeaseLostError,
+    UpdateInProgressError,
+)
 from container_update.model.objects import Json
-from container_update.model.operation import OperationRecord, Phase, from_bytes, name_of, to_bytes
-from container_update.model.plan import Action
-from container_update.package.hot import Body, Place
+from container_update.model.operation import name_of
 from container_update.stacks.client import Heat, reference
-from container_update.stacks.plan import AnyStep, ScriptStep, StackPlan, StackStep
-from container_update.stacks.vnfcs import VnfcServer
+from container_update.stacks.hold import Clock, Holder, is_free, tags_of
+from container_update.stacks.record import Record, decode, encode
 
 LOG = logging.getLogger(__name__)
 
-_NEVER = "1970-01-01T00:00:00Z"
 _FILE = "container-update-journal"
+_ENDED = "ended"
+"""The record of a change that needs none any more."""
 _TEMPLATE: Json = {
     "heat_template_version": "2015-04-30",
     "description": "The journal of a change of the VNF's package that is under way",
     "resources": {"nothing": {"type": "OS::Heat::None"}},
 }
-_FORMAT = 2
 _SETTLES_WITHIN = 120.0
 """Seconds in which Heat ends an action on the journal's stack."""
 
 
 @dataclass(frozen=True)
-class Record(OperationRecord):
-    """One change that is under way."""
+class _Found:
+    """The journal of a change that has not ended."""
 
-    plan: StackPlan
-    done: int = 0
-    """How many steps are done, from the first."""
-    context: Mapping[str, Any] = field(default_factory=dict)
-    """What a resume needs beside the plan, as plain values; no passwords."""
-
-    @property
-    def planned(self) -> tuple[AnyStep, ...]:
-        """See :class:`OperationRecord`."""
-        return self.plan.steps
-
-    @property
-    def progress(self) -> str:
-        """See :class:`OperationRecord`."""
-        return super().progress if self.phase is Phase.UNDO else f"{self.done} steps done"
-
-    def overview(self) -> Iterator[str]:
-        """Yield the lines of the plan."""
-        yield str(self.plan)
+    stacks: tuple[Json, ...]
+    """Its stacks, each the successor of the one before; more than one while a run takes over."""
+    record: str
+    """The latest record in them."""
 
 
 @dataclass
@@ -75,10 +69,15 @@ class Journal:
     service: Heat
     instance_id: str | None
     operation: str
-    """The run that uses it: it takes over another run's journal only after that one's silence."""
+    """The run that uses it."""
     lease_seconds: float
-    clock: Callable[[], datetime] = utc_now
-    _renewed: datetime | None = field(default=None, init=False)
+    clock: Clock = Clock()  # noqa: RUF009, it is frozen
+    cancel: CancelToken = field(default_factory=CancelToken)
+    """Ends the wait for a hold that seems to have been lost."""
+    _own: Json | None = field(default=None, init=False)
+    """The stack that this run holds."""
+    _renewed: float = field(default=0.0, init=False)
+    """When it last sent a heartbeat, on the monotonic clock."""
 
     @property
     def _name(self) -> str:
@@ -88,98 +87,255 @@ class Journal:
 
     def read(self) -> Record | None:
         """Return the change that is under way; None where there is none, or it ends just now."""
-        stack = self._settle()
-        return None if stack is None else decode(self.service.files(reference(stack))[_FILE])
+        found = self._find()
+        return None if found is None else decode(found.record)
 
-    def holder(self) -> tuple[str, float] | None:
-        """Return who holds the journal, and the seconds since its last heartbeat.
+    def holder(self) -> Holder | None:
+        """Return who holds the journal; None where there is none, or where its run left it."""
+        found = self._find()
+        stack = found and self.service.stack(reference(found.stacks[-1]))
+        holder = Holder.of(stack) if stack else None
+        return None if holder is None or holder.renewed is None else holder
 
-        None where there is no journal, or where its run has ended and left it.
+    def stacks(self) -> list[Json]:
+        """Return all stacks of this instance's journal, also what a lost run left of it."""
+        return [
+            stack
+            for stack in self.service.stacks()
+            if str(stack["stack_name"]).partition(".")[0] == self._name
+        ]
+
+    def _find(self) -> _Found | None:
+        """Return the journal of the change that is under way.
+
+        A run that lost its hold may have left a stack without a record. One that has the first
+        name while another is named after an id is that of a run which was refused.
         """
-        stack = self._stack()
-        if stack is None or f"renewed={_NEVER}" in (stack.get("tags") or ()):
+        stacks = [stack for stack in map(self._settle, map(reference, self.stacks())) if stack]
+        chains = [self._chain(stack, stacks) for stack in stacks]
+        for chain in sorted(chains, key=lambda chain: chain[0]["stack_name"] == self._name):
+            record = self._latest(chain)
+            if record is not None and not self._has_successor(chain[-1], stacks):
+                return _Found(chain, record)
+        return None
+
+    def _latest(self, chain: tuple[Json, ...]) -> str | None:
+        """Return the latest record; None where there is none, or the change has ended."""
+        texts = [text for stack in chain if (text := self._record_in(stack)) is not None]
+        return texts[-1] if texts and texts[-1] != _ENDED else None
+
+    def _chain(self, stack: Json, stacks: list[Json]) -> tuple[Json, ...]:
+        """Return a stack after those that it succeeds, the first one first."""
+        earlier = [other for other in stacks if stack["stack_name"] == self._successor_of(other)]
+        return (*(self._chain(earlier[0], stacks) if earlier else ()), stack)
+
+    def _has_successor(self, stack: Json, stacks: list[Json]) -> bool:
+        return self._successor_of(stack) in [other["stack_name"] for other in stacks]
+
+    def _successor_of(self, stack: Json) -> str:
+        """Return the name of the stack with which a run takes over; Heat's limit is 255 letters."""
+        return f"{self._name}.{stack['id'].replace('-', '')[:12]}"
+
+    def _record_in(self, stack: Json) -> str | None:
+        """Return what a stack holds; None where its run has begun to delete it."""
+        if not self._is_there(stack):
             return None
-        return _held(stack, self.clock())
+        try:
+            return self.service.files(reference(stack)).get(_FILE)
+        except ClusterError as error:
+            if error.status != 404:  # deleted since it was listed
+                raise
+            return None
 
-    def _stack(self) -> Json | None:
-        return self.service.stack(self._name)
-
-    def _is_held(self) -> bool:
-        stack = self._stack()
-        return stack is not None and _held(stack, self.clock())[0] == self.operation
-
-    # --- writing --------------------------------------------------------------------------------
+    # --- to hold it -----------------------------------------------------------------------------
 
     def begin(self, record: Record) -> None:
         """Create the journal before anything is done.
 
         :raises UpdateInProgressError: another run has one already.
         """
-        body = {"stack_name": self._name, "template": _TEMPLATE, **self._content(record)}
+        self.sweep()
+        self._own = self._create(self._name, {_FILE: encode(record)})
+        found = self._find()
+        if found is None or found.stacks[0]["id"] != self._own["id"]:
+            self._delete(self._own)  # another run had just taken over: no stack has the first name
+            raise self._taken(self._name)
+        self.confirm()
+
+    def take_over(self) -> None:
+        """Become the holder; nothing happens where the change has ended.
+
+        :raises UpdateInProgressError: its holder lives, or another run takes over too.
+        :raises LeaseLostError: another run has taken over from this one.
+        """
+        found = self._find()
+        if found is None:
+            return
+        latest = found.stacks[-1]
+        if not is_free(lambda: self.service.stack(reference(latest)), self.clock, self.cancel):
+            self.take_over()
+            return
+        self._own = self._create(self._successor_of(latest), {})
+        # from here on an earlier run stops when it looks next: read what it wrote last
+        record = self._latest(found.stacks)
+        self.confirm()
+        if record is None:  # the change ended in the meantime
+            self._delete(self._own)
+            self._own = None
+            return
+        self._write({"files": {_FILE: record}})
+        for stack in found.stacks:  # the first one first: who sees a later one sees its successor
+            self._delete(stack)
+        self.confirm()
+
+    def _create(self, name: str, files: Json) -> Json:
+        body = {"stack_name": name, "template": _TEMPLATE, "files": files, "tags": self._tags()}
+        self._renewed = self.clock.monotonic()
         try:
             self.service.create(body)
         except ClusterError as error:
             if error.status != 409:
                 raise
-            if not self._is_held():
-                raise UpdateInProgressError(
-                    f"another change of this VNF instance has begun: stack {self._name} is its "
-                    "journal"
-                ) from error
-        self._settle()
-        self._renewed = self.clock()
-
-    def take_over(self) -> None:
-        """Become the holder; nothing happens where the change has ended.
-
-        :raises UpdateInProgressError: the holder's last heartbeat is less than the lease ago.
-        """
-        stack = self._settle()
+            present = self.service.stack(name)  # ours, where the first answer was lost
+            if present is None or Holder.of(present).operation != self.operation:
+                raise self._taken(name) from error
+        stack = self._settle(name)
         if stack is None:
-            return
-        name, silence = _held(stack, self.clock())
-        if name != self.operation and silence < self.lease_seconds:
-            raise UpdateInProgressError(held(name, silence, self.lease_seconds))
-        try:
-            self._write({"tags": self._tags()})
-            self._check_held()
-        except LeaseLostError:
-            if self._stack() is not None:  # else the change ended in the meantime
-                raise
+            raise self._gone(name)
+        return stack
+
+    # --- while it is held -----------------------------------------------------------------------
+
+    def confirm(self) -> None:
+        """Send a heartbeat if it is due, and look whether another run has taken over.
+
+        When it returns nobody takes over for at least a third of the lease.
+
+        :raises LeaseLostError: another has, or this run never held the journal.
+        """
+        deadline = time.monotonic() + _SETTLES_WITHIN
+        while True:
+            self.renew()
+            self._look()
+            if self.clock.monotonic() - self._renewed <= self.lease_seconds * 2 / 3:
+                return
+            if time.monotonic() > deadline:
+                raise ClusterError(
+                    f"Heat takes longer to answer than a heartbeat of stack {self._name} is good "
+                    f"for ({self.lease_seconds:.0f} s): give it a longer lease_seconds"
+                )
+
+    def _look(self) -> None:
+        """Raise LeaseLostError where another run has taken over."""
+        if self._own is None:
+            raise self._gone(self._name)
+        # in this order: a successor goes only after what it succeeds
+        successor = self._successor_of(self._own)
+        if self.service.stack(successor) is not None:
+            raise self._lost(f"another run has taken over: stack {successor} is its journal")
+        if not self._is_there(self._own):
+            raise self._gone(self._own["stack_name"])
 
     def write(self, record: Record) -> Record:
         """Replace the record; return it.
 
         :raises LeaseLostError: another run has taken over.
         """
-        self._check_held()
-        self._write(self._content(record))
+        self._write({"files": {_FILE: encode(record)}})
+        self.confirm()
         return record
 
     def renew(self) -> None:
         """Send a heartbeat if the last one is more than a third of the lease ago."""
-        now, due = self.clock(), timedelta(seconds=self.lease_seconds / 3)
-        if self._renewed and now - self._renewed > due:
-            self._check_held()
-            self._write({"tags": self._tags()})
+        if self._own and self.clock.monotonic() - self._renewed > self.lease_seconds / 3:
+            self._write({})
+
+    @contextmanager
+    def renewed(self) -> Iterator[None]:
+        """Send heartbeats while the block runs something that sends none.
+
+        :raises LeaseLostError: at its end: another run has taken over.
+        """
+        ended = threading.Event()
+
+        def keep_renewing() -> None:
+            while not ended.wait(self.lease_seconds / 6):
+                try:
+                    self.confirm()
+                except LeaseLostError:
+                    return  # the end of the block raises it
+                except ContainerUpdateError as error:
+                    LOG.warning("no heartbeat could be sent: %s", error)
+
+        thread = context_threads.daemon(keep_renewing, name="journal")
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+        self.confirm()
 
     def release(self) -> None:
         """Let any other run take over at once: this one has ended and leaves its journal."""
-        if not self._is_held():
-            return
         try:
-            self._write({"tags": f"holder={self.operation},renewed={_NEVER}"})
+            self.confirm()
+            self._write({"tags": tags_of(self.operation, None, self.lease_seconds)})
+        except LeaseLostError:
+            return
         except ClusterError as error:
             LOG.warning("the journal is free only after %.0f s: %s", self.lease_seconds, error)
 
     def remove(self) -> None:
-        """Delete the journal: the change is finished or undone."""
+        """Delete the journal: the change is finished or undone.
+
+        :raises LeaseLostError: another run has taken over, and says what becomes of the change.
+        """
+        self._write({"files": {_FILE: _ENDED}})
+        self.confirm()  # from here on whoever takes over reads that the change has ended
+        self._own = None
+        self.sweep()
+
+    def sweep(self) -> None:
+        """Delete what runs left that ended, were refused or were lost, where no change is under
+        way."""
+        left = self.stacks()
+        if self._find() is None:
+            for stack in left:
+                self._delete(stack)
+
+    # --- one stack ------------------------------------------------------------------------------
+
+    def _write(self, content: Json) -> None:
+        """Change this run's own stack; every write is a heartbeat."""
         deadline = time.monotonic() + _SETTLES_WITHIN
-        while (stack := self._settle()) is not None:
+        while True:
+            began = self.clock.monotonic()
+            stack = self._own and self._settle(reference(self._own))
+            if stack is None:
+                raise self._gone(self._name)
+            try:
+                update = {"tags": self._tags(), **content}
+                self.service.update(reference(stack), update, existing=True)
+                break
+            except ClusterError as error:
+                if error.status == 404:
+                    raise self._gone(self._name) from error
+                # 409: an answer was lost, the first request is being carried out
+                if error.status != 409 or time.monotonic() > deadline:
+                    raise
+        self._settle(reference(stack))
+        self._renewed = began
+
+    def _delete(self, stack: Json) -> None:
+        """Delete a stack by its id, and wait until it is gone."""
+        deadline = time.monotonic() + _SETTLES_WITHIN
+        while (current := self._settle(reference(stack))) is not None:
             if time.monotonic() > deadline:
                 raise ClusterError(
-                    f"stack {self._name}, the journal of this change, is {stack['stack_status']}: "
-                    "expected it to be deleted. The change itself has ended: delete this stack"
+                    f"stack {stack['stack_name']}, the journal of this change, is "
+                    f"{current['stack_status']}: expected it to be deleted. The change itself has "
+                    "ended: delete this stack"
                 )
             try:
                 self.service.delete(reference(stack))
@@ -188,131 +344,38 @@ class Journal:
                     raise
             time.sleep(0.02)
 
-    def _check_held(self) -> None:
-        if not self._is_held():
-            raise LeaseLostError(
-                f"This run stopped where it was: another run holds stack {self._name}, the journal "
-                "of this change"
-            )
+    def _is_there(self, stack: Json) -> bool:
+        current = self.service.stack(reference(stack))
+        return current is not None and not current["stack_status"].startswith("DELETE")
 
-    def _write(self, content: Json) -> None:
-        stack = self._settle()
-        if stack is None:
-            raise LeaseLostError(
-                f"This run stopped where it was: stack {self._name}, the journal of this change, "
-                "is gone"
-            )
-        try:
-            self.service.update(reference(stack), content, existing=True)
-        except ClusterError as error:
-            if error.status != 409:  # an answer was lost: the first request is being carried out
-                raise
-        self._settle()
-        self._renewed = self.clock()
-
-    def _settle(self) -> Json | None:
-        deadline = time.monotonic() + _SETTLES_WITHIN
-        pause = 0.02
-        while (stack := self._stack()) is not None and stack["stack_status"].endswith(
-            "_IN_PROGRESS"
-        ):
+    def _settle(self, stack: str) -> Json | None:
+        """Return a stack once no action is in progress on it; None where there is none."""
+        deadline, pause = time.monotonic() + _SETTLES_WITHIN, 0.02
+        while (current := self.service.stack(stack)) is not None:
+            if not current["stack_status"].endswith("_IN_PROGRESS"):
+                break
             if time.monotonic() > deadline:
                 raise ClusterError(
-                    f"stack {self._name} stays in {stack['stack_status']}: expected it to end this "
+                    f"stack {stack} stays in {current['stack_status']}: expected it to end this "
                     f"within {_SETTLES_WITHIN:.0f} s: check that Heat's engines run"
                 )
             time.sleep(pause)
             pause = min(2 * pause, 1.0)
-        return stack
-
-    def _content(self, record: Record) -> Json:
-        return {"files": {_FILE: encode(record)}, "tags": self._tags()}
+        return current
 
     def _tags(self) -> str:
-        renewed = self.clock().strftime("%Y-%m-%dT%H:%M:%SZ")
-        return f"holder={self.operation},renewed={renewed}"
+        return tags_of(self.operation, self.clock.now(), self.lease_seconds)
 
+    def _lost(self, why: str) -> LeaseLostError:
+        return LeaseLostError(f"This run stopped where it was: {why}")
 
-def _held(stack: Json, time_now: datetime) -> tuple[str, float]:
-    tags = dict(tag.split("=", 1) for tag in stack.get("tags") or () if "=" in tag)
-    renewed = tags.get("renewed", _NEVER).replace("Z", "+00:00")
-    silence = (time_now - datetime.fromisoformat(renewed)).total_seconds()
-    return tags.get("holder", ""), silence
+    def _gone(self, name: str) -> LeaseLostError:
+        return self._lost(
+            f"stack {name}, the journal of this change, is gone: another run has taken over, or "
+            "somebody deleted it"
+        )
 
-
-# --- bytes ----------------------------------------------------------------------------------------
-
-
-def encode(record: Record) -> str:
-    """Return a record as text, with one copy of a body that several steps share."""
-    bodies: dict[str, Json] = {}
-
-    def store(body: Body | None) -> str | None:
-        if body is None:
-            return None
-        content = body.as_request()
-        text = json.dumps(content, sort_keys=True)
-        name = hashlib.sha256(text.encode()).hexdigest()[:16]
-        bodies[name] = content
-        return name
-
-    plan = record.plan
-    content = {
-        "done": record.done,
-        "context": dict(record.context),
-        "phase": record.phase.value,
-        "upgradeType": plan.upgrade_type,
-        "stack": plan.stack,
-        "steps": [_step_to_dict(step, store) for step in plan.steps],
-        "members": [asdict(member) for member in plan.members],
-        "places": {vdu_id: asdict(place) for vdu_id, place in plan.places.items()},
-        "bodies": bodies,
-    }
-    return base64.b64encode(to_bytes(record, _FORMAT, content)).decode()
-
-
-def decode(text: str) -> Record:
-    """Return the record of a text that :func:`encode` returned.
-
-    :raises UpdateInProgressError: another version of this program wrote it.
-    """
-    common, content = from_bytes(base64.b64decode(text), _FORMAT)
-    bodies = {name: Body(**body) for name, body in content["bodies"].items()}
-    plan = StackPlan(
-        namespace="",
-        instance_id=common["instance_id"],
-        steps=tuple(_step_from_dict(step, bodies) for step in content["steps"]),
-        upgrade_type=content["upgradeType"],
-        stack=content["stack"],
-        members=tuple(VnfcServer(**member) for member in content["members"]),
-        places={vdu_id: Place(**place) for vdu_id, place in content["places"].items()},
-    )
-    return Record(
-        **common,
-        plan=plan,
-        done=content["done"],
-        context=content["context"],
-        phase=Phase(content["phase"]),
-    )
-
-
-def _step_to_dict(step: AnyStep, store: Callable[[Body | None], str | None]) -> Json:
-    values: Json = {"stack": step.stack, "member": step.member and asdict(step.member)}
-    if isinstance(step, ScriptStep):
-        return {**values, "role": step.role}
-    return {
-        **values,
-        "action": step.action.name,
-        "before": store(step.before),
-        "after": store(step.after),
-        "reasons": [reason.text for reason in step.reasons],
-    }
-
-
-def _step_from_dict(values: Mapping[str, Any], bodies: Mapping[str, Body]) -> AnyStep:
-    member = VnfcServer(**values["member"]) if values["member"] else None
-    if "role" in values:
-        return ScriptStep.of(values["role"], values["stack"], member)
-    before, after = (bodies.get(values[side]) for side in ("before", "after"))
-    action = Action[values["action"]]
-    return StackStep.of(action, values["stack"], before, after, member, values["reasons"])
+    def _taken(self, name: str) -> UpdateInProgressError:
+        return UpdateInProgressError(
+            f"another change of this VNF instance has begun: stack {name} is its journal"
+        )

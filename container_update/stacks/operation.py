@@ -8,10 +8,8 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
-from container_update.cluster.lease import utc_now
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.operation import Status, begun, recover, refuse_incomplete
@@ -19,8 +17,10 @@ from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
 from container_update.stacks.client import Heat
 from container_update.stacks.execute import Execution
-from container_update.stacks.journal import Journal, Record
+from container_update.stacks.hold import Clock
+from container_update.stacks.journal import Journal
 from container_update.stacks.plan import Coordinator, StackPlan
+from container_update.stacks.record import Record
 
 
 @dataclass(frozen=True)
@@ -35,12 +35,14 @@ class StackInstance:
     progress: Progress = lambda _: None
     leave_failed: bool = False
     """A failure is left for a rollback or a resume, not undone at once."""
-    clock: Callable[[], datetime] = utc_now
+    clock: Clock = Clock()  # noqa: RUF009, it is frozen
 
     def journal(self, operation: str) -> Journal:
         """Return the journal of a change that is under way, for use by the operation."""
         lease_seconds = self.options.lease_seconds
-        return Journal(self.service, self.instance_id, operation, lease_seconds, self.clock)
+        return Journal(
+            self.service, self.instance_id, operation, lease_seconds, self.clock, self.cancel
+        )
 
     @contextmanager
     def begun(
@@ -51,13 +53,14 @@ class StackInstance:
         :param context: plain values that a resume needs beside the plan; no passwords.
         :raises UpdateInProgressError: another change of this instance runs.
         """
-        common = begun(self.clock(), goal, self.instance_id)
+        common = begun(self.clock.now(), goal, self.instance_id)
         record = Record(**common, plan=plan, context=context or {})
         journal = self.journal(record.operation)
         journal.begin(record)
         with _released(journal):
-            yield self._execution(journal, record)
-            journal.remove()
+            execution = self._execution(journal, record)
+            yield execution
+            execution.end()
 
     def status(self) -> Status:
         """Return what is under way."""
@@ -65,9 +68,10 @@ class StackInstance:
         record, holder = journal.read(), journal.holder()
         if record is None or holder is None:
             return Status(record)
-        name, silence = holder
-        heartbeat = f"(last heartbeat {silence:.0f} s ago)"
-        return Status(record, name, heartbeat, silence > self.options.lease_seconds)
+        now = self.clock.now()
+        heartbeat = f"(last heartbeat {max(holder.silence(now), 0):.0f} s ago)"
+        expired = holder.is_gone or holder.silence(now) > holder.seconds
+        return Status(record, holder.operation, heartbeat, expired)
 
     def recover(
         self,
@@ -92,7 +96,7 @@ class StackInstance:
             execution = self._execution(journal, record)
             started(execution)
             go_on(execution)
-            journal.remove()
+            execution.end()
             return Outcome(execution.record.plan, execution.results)
 
         def undo(record: Record, journal: Journal) -> Outcome:
@@ -100,13 +104,18 @@ class StackInstance:
             started(execution)
             outcome = Outcome(execution.record.plan, execution.undo())
             refuse_incomplete(execution.record, outcome)
-            journal.remove()
+            execution.end()
             return outcome
 
-        def claim(record: Record, _: Journal) -> Record:
-            return record
+        journal = self.journal("")
 
-        return recover(self.journal("").read, self._held, claim, finish, undo, goal=goal, back=back)
+        def claim(record: Record, _: Journal) -> Record:
+            return record  # who holds the journal has claimed it
+
+        outcome = recover(journal.read, self._held, claim, finish, undo, goal=goal, back=back)
+        if outcome is None:
+            journal.sweep()
+        return outcome
 
     @contextmanager
     def _held(self) -> Iterator[Journal]:

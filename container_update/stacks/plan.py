@@ -124,6 +124,14 @@ class StackPlan(Plan):
         created = (step.stack for step in self.steps if step.action is Action.CREATE)
         return next(created, self.stack)
 
+    def last_steps(self, *, back: bool) -> list[StackStep]:
+        """Return the step of each stack that decides about it in the end.
+
+        :param back: the change is undone, the last step first.
+        """
+        steps = self.steps[::-1] if back else self.steps
+        return list({step.stack: step for step in steps if isinstance(step, StackStep)}.values())
+
     def without_scripts(self) -> Plan:
         """Return the plan for reports, which list the runs of scripts separately."""
         return replace(self, steps=tuple(s for s in self.steps if isinstance(s, StackStep)))

@@ -15,8 +15,8 @@ from container_update.operations.request_schema import COORDINATE_NEW, COORDINAT
 from container_update.operations.scripts.coordination import ScriptReport
 from container_update.operations.strategies.openstack import OpenStackTarget, roll_back
 from container_update.operations.strategy import ChangeJob
-from container_update.stacks.journal import Record
 from container_update.stacks.operation import StackInstance
+from container_update.stacks.record import Record
 
 
 def recover_stack(

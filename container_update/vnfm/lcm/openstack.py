@@ -10,10 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from container_update.cluster.lease import held
+from container_update.cluster.lease import utc_now
 from container_update.model.errors import ContainerUpdateError, NoWayBackError, PlanError
 from container_update.model.objects import Json
-from container_update.model.operation import name_of
 from container_update.model.outcome import Outcome
 from container_update.operations import stack_records
 from container_update.operations.change_package import Changed, coordination_of
@@ -24,6 +23,7 @@ from container_update.package.hot import Body
 from container_update.stacks import live
 from container_update.stacks.client import Heat, reference
 from container_update.stacks.instantiate import Builder, described_by
+from container_update.stacks.journal import Journal
 from container_update.stacks.operation import StackInstance
 from container_update.stacks.upkeep import RunningStack
 from container_update.stacks.vnfcs import VnfcServer
@@ -52,12 +52,8 @@ class OpenStackVim:
 
     def held_by(self) -> str | None:
         """Return the holder of a change's journal."""
-        options = self.context.service.options
-        instance = StackInstance(self.heat, self.context.instance_id, options)
-        holder = instance.journal("").holder()
-        if holder is None or holder[1] > options.lease_seconds:
-            return None
-        return held(*holder, options.lease_seconds)
+        holder, now = self._journal.holder(), utc_now()
+        return holder.sentence(now) if holder and holder.is_fresh(now) else None
 
     # --- making and deleting --------------------------------------------------------------------
 
@@ -83,11 +79,16 @@ class OpenStackVim:
 
     def terminate(self) -> None:
         """Delete every stack of the instance, the journal last: a failed change may leave two."""
-        names = [str(stack["stack_name"]) for stack in self._stacks()]
-        for name in (*sorted(names), name_of(self.context.instance_id)):
+        names = sorted(str(stack["stack_name"]) for stack in self._stacks())
+        for name in (*names, *(str(stack["stack_name"]) for stack in self._journal.stacks())):
             if self.heat.stack(name) is not None:
                 with self._reported(name, "delete"):
                     self._builder.delete(name)
+
+    @property
+    def _journal(self) -> Journal:
+        options = self.context.service.options
+        return StackInstance(self.heat, self.context.instance_id, options).journal("")
 
     @property
     def _builder(self) -> Builder:
@@ -168,11 +169,10 @@ class OpenStackVim:
         )
 
     def _refuse_unfinished_change(self) -> None:
-        journal = name_of(self.context.instance_id)
-        if self.heat.stack(journal) is not None:
+        if (record := self._journal.read()) is not None:
             raise PlanError(
-                f"stack {journal} is there: a change of this VNF's package has not ended: send its "
-                "request again to finish it"
+                f"operation {record.operation}, a change of this VNF's package, has not ended: "
+                "send its request again to finish it"
             )
 
     # --- the stack ------------------------------------------------------------------------------

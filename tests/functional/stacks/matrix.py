@@ -18,14 +18,12 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
 from aiohttp import web
 
-from container_update.cluster.lease import utc_now
 from container_update.emulator import faults
 from container_update.emulator.faults import Effect, Fault, FaultedRequest, Faults
 from container_update.emulator.heat import CloudFaults, EmbeddedOpenStack
@@ -40,6 +38,7 @@ from container_update.stacks.client import connect
 from container_update.stacks.planner import BLUE_GREEN, ROLLING, StackRequest
 from tests.functional.stacks.balancer import Balancer
 from tests.functional.stacks.change import change
+from tests.functional.stacks.clocks import in_an_hour
 from tests.functional.stacks.vnf import Site, Vnf
 
 COMPLETE = bool(os.environ.get("CONTAINER_UPDATE_COMPLETE_MATRIX"))
@@ -239,7 +238,7 @@ class Lab:
                 yield f"not undone: {error}"
         if not succeeded and self.point.is_good:
             yield "it failed a valid change"
-        yield from self._state(is_new=succeeded)
+        yield from self.state(is_new=succeeded)
 
     def _killed(self) -> Iterator[str]:
         when, then = KILLED[self.point.fault]
@@ -250,7 +249,7 @@ class Lab:
         if victim.end != -signal.SIGKILL:
             yield f"it was not killed: it ended with {victim.end}"
         is_new: bool | None = then == "resume" and not self.balancer.fails
-        instance = self.vnf.instance(coordinate=self.balancer, clock=in_an_hour)
+        instance = self.vnf.instance(coordinate=self.balancer, clock=in_an_hour())
         try:
             outcome = instance.recover(back=then == "rollback")
             is_new = is_new if outcome else None
@@ -263,18 +262,18 @@ class Lab:
             if is_new:
                 yield f"{then} failed: {error}"
             is_new = False
-        yield from self._state(is_new=is_new)
+        yield from self.state(is_new=is_new)
 
     def _again(self) -> Iterator[str]:
         """Run the good change once more, which has to end with the new state."""
         if "vnf-1" not in self.vnf.stacks():
             return  # Blue-Green has done it
         _change(self.cloud.auth(), self.request, replace(self.balancer, fails=False))
-        yield from (f"run again: {text}" for text in self._state(is_new=True))
+        yield from (f"run again: {text}" for text in self.state(is_new=True))
 
     # --- the promise ----------------------------------------------------------------------------
 
-    def _state(self, *, is_new: bool | None) -> list[str]:
+    def state(self, *, is_new: bool | None) -> list[str]:
         """Return the differences from the new or the old state; None: from the nearer one."""
         stacks = self.vnf.stacks()
         if len(stacks) != 1:
@@ -307,11 +306,6 @@ class Lab:
             right = serving_stack == stack["stack_name"]
         conditions[f"traffic goes to {traffic}"] = right
         return [text for text, holds in conditions.items() if not holds]
-
-
-def in_an_hour() -> datetime:
-    """Return the time of the clock of the host that takes over."""
-    return utc_now() + timedelta(hours=1)
 
 
 def _change(auth: dict[str, str], request: StackRequest, balancer: Balancer) -> bool:

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 
-from container_update.cluster.lease import utc_now
 from container_update.emulator.faults import Fault, Faults, drop_after, raise_error
 from container_update.emulator.heat import EmbeddedOpenStack, ResourceFault
 from container_update.emulator.heat.api_errors import OpenStackApiError, stack_busy
@@ -40,6 +38,7 @@ from container_update.stacks.planner import (
 )
 from tests.functional.stacks import templates
 from tests.functional.stacks.change import change
+from tests.functional.stacks.clocks import in_an_hour
 from tests.functional.stacks.vnf import Vnf
 
 BOTH = pytest.mark.parametrize("upgrade_type", [BLUE_GREEN, ROLLING])
@@ -343,10 +342,6 @@ class DyingHeat:
         return write
 
 
-def in_an_hour() -> datetime:
-    return utc_now() + timedelta(hours=1)
-
-
 @BOTH
 @pytest.mark.parametrize("back", [False, True], ids=["resume", "rollback"])
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
@@ -366,7 +361,7 @@ def test_a_change_killed_at_any_write_is_ended_by_another_host(
             pass
         else:
             break  # it has fewer writes than that
-        instance = vnf.instance(clock=in_an_hour)
+        instance = vnf.instance(clock=in_an_hour())
         with suppress(NoWayBackError):
             instance.recover(back=back)
         instance.recover()
@@ -399,7 +394,7 @@ def test_a_journal_that_is_being_deleted_belongs_to_an_ended_change(
         change(vnf.request(new), DyingHeat(vnf.heat, 2, after=False), vnf.options)  # type: ignore[arg-type]
     cloud.faults.seconds = 0.2
     vnf.heat.delete(name_of(vnf.instance_id))
-    assert vnf.instance(clock=in_an_hour).recover(back=True) is None
+    assert vnf.instance(clock=in_an_hour()).recover(back=True) is None
     assert vnf.stacks() == [vnf.stack]
 
 
@@ -407,9 +402,9 @@ def test_a_run_that_was_taken_over_stops(vnf: Vnf) -> None:
     vnf.instantiate("group")
 
     def script(step: ScriptStep, /) -> None:
-        vnf.instance(clock=in_an_hour).recover(back=True)
+        vnf.instance(clock=in_an_hour()).recover(back=True)
 
-    with pytest.raises(LeaseLostError, match="another run holds stack"):
+    with pytest.raises(LeaseLostError, match="another run has taken over"):
         vnf.change(vnf.package("group", vnf.site.images[1]), coordinate=script)
     assert set(vnf.servers().values()) == {vnf.site.images[0]}
 
@@ -422,7 +417,7 @@ def test_a_journal_of_another_request_is_undone_before_the_new_one_begins(vnf: V
     record = vnf.instance().journal("").read()
     assert record is not None
     assert (record.phase, record.done) == (Phase.UPDATE, 2)
-    undone = vnf.instance(clock=in_an_hour).recover(goal="another")
+    undone = vnf.instance(clock=in_an_hour()).recover(goal="another")
     assert undone is not None
     states = [result.state for result in undone.results]
     assert states == [StepState.UNDONE] * 3 + [StepState.NOT_STARTED] * 2

@@ -1,0 +1,348 @@
+"""Two hosts at one VNF: one loses its hold, or its requests arrive late; their clocks differ."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from container_update.emulator.heat import EmbeddedOpenStack
+from container_update.model.errors import LeaseLostError, UpdateInProgressError
+from container_update.model.objects import Json
+from container_update.model.operation import begun
+from container_update.model.options import Options
+from container_update.model.process_identity import ProcessIdentity
+from container_update.stacks.client import Heat
+from container_update.stacks.hold import Holder, tags_of
+from container_update.stacks.journal import Journal
+from container_update.stacks.operation import StackInstance
+from container_update.stacks.plan import ScriptStep, StackPlan
+from container_update.stacks.planner import ROLLING
+from container_update.stacks.record import Record
+from tests.functional.stacks.change import change
+from tests.functional.stacks.clocks import World, in_an_hour
+from tests.functional.stacks.conftest import REAL
+from tests.functional.stacks.vnf import Vnf, until
+
+pytestmark = pytest.mark.skipif(bool(REAL), reason="only the embedded cloud can be paused")
+
+OPTIONS = Options(timeout=20, undo_timeout=20, retry_seconds=2, lease_seconds=30)
+SKEWS = pytest.mark.parametrize(
+    "skew", [timedelta(hours=-1), timedelta(seconds=-20), timedelta(seconds=20), timedelta(hours=1)]
+)
+INSTANCE = "1"
+
+
+# --- the hold -----------------------------------------------------------------------------------
+
+
+def record_of(journal: Journal) -> Record:
+    values = begun(journal.clock.now(), "goal", INSTANCE)
+    plan = StackPlan("", INSTANCE, (), upgrade_type=ROLLING, stack="vnf/1")
+    return Record(**{**values, "operation": journal.operation}, plan=plan)
+
+
+@dataclass
+class Hosts:
+    """Hosts with one VNF instance and one true time."""
+
+    heat: Heat
+    world: World = field(default_factory=World)
+
+    def journal(self, operation: str, skew: timedelta = timedelta()) -> Journal:
+        clock = self.world.clock(skew)
+        return Journal(self.heat, INSTANCE, operation, OPTIONS.lease_seconds, clock)
+
+    def begun(self, skew: timedelta = timedelta()) -> Journal:
+        journal = self.journal("first", skew)
+        journal.begin(record_of(journal))
+        return journal
+
+    def stacks(self) -> list[str]:
+        return [stack["stack_name"] for stack in self.heat.stacks()]
+
+
+@pytest.fixture
+def hosts(heat: Heat) -> Hosts:
+    """Hosts at one cloud."""
+    return Hosts(heat)
+
+
+@SKEWS
+def test_a_host_that_sends_heartbeats_is_never_taken_over_whatever_its_clock_says(
+    hosts: Hosts, skew: timedelta
+) -> None:
+    first = hosts.begun(skew)
+    hosts.world.meanwhile.append(first.renew)
+    for _ in range(3):
+        with pytest.raises(UpdateInProgressError, match="holds this VNF instance"):
+            hosts.journal("second").take_over()
+        hosts.world.wait(OPTIONS.lease_seconds / 2)
+    first.confirm()
+    first.remove()
+    assert hosts.stacks() == []
+
+
+@SKEWS
+def test_a_host_that_is_silent_for_the_lease_is_taken_over_whatever_its_clock_says(
+    hosts: Hosts, skew: timedelta
+) -> None:
+    first = hosts.begun(skew)
+    began = hosts.world.passed
+    second = hosts.journal("second")
+    for _ in range(2):  # a heartbeat that seems fresh is not watched
+        with suppress(UpdateInProgressError):
+            second.take_over()
+            break
+        hosts.world.wait(OPTIONS.lease_seconds + 20)
+    assert hosts.world.passed - began >= OPTIONS.lease_seconds
+    second.confirm()
+    with pytest.raises(LeaseLostError):
+        first.confirm()
+
+
+def test_a_heartbeat_that_is_fresh_is_refused_at_once(hosts: Hosts) -> None:
+    hosts.begun()
+    with pytest.raises(UpdateInProgressError, match=r"last heartbeat 0 s ago"):
+        hosts.journal("second").take_over()
+    assert hosts.world.passed == 0
+
+
+def taken_over(hosts: Hosts) -> tuple[Journal, Journal]:
+    """Return the journal as the host sees it that lost it, and as the one that has it."""
+    first, second = hosts.begun(), hosts.journal("second")
+    hosts.world.wait(OPTIONS.lease_seconds)
+    second.take_over()
+    return first, second
+
+
+def begun_to_take_over(hosts: Hosts) -> tuple[Journal, Journal]:
+    """Return the same where the other host is killed after its first write."""
+
+    def dies(*_: object, **__: object) -> None:
+        raise KilledError
+
+    first, second = hosts.begun(), hosts.journal("second")
+    hosts.world.wait(OPTIONS.lease_seconds)
+    second.service = Replaced(hosts.heat, update=dies)  # type: ignore[assignment]
+    with pytest.raises(KilledError):
+        second.take_over()
+    return first, second
+
+
+def taken_over_and_ended(hosts: Hosts) -> tuple[Journal, Journal]:
+    """Return the same where the other host has ended the change."""
+    first, second = taken_over(hosts)
+    second.remove()
+    return first, second
+
+
+def looks(journal: Journal) -> None:
+    """Confirm the hold while no heartbeat is due."""
+    journal.lease_seconds *= 1000
+    journal.confirm()
+
+
+LOSER: dict[str, Callable[[Journal], object]] = {
+    "removes": Journal.remove,
+    "writes": lambda journal: journal.write(record_of(journal)),
+    "confirms": Journal.confirm,
+    "looks": looks,
+}
+
+
+@pytest.mark.parametrize("what", LOSER)
+@pytest.mark.parametrize("lose", [begun_to_take_over, taken_over, taken_over_and_ended])
+def test_a_host_that_lost_the_journal_says_so_and_takes_nothing_from_the_other(
+    hosts: Hosts, what: str, lose: Callable[[Hosts], tuple[Journal, Journal]]
+) -> None:
+    first, second = lose(hosts)
+    before = second.read()
+    with pytest.raises(LeaseLostError, match=r"^This run stopped where it was: .*journal"):
+        LOSER[what](first)
+    third = hosts.journal("third")
+    if (what, lose) != ("removes", begun_to_take_over):  # that one had ended its change
+        assert (third.read() is None) is (before is None)
+    hosts.world.wait(OPTIONS.lease_seconds)
+    third.take_over()
+    if third.read() is not None:
+        third.remove()
+    third.sweep()
+    assert hosts.stacks() == []
+
+
+def test_a_host_that_lost_the_journal_does_not_let_go_for_the_other(hosts: Hosts) -> None:
+    first, second = taken_over(hosts)
+    first.release()
+    holder = second.holder()
+    assert holder is not None
+    assert holder.operation == "second"
+
+
+def test_a_journal_is_taken_over_again_and_again(hosts: Hosts) -> None:
+    first, second = taken_over(hosts)
+    third = hosts.journal("third")
+    hosts.world.wait(OPTIONS.lease_seconds)
+    third.take_over()
+    for lost in (first, second):
+        with pytest.raises(LeaseLostError):
+            lost.remove()
+    assert third.read() is not None
+    assert len(hosts.stacks()) == 1
+    third.remove()
+    assert hosts.stacks() == []
+
+
+def test_no_new_change_begins_beside_one_that_was_taken_over(hosts: Hosts) -> None:
+    _, second = taken_over(hosts)
+    other = hosts.journal("other")
+    with pytest.raises(UpdateInProgressError, match="another change of this VNF instance"):
+        other.begin(record_of(other))
+    assert len(hosts.stacks()) == 1
+    second.remove()
+    other.begin(record_of(other))
+    other.remove()
+    assert hosts.stacks() == []
+
+
+def test_a_takeover_that_finds_the_change_ended_leaves_nothing(hosts: Hosts) -> None:
+    """The first host deletes its journal while the other creates its own."""
+    first, second = hosts.begun(), hosts.journal("second")
+    create = hosts.heat.create
+
+    def ends_first(body: Any, **kwargs: Any) -> str:
+        first.remove()
+        return create(body, **kwargs)
+
+    hosts.world.wait(OPTIONS.lease_seconds)
+    second.service = Replaced(hosts.heat, create=ends_first)  # type: ignore[assignment]
+    second.take_over()
+    assert second.read() is None
+    assert hosts.stacks() == []
+
+
+class KilledError(BaseException):
+    """Stands for SIGKILL: no handler of the process runs."""
+
+
+class Replaced:
+    """Heat with some methods replaced."""
+
+    def __init__(self, heat: Heat, **methods: Any) -> None:
+        self._heat = heat
+        self.__dict__.update(methods)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._heat, name)
+
+
+def test_what_a_lost_takeover_left_is_no_change_and_goes_with_the_next_one(hosts: Hosts) -> None:
+    body = {"template": {"heat_template_version": "2015-04-30", "resources": {}}, "tags": "a=b"}
+    hosts.heat.create({"stack_name": f"container-update-{INSTANCE}.0123456789ab", **body})
+    journal = hosts.journal("next")
+    assert journal.read() is None
+    journal.begin(record_of(journal))
+    journal.remove()
+    assert hosts.stacks() == []
+
+
+# --- the holder's process -----------------------------------------------------------------------
+
+
+def dead_process() -> ProcessIdentity:
+    program = (
+        "from container_update.model.process_identity import ProcessIdentity as P;"
+        "print(P.current())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    identity = ProcessIdentity.parse(done.stdout)
+    if identity is None:
+        pytest.skip("this system has no /proc")
+    return identity
+
+
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["of this host", "of another"])
+def test_a_dead_process_of_this_host_loses_its_hold_at_once(
+    hosts: Hosts, monkeypatch: pytest.MonkeyPatch, elsewhere: bool
+) -> None:
+    dead = dead_process()
+    if elsewhere:
+        dead = ProcessIdentity("another boot", dead.pid_namespace, dead.pid, dead.started)
+    with monkeypatch.context() as patch:
+        patch.setattr(ProcessIdentity, "current", lambda: dead)
+        hosts.begun()
+    second = hosts.journal("second")
+    if elsewhere:
+        with pytest.raises(UpdateInProgressError):
+            second.take_over()
+        return
+    status = StackInstance(hosts.heat, INSTANCE, OPTIONS).status()
+    assert status.expired
+    second.take_over()
+    assert hosts.world.passed == 0
+    second.confirm()
+
+
+def test_the_holder_is_read_from_tags_that_heat_accepts() -> None:
+    longest = ProcessIdentity("b" * 36, "pid:[4026531836]", 4194304, "9" * 12)
+    now = World().clock().now()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ProcessIdentity, "current", lambda: longest)
+        tags = tags_of("0" * 36, now, 60.0).split(",")
+    assert max(map(len, tags)) <= 80
+    assert Holder.of({"tags": tags}) == Holder("0" * 36, now, 60.0, longest)
+
+
+# --- a change ------------------------------------------------------------------------------------
+
+
+def test_heartbeats_are_sent_while_a_script_runs(vnf: Vnf) -> None:
+    vnf.instantiate("server")
+    vnf.options = replace(vnf.options, lease_seconds=3)
+
+    def script(_: ScriptStep, /) -> None:
+        journal = vnf.instance().journal("")
+        before = journal.holder()
+        until(lambda: journal.holder() != before, seconds=20)
+
+    vnf.change(vnf.package("server", vnf.site.images[1]), coordinate=script)
+    assert set(vnf.servers().values()) == {vnf.site.images[1]}
+
+
+def test_an_undo_that_a_late_request_cancels_is_sent_again(
+    cloud: EmbeddedOpenStack, vnf: Vnf
+) -> None:
+    vnf.instantiate("server")
+    sent: list[str] = []
+
+    def dies_after_update(stack: str, body: Json, **how: Any) -> None:
+        vnf.heat.update(stack, body, **how)
+        raise KilledError
+
+    def cancelled(stack: str, body: Json, *, existing: bool, **how: Any) -> None:
+        vnf.heat.update(stack, body, existing=existing, **how)
+        if not existing and not sent:
+            sent.append(stack)
+            vnf.heat.cancel(stack)
+
+    request = vnf.request(vnf.package("server", "image-2"))
+    with pytest.raises(KilledError):
+        change(request, Replaced(vnf.heat, update=dies_after_update), vnf.options)  # type: ignore[arg-type]
+    until(lambda: str(vnf.live_stack()["stack_status"]).endswith("_COMPLETE"))
+    cloud.faults.seconds = 0.2
+    heat: Any = Replaced(vnf.heat, update=cancelled)
+    outcome = StackInstance(heat, vnf.instance_id, vnf.options, clock=in_an_hour()).recover(
+        back=True
+    )
+    assert outcome is not None
+    assert len(sent) == 1
+    assert set(vnf.servers().values()) == {"image-1"}
+    assert vnf.stacks() == [vnf.stack]
