@@ -5,6 +5,7 @@ Without a rule for it, an update would wait for pods that never come until its t
 
 from __future__ import annotations
 
+import random
 from dataclasses import replace
 
 import pytest
@@ -122,6 +123,20 @@ def test_a_journal_that_a_quota_refuses_leaves_nothing_behind(cnf: Cnf, resource
         cnf.update({**old, "cm": config_map(setting="new")})
     assert f"exceeded quota: limit, requested: {resource}=1, used: " in str(raised.value)
     assert "see the Role" not in str(raised.value)
+    assert everything(cnf) == before
+
+
+def test_a_quota_with_room_for_a_part_of_the_journal_leaves_no_part_behind(cnf: Cnf) -> None:
+    """Its parts hold 700 kB each; the content is random, so that it cannot be compressed."""
+    names = ("a", "b")
+    old = {n: config_map(n, text=random.Random(n).randbytes(450_000).hex()) for n in names}
+    cnf.instantiate(**old)
+    before = everything(cnf)
+    secrets = sum(name.startswith("Secret ") for name in before)
+    set_quota(cnf, secrets=secrets + 1)
+    new = {n: config_map(n, text=random.Random(n + n).randbytes(450_000).hex()) for n in names}
+    with pytest.raises(ClusterError, match="exceeded quota: limit, requested: secrets=1"):
+        cnf.update(new)
     assert everything(cnf) == before
 
 
