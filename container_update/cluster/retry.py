@@ -119,7 +119,8 @@ class RetryingCluster:
 
     def replace(self, body: Json, *, dry_run: bool = False) -> Json:
         """See Cluster."""
-        return self._write(lambda: self._cluster.replace(body, dry_run=dry_run))
+        send = self._try if dry_run else self._write
+        return send(lambda: self._cluster.replace(body, dry_run=dry_run))
 
     def delete(self, key: ObjectKey, *, uid: str | None = None, version: str | None = None) -> None:
         """See Cluster."""

@@ -58,7 +58,7 @@ def store_operations(service: Service, count: int, **values: Any) -> None:
         {
             "id": identity(count - number), "api": "v2", "instance_id": identity(number % 3),
             "operation": KINDS[number % 3], "state": ENDED[number % 3],
-            "started": BEGIN + timedelta(milliseconds=number // 2 * 500, microseconds=number),
+            "started": BEGIN + timedelta(milliseconds=number // 2 * 500, microseconds=number // 2),
             "entered": BEGIN + timedelta(hours=number), "params": {"number": number}, "sealed": "",
             **values,
         }
