@@ -105,7 +105,14 @@ def _serve(app: Any, settings: Settings, sock: socket.socket) -> None:
     logs.configure()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _ignore)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup
+        signal.signal(signal.SIGHUP, _terminate)
     uvicorn.Server(connections.server_config(app, settings)).run(sockets=[sock])
+
+
+def _terminate(*_: object) -> None:
+    """End as at SIGTERM: the terminal was closed."""
+    os.kill(os.getpid(), signal.SIGTERM)
 
 
 def _ignore(*_: object) -> None:

@@ -86,9 +86,9 @@ class Served:
         """Kill it with SIGKILL."""
         self._end(signal.SIGKILL)
 
-    def stop(self) -> int:
-        """Terminate it with SIGTERM and return its exit status."""
-        return self._end(signal.SIGTERM)
+    def stop(self, number: signal.Signals = signal.SIGTERM) -> int:
+        """Terminate it and return its exit status."""
+        return self._end(number)
 
     def _end(self, number: int) -> int:
         os.kill(self.process, number)

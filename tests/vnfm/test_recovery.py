@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -176,6 +177,11 @@ def recorded(record: dict[str, Any]) -> set[str]:
         each["computeResource"]["resourceId"]
         for each in record["instantiatedVnfInfo"]["vnfcResourceInfo"]
     }
+
+
+def test_a_service_whose_terminal_is_closed_ends_as_at_sigterm(tmp_path: Path) -> None:
+    with served(tmp_path) as service:
+        assert service.stop(signal.SIGHUP) == 0
 
 
 def test_a_terminated_service_loses_nothing(

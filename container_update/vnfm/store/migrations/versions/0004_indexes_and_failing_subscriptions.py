@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "0004"
-down_revision = "0002"
+down_revision = "0003"
 
 _WAITING = sa.text("delivered IS NULL AND given_up IS NULL")
 
