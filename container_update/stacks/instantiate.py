@@ -17,10 +17,10 @@ from container_update.model.objects import Json
 from container_update.model.options import Options
 from container_update.package import csar, hot, hot_files
 from container_update.package.hot import Body
-from container_update.stacks import desired, groups
 from container_update.stacks.client import Heat, reference, state_sentence
-from container_update.stacks.desired import Software
 from container_update.stacks.planner import flavour_of
+from container_update.stacks.templates import desired, groups
+from container_update.stacks.templates.desired import Software
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 

@@ -13,7 +13,13 @@ from container_update.model.objects import ObjectKey
 from container_update.model.plan import Action, Plan, Reason, Stage, Step
 from container_update.package import hot
 from container_update.package.hot import Body, Place
-from container_update.stacks.desired import Replacement, is_same, nested, overlay, server_changes
+from container_update.stacks.templates.desired import (
+    Replacement,
+    is_same,
+    nested,
+    overlay,
+    server_changes,
+)
 from container_update.stacks.vnfcs import VnfcServer
 
 # --- steps --------------------------------------------------------------------------------------

@@ -16,8 +16,8 @@ from container_update.package.hot import Body, Place
 from container_update.package.vnfd import Flavour
 from container_update.stacks import live
 from container_update.stacks.client import Heat, reference
-from container_update.stacks.desired import Software, desired_stack, is_same
 from container_update.stacks.plan import StackPlan, blue_green, rolling
+from container_update.stacks.templates.desired import Software, desired_stack, is_same
 
 BLUE_GREEN, ROLLING = "Blue-Green", "RollingUpdate"
 

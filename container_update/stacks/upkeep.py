@@ -13,9 +13,10 @@ from container_update.model.errors import PlanError
 from container_update.model.objects import Json
 from container_update.package import hot
 from container_update.package.hot import Body, Place
-from container_update.stacks import groups, live, vnfcs
+from container_update.stacks import live, vnfcs
 from container_update.stacks.client import Heat, reference
 from container_update.stacks.instantiate import Builder
+from container_update.stacks.templates import groups
 from container_update.stacks.vnfcs import VnfcServer
 
 

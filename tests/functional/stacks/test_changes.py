@@ -13,9 +13,9 @@ from container_update.operations.change_request import ChangeRequest
 from container_update.operations.strategies.openstack import OpenStackTarget
 from container_update.operations.strategy import ChangeJob
 from container_update.operations.vnf_records import Records
-from container_update.stacks.desired import Replacement
 from container_update.stacks.plan import ScriptStep
 from container_update.stacks.planner import BLUE_GREEN, ROLLING
+from container_update.stacks.templates.desired import Replacement
 from tests.functional.stacks.change import plan_change
 from tests.functional.stacks.vnf import NEW_VNFD, Vnf
 

@@ -8,7 +8,7 @@ import pytest
 
 from container_update.model.errors import PlanError
 from container_update.package.hot import GROUP, SERVER, Body, Place
-from container_update.stacks.groups import resized
+from container_update.stacks.templates.groups import resized
 
 PLACES = {"VDU1": Place("group", grouped=True), "VDU2": Place("server", server="server")}
 

@@ -11,8 +11,8 @@ import pytest
 
 from container_update.model.errors import PackageError
 from container_update.package.hot import Body
-from container_update.stacks import nfv_parameter
-from container_update.stacks.desired import Software, initial_stack
+from container_update.stacks.templates import nfv_parameter
+from container_update.stacks.templates.desired import Software, initial_stack
 
 TEMPLATE = {
     "heat_template_version": "2013-05-23",

@@ -11,8 +11,8 @@ from container_update.model.errors import PackageError
 from container_update.model.objects import Json
 from container_update.package import hot
 from container_update.package.hot import Body, Place
-from container_update.stacks import groups, nfv_parameter
-from container_update.stacks.nfv_parameter import NFV
+from container_update.stacks.templates import groups, nfv_parameter
+from container_update.stacks.templates.nfv_parameter import NFV
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from container_update.model.options import Options
 from container_update.package import hot, hot_files
 from container_update.package.hot import Body, Place
 from container_update.package.yaml11 import Usage
-from container_update.stacks.desired import (
+from container_update.stacks.templates.desired import (
     Replacement,
     Software,
     desired_stack,

@@ -1,0 +1,1 @@
+"""The templates and parameters of a stack as they are to be. Pure."""
