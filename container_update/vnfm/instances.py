@@ -9,8 +9,9 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from container_update.model.objects import Json
-from container_update.vnfm import package_info, packages
+from container_update.vnfm import packages
 from container_update.vnfm.notify import outbox
+from container_update.vnfm.onboarding import package_info
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.states import UNSETTLED

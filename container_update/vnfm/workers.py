@@ -16,9 +16,10 @@ from datetime import datetime, timedelta
 from sqlalchemy.exc import SQLAlchemyError
 
 from container_update.model.cancellation import CancelToken
-from container_update.vnfm import operations, packages
+from container_update.vnfm import operations
 from container_update.vnfm.http import logs
 from container_update.vnfm.lcm.perform import perform
+from container_update.vnfm.onboarding import content
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.database import now
 
@@ -73,15 +74,15 @@ class Workers:
     def package(self, package_id: str) -> None:
         """Queue an uploaded package for onboarding."""
         self._submit_package(
-            package_id, functools.partial(packages.onboard, self._service, package_id)
+            package_id, functools.partial(content.onboard, self._service, package_id)
         )
 
-    def download(self, package_id: str, source: packages.Source) -> None:
+    def download(self, package_id: str, source: content.Source) -> None:
         """Queue a package for fetching and onboarding."""
 
         def fetch_and_onboard() -> None:
-            if packages.download(self._service, package_id, source):
-                packages.onboard(self._service, package_id)
+            if content.download(self._service, package_id, source):
+                content.onboard(self._service, package_id)
 
         self._submit_package(package_id, fetch_and_onboard)
 
@@ -112,7 +113,7 @@ class Workers:
         self._service.process_lock.keep()
         for operation_id in operations.take_over(self._service):
             self.operation(operation_id)
-        for package_id in packages.take_over(self._service):
+        for package_id in content.take_over(self._service):
             self.package(package_id)
         with self._changed:
             at_work = set(self._cancels)

@@ -15,6 +15,7 @@ from container_update.model.options import DEFAULTS, Options
 from container_update.package import csar
 from container_update.package.tosca import process
 from container_update.vnfm import packages
+from container_update.vnfm.onboarding import content
 from container_update.vnfm.service import Service
 from container_update.vnfm.settings import Settings
 from container_update.vnfm.store.rows import Package
@@ -119,12 +120,12 @@ def context(tmp_path: Path) -> Iterator[Any]:
     service.context.database.close()
 
 
-def uploaded(context: Any, content: Path, attempts: int = 0) -> str:
+def uploaded(context: Any, zipped: Path, attempts: int = 0) -> str:
     """Upload a package so that it is ready for onboarding."""
     with context.database.writing() as session:
         package_id = packages.create(session, {}).id
-    packages.begin_upload(context, package_id).write_bytes(content.read_bytes())
-    packages.end_upload(context, package_id)
+    content.begin_upload(context, package_id).write_bytes(zipped.read_bytes())
+    content.end_upload(context, package_id)
     with context.database.writing() as session:
         session.get(Package, package_id).attempts = attempts
     return package_id
@@ -144,7 +145,7 @@ def test_a_package_that_ended_two_services_is_not_read_again(
     good = vnfs.package(tmp_path, "1.0", vnfs.ours("v2"))[0]
     package_id = uploaded(context, good, attempts=2)
     monkeypatch.setattr(csar, "open_package", None)
-    packages.onboard(context, package_id)
+    content.onboard(context, package_id)
     found = row(context, package_id)
     assert found.onboarding_state == "ERROR"
     assert "the service ended meanwhile" in found.body["onboardingFailureDetails"]["detail"]
@@ -162,14 +163,14 @@ def test_an_attempt_is_counted_before_it_begins_and_is_forgotten_with_new_conten
         return run(path, request, options)
 
     monkeypatch.setattr(process, "_output", look)
-    packages.onboard(context, package_id)
+    content.onboard(context, package_id)
     assert counted == [1, 2]
     assert row(context, package_id).onboarding_state == "ERROR"
 
     good = vnfs.package(tmp_path, "1.0", vnfs.ours("v2"))[0]
-    packages.begin_upload(context, package_id).write_bytes(good.read_bytes())
-    packages.end_upload(context, package_id)
-    packages.onboard(context, package_id)
+    content.begin_upload(context, package_id).write_bytes(good.read_bytes())
+    content.end_upload(context, package_id)
+    content.onboard(context, package_id)
     assert row(context, package_id).onboarding_state == "ONBOARDED"
 
 
@@ -178,6 +179,6 @@ def test_a_service_that_ends_leaves_the_second_attempt_to_the_next_one(
 ) -> None:
     package_id = uploaded(context, endless)
     context.ending.set()
-    packages.onboard(context, package_id)
+    content.onboard(context, package_id)
     found = row(context, package_id)
     assert (found.onboarding_state, found.attempts) == ("PROCESSING", 1)

@@ -19,6 +19,7 @@ from container_update.vnfm import packages
 from container_update.vnfm.api import models, parts, representations
 from container_update.vnfm.api.attribute_selectors import Attributes
 from container_update.vnfm.api.lists import Listing, Page, Text
+from container_update.vnfm.onboarding import content
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.queries import by_id
 from container_update.vnfm.service_context import ServiceContext
@@ -88,12 +89,12 @@ def _add_content(routes: APIRouter, service: ServiceContext, workers: Workers) -
     async def upload(package_id: str, request: Request) -> Response:
         """Upload the content of a package: a CSAR zip."""
         package_id = package_id.lower()
-        part = await run_in_threadpool(packages.begin_upload, service, package_id)
+        part = await run_in_threadpool(content.begin_upload, service, package_id)
         try:
             await _receive(request, part)
-            await run_in_threadpool(packages.end_upload, service, package_id)
+            await run_in_threadpool(content.end_upload, service, package_id)
         except BaseException as error:
-            await run_in_threadpool(packages.give_up_upload, service, package_id)
+            await run_in_threadpool(content.give_up_upload, service, package_id)
             if isinstance(error, ClientDisconnect):
                 raise ProblemError(400, "the connection ended before the content did") from error
             raise
@@ -104,8 +105,8 @@ def _add_content(routes: APIRouter, service: ServiceContext, workers: Workers) -
     def upload_from_uri(package_id: str, body: models.UploadFromUri) -> Response:
         """Fetch the content of a package from a URI that the service may reach."""
         package_id = package_id.lower()
-        packages.begin_upload(service, package_id)
-        source = packages.Source(body.addressInformation, body.userName, body.password)
+        content.begin_upload(service, package_id)
+        source = content.Source(body.addressInformation, body.userName, body.password)
         workers.download(package_id, source)
         return Response(status_code=202)
 
@@ -157,11 +158,11 @@ def _add_parts(routes: APIRouter, service: ServiceContext) -> None:
 
 
 def _zipped(files: Mapping[str, Path]) -> bytes:
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
+    zipped = io.BytesIO()
+    with zipfile.ZipFile(zipped, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, path in files.items():
             archive.write(path, name)
-    return content.getvalue()
+    return zipped.getvalue()
 
 
 async def _receive(request: Request, part: Path) -> None:

@@ -40,14 +40,10 @@ def router(service: ServiceContext, api: str) -> APIRouter:
 
     async def subscribe(body: models.NewSubscription, verbosity: str, response: Response) -> Json:
         subscription_filters.check(body.filter)
-        await run_in_threadpool(require_room)
+        await run_in_threadpool(_look_for_room, service)
         with tests.one():
             await callbacks.check_callback(service.settings, body.callbackUri, body.authentication)
         return await run_in_threadpool(store, body, verbosity, response)
-
-    def require_room() -> None:
-        with service.database.reading() as session:
-            _require_room(service, session)
 
     def store(body: models.NewSubscription, verbosity: str, response: Response) -> Json:
         subscription = Subscription(
@@ -87,6 +83,11 @@ def router(service: ServiceContext, api: str) -> APIRouter:
             session.delete(by_id(session, Subscription, subscription_id, api))
 
     return routes
+
+
+def _look_for_room(service: ServiceContext) -> None:
+    with service.database.reading() as session:
+        _require_room(service, session)
 
 
 def _require_room(service: ServiceContext, session: Session) -> None:

@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from container_update.model.objects import Json
-from container_update.vnfm import package_info
 from container_update.vnfm.http import redaction
 from container_update.vnfm.lcm.operation_context import Record
+from container_update.vnfm.onboarding import package_info
 
 _OF_PACKAGE = (*package_info.PRODUCT, "vnfConfigurableProperties", "metadata", "extensions")
 _OF_INSTANCE = ("vnfInstanceName", "vnfInstanceDescription", "vnfPkgId", *_OF_PACKAGE)

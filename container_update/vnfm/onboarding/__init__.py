@@ -1,0 +1,1 @@
+"""From an uploaded zip to a package that VNFs can be made from."""
