@@ -81,7 +81,7 @@ def test_the_service_answers_while_a_hostile_package_is_read(
         answered += body["onboardingState"] == "PROCESSING"
         return body if body["onboardingState"] == "ERROR" else None
 
-    body = until(settled, "the package is refused")
+    body = until(settled, "the package is refused", seconds=180)
     assert body is not None
     assert answered > 0
     failure = body["onboardingFailureDetails"]
