@@ -45,7 +45,7 @@ class RetryingCluster:
         self._seconds = seconds
         self._clock = clock
         self._pause = pause or threading.Event().wait
-        self._answered = False
+        self._answered = threading.Event()
         self._may_write: Callable[[], object] = lambda: None
 
     @property
@@ -80,16 +80,17 @@ class RetryingCluster:
             try:
                 answer = call()
             except ClusterError as error:
-                self._answered |= error.status is not None
+                if error.status is not None:
+                    self._answered.set()
                 wait = max(error.retry_after or 0.0, pause * random.uniform(0.5, 1.0))  # noqa: S311
-                helps = error.transient and (self._answered or error.status is not None)
+                helps = error.transient and self._answered.is_set()
                 if not helps or self._clock() + wait > deadline:
                     raise
                 LOG.info("%s; trying again in %.1f s", error, wait)
                 self._pause(wait)
                 pause = min(2 * pause, _LONGEST_PAUSE)
             else:
-                self._answered = True
+                self._answered.set()
                 return answer
 
     def _write(self, call: Callable[[], Answer]) -> Answer:
