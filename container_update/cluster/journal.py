@@ -12,7 +12,7 @@ import hashlib
 import itertools
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -116,9 +116,9 @@ class Journal:
         except ClusterError:
             self._discard()
             raise
-        metadata = {name: v for name, v in head["metadata"].items() if name != "ownerReferences"}
         self._head = head
-        self._replace({**head, "metadata": metadata})
+        if not self._update(_without_owners):
+            raise self._lost
 
     def _owner_in(self, namespace: str, head: Json) -> Json | None:
         """Return the head as an owner, which it cannot be of what is in another namespace."""
@@ -159,18 +159,11 @@ class Journal:
         :param record: as it was read.
         :returns: the record as it is now; None where the run before has removed it meanwhile.
         """
-        claimed: Record | None = record
-        for attempt in range(1, _ATTEMPTS + 1):
-            try:
-                self._set("run", self.run)
-                return claimed
-            except LeaseLostError:  # not the lease: a late write of the run before
-                claimed = self.read()
-                if claimed is None:
-                    return None
-                if attempt == _ATTEMPTS:
-                    raise
-        return None
+        if not self._update(lambda head: _with(head, "run", self.run), of_any_run=True):
+            return None
+        head = self._written
+        milestones = frozenset(_text(head, "milestones").split())
+        return replace(record, phase=Phase(_text(head, "phase")), milestones=milestones)
 
     def set_phase(self, record: Record, phase: Phase) -> Record:
         """Write the phase; return the record with it.
@@ -263,22 +256,32 @@ class Journal:
         return self._head
 
     def _set(self, name: str, value: str) -> None:
-        data = {**self._written["data"], name: base64.b64encode(value.encode()).decode()}
-        if data != self._written["data"]:
-            self._replace({**self._written, "data": data})
+        if not self._update(lambda head: _with(head, name, value)):
+            raise self._lost
 
-    def _replace(self, head: Json) -> None:
-        try:
-            self._head = self.cluster.replace(head)
-        except ClusterError as error:
-            if error.status not in (404, 409):
-                raise
-            live = self.cluster.get(self.key)  # perhaps our own write, whose response was lost
+    def _update(self, edit: Callable[[Json], Json], *, of_any_run: bool = False) -> bool:
+        """Write the head as edited; on a conflict read it again.
+
+        :param of_any_run: edit it also where another run has written it last.
+        :returns: whether that was possible: it is there, and this run's.
+        """
+        for attempt in range(1, _ATTEMPTS + 1):
+            head = edit(self._written)
+            if head == self._written:
+                return True
+            try:
+                self._head = self.cluster.replace(head)
+                return True
+            except ClusterError as error:
+                if error.status not in (404, 409) or attempt == _ATTEMPTS:
+                    raise
+            live = self.cluster.get(self.key)
             if live is None or live["metadata"]["uid"] != head["metadata"]["uid"]:
-                raise self._lost from error
-            if live["data"] != head["data"] or _owners(live) != _owners(head):
-                raise self._lost from error
+                return False
+            if not of_any_run and _text(live, "run") != self.run:
+                return False
             self._head = live
+        return False
 
     def _is_mine(self, head: Json) -> bool:
         same_object = head["metadata"]["uid"] == self._written["metadata"]["uid"]
@@ -332,6 +335,16 @@ def _secret(key: ObjectKey, data: Mapping[str, bytes], owner: Json | None) -> Js
         "type": "container-update/journal",
         "data": {name: base64.b64encode(value).decode() for name, value in data.items()},
     }
+
+
+def _with(head: Json, name: str, value: str) -> Json:
+    """Return the head with a value in its data."""
+    return {**head, "data": {**head["data"], name: base64.b64encode(value.encode()).decode()}}
+
+
+def _without_owners(head: Json) -> Json:
+    metadata = {name: v for name, v in head["metadata"].items() if name != "ownerReferences"}
+    return {**head, "metadata": metadata}
 
 
 def _owner(head: Json) -> Json:

@@ -193,6 +193,21 @@ def test_an_answer_that_is_lost_anywhere_changes_nothing(nth: int) -> None:
     assert loses.seen >= 9
 
 
+def test_a_conflict_with_what_somebody_else_does_to_the_object_is_none() -> None:
+    """A label by an operator, or a 409 without a cause."""
+    cluster = FakeCluster()
+    journal = written(cluster)
+    labelled = cluster.objects[key()]
+    labelled["metadata"]["labels"]["team"] = "core"
+    cluster.put(labelled)
+    assert journal.set_phase(record(), Phase.UNDO).phase is Phase.UNDO
+    assert journal.read() == replace(record(), phase=Phase.UNDO)
+    assert cluster.objects[key()]["metadata"]["labels"]["team"] == "core"
+    cluster.put(cluster.objects[key()])
+    journal.remove()
+    assert not secrets(cluster)
+
+
 @pytest.mark.parametrize("number", [0, 1, 2], ids=["the head", "part 1", "part 2"])
 def test_a_journal_that_cannot_be_written_leaves_nothing(number: int) -> None:
     cluster = FakeCluster()
