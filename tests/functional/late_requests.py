@@ -51,20 +51,18 @@ class LatePoint(Point):
 class HeldRequest:
     """An effect: the request waits until it is let through."""
 
-    status: int = 0
-    """Of its response."""
     _reached: threading.Event = field(default_factory=threading.Event)
-    _passes: threading.Event = field(default_factory=threading.Event)
-    _arrived: threading.Event = field(default_factory=threading.Event)
+    _loop: asyncio.AbstractEventLoop | None = None
+    _passes: asyncio.Event = field(default_factory=asyncio.Event)
+    _arrived: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def __call__(self, faulted: FaultedRequest) -> web.StreamResponse:
         await faulted.request.read()  # nobody sends the body any more when the client is killed
+        self._loop = asyncio.get_running_loop()
         self._reached.set()
-        await asyncio.to_thread(self._passes.wait, DEADLINE)
+        await asyncio.wait_for(self._passes.wait(), DEADLINE)
         try:
-            response = await faulted.handler(faulted.request)
-            self.status = response.status
-            return response
+            return await faulted.handler(faulted.request)
         finally:
             self._arrived.set()
 
@@ -72,10 +70,15 @@ class HeldRequest:
         if not self._reached.wait(DEADLINE):
             raise MissedError("the request never came")
 
-    def arrive(self) -> None:
-        """Let the request take effect, and wait for that."""
+    async def pass_on(self) -> None:
+        """Let the request take effect, and wait for that; in the server's thread."""
         self._passes.set()
-        assert self._arrived.wait(DEADLINE)
+        await self._arrived.wait()
+
+    def arrive(self) -> None:
+        """Let the request take effect, and wait for that; in any other thread."""
+        if self._loop is not None:
+            asyncio.run_coroutine_threadsafe(self.pass_on(), self._loop).result(DEADLINE)
 
 
 @dataclass
@@ -92,7 +95,7 @@ class Overtaking:
         if is_write and f"/namespaces/{self.namespace}/" in request.path:
             self.writes += "/leases" not in request.path
             if self.writes == self.before and "/leases" not in request.path:
-                await asyncio.to_thread(self.held.arrive)
+                await self.held.pass_on()
         return await handler(request)
 
 

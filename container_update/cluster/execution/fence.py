@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 
 from container_update.model import context_threads
@@ -54,17 +54,20 @@ class Fence:
 
         self._edit_all(keys, mark)
 
-    def lower(self, keys: Iterable[ObjectKey], owner: Json) -> None:
+    def lower(self, keys: Iterable[ObjectKey], owner: Json, released: Container[ObjectKey]) -> None:
         """Remove the label, and the owner that new objects were created with.
 
         :param owner: the ownerReference to the journal.
+        :param released: which objects are to stay when the journal is removed. One that is none of
+            them was created by a late request.
         """
 
         def release(body: Json) -> None:
             metadata = body["metadata"]
             (metadata.get("labels") or {}).pop(TAKEN_OVER, None)
-            owners = metadata.get("ownerReferences") or ()
-            kept = [other for other in owners if other.get("uid") != owner["uid"]]
+            kept = list(metadata.get("ownerReferences") or ())
+            if ObjectKey.of(body) in released:
+                kept = [other for other in kept if other.get("uid") != owner["uid"]]
             for name, value in (("labels", metadata.get("labels")), ("ownerReferences", kept)):
                 if value:
                     metadata[name] = value

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from container_update.cluster.execution.context import Reverted
 from container_update.cluster.execution.execute import Execution, pods_by_workload
 from container_update.cluster.execution.fence import Fence
 from container_update.cluster.informer import Informer
@@ -61,19 +62,25 @@ class JournalledRun:
         except errors.ClusterError as error:
             LOG.warning("the journal still says that the update goes on: %s", error)
 
-    def end(self) -> None:
+    def end(self, undone: Outcome | None = None) -> None:
         """Remove the journal of a run that is finished or completely undone.
 
         Where the API server refuses, it stays, and the next run removes it.
 
+        :param undone: what became of each step where it was undone: of what it had created only
+            objects that somebody else has changed since are still there.
         :raises LeaseLostError: another run may have gone on with it.
         """
+        stay = frozenset(self.marked)
+        if undone is not None:
+            theirs = Reverted.OF_OTHERS.value
+            stay = frozenset(r.step.key for r in undone.results if r.message == theirs)
         self.lock.confirm()
         for _ in range(2):
             try:
                 execution = self.execution
                 fence = Fence(execution.cluster, execution.options.workers)
-                fence.lower(self.marked, self.journal.owner)
+                fence.lower(self.marked, self.journal.owner, stay)
                 self.journal.remove()
                 break
             except errors.ClusterError as error:
@@ -88,7 +95,7 @@ class JournalledRun:
         except errors.UpdateFailedError as error:
             states = {result.state for result in error.outcome.results}
             if states <= {StepState.UNDONE, StepState.NOT_STARTED}:
-                self.end()
+                self.end(error.outcome)
             raise
         self.end()
 
@@ -310,7 +317,7 @@ class Operation:
         outcome = Outcome(execution.plan, results)
         execution.refuse_if_lost()
         operation.refuse_incomplete(record, outcome)
-        run.end()
+        run.end(outcome)
         return outcome
 
 
