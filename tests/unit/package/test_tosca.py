@@ -42,6 +42,29 @@ def refusal(
     return str(raised.value)
 
 
+@pytest.fixture(autouse=True)
+def nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every VNFD is read for the first time."""
+    monkeypatch.setattr(process, "_KNOWN", {})
+
+
+def test_a_vnfd_that_was_read_before_needs_no_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with csar.open_package(package(tmp_path, GOOD)) as opened:
+        first = opened.flavours
+    monkeypatch.setattr(process, "_output", None)
+    with csar.open_package(package(tmp_path, GOOD)) as opened:
+        assert opened.flavours == first
+
+
+def test_only_the_latest_vnfds_are_known(tmp_path: Path) -> None:
+    for number in range(20):
+        with csar.open_package(package(tmp_path, GOOD.replace("pod", f"pod{number}"))) as opened:
+            assert opened.vdus() == {"VDU1": f"pod{number}"}
+    assert len(process._KNOWN) == 16
+
+
 ENDLESS = ("nested quantifiers in a regular expression", "defaults within defaults, 40 deep")
 
 
