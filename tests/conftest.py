@@ -17,6 +17,8 @@ LONG = (
     "tests/functional/change_vnfpkg/test_faults.py",
     "tests/functional/stacks/test_faults.py",
     "tests/vnfm/test_load.py",
+    "tests/vnfm/test_soak.py",
+    "tests/functional/test_soak.py",
     "tests/vnfm/test_guides.py",
     "tests/vnfm/test_demo.py",
     "tests/vnfm/test_recovery.py",

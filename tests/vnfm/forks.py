@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import traceback
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,11 +37,22 @@ class Forks:
         )
         atexit.register(self.close)
 
-    def start(self, main: str, arguments: list[str], cwd: Path, out: Path, err: Path) -> int:
-        """Run ``module:function`` with arguments and return its process id."""
-        return int(
-            self._send(main=main, arguments=arguments, cwd=str(cwd), out=str(out), err=str(err))
-        )
+    def start(
+        self,
+        main: str,
+        arguments: list[str],
+        cwd: Path,
+        out: Path,
+        err: Path,
+        environment: Mapping[str, str] = {},
+    ) -> int:
+        """Run ``module:function`` with arguments and return its process id.
+
+        :param environment: variables that it has in addition.
+        """
+        files = {"cwd": str(cwd), "out": str(out), "err": str(err)}
+        command = {"main": main, "arguments": arguments, "environment": dict(environment)}
+        return int(self._send(**command, **files))
 
     def run(self, main: str, arguments: list[str], cwd: Path) -> subprocess.CompletedProcess[bytes]:
         """Run a program to its end and return its result."""
@@ -101,11 +113,15 @@ def _answer(command: dict[str, Any]) -> Any:
     return os.waitpid(command["ended"], os.WNOHANG)[0] != 0
 
 
-def _become(main: str, arguments: list[str], cwd: str, out: str, err: str) -> None:
+def _become(
+    main: str, arguments: list[str], environment: dict[str, str], cwd: str, out: str, err: str
+) -> None:
     """Turn this process into the program."""
     status = 70
     try:
         os.setsid()
+        os.environ.update(environment)
+        tempfile.tempdir = None  # what TMPDIR says now
         signal.signal(signal.SIGINT, signal.default_int_handler)
         os.chdir(cwd)
         for path, descriptor in ((os.devnull, 0), (out, 1), (err, 2)):

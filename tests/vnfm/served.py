@@ -7,8 +7,8 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.vnfm import forks
@@ -37,6 +37,8 @@ class Served:
     """Settings of its section [vnfm]."""
     options: str = ""
     """Settings of its section [container_update]."""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    """Variables that it has in addition."""
     url: str = ""
     process: int = 0
     """Its process id."""
@@ -72,7 +74,7 @@ class Served:
         arguments = ["serve", "--config-file", str(conf), "--port", port,
                      "--state-dir", str(self.folder / "state"), *database]  # fmt: skip
         self.process = forks.services().start(
-            "container_update.cli.main:main", arguments, self.folder, out, log
+            "container_update.cli.main:main", arguments, self.folder, out, log, self.environment
         )
 
         def answers() -> bool:
