@@ -235,7 +235,7 @@ def test_a_resumed_update_that_fails_undoes_what_the_first_run_wrote_too(
 ) -> None:
     """It fails at its first step, before it reaches the workloads."""
     stopped_after(lab, namespace, NEW_FILES, **LATE)
-    refusal = Fault(answer(403, "not now"), method="GET", path="*/configmaps/cm", nth=2, times=9)
+    refusal = Fault(answer(403, "not now"), method="GET", path="*/configmaps/cm", nth=2)
     with (
         lab.script(namespace, refusal),
         pytest.raises(UpdateFailedError, match=r"not now.*Everything is as before"),
