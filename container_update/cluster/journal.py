@@ -113,11 +113,12 @@ class Journal:
                 for key, part in zip(keys, parts[namespace], strict=True):
                     if key != self.key:
                         self._create(key, {"part": part}, self._owner_in(namespace, head))
+            self._head = head
+            is_complete = self._update(_without_owners)
         except ClusterError:
             self._discard()
             raise
-        self._head = head
-        if not self._update(_without_owners):
+        if not is_complete:
             raise self._lost
 
     def _owner_in(self, namespace: str, head: Json) -> Json | None:
@@ -201,7 +202,6 @@ class Journal:
                 raise self._lost from error
             if live is not None:
                 self._delete(live)
-        self._head = None
         self._delete_all(here)
 
     def _parts_of(self, head: Json) -> tuple[list[ObjectKey], list[ObjectKey]]:

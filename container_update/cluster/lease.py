@@ -119,24 +119,26 @@ class LeaseLock:
         :param sent: when its creation was requested.
         """
         lease = self.cluster.get(self.key)
-        if lease is None:
-            self._lease = self.cluster.create(self._body())
-        elif Holder.of(lease).identity == self._identity:
+        if lease is not None and Holder.of(lease).identity == self._identity:
             self._lease = lease  # our own creation, whose response was lost
-        else:
-            self._observe(lease)
-            sent = self.clock()
+            return sent
+        is_free = lease is not None and self._observe(lease)
+        sent = self.clock()
+        if lease is not None and is_free:
             self._take_over(lease)
+        else:
+            self._lease = self.cluster.create(self._body())
         return sent
 
-    def _observe(self, lease: Json) -> None:
+    def _observe(self, lease: Json) -> bool:
         """Return when the Lease is free: its holder has ended, or has not renewed it.
 
+        :returns: whether it is there; its holder may release it meanwhile.
         :raises UpdateInProgressError: it is held.
         """
         holder = Holder.of(lease)
         if holder.is_gone():
-            return
+            return True
         if holder.seems_alive(self.now()):
             raise UpdateInProgressError(holder.sentence(self.now()))
         duration = holder.seconds or self.seconds
@@ -147,9 +149,10 @@ class LeaseLock:
             awake.wait(min(left, duration / _LOOKS))
             live = self.cluster.get(self.key)
             if live is None:
-                return
+                return False
             if self.cancel or live["spec"] != lease["spec"]:
                 raise UpdateInProgressError(Holder.of(live).sentence(self.now()))
+        return True
 
     def _take_over(self, lease: Json) -> None:
         LOG.warning("%s: taking over from %s", self.key, Holder.of(lease).run or "nobody")

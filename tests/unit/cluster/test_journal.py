@@ -8,7 +8,7 @@ import itertools
 import random
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
@@ -112,11 +112,13 @@ def test_it_is_kept_in_the_cluster_and_removed_without_a_trace(size: int) -> Non
     assert journal.read() is None
 
 
-def test_the_way_can_be_turned() -> None:
+def test_it_keeps_the_way_of_the_run_and_what_it_has_passed() -> None:
     journal = written(FakeCluster())
     turned = journal.set_phase(record(), Phase.UNDO)
     assert turned.phase is Phase.UNDO
-    assert journal.read() == turned
+    passed = journal.pass_milestone(journal.pass_milestone(turned, "one"), "two")
+    assert passed.milestones == {"one", "two"}
+    assert journal.read() == passed
 
 
 def test_a_second_journal_of_one_instance_is_refused() -> None:
@@ -142,7 +144,8 @@ def test_a_damaged_journal_is_told_and_not_followed() -> None:
     cluster = FakeCluster()
     journal = written(cluster, 1_500_000)
     del cluster.objects[key(1)]
-    with pytest.raises(ContainerUpdateError, match="this part of the journal is missing"):
+    by_hand = "then run kubectl delete secret container-update-i -n ns --cascade=orphan"
+    with pytest.raises(ContainerUpdateError, match=f"part of the journal is missing: .*{by_hand}"):
         journal.read()
     cluster.objects[key()]["data"]["parts"] = base64.b64encode(b'{"ns": 1}').decode()
     with pytest.raises(ContainerUpdateError, match="is damaged"):
@@ -158,17 +161,17 @@ class Loses:
 
     cluster: FakeCluster
     nth: int
-    seen: int = 0
+    done: list[str] = field(default_factory=list)
 
     def wrap(self) -> None:
         for name in ("create", "replace", "delete"):
-            setattr(self.cluster, name, self._losing(getattr(self.cluster, name)))
+            setattr(self.cluster, name, self._losing(name, getattr(self.cluster, name)))
 
-    def _losing(self, call: Callable[..., Any]) -> Callable[..., Any]:
+    def _losing(self, name: str, call: Callable[..., Any]) -> Callable[..., Any]:
         def called(*args: Any, **more: Any) -> Any:
             answer = call(*args, **more)
-            self.seen += 1
-            if self.seen == self.nth:
+            self.done.append(name)
+            if len(self.done) == self.nth:
                 raise ClusterError("no answer", transient=True, status=503)
             return answer
 
@@ -190,7 +193,8 @@ def test_an_answer_that_is_lost_anywhere_changes_nothing(nth: int) -> None:
     again.set_phase(again.claim(read), Phase.UNDO)
     again.remove()
     assert not secrets(cluster)
-    assert loses.seen >= 9
+    assert loses.done.count("create") == 3
+    assert len(loses.done) >= 9
 
 
 def test_a_conflict_with_what_somebody_else_does_to_the_object_is_none() -> None:
@@ -307,6 +311,67 @@ def test_parts_without_a_head_are_found_and_removed_by_the_next_journal() -> Non
     cluster.objects.pop(ObjectKey("coordination.k8s.io", "Lease", "ns", "container-update-i"))
     written(cluster)
     assert secrets(cluster) == [key()]
+
+
+def test_a_part_elsewhere_without_a_head_is_replaced_by_the_next_journal() -> None:
+    """Its head was deleted by hand: nothing else names it."""
+    cluster = FakeCluster()
+    held = lease(cluster)
+    Journal(cluster, "ns", "i", "op-1").write(record_of_two_namespaces(), held)
+    del cluster.objects[key()]
+    again = Journal(cluster, "ns", "i", "op-2")
+    again.write(record_of_two_namespaces(100), held)
+    assert again.read() == record_of_two_namespaces(100)
+
+
+def refuse_deletion(cluster: FakeCluster, number: int) -> None:
+    def refuse(verb: str, called: ObjectKey) -> None:
+        if (verb, called) == ("delete", key(number)):
+            raise ClusterError("you may not", status=403)
+
+    cluster.hooks.append(refuse)
+
+
+@pytest.mark.parametrize("number", [0, 1, 2], ids=["the head", "part 1", "part 2"])
+def test_a_removal_that_was_refused_is_told_and_can_be_made_up_for(number: int) -> None:
+    cluster = FakeCluster()
+    journal = written(cluster, 1_500_000)
+    refuse_deletion(cluster, number)
+    with pytest.raises(ClusterError, match="you may not"):
+        journal.remove()
+    cluster.hooks.clear()
+    assert journal.owner["name"] == key().name
+    journal.remove()
+    assert not secrets(cluster)
+
+
+def labelled(cluster: FakeCluster) -> None:
+    head = cluster.objects[key()]
+    cluster.put({**head, "metadata": {**head["metadata"], "labels": {"theirs": "x"}}})
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(labelled, id="was labelled"),
+        pytest.param(lambda cluster: cluster.objects.pop(key()), id="was deleted"),
+    ],
+)
+def test_it_is_removed_although_its_head_changes_just_then(
+    change: Callable[[FakeCluster], object],
+) -> None:
+    cluster = FakeCluster()
+    journal = written(cluster, 1_500_000)
+
+    def conflict(verb: str, called: ObjectKey) -> None:
+        if (verb, called) == ("delete", key()):
+            cluster.hooks.clear()
+            change(cluster)
+            raise ClusterError("the version does not match", status=409)
+
+    cluster.hooks.append(conflict)
+    journal.remove()
+    assert not secrets(cluster)
 
 
 def test_its_head_is_removed_first_so_that_no_half_journal_is_ever_read() -> None:
@@ -433,6 +498,29 @@ def test_a_late_write_of_the_run_before_does_not_stop_the_run_that_claims_it() -
     with pytest.raises(LeaseLostError):
         first.remove()
     second.remove()
+
+
+@pytest.mark.parametrize(("late_writes", "is_claimed"), [(4, True), (5, False)])
+def test_a_claim_is_given_up_when_late_writes_do_not_end(
+    late_writes: int, is_claimed: bool
+) -> None:
+    cluster = FakeCluster()
+    first, second = written(cluster), Journal(cluster, "ns", "i", "op-2")
+    read, numbers = second.read(), iter(range(late_writes))
+    assert read is not None
+
+    def write_before(verb: str, called: ObjectKey) -> None:
+        if (verb, called) == ("replace", key()) and (number := next(numbers, None)) is not None:
+            cluster.hooks.clear()
+            first.pass_milestone(read, str(number))
+            cluster.hooks.append(write_before)
+
+    cluster.hooks.append(write_before)
+    if is_claimed:
+        assert second.claim(read) == replace(read, milestones=frozenset({"3"}))
+        return
+    with pytest.raises(LeaseLostError):
+        second.claim(read)
 
 
 def test_a_journal_that_a_late_removal_ends_before_it_is_claimed_is_not_there() -> None:

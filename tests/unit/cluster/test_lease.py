@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import subprocess
 import sys
 import threading
@@ -108,9 +109,13 @@ def test_one_whose_holder_is_silent_for_its_duration_is_taken_over(skew: timedel
         assert holder_of(cluster) == "host.1/op-2"
 
 
-def test_it_is_observed_for_the_duration_of_its_holder_not_for_ours() -> None:
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [pytest.param(1.0, 0.05, id="its holder's"), pytest.param(0.0, 1.0, id="ours if it has none")],
+)
+def test_it_is_observed_for_the_duration_that_it_names(theirs: float, ours: float) -> None:
     cluster, taken = FakeCluster(), []
-    left_behind(cluster, seconds=1.0)
+    left_behind(cluster, seconds=theirs)
 
     def look(verb: str, _: ObjectKey) -> None:
         if verb == "replace":
@@ -118,8 +123,53 @@ def test_it_is_observed_for_the_duration_of_its_holder_not_for_ours() -> None:
 
     cluster.hooks.append(look)
     began, later = time.monotonic(), START + timedelta(hours=2)
-    lock(cluster, "op-2", seconds=0.05, now=lambda: later)._acquire()
+    lock(cluster, "op-2", seconds=ours, now=lambda: later)._acquire()
     assert taken[0] - began >= 1.0
+    assert 3 <= cluster.calls.count(f"get {KEY}") <= 20, "it is looked at a few times meanwhile"
+
+
+def test_the_time_for_which_another_was_observed_is_not_taken_from_ours() -> None:
+    cluster, clock = FakeCluster(), [0.0]
+    left_behind(cluster)
+
+    def pass_time(verb: str, _: ObjectKey) -> None:
+        if verb == "get":
+            clock[0] += SHORT / 2
+
+    cluster.hooks.append(pass_time)
+    later = START + timedelta(days=1)
+    held = lock(cluster, "op-2", seconds=SHORT, now=lambda: later, clock=lambda: clock[0])
+    held._acquire()
+    assert clock[0] >= SHORT
+    held.check()
+
+
+@pytest.mark.parametrize("read", [1, 2], ids=["before it is read", "while it is observed"])
+def test_one_that_its_holder_releases_just_then_is_created(read: int) -> None:
+    cluster = FakeCluster()
+    left_behind(cluster)
+    gets = itertools.count(1)
+
+    def release(verb: str, _: ObjectKey) -> None:
+        if verb == "get" and next(gets) == read:
+            del cluster.objects[KEY]
+
+    cluster.hooks.append(release)
+    later = START + timedelta(days=1)
+    lock(cluster, "op-2", now=lambda: later)._acquire()
+    assert holder_of(cluster) == "host.1/op-2"
+
+
+def test_one_that_may_not_be_created_is_refused_as_the_server_says() -> None:
+    cluster = FakeCluster()
+    refusal = ClusterError("leases is forbidden", status=403)
+    cluster.hooks.append(lambda verb, _: raise_(refusal) if verb == "create" else None)
+    with pytest.raises(ClusterError, match="leases is forbidden"):
+        lock(cluster)._acquire()
+
+
+def raise_(error: Exception) -> None:
+    raise error
 
 
 def test_one_that_was_just_renewed_is_refused_without_waiting() -> None:
@@ -207,7 +257,7 @@ def test_its_own_creation_is_known_again_when_the_answer_got_lost() -> None:
     first._acquire()
     again = lock(cluster)
     again._acquire()
-    assert again.uid == first.uid
+    assert again.uid == first.uid == cluster.objects[KEY]["metadata"]["uid"]
 
 
 # --- losing it ----------------------------------------------------------------------------------
@@ -328,6 +378,26 @@ def test_a_lease_of_the_same_name_that_another_created_is_not_released() -> None
         cluster.objects.pop(KEY)
         lock(cluster, "op-2")._acquire()
     assert holder_of(cluster) == "host.1/op-2"
+
+
+def test_a_renewal_that_is_under_way_ends_before_the_release() -> None:
+    cluster, done = FakeCluster(), []
+    renewing, released = threading.Event(), threading.Event()
+
+    def hook(verb: str, _: ObjectKey) -> None:
+        if verb == "replace":
+            renewing.set()
+            released.wait(SHORT)
+        if verb == "delete":
+            released.set()
+        if verb in ("replace", "delete"):
+            done.append(verb)
+
+    cluster.hooks.append(hook)
+    with lock(cluster, seconds=2.0):
+        assert renewing.wait(DEADLINE)
+    assert done == ["replace", "delete"]
+    assert KEY not in cluster.objects
 
 
 # --- what is shown of it ------------------------------------------------------------------------
