@@ -1,6 +1,8 @@
-"""A new version for every object, and no trace of that afterwards."""
+"""The fence: every object gets a new version, and nothing of it stays."""
 
 from __future__ import annotations
+
+import copy
 
 import pytest
 
@@ -9,83 +11,96 @@ from container_update.model.errors import ClusterError
 from container_update.model.objects import Json, ObjectKey
 from tests.unit.fakes import FakeCluster, config_map
 
-OWNER = {"apiVersion": "v1", "kind": "Secret", "name": "journal", "uid": "u-1"}
-OTHERS = {"apiVersion": "v1", "kind": "Deployment", "name": "d", "uid": "u-2"}
-A, B = (ObjectKey("", "ConfigMap", "ns", name) for name in "ab")
-GONE = ObjectKey("", "ConfigMap", "ns", "gone")
+KEYS = [ObjectKey("", "ConfigMap", "ns", name) for name in ("bare", "labelled", "owned")]
+JOURNAL = {"apiVersion": "v1", "kind": "Secret", "name": "journal", "uid": "ours"}
+OTHER = {"apiVersion": "v1", "kind": "Secret", "name": "other", "uid": "theirs"}
 
 
-def owned(name: str, *owners: Json) -> Json:
-    body = config_map(name, {"k": "v"})
-    body["metadata"]["ownerReferences"] = list(owners)
-    return body
+def cluster() -> FakeCluster:
+    made = FakeCluster(*(config_map(key.name, {"k": "v"}) for key in KEYS))
+    made.objects[KEYS[1]]["metadata"]["labels"] = {"app": "a"}
+    made.objects[KEYS[2]]["metadata"]["ownerReferences"] = [OTHER]
+    return made
 
 
-def test_every_object_that_is_there_gets_another_version_and_is_as_before_at_the_end() -> None:
-    cluster = FakeCluster(config_map("a", {"k": "v"}), config_map("b", {"k": "v"}))
-    before = {key: dict(body["metadata"]) for key, body in cluster.objects.items()}
-    fence = Fence(cluster, 2)
-    fence.raise_([A, B, GONE], "run-2")
-    for key in (A, B):
-        metadata = cluster.objects[key]["metadata"]
-        assert metadata["labels"] == {TAKEN_OVER: "run-2"}
-        assert metadata["resourceVersion"] != before[key]["resourceVersion"]
-    fence.lower([A, B, GONE], OWNER, [])
-    for key in (A, B):
-        assert {**cluster.objects[key]["metadata"], "resourceVersion": ""} == {
-            **before[key],
-            "resourceVersion": "",
-        }
+def content(fake: FakeCluster) -> list[Json]:
+    """The objects without their versions."""
+    bodies = copy.deepcopy([fake.objects[key] for key in KEYS])
+    for body in bodies:
+        del body["metadata"]["resourceVersion"]
+    return bodies
 
 
-def test_what_is_to_stay_belongs_to_the_journal_no_more_and_to_others_as_before() -> None:
-    cluster = FakeCluster(owned("a", OWNER, OTHERS), owned("b", OWNER))
-    Fence(cluster, 2).lower([A, B], OWNER, [A, B])
-    assert cluster.objects[A]["metadata"]["ownerReferences"] == [OTHERS]
-    assert "ownerReferences" not in cluster.objects[B]["metadata"]
+def versions(fake: FakeCluster) -> list[str]:
+    return [fake.objects[key]["metadata"]["resourceVersion"] for key in KEYS]
 
 
-def test_what_a_late_request_created_goes_with_the_journal() -> None:
-    cluster = FakeCluster(owned("a", OWNER))
-    Fence(cluster, 2).lower([A], OWNER, [])
-    assert cluster.objects[A]["metadata"]["ownerReferences"] == [OWNER]
+def test_each_object_gets_a_new_version_and_afterwards_is_as_before() -> None:
+    fake = cluster()
+    before, old = content(fake), versions(fake)
+    fence = Fence(fake, workers=2)
+    fence.raise_([*KEYS, *KEYS, ObjectKey("", "ConfigMap", "ns", "gone")], "run-1")
+    assert not set(old) & set(versions(fake))
+    labels = [body["metadata"]["labels"] for body in content(fake)]
+    assert labels == [{TAKEN_OVER: "run-1"}, {"app": "a", TAKEN_OVER: "run-1"}, labels[0]]
+    assert len([call for call in fake.calls if call.startswith("replace")]) == len(KEYS)
+    fence.lower(KEYS, JOURNAL, KEYS)
+    assert content(fake) == before
 
 
-def test_an_object_that_others_write_at_the_same_time_is_read_again() -> None:
-    cluster = FakeCluster(config_map("a", {"k": "v"}))
-    conflicts = [ClusterError("conflict", status=409)] * 3
-
-    def conflict(verb: str, _: ObjectKey) -> None:
-        if verb == "replace" and conflicts:
-            raise conflicts.pop()
-
-    cluster.hooks.append(conflict)
-    Fence(cluster, 2).raise_([A], "run-2")
-    assert TAKEN_OVER in cluster.objects[A]["metadata"]["labels"]
+def test_only_the_journal_is_removed_from_the_owners_and_only_where_it_is_one() -> None:
+    fake = cluster()
+    before, old = content(fake), versions(fake)
+    fake.objects[KEYS[0]]["metadata"]["ownerReferences"] = [JOURNAL]
+    fake.objects[KEYS[2]]["metadata"]["ownerReferences"] = [OTHER, JOURNAL]
+    Fence(fake, workers=2).lower(KEYS, JOURNAL, KEYS)
+    assert content(fake) == before
+    assert versions(fake)[1] == old[1], "what is as it has to be is not written"
 
 
-def test_what_this_account_may_not_update_is_named_and_does_not_stop_the_run(
+def test_what_a_late_request_created_during_an_undo_goes_with_the_journal() -> None:
+    fake = cluster()
+    fake.objects[KEYS[0]]["metadata"]["ownerReferences"] = [JOURNAL]
+    Fence(fake, workers=2).lower(KEYS, JOURNAL, [])
+    assert fake.objects[KEYS[0]]["metadata"]["ownerReferences"] == [JOURNAL]
+
+
+@pytest.mark.parametrize(
+    ("status", "times", "is_raised"),
+    [(409, 4, False), (404, 4, False), (409, 5, True), (500, 1, True)],
+)
+def test_a_write_that_meets_another_is_tried_again(
+    status: int, times: int, is_raised: bool
+) -> None:
+    fake, left = cluster(), [times]
+
+    def refuse(verb: str, key: ObjectKey) -> None:
+        if verb == "replace" and left[0]:
+            left[0] -= 1
+            raise ClusterError("not now", status=status)
+
+    fake.hooks.append(refuse)
+    if is_raised:
+        with pytest.raises(ClusterError, match="not now"):
+            Fence(fake, workers=1).raise_(KEYS[:1], "run-1")
+        return
+    Fence(fake, workers=1).raise_(KEYS[:1], "run-1")
+    assert fake.objects[KEYS[0]]["metadata"]["labels"] == {TAKEN_OVER: "run-1"}
+
+
+def test_an_object_that_may_not_be_written_is_named_and_left(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    cluster = FakeCluster(config_map("a", {"k": "v"}), config_map("b", {"k": "v"}))
+    fake = cluster()
 
-    def forbid(verb: str, key: ObjectKey) -> None:
-        if (verb, key) == ("replace", A):
-            raise ClusterError("forbidden", status=403)
+    def refuse(verb: str, key: ObjectKey) -> None:
+        if (verb, key) == ("replace", KEYS[0]):
+            raise ClusterError("you may not", status=403)
 
-    cluster.hooks.append(forbid)
-    Fence(cluster, 2).raise_([A, B], "run-2")
-    assert TAKEN_OVER in cluster.objects[B]["metadata"]["labels"]
-    assert "late requests for ConfigMap ns/a are not kept out" in caplog.text
-
-
-def test_a_server_that_refuses_stops_the_run() -> None:
-    cluster = FakeCluster(config_map("a", {"k": "v"}))
-
-    def break_down(verb: str, _: ObjectKey) -> None:
-        if verb == "replace":
-            raise ClusterError("broken", status=500)
-
-    cluster.hooks.append(break_down)
-    with pytest.raises(ClusterError, match="broken"):
-        Fence(cluster, 2).raise_([A], "run-2")
+    fake.hooks.append(refuse)
+    Fence(fake, workers=1).raise_(KEYS, "run-1")
+    assert "late requests for ConfigMap ns/bare are not kept out: you may not" in caplog.text
+    assert [TAKEN_OVER in (b["metadata"].get("labels") or {}) for b in content(fake)] == [
+        False, True, True,
+    ]  # fmt: skip
+    assert fake.calls.count(f"replace {KEYS[0]}") == 1
