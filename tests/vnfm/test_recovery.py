@@ -17,9 +17,13 @@ from container_update.cluster.client import KubernetesCluster, connect
 from container_update.emulator.faults import Fault, Faults, answer
 from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.model.options import Options
+from container_update.vnfm import operations
 from container_update.vnfm.lcm import perform
 from container_update.vnfm.service import Service
 from container_update.vnfm.settings import Settings
+from container_update.vnfm.states import State
+from container_update.vnfm.store.database import now
+from container_update.vnfm.store.rows import Operation
 from tests.tacker.conftest import Kubectl
 from tests.vnfm import fleet, vnfs
 from tests.vnfm.client import Client, assert_finish_or_go_back
@@ -198,3 +202,27 @@ def test_a_terminated_service_loses_nothing(
             if ended_operation["operationState"] == "FAILED_TEMP":
                 client.do("POST", f"{operation}/retry")
         assert set(fleet.check(client, instances, kubernetes).values()) == {"2.0"}
+
+
+@pytest.mark.parametrize(
+    ("whose", "is_moved"), [("ours", True), ("another service's", False), ("nobody's", False)]
+)
+def test_a_service_ends_no_operation_that_another_has_taken_over(
+    whose: str, is_moved: bool, tmp_path: Path
+) -> None:
+    service = Service(Settings(state_dir=str(tmp_path / "state"), auth="none"), OPTIONS).context
+    owners = {"ours": service.process_lock.id, "another service's": "another", "nobody's": None}
+    with service.database.writing() as session:
+        session.add(
+            Operation(
+                id="one", api="v1", instance_id="vnf", operation="MODIFY_INFO", params={},
+                sealed="", started=now(), entered=now(), state=State.PROCESSING.value,
+                owner=owners[whose],
+            )
+        )  # fmt: skip
+    with service.database.writing() as session:
+        moved = operations.enter(service, session, "one", State.PROCESSING, State.COMPLETED)
+    assert moved is is_moved
+    with service.database.reading() as session:
+        state = State(session.get_one(Operation, "one").state)
+    assert state is (State.COMPLETED if is_moved else State.PROCESSING)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import copy
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -27,7 +28,7 @@ from tests.functional.conftest import REAL
 from tests.functional.gate import Gate, running
 from tests.functional.manifests import ENV, config_map, workload
 from tests.functional.matrix import TROUBLE
-from tests.functional.promise import Checker, Expected, Snapshot
+from tests.functional.promise import Checker, Expected, Running, Snapshot
 from tests.functional.reference.holds import assert_is
 from tests.functional.reference_update import (
     NEW,
@@ -202,6 +203,29 @@ def test_configuration_that_another_client_writes_is_kept_and_stops_the_update(
 def assert_is_before(checker: Checker, expected: Expected) -> None:
     assert checker.differences(expected, as_before=True) == []
     assert checker.left_over() == []
+
+
+def test_a_pod_that_started_with_the_new_configuration_is_replaced_by_the_undo(
+    lab: Lab, checker: Checker
+) -> None:
+    """Its controller starts it before the Deployment is written, and keeps it in the undo."""
+    pods = checker.before.pods_of("Deployment", "d")
+    half = Expected({}, {("Deployment", "d"): Running(IMAGES[0], {"SETTING": "new"})})
+
+    def replace_pods() -> None:
+        for pod in pods:
+            lab.embedded.call(Registry.delete, "pods", checker.namespace, pod["metadata"]["name"])
+        until(lambda: not checker.differences(half, as_before=False))
+
+    async def effect(faulted: FaultedRequest) -> web.StreamResponse:
+        await asyncio.to_thread(replace_pods)
+        return await answer(403, "not now")(faulted)
+
+    with lab.script(checker.namespace, Fault(effect, method="PUT", path="*/deployments/d")):
+        message = failure(lab, checker, NEW_FILES)
+    assert "not now" in message
+    assert "Everything is as before" in message
+    assert_is(checker, OLD)
 
 
 def test_an_image_that_another_client_writes_is_kept_and_stops_the_update(

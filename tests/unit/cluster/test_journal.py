@@ -295,6 +295,43 @@ def garbage(cluster: FakeCluster) -> list[ObjectKey]:
     ]
 
 
+@pytest.mark.parametrize(
+    ("status", "times", "is_cleared"), [(409, 4, True), (409, 5, False), (403, 1, False)]
+)
+def test_the_removal_of_a_leftover_is_tried_again_where_it_was_written_meanwhile(
+    status: int, times: int, is_cleared: bool
+) -> None:
+    cluster = FakeCluster()
+    dies(cluster, 2)
+    left = iter(range(times))
+
+    def refuse(verb: str, called: ObjectKey) -> None:
+        if verb == "delete" and next(left, None) is not None:
+            raise ClusterError("not now", status=status)
+
+    cluster.hooks.append(refuse)
+    if not is_cleared:
+        with pytest.raises(ClusterError, match="not now"):
+            Journal(cluster, "ns", "i").clear()
+        assert next(left, None) is None
+        return
+    Journal(cluster, "ns", "i").clear()
+    assert not secrets(cluster)
+
+
+def test_a_write_that_is_refused_is_no_loss_of_the_journal() -> None:
+    cluster = FakeCluster()
+    journal = written(cluster)
+    refusal = ClusterError("you may not", status=403)
+    cluster.hooks.append(lambda verb, _: raise_(refusal) if verb == "replace" else None)
+    with pytest.raises(ClusterError, match="you may not"):
+        journal.set_phase(record(), Phase.UNDO)
+
+
+def raise_(error: Exception) -> None:
+    raise error
+
+
 def test_a_complete_journal_is_not_taken_for_a_leftover() -> None:
     cluster = FakeCluster()
     journal = written(cluster, 1_500_000)
@@ -339,6 +376,7 @@ def test_a_removal_that_was_refused_is_told_and_can_be_made_up_for(number: int) 
     refuse_deletion(cluster, number)
     with pytest.raises(ClusterError, match="you may not"):
         journal.remove()
+    assert cluster.calls.count(f"delete {key(number)}") == 1, "asking again does not help"
     cluster.hooks.clear()
     assert journal.owner["name"] == key().name
     journal.remove()

@@ -234,21 +234,35 @@ def test_one_that_names_no_holder_is_free_at_once() -> None:
     assert holder_of(cluster) == "host.1/op-2"
 
 
-def test_of_two_that_take_over_one_wins() -> None:
+@pytest.mark.parametrize(
+    ("is_taken", "status", "error", "message"),
+    [
+        pytest.param(True, 409, UpdateInProgressError, "took over the expired lease", id="taken"),
+        pytest.param(False, 404, UpdateInProgressError, "took over the expired", id="deleted"),
+        pytest.param(False, 403, ClusterError, "the server refused", id="refused"),
+    ],
+)
+def test_of_two_that_take_over_one_wins(
+    is_taken: bool, status: int, error: type[Exception], message: str
+) -> None:
     cluster = FakeCluster()
     left_behind(cluster, holderIdentity="")
 
     def overtake(verb: str, key: ObjectKey) -> None:
         if verb == "replace":
             cluster.hooks.clear()
-            lock(cluster, "op-3")._acquire()
+            if is_taken:
+                lock(cluster, "op-3")._acquire()
+                return
+            if status == 404:
+                del cluster.objects[KEY]
+            raise ClusterError("the server refused", status=status)
 
     cluster.hooks.append(overtake)
-    with pytest.raises(
-        UpdateInProgressError, match="another run took over the expired lease first"
-    ):
+    with pytest.raises(error, match=message):
         lock(cluster, "op-2")._acquire()
-    assert holder_of(cluster) == "host.1/op-3"
+    if is_taken:
+        assert holder_of(cluster) == "host.1/op-3"
 
 
 def test_its_own_creation_is_known_again_when_the_answer_got_lost() -> None:

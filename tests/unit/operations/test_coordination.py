@@ -237,6 +237,13 @@ sys.exit(mine["vnfc_param"]["password"])
     assert "sesame" not in f"{caught.value}{scripts.reports}"
 
 
+def test_a_secret_that_begins_with_another_is_struck_out_as_a_whole(tmp_path: Path) -> None:
+    scripts = coordination(tmp_path, "print('sesame-and-the-rest', 'sesame')")
+    secrets = {f"password_{name}": "sesame" + "-and-the-rest"[:name] for name in range(14)}
+    scripts.access = secrets
+    assert run(scripts).split() == ["***"] * 2
+
+
 def test_a_script_that_is_not_what_the_package_lists_is_not_run(tmp_path: Path) -> None:
     scripts = coordination(tmp_path, "print('as listed')")
     (tmp_path / "Scripts/new.py").write_text("print('another')")

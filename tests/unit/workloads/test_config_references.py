@@ -238,6 +238,16 @@ volumes:
         """,
         [volume_use("Secret", keys("k"), "volumes[0].secret", CONTAINER)],
     ),
+    "a subPath is a whole name: no item whose path merely begins with it": (
+        """
+        volumes:
+        - name: v
+          configMap: {name: m, items: [{key: k, path: app}, {key: l, path: application}]}
+        containers:
+        - {name: c, volumeMounts: [{name: v, mountPath: /v/app, subPath: app}]}
+        """,
+        [volume_use("ConfigMap", keys("k"), "volumes[0].configMap", CONTAINER)],
+    ),
     "two subPaths of two containers": (
         """
         volumes: [{name: v, configMap: {name: m}}]
