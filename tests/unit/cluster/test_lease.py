@@ -314,6 +314,30 @@ def test_nothing_is_written_when_the_lease_could_not_be_renewed_for_most_of_its_
     assert cancel.lease_lost
 
 
+def test_a_renewal_holds_for_most_of_the_duration_from_when_it_was_sent() -> None:
+    cluster, seconds = FakeCluster(), [0.0]
+    held = lock(cluster, clock=lambda: seconds[0])
+    held._acquire()
+    seconds[0] = 50.0
+    held.confirm()
+    seconds[0] = 103.9
+    held.check()
+    seconds[0] = 104.0
+    with pytest.raises(LeaseLostError):
+        held.check()
+
+
+@pytest.mark.parametrize("status", [404, 409])
+def test_a_renewal_that_is_refused_twice_is_a_loss_whoever_seems_to_hold_it(status: int) -> None:
+    cluster = FakeCluster()
+    held = lock(cluster)
+    held._acquire()
+    refusal = ClusterError("refused", status=status)
+    cluster.hooks.append(lambda verb, _: raise_(refusal) if verb == "replace" else None)
+    with pytest.raises(LeaseLostError, match="is lost: refused"):
+        held.confirm()
+
+
 def test_a_server_that_is_away_for_too_long_loses_the_lease_though_nothing_is_asked() -> None:
     cluster, cancel, cancelled = FakeCluster(), CancelToken(), threading.Event()
     cancel.on_request(cancelled.set)
