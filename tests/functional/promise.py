@@ -33,6 +33,11 @@ LONG_AGO = "2020"
 JOURNAL = "container-update/journal"
 """The type of the Secret that holds the journal of a running update."""
 
+TAKEN_OVER = "container-update/taken-over"
+"""The label on the objects of a run that another one goes on for."""
+RECORDS = ("Secret", "Lease")
+"""What owns objects only while a run lasts: its journal, and its lease."""
+
 
 @dataclass(frozen=True)
 class Running:
@@ -183,6 +188,16 @@ class Checker:
             if body.get("type") == JOURNAL
         ]
 
+    def marks(self) -> list[str]:
+        """Return what a run has marked objects with, and has to remove when it ends."""
+        snapshot = Snapshot.at(self.cluster, self.namespace)
+        return [
+            f"{kind} {name}: {mark}"
+            for kind, bodies in snapshot.objects.items()
+            for name, body in bodies.items()
+            for mark in _marks(body["metadata"])
+        ]
+
     def _config_metadata(self, snapshot: Snapshot, expected: Expected) -> list[str]:
         problems = []
         for kind, name in expected.config:
@@ -227,6 +242,12 @@ class Checker:
                     f"pod {name} was started with {variable}={value_seen}, expected {value}"
                 )
         return problems
+
+
+def _marks(metadata: Any) -> list[str]:
+    labels = [label for label in metadata.get("labels") or () if label == TAKEN_OVER]
+    owners = metadata.get("ownerReferences") or ()
+    return labels + [f"of {o['kind']} {o['name']}" for o in owners if o["kind"] in RECORDS]
 
 
 def _data(body: Any) -> dict[str, str] | None:

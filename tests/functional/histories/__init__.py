@@ -1,0 +1,1 @@
+"""Random histories of two hosts on one VNF."""

@@ -1,0 +1,75 @@
+"""The packages between which the hosts of a history move one VNF, and the states they describe."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tests.functional.manifests import config_map, secret, workload
+from tests.functional.promise import Expected, Running
+from tests.functional.reference_update import Files
+
+
+@dataclass(frozen=True)
+class Family:
+    """Packages of one VNF; a state is the number of one.
+
+    :param all_differs: every object differs between any two packages, and the first one lacks a
+        Secret; otherwise two packages differ from the first one in different objects.
+    """
+
+    all_differs: bool
+
+    @property
+    def targets(self) -> tuple[int, ...]:
+        """Those that an update may lead to."""
+        return (1, 2) if self.all_differs else (0, 1, 2)
+
+    def _values(self, number: int) -> tuple[str, str, str]:
+        """Return the content of both ConfigMaps, and the image."""
+        if self.all_differs:
+            return f"v{number}", f"v{number}", f"app:{number}"
+        return f"v{number % 2}", f"v{number // 2}", "app:0"
+
+    def files(self, number: int, *, bad: bool = False) -> Files:
+        """Return a package; a bad one fails at its end."""
+        setting, fixed, image = self._values(3 if bad else number)
+        files = {
+            "cm": config_map("cm", setting=setting),
+            "fixed": config_map("fixed", immutable=True, setting=fixed),
+            "d": workload("Deployment", "d", image=image, container=_ENV.format(config="cm")),
+            "s": workload(
+                "StatefulSet",
+                "s",
+                image="bad:missing" if bad else image,
+                container=_ENV.format(config="fixed"),
+            ),
+        }
+        if self.all_differs and (number or bad):
+            files["sec"] = secret("sec", token=setting)
+        return files
+
+    def expected(self, number: int) -> Expected:
+        """Return the state that a package describes."""
+        setting, fixed, image = self._values(number)
+        token = {"token": setting} if self.all_differs and number else None
+        seen = {"SETTING": setting} | ({"TOKEN": setting} if token else {})
+        return Expected(
+            {
+                ("ConfigMap", "cm"): {"setting": setting},
+                ("ConfigMap", "fixed"): {"setting": fixed},
+                ("Secret", "sec"): token,
+            },
+            {
+                ("Deployment", "d"): Running(image, seen),
+                ("StatefulSet", "s"): Running(image, {"SETTING": fixed}),
+            },
+        )
+
+
+_ENV = """
+env:
+- name: SETTING
+  valueFrom: {{configMapKeyRef: {{name: {config}, key: setting}}}}
+- name: TOKEN
+  valueFrom: {{secretKeyRef: {{name: sec, key: token, optional: true}}}}
+"""
