@@ -263,7 +263,7 @@ class LeaseLock:
 
     def _release(self) -> None:
         """Delete the Lease, and no other's."""
-        for _ in range(2):
+        for is_last in (False, True):
             metadata = self._lease["metadata"]
             try:
                 self.cluster.delete(
@@ -271,7 +271,7 @@ class LeaseLock:
                 )
                 return
             except ClusterError as error:
-                if error.status != 409:
+                if is_last or error.transient:
                     raise
                 lease = self.cluster.get(self.key)
                 if lease is None or Holder.of(lease).identity != self._identity:

@@ -438,6 +438,20 @@ def test_a_renewal_that_is_under_way_ends_before_the_release() -> None:
     assert KEY not in cluster.objects
 
 
+@pytest.mark.parametrize("status", [409, 410])
+def test_a_release_that_is_refused_once_is_sent_again(status: int) -> None:
+    cluster, refusals = FakeCluster(), [ClusterError("not now", status=status)]
+
+    def refuse(verb: str, _: ObjectKey) -> None:
+        if verb == "delete" and refusals:
+            raise refusals.pop()
+
+    cluster.hooks.append(refuse)
+    with lock(cluster):
+        pass
+    assert KEY not in cluster.objects
+
+
 # --- what is shown of it ------------------------------------------------------------------------
 
 RENEWED = {"holderIdentity": "h/o", "leaseDurationSeconds": 60}
