@@ -15,6 +15,9 @@ from dataclasses import dataclass
 from container_update.model.errors import PackageError
 from container_update.package.fetch import is_url
 
+_MOST_ENTRIES = 20_000
+"""Files that a package lists."""
+
 TOSCA_META = "TOSCA-Metadata/TOSCA.meta"
 
 _KEYS = ("Name", "Source", "Content-Type", "Algorithm", "Hash")
@@ -62,12 +65,17 @@ def parse(text: bytes, path: str) -> Metadata:
 
     :param text: its content.
     :param path: its path, for messages.
-    :raises PackageError: not text, a misspelt key, an incomplete hash or an unknown algorithm.
+    :raises PackageError: not text, a misspelt key, an incomplete hash, an unknown algorithm, or too
+        many entries.
     """
     headers: dict[str, str] = {}
     blocks: list[tuple[str, dict[str, str]]] = []
     for key, value, line in _fields(text, path):
         if key in ("Name", "Source"):
+            if len(blocks) == _MOST_ENTRIES:
+                raise PackageError(
+                    f"{path}:{line}: expected at most {_MOST_ENTRIES} entries: list fewer files"
+                )
             blocks.append((f"{path}:{line}", {"path": value}))
         elif key in _KEYS and blocks:
             blocks[-1][1][key] = value

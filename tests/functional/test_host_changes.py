@@ -85,6 +85,14 @@ class Tacker:
 
 
 DEADLY = "Scripts/deadly.py"
+KILLS_THE_DRIVER = """\
+import os
+from pathlib import Path
+
+supervisor = os.getppid()
+driver = Path(f"/proc/{supervisor}/stat").read_text().rpartition(")")[2].split()[1]
+os.kill(int(driver), 9)
+"""
 """A coordination script that kills the driver, as if the conductor's host had ended."""
 
 
@@ -109,7 +117,7 @@ def tacker(
     monkeypatch.setenv("CONTAINER_UPDATE_CONFIG", str(options))
     packages, vnfd_ids = {}, {}
     for version in ("1.0", "2.0"):
-        files = {**manifests(version), DEADLY: "import os; os.kill(os.getppid(), 9)"}
+        files = {**manifests(version), DEADLY: KILLS_THE_DRIVER}
         zipped, vnfd_ids[version] = vnfs.package(tmp_path, version, vnfs.ours("v2"), files)
         packages[version] = tmp_path / version
         with zipfile.ZipFile(zipped) as archive:

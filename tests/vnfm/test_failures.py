@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, cast
@@ -89,6 +90,9 @@ def test_the_folders_of_the_service_are_not_shown_to_clients(
 
 class AwayDatabase:
     """A database that cannot be reached."""
+
+    def lasting(self, function: Callable[[], None]) -> None:
+        function()
 
     def writing(self) -> AbstractContextManager[None]:
         raise OperationalError("INSERT", {}, Exception("gone"))

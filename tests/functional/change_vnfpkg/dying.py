@@ -22,7 +22,7 @@ class Dying:
         self._alive = alive
         self._left = number
         self._writes = writes
-        self._counting = threading.Lock()
+        self._counting = threading.RLock()  # a write may look first whether it may be sent
 
     @property
     def is_dead(self) -> bool:

@@ -199,7 +199,7 @@ class KubernetesContractSite(ContractSite):
         with contextlib.suppress(ContainerUpdateError, Died):
             run_change(job, replace(target, cluster=dying), arguments.cancel, arguments.progress)
         for lease in self.objects("coordination.k8s.io", "Lease"):
-            lease["spec"]["renewTime"] = "2020-01-01T00:00:00.000000Z"
+            lease["spec"]["holderIdentity"] = ""
             self.admin.replace(lease)
         return bool(dying.is_dead)
 

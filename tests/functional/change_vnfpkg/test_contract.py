@@ -336,7 +336,7 @@ def test_a_cancelled_change_restores_the_old_release(site: ContractSite) -> None
     assert site.is_at("v1")
 
 
-MOST_WRITES = 17
+MOST_WRITES = 21
 """No strategy sends more write requests, lease and journal included."""
 
 

@@ -15,7 +15,7 @@ from container_update.model.errors import ContainerUpdateError
 from container_update.package import csar, hot, hot_files, samples
 from container_update.package.build import write_metadata
 from container_update.package.lint.check import Severity, check
-from container_update.vnfm import package_info
+from container_update.vnfm.onboarding import package_info
 
 CNF, VM, USERS = (
     "05-rolling-update/before",

@@ -719,3 +719,12 @@ def test_metadata_does_not_list_a_link_that_leaves_the_folder(tmp_path):
     (tmp_path / "p/Files/link.yaml").symlink_to("../../outside")
     with pytest.raises(PackageError, match="leads out of the package"):
         write_metadata(tmp_path / "p")
+
+
+def test_the_files_that_a_package_lists_are_counted() -> None:
+    entry = "Name: Files/a.yaml\n\n"
+    assert len(csar_metadata.parse((entry * 20_000).encode(), "TOSCA.meta").artifacts) == 1
+    with pytest.raises(
+        PackageError, match=r"^TOSCA\.meta:40001: expected at most 20000 entries: list"
+    ):
+        csar_metadata.parse((entry * 20_001).encode(), "TOSCA.meta")

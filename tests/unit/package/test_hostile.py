@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from container_update.model import errors
+from container_update.package.tosca.process import ReaderEndedError
 from tests import hostile
 
 ROOT = Path(__file__).parents[3]
@@ -19,7 +20,7 @@ OURS = {
     name
     for name, value in vars(errors).items()
     if isinstance(value, type) and issubclass(value, errors.ContainerUpdateError)
-}
+} | {ReaderEndedError.__name__}
 
 Tries = dict[str, list[dict[str, Any]]]
 
