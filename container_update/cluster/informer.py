@@ -89,6 +89,17 @@ class Informer:
             for collection, listing in zip(ordered, listings, strict=True):
                 self._replace(collection, listing)
 
+    def changed_since_listed(self, keys: Iterable[ObjectKey]) -> tuple[ObjectKey, ...]:
+        """List their collections again; return the objects that somebody has changed since.
+
+        To be called before the collections are watched. What a controller or an autoscaler writes
+        (metadata, status, the number of replicas) is no change.
+        """
+        listed = [key for key in keys if Collection.of(key) in self._versions]
+        before = {key: self.get(key) for key in listed}
+        self.list({Collection.of(key) for key in listed})
+        return tuple(key for key in listed if _content(before[key]) != _content(self.get(key)))
+
     def events_about(self, body: Json, reason: str) -> tuple[Json, ...]:
         """Read the Events about an object with that reason; none where the account may not."""
         fields = f"involvedObject.uid={body['metadata']['uid']},reason={reason}"
@@ -192,6 +203,17 @@ class Informer:
         if known is not None and known["metadata"]["uid"] == body["metadata"]["uid"]:
             del self._objects[key]
             self._owned[ownership.controller_uid(known)].discard(key)
+
+
+def _content(body: Json | None) -> Json | None:
+    """Return what people and operations decide about an object, None where there is none."""
+    if body is None:
+        return None
+    content = {name: body[name] for name in body if name not in ("metadata", "status")}
+    content["uid"] = body["metadata"]["uid"]
+    if isinstance(body.get("spec"), dict):
+        content["spec"] = {name: body["spec"][name] for name in body["spec"] if name != "replicas"}
+    return content
 
 
 def _version(body: Json) -> int:

@@ -11,11 +11,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from container_update.model.cancellation import CancelToken
-from container_update.model.errors import ContainerUpdateError
+from container_update.model.errors import (
+    ContainerUpdateError,
+    NextStep,
+    UpdateInProgressError,
+)
 from container_update.model.operation import Status, begun, recover, refuse_incomplete
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
-from container_update.stacks.client import Heat
+from container_update.stacks import live
+from container_update.stacks.client import Heat, reference
 from container_update.stacks.execute import Execution
 from container_update.stacks.hold import Clock
 from container_update.stacks.journal import Journal
@@ -51,16 +56,33 @@ class StackInstance:
         """Hold the journal, with the plan in it, while the block carries the plan out.
 
         :param context: plain values that a resume needs beside the plan; no passwords.
-        :raises UpdateInProgressError: another change of this instance runs.
+        :raises UpdateInProgressError: another change of this instance runs, or ran since the
+            plan was made.
         """
         common = begun(self.clock.now(), goal, self.instance_id)
         record = Record(**common, plan=plan, context=context or {})
         journal = self.journal(record.operation)
         journal.begin(record)
         with _released(journal):
+            self._refuse_stale(plan, journal)
             execution = self._execution(journal, record)
             yield execution
             execution.end()
+
+    def _refuse_stale(self, plan: StackPlan, journal: Journal) -> None:
+        """Raise UpdateInProgressError where a stack is not the one any more that was planned for:
+        another change may have had the journal in the meantime, from its beginning to its end."""
+        for first in plan.last_steps(back=True):
+            if first.before is None:
+                continue
+            current = self.service.stack(first.stack)
+            if current is None or live.body_of(self.service, reference(current)) != first.before:
+                journal.remove()
+                raise UpdateInProgressError(
+                    f"stack {first.stack} changed while the change was being planned; another "
+                    "operation of this VNF instance may have ended since: nothing was changed",
+                    next_step=NextStep.RETRY,
+                )
 
     def status(self) -> Status:
         """Return what is under way."""

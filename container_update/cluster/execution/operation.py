@@ -157,12 +157,14 @@ class Operation:
         :param goal: a digest of what is requested.
         :param context: plain values that a resume needs beside the steps.
         :raises ClusterError: the account lacks a right; nothing was written.
-        :raises UpdateInProgressError: another update of this instance runs.
+        :raises UpdateInProgressError: another update of this instance runs, or ran since the
+            plan was made.
         """
         owns = self._refuse_missing_rights(plan)
         common = operation.begun(utc_now(), goal, self.instance_id)
         steps = object_steps(plan)
         with self.lock(common["operation"], cancel) as lock:
+            _refuse_stale(plan, informer)
             record = Record(
                 **common,
                 steps=steps,
@@ -319,6 +321,21 @@ class Operation:
         operation.refuse_incomplete(record, outcome)
         run.end(outcome)
         return outcome
+
+
+def _refuse_stale(plan: Plan, informer: Informer) -> None:
+    """Raise UpdateInProgressError where the cluster is not the one any more that was planned for.
+
+    The plan is made without the lease, so that a plan with no steps writes nothing: another
+    operation may have held it in the meantime, from its beginning to its end.
+    """
+    keys = dict.fromkeys([m.key for m in plan.manifests] + [s.key for s in object_steps(plan)])
+    if changed := informer.changed_since_listed(keys):
+        raise errors.UpdateInProgressError(
+            f"{', '.join(map(str, changed))} changed while the update was being planned; another "
+            "operation of this VNF instance may have ended since: nothing was written",
+            next_step=errors.NextStep.RETRY,
+        )
 
 
 def _created(steps: Sequence[ObjectStep]) -> tuple[ObjectKey, ...]:

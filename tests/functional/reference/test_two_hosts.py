@@ -22,10 +22,10 @@ from container_update.model.errors import (
     UpdateInterruptedError,
 )
 from container_update.model.operation import name_of
-from tests.functional.cnf import INSTANCE
+from tests.functional.cnf import IMAGES, INSTANCE
 from tests.functional.conftest import REAL
 from tests.functional.gate import Gate, running
-from tests.functional.manifests import config_map
+from tests.functional.manifests import config_map, workload
 from tests.functional.promise import Checker, Snapshot
 from tests.functional.reference.holds import assert_is
 from tests.functional.reference_update import (
@@ -106,6 +106,24 @@ def test_of_two_concurrent_updates_one_succeeds_undisturbed(
         ends = [future.result() for future in (pool.submit(run), pool.submit(run))]
     assert "done" in ends
     assert_is(checker, NEW)
+
+
+def test_a_plan_that_another_update_overtook_is_refused(lab: Lab, namespace: str) -> None:
+    """The first update changes everything but the bystander, the second one only the bystander."""
+    request, gate = lab.request(namespace, OLD_FILES, NEW_FILES), Gate()
+    others = {**OLD_FILES, "bystander": workload("Deployment", "b", image=IMAGES[1])}
+    with (
+        lab.script(namespace, Fault(gate, method="POST", path="*/leases")),
+        running(lambda: lab.update(request)) as overtaken,
+    ):
+        with gate.held():
+            lab.update(lab.request(namespace, OLD_FILES, others))
+            lab.embedded.clear_requests()
+        with pytest.raises(UpdateInProgressError, match=r"^Deployment \S+/b changed ") as error:
+            overtaken.result()
+        writes = [r.path for r in lab.embedded.requests if r.method in ("PUT", "POST", "DELETE")]
+    assert error.value.next_step is NextStep.RETRY
+    assert all("/leases" in path or "accessreviews" in path for path in writes)
 
 
 def test_a_held_lease_refuses_an_update(lab: Lab, namespace: str, checker: Checker) -> None:

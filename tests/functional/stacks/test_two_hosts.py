@@ -23,7 +23,7 @@ from container_update.stacks.hold import Holder, tags_of
 from container_update.stacks.journal import Journal
 from container_update.stacks.operation import StackInstance
 from container_update.stacks.plan import ScriptStep, StackPlan
-from container_update.stacks.planner import ROLLING
+from container_update.stacks.planner import BLUE_GREEN, ROLLING
 from container_update.stacks.record import Record
 from tests.functional.stacks.change import change
 from tests.functional.stacks.clocks import World, in_an_hour
@@ -315,6 +315,26 @@ def test_heartbeats_are_sent_while_a_script_runs(vnf: Vnf) -> None:
 
     vnf.change(vnf.package("server", vnf.site.images[1]), coordinate=script)
     assert set(vnf.servers().values()) == {vnf.site.images[1]}
+
+
+@pytest.mark.parametrize("upgrade_type", [BLUE_GREEN, ROLLING])
+def test_a_plan_that_another_change_overtook_is_refused(vnf: Vnf, upgrade_type: str) -> None:
+    vnf.instantiate("server")
+    first, second = (
+        vnf.request(vnf.package("server", image), upgrade_type) for image in ("image-2", "image-3")
+    )
+    ended: list[list[str]] = []
+
+    def overtaken(body: Any, **how: Any) -> str:
+        if not ended:
+            change(second, vnf.heat, vnf.options)
+            ended.append(vnf.stacks())
+        return vnf.heat.create(body, **how)
+
+    with pytest.raises(UpdateInProgressError, match=r"^stack \S+ changed while the change was "):
+        change(first, Replaced(vnf.heat, create=overtaken), vnf.options)  # type: ignore[arg-type]
+    assert vnf.stacks() == ended[0]
+    assert "image-2" not in vnf.servers().values()
 
 
 def test_an_undo_that_a_late_request_cancels_is_sent_again(
