@@ -22,6 +22,8 @@ from container_update.model.errors import ContainerUpdateError, UpdateInProgress
 from tests.functional import matrix
 from tests.functional.matrix import AT_ONCE, MissedError, Point, PointRun, Request, Victim
 from tests.functional.promise import settled
+from tests.functional.reference_change import CHANGES
+from tests.functional.reference_surroundings import IN_PARTS
 
 DEADLINE = 60.0
 AFTERWARDS = 1_000
@@ -29,6 +31,7 @@ AFTERWARDS = 1_000
 BEFORE = (1, 2, 3, 5, 8, 12, AFTERWARDS)
 """Before which write of the second run the request arrives, where not all points are tried."""
 THEN = ("rollback", "resume")
+REFERENCE_NAMES = ("update", *CHANGES, IN_PARTS)
 
 
 @dataclass(frozen=True)
@@ -185,17 +188,16 @@ def points(reference_name: str, requests: Sequence[Request]) -> list[LatePoint]:
             else (BEFORE[(2 * number + turn) % len(BEFORE)],)
         )
     ]
-    return made if matrix.COMPLETE else made[number_of(reference_name) % 2 :: 2]
-
-
-def number_of(reference_name: str) -> int:
-    """Return the place of a reference among all of them."""
-    return list(matrix.REFERENCES).index(reference_name)
+    if matrix.COMPLETE:
+        return made
+    step = 5 if reference_name == IN_PARTS else 2
+    return made[REFERENCE_NAMES.index(reference_name) % step :: step]
 
 
 def run_late_points(late: Sequence[LatePoint]) -> list[str]:
-    """Run the points; return their problems, and what was missed."""
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    """Run the points; return their problems."""
+    names = {point.reference_name for point in late}
+    with matrix.parts_of(names), ThreadPoolExecutor(AT_ONCE) as pool:
         return [line for lines in pool.map(_run, late) for line in lines]
 
 

@@ -18,31 +18,41 @@ import re
 import signal
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
+from container_update.cluster import journal
 from container_update.cluster.client import connect
+from container_update.cluster.execution import operation
+from container_update.cluster.lease import LeaseLock, utc_now
 from container_update.emulator import faults
 from container_update.emulator.faults import Effect, Fault
 from container_update.model.errors import ContainerUpdateError, UndoIncompleteError
 from container_update.model.options import Options
 from tests.functional.promise import Checker, Expected, settled
 from tests.functional.reference_change import CHANGES
+from tests.functional.reference_surroundings import REFUSED, SURROUNDINGS
 from tests.functional.reference_update import UPDATE, Lab, Reference
 
-REFERENCES: dict[str, Reference[Any]] = {"update": UPDATE, **CHANGES}
+REFERENCES: dict[str, Reference[Any]] = {"update": UPDATE, **CHANGES, **SURROUNDINGS, **REFUSED}
 WAYS = ("done", "undone")
 """A run that goes well, and one that fails near its end and goes back."""
 
 COMPLETE = bool(os.environ.get("CONTAINER_UPDATE_COMPLETE_MATRIX"))
 """Run every point; otherwise a fixed part of them, in which every request has several faults."""
 PARTS = {"update": (4, 8), "Blue-Green": (12, 6), "RollingUpdate": (12, 6)}
+PARTS |= dict.fromkeys(SURROUNDINGS, (96, 96)) | dict.fromkeys(REFUSED, (1, 16))
 """Run every nth point, for each of WAYS."""
+_SPREAD = 7
+"""Has the points of one fault begin at other requests than those of the next one; a prime number,
+so that every request comes."""
 
 _ATTEMPTS = 5
 PROCESSES = 2
@@ -135,6 +145,14 @@ def lab() -> Lab:
     return stack.enter_context(Lab.running(Path(folder)))
 
 
+@contextmanager
+def parts_of(reference_names: Iterable[str]) -> Iterator[None]:
+    """Have journals of this process cut as these references ask for, while the block runs."""
+    (size,) = {REFERENCES[name].part_bytes for name in reference_names} or {journal._PART_BYTES}
+    with mock.patch.object(journal, "_PART_BYTES", size):
+        yield
+
+
 # --- the requests -------------------------------------------------------------------------------
 
 _RANDOM = re.compile(r"(?:(?<=^pods/[a-z]-)|(?<=^deployments/w-))[a-z0-9]{5}(?=/|$)")
@@ -144,12 +162,13 @@ _RANDOM = re.compile(r"(?:(?<=^pods/[a-z]-)|(?<=^deployments/w-))[a-z0-9]{5}(?=/
 def record(reference_name: str, way: str) -> list[Request]:
     """Return the requests of a run without faults, in order."""
     cluster_lab, reference = lab(), REFERENCES[reference_name]
-    namespace = cluster_lab.deploy(reference.old_files)
+    namespace = reference.deploy(cluster_lab)
     request = reference.request(cluster_lab, namespace, reference.ways[way])
     try:
-        _run(cluster_lab.kubeconfig, reference_name, request, reference.options)
+        with parts_of([reference_name]):
+            _run(cluster_lab.kubeconfig, reference_name, request, reference.options)
     except ContainerUpdateError:
-        assert way == "undone"
+        assert way == "undone" or reference_name in REFUSED
     counts: collections.Counter[tuple[str, str, bool]] = collections.Counter()
     requests = []
     for request in cluster_lab.embedded.requests:
@@ -186,7 +205,7 @@ class PointRun:
         """Return what contradicts the promise; nothing if it holds."""
         self.lab = lab()
         self.reference = REFERENCES[self.point.reference_name]
-        self.namespace = self.lab.deploy(self.reference.old_files)
+        self.namespace = self.reference.deploy(self.lab)
         self.checker = Checker(self.lab.embedded, self.namespace)
         try:
             return [f"{self.point}: {text}" for text in self._problems()]
@@ -210,7 +229,7 @@ class PointRun:
         if expected is not self.reference.new and self.point.must_succeed:
             yield f"it failed a valid update: {self.cause}"
         yield from self._state(expected)
-        yield from self.checker.left_over()
+        yield from settled(self.checker.left_over)
 
     def _away_for_long(self) -> Iterator[str]:
         """Nothing is promised during the outage; afterwards a rollback restores the old state."""
@@ -273,10 +292,12 @@ class PointRun:
         else:
             forward = then == "resume" and self.point.way == "done"
             yield from self._state(self.reference.new if forward else self.reference.old)
+        yield from settled(self.checker.left_over)
 
     def _again(self) -> Iterator[str]:
         """Run once more with the good package, which has to end with the new state."""
         reference = self.reference
+        reference.make_room(self.lab, self.namespace)
         request = reference.request(self.lab, self.namespace, reference.ways["done"])
         reference.run(self.lab.cluster, request, reference.options)
         yield from (f"run again: {text}" for text in self._state(reference.new))
@@ -305,16 +326,16 @@ class Victim:
     reference_name: str
     request: Any
     options: Options
+    skew: timedelta = timedelta()
+    """What its clock differs by."""
 
     def __post_init__(self) -> None:
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload(["kubernetes.client", __name__])
         parent_end, child_end = context.Pipe()
         self._go = parent_end
-        arguments = (
-            child_end, self.lab.kubeconfig, self.reference_name, self.request, self.options
-        )  # fmt: skip
-        self._process = context.Process(target=_live, args=arguments)
+        run = (self.lab.kubeconfig, self.reference_name, self.request, self.options)
+        self._process = context.Process(target=_live, args=(child_end, self.skew, *run))
         with _PROCESS_LOCK:
             self._process.start()
 
@@ -336,12 +357,19 @@ class Victim:
 
 
 def _live(
-    go: Connection, kubeconfig: str, reference_name: str, request: Any, options: Options
+    go: Connection,
+    skew: timedelta,
+    kubeconfig: str,
+    reference_name: str,
+    request: Any,
+    options: Options,
 ) -> None:
     logging.getLogger().addHandler(logging.NullHandler())
+    skewed = functools.partial(LeaseLock, now=lambda: utc_now() + skew)
     go.recv()
     try:
-        _run(kubeconfig, reference_name, request, options)
+        with parts_of([reference_name]), mock.patch.object(operation, "LeaseLock", skewed):
+            _run(kubeconfig, reference_name, request, options)
     except ContainerUpdateError as error:
         os._exit(error.exit_status)
 
@@ -360,12 +388,13 @@ def points(
     :param requests: those of each way.
     """
     chosen = requests[way]
-    if way == "undone":
+    if way == "undone" and reference_name not in REFUSED:
         chosen = [request for request in chosen if request not in requests["done"]]
     step = 1 if COMPLETE else PARTS[reference_name][WAYS.index(way)]
     return {
         fault: [
-            Point(reference_name, way, fault, request) for request in chosen[number % step :: step]
+            Point(reference_name, way, fault, request)
+            for request in chosen[number * _SPREAD % step :: step]
         ]
         for number, fault in enumerate(FAULTS)
     }
@@ -373,7 +402,8 @@ def points(
 
 def run_points(points: Sequence[Point]) -> list[list[str]]:
     """Run the points and return the problems of each."""
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    names = {point.reference_name for point in points}
+    with parts_of(names), ThreadPoolExecutor(AT_ONCE) as pool:
         return list(pool.map(_run_point, points))
 
 

@@ -175,28 +175,26 @@ class Checker:
         return problems
 
     def left_over(self) -> list[str]:
-        """Return journals and leases that were not removed."""
+        """Return journals and leases that were not removed, and marks of a run on objects."""
         snapshot = Snapshot.at(self.cluster, self.namespace)
         leases = [
             f"Lease {name}"
             for name, body in snapshot.objects["Lease"].items()
             if body["spec"]["holderIdentity"]
         ]
-        return leases + [
+        journals = [
             f"journal {name}"
             for name, body in snapshot.objects["Secret"].items()
             if body.get("type") == JOURNAL
         ]
-
-    def marks(self) -> list[str]:
-        """Return what a run has marked objects with, and has to remove when it ends."""
-        snapshot = Snapshot.at(self.cluster, self.namespace)
-        return [
+        marks = [
             f"{kind} {name}: {mark}"
             for kind, bodies in snapshot.objects.items()
             for name, body in bodies.items()
             for mark in _marks(body["metadata"])
+            if body.get("type") != JOURNAL
         ]
+        return leases + journals + marks
 
     def _config_metadata(self, snapshot: Snapshot, expected: Expected) -> list[str]:
         problems = []

@@ -6,6 +6,7 @@ Packages, the CNF's states before and after, and a lab to run it in.
 from __future__ import annotations
 
 import itertools
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ from typing import Any, Generic, TypeVar
 
 import yaml
 
+from container_update.cluster import journal
 from container_update.cluster.client import KubernetesCluster, connect
 from container_update.cluster.execution.operation import Operation
 from container_update.cluster.retry import RetryingCluster
@@ -121,6 +123,8 @@ class Lab:
     kubeconfig: str = field(init=False)
     _packages: dict[str, str] = field(default_factory=dict, init=False)
     _numbers: Any = field(default_factory=itertools.count, init=False)
+    _arranged: set[str] = field(default_factory=set, init=False)
+    _arranging: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     @classmethod
     @contextmanager
@@ -172,6 +176,13 @@ class Lab:
         self.embedded.call(_create_all, namespace, bodies)
         until(lambda: _all_ready(Snapshot.at(self.embedded, namespace), bodies))
         return namespace
+
+    def once(self, name: str, arrange: Callable[[Registry], None]) -> None:
+        """Arrange something in the cluster, unless that was done before under this name."""
+        with self._arranging:
+            if name not in self._arranged:
+                self._arranged.add(name)
+                self.embedded.call(arrange)
 
     @contextmanager
     def script(self, namespace: str, *faults: Fault) -> Iterator[Faults]:
@@ -225,6 +236,15 @@ class Reference(ABC, Generic[Request]):
     old: Expected
     new: Expected
     options: Options
+    part_bytes: int = journal._PART_BYTES
+    """How much of the journal one Secret holds, in the processes that run this reference."""
+
+    def deploy(self, lab: Lab) -> str:
+        """Deploy the old files in a new namespace and return its name."""
+        return lab.deploy(self.old_files)
+
+    def make_room(self, lab: Lab, namespace: str) -> None:
+        """Remove what keeps a good package from being run at all."""
 
     @abstractmethod
     def request(self, lab: Lab, namespace: str, files: Files) -> Request:

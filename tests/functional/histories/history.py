@@ -198,7 +198,7 @@ class History:
         return self.checker.differences(self.family.expected(state), as_before=is_first)
 
     def _left(self) -> list[str]:
-        return [*self.checker.left_over(), *self.checker.marks()]
+        return self.checker.left_over()
 
     def _expect_nothing_left(self) -> None:
         """Check that no run left anything; the lease of one that may be alive stays a while."""

@@ -1,0 +1,20 @@
+"""Two hosts whose clocks differ never both change a CNF, and never both report success."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.functional import matrix, two_clocks
+from tests.functional.conftest import REAL
+from tests.functional.upgrade_types import BLUE_GREEN
+
+pytestmark = pytest.mark.skipif(bool(REAL), reason="holds requests to the embedded cluster")
+
+
+@pytest.mark.parametrize("reference_name", ["update", BLUE_GREEN])
+def test_a_host_is_let_in_only_when_the_other_one_is_gone_whatever_the_clocks_say(
+    reference_name: str,
+) -> None:
+    points = two_clocks.points(reference_name, matrix.record(reference_name, "done"))
+    assert len(points) > (300 if matrix.COMPLETE else 6)
+    assert not two_clocks.run_clock_points(points)
