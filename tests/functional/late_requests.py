@@ -20,7 +20,7 @@ from container_update.emulator.faults import FaultedRequest
 from container_update.emulator.http_server import Handler
 from container_update.model.errors import ContainerUpdateError, UpdateInProgressError
 from tests.functional import matrix
-from tests.functional.matrix import AT_ONCE, MissedError, Point, PointRun, Request, Victim
+from tests.functional.matrix import MissedError, Point, PointRun, Request, Victim
 from tests.functional.promise import settled
 from tests.functional.reference_change import CHANGES
 from tests.functional.reference_surroundings import IN_PARTS
@@ -196,15 +196,11 @@ def points(reference_name: str, requests: Sequence[Request]) -> list[LatePoint]:
 
 def run_late_points(late: Sequence[LatePoint]) -> list[str]:
     """Run the points; return their problems."""
-    names = {point.reference_name for point in late}
-    with matrix.parts_of(names), ThreadPoolExecutor(AT_ONCE) as pool:
-        return [line for lines in pool.map(_run, late) for line in lines]
+    return [line for lines in matrix.run_all(late, _problems_of) for line in lines]
 
 
-def _run(point: LatePoint) -> list[str]:
+def _problems_of(point: LatePoint) -> list[str]:
     try:
         return LateRun(point).problems()
     except MissedError:
         return []  # the second run has fewer writes, or the first one another order of them
-    except Exception as error:  # noqa: BLE001 - any error is the point's result
-        return [f"{point}: {type(error).__name__}: {error}"]

@@ -20,12 +20,12 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from unittest import mock
 
 from container_update.cluster import journal
@@ -184,6 +184,9 @@ def record(reference_name: str, way: str) -> list[Request]:
 def _is_renewal(request: Request) -> bool:
     """Depends on how long a run takes; has tests of its own."""
     return request.method == "PUT" and request.path.startswith("leases/")
+
+
+PointT = TypeVar("PointT", bound=Point)
 
 
 # --- one point ----------------------------------------------------------------------------------
@@ -400,22 +403,32 @@ def points(
     }
 
 
-def run_points(points: Sequence[Point]) -> list[list[str]]:
-    """Run the points and return the problems of each."""
-    names = {point.reference_name for point in points}
-    with parts_of(names), ThreadPoolExecutor(AT_ONCE) as pool:
-        return list(pool.map(_run_point, points))
+def run_all(
+    points: Sequence[PointT], problems_of: Callable[[PointT], list[str]]
+) -> list[list[str]]:
+    """Run points, several at the same time; return the problems of each."""
 
-
-def _run_point(point: Point) -> list[str]:
-    for _ in range(_ATTEMPTS):
+    def run(point: PointT) -> list[str]:
         try:
-            return PointRun(point).problems()
-        except MissedError as error:
-            missed = error
+            return problems_of(point)
         except Exception as error:  # noqa: BLE001 - any error is the point's result
             return [f"{point}: {type(error).__name__}: {error}"]
-    return [f"{point}: {missed}"]
+
+    names = {point.reference_name for point in points}
+    with parts_of(names), ThreadPoolExecutor(AT_ONCE) as pool:
+        return list(pool.map(run, points))
+
+
+def run_points(points: Sequence[Point]) -> list[list[str]]:
+    """Run points of the matrix; return the problems of each."""
+    return run_all(points, _problems_of)
+
+
+def _problems_of(point: Point) -> list[str]:
+    for _ in range(_ATTEMPTS - 1):
+        with suppress(MissedError):
+            return PointRun(point).problems()
+    return PointRun(point).problems()
 
 
 class Workers:

@@ -16,7 +16,7 @@ from datetime import timedelta
 from container_update.model.errors import ContainerUpdateError, UpdateInProgressError
 from tests.functional import matrix
 from tests.functional.late_requests import DEADLINE, HeldRequest, writes
-from tests.functional.matrix import AT_ONCE, MissedError, Point, PointRun, Request, Victim
+from tests.functional.matrix import Point, PointRun, Request, Victim
 from tests.functional.promise import Expected, settled
 
 SKEWS = tuple(timedelta(seconds=seconds) for seconds in (-3600, -20, 20, 3600))
@@ -142,15 +142,5 @@ def points(reference_name: str, requests: Sequence[Request]) -> list[ClockPoint]
 
 def run_clock_points(chosen: Sequence[ClockPoint]) -> list[str]:
     """Run the points and return their problems."""
-    names = {point.reference_name for point in chosen}
-    with matrix.parts_of(names), ThreadPoolExecutor(AT_ONCE) as pool:
-        return [line for lines in pool.map(_run, chosen) for line in lines]
-
-
-def _run(point: ClockPoint) -> list[str]:
-    try:
-        return ClockRun(point).problems()
-    except MissedError as error:
-        return [f"{point}: {error}"]
-    except Exception as error:  # noqa: BLE001 - any error is the point's result
-        return [f"{point}: {type(error).__name__}: {error}"]
+    ran = matrix.run_all(chosen, lambda point: ClockRun(point).problems())
+    return [line for lines in ran for line in lines]

@@ -6,7 +6,7 @@ import base64
 import gzip
 import itertools
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -234,16 +234,22 @@ class DiedError(Exception):
     """The process ended here."""
 
 
-def dies(cluster: FakeCluster, nth: int, size: int = 1_500_000) -> None:
-    """Have a run end before its nth write of the journal."""
+def die_before(cluster: FakeCluster, nth: int) -> Iterator[int]:
+    """Have the run end before its nth write from now on; return what counts the writes."""
     writes = itertools.count(1)
 
     def die(verb: str, called: ObjectKey) -> None:
         if verb in ("create", "replace", "delete") and next(writes) == nth:
             raise DiedError
 
-    held = lease(cluster)
     cluster.hooks.append(die)
+    return writes
+
+
+def dies(cluster: FakeCluster, nth: int, size: int = 1_500_000) -> None:
+    """Have a run end before its nth write of the journal."""
+    held = lease(cluster)
+    die_before(cluster, nth)
     with pytest.raises(DiedError):
         Journal(cluster, "ns", "i", "op-1").write(record(size), held)
     cluster.hooks.clear()
@@ -465,14 +471,8 @@ def test_what_it_holds_of_another_namespaces_secrets_stays_there(size: int) -> N
 def test_wherever_its_run_dies_nothing_stays_in_another_namespace(nth: int) -> None:
     """Head, part there, head complete; head ended, part there removed, head removed."""
     cluster = FakeCluster()
-    writes = itertools.count(1)
-
-    def die(verb: str, called: ObjectKey) -> None:
-        if verb in ("create", "replace", "delete") and next(writes) == nth:
-            raise DiedError
-
     held = lease(cluster)
-    cluster.hooks.append(die)
+    writes = die_before(cluster, nth)
     journal = Journal(cluster, "ns", "i", "op-1")
     with suppress(DiedError):
         journal.write(record_of_two_namespaces(), held)
