@@ -101,7 +101,7 @@ class Request:
     def is_begin(self) -> bool:
         """Nobody knows yet whether there is a cloud, and one that never answered is not waited
         for."""
-        is_first = self.nth == 1 and self.path.endswith("/stacks/container-update-1")
+        is_first = self.nth == 1 and self.method == "GET" and self.path.endswith("/stacks")
         return "/identity" in self.path or is_first
 
     def __str__(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -11,7 +12,7 @@ from container_update.cluster.informer import Informer
 from container_update.model.cluster import WatchEvent
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, Json, ObjectKey
-from tests.unit.fakes import FakeCluster, pod
+from tests.unit.fakes import FakeCluster, config_map, pod
 
 PODS = Collection("", "Pod", "ns")
 
@@ -136,3 +137,65 @@ def test_pods_belong_to_a_deployment_by_owner_references_alone() -> None:
         informer.observe(body)
     informer.observe(pod("x-1-c"))
     assert [p["metadata"]["name"] for p in informer.pods_of(deployment)] == ["x-1-a"]
+
+
+# --- what changed since it was listed -----------------------------------------------------------
+
+DEPLOYMENT: Json = {
+    "apiVersion": "apps/v1",
+    "kind": "Deployment",
+    "metadata": {"name": "d", "namespace": "ns", "uid": "uid-d"},
+    "spec": {"replicas": 1, "template": {"spec": {"containers": [{"name": "c", "image": "a:1"}]}}},
+    "status": {"readyReplicas": 1},
+}
+CONFIG = config_map("cm", {"a": "1"})
+KEYS = tuple(ObjectKey.of(body) for body in (DEPLOYMENT, CONFIG, config_map("new", {})))
+
+
+def listed(cluster: FakeCluster) -> Informer:
+    informer = Informer(cluster)
+    informer.list({Collection.of(key) for key in KEYS})
+    return informer
+
+
+def with_spec(**changes: Any) -> Json:
+    return {**DEPLOYMENT, "spec": {**DEPLOYMENT["spec"], **changes}}
+
+
+@pytest.mark.parametrize(
+    ("written", "changed"),
+    [
+        (with_spec(template={}), ["d"]),
+        (with_spec(paused=True), ["d"]),
+        (with_spec(replicas=5), []),
+        ({**DEPLOYMENT, "status": {}}, []),
+        ({**DEPLOYMENT, "metadata": {**DEPLOYMENT["metadata"], "labels": {"a": "b"}}}, []),
+        ({**DEPLOYMENT, "metadata": {**DEPLOYMENT["metadata"], "uid": "uid-other"}}, ["d"]),
+        ({**CONFIG, "data": {"a": "2"}}, ["cm"]),
+        ({**CONFIG, "immutable": True}, ["cm"]),
+        (config_map("new", {}), ["new"]),
+        (config_map("of-nobody", {}), []),
+    ],
+)
+def test_what_somebody_else_decided_about_an_object_is_a_change(
+    written: Json, changed: list[str]
+) -> None:
+    cluster = FakeCluster(DEPLOYMENT, CONFIG)
+    known = cluster.get(ObjectKey.of(written))
+    informer = listed(cluster)
+    uid = {"uid": known["metadata"]["uid"]} if known and "uid" not in written["metadata"] else {}
+    cluster.put({**written, "metadata": {**written["metadata"], **uid}})
+    assert [key.name for key in informer.changed_since_listed(KEYS)] == changed
+
+
+def test_what_was_deleted_has_changed() -> None:
+    cluster = FakeCluster(DEPLOYMENT, CONFIG)
+    informer = listed(cluster)
+    del cluster.objects[KEYS[0]]
+    assert informer.changed_since_listed(KEYS) == KEYS[:1]
+
+
+def test_what_was_never_listed_is_not_asked_for() -> None:
+    cluster = FakeCluster(DEPLOYMENT, CONFIG)
+    assert Informer(cluster).changed_since_listed(KEYS) == ()
+    assert cluster.calls == []
