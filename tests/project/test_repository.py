@@ -71,3 +71,19 @@ def test_no_file_contains_a_path_of_a_developers_machine():
         if PLACES.search(line)
     ]
     assert lines_with_paths == []
+
+
+def test_every_ruled_line_of_the_documentation_belongs_to_a_title():
+    """Sphinx takes one that does not, which a merge has left for example, for ordinary text."""
+    broken = []
+    for path in (path for path in tracked() if path.suffix == ".rst"):
+        text = ["", *path.read_text(encoding="utf-8").splitlines(), ""]
+        for number, line in enumerate(text):
+            if not re.fullmatch(r"([=\-~^])\1+", line):
+                continue
+            above, title = text[number - 2], text[number - 1]
+            is_over = not title and text[number + 2 :][:1] == [line]
+            is_under = bool(title) and len(line) >= len(title) and above in ("", line)
+            if not (is_over or is_under):
+                broken.append(f"{path.name}:{number}")
+    assert broken == []
