@@ -138,7 +138,9 @@ def run_change(
         plan = _with_notes(chosen.validate(), chosen)
         chosen.progress(plan)
         log_remarks(plan)
-        if not plan.is_empty:
+        if plan.is_empty:
+            chosen.tidy()
+        else:
             with chosen.begun():
                 _carry_out(chosen, scripts)
         outcome = replace(chosen.outcome(), plan=plan)

@@ -122,6 +122,9 @@ class Strategy(ABC):
     def begun(self) -> AbstractContextManager[None]:
         """Hold the instance's lease and journal while the block carries out the plan."""
 
+    def tidy(self) -> None:  # noqa: B027, not every strategy leaves something
+        """Remove what an earlier run left that only a run with something to do would take."""
+
     @abstractmethod
     def recover(
         self, carry_out: Callable[[Strategy], None], *, any_goal: bool = False

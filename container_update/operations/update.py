@@ -69,7 +69,9 @@ def update(
         report(plan)
         log_remarks(plan)
         results = resumed.results if resumed else ()
-        if not plan.is_empty:
+        if plan.is_empty:
+            instance.tidy(cancel)
+        else:
             results = (*results, *instance.run(plan, informer, cancel))
         return Outcome(
             plan=plan,

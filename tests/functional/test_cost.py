@@ -40,5 +40,5 @@ def test_an_update_with_nothing_to_do_only_reads(cnf: Cnf, kubeconfig: str) -> N
     with connect(kubeconfig, options=cnf.options) as counted:
         cnf.cluster = counted
         outcome = cnf.update(files)
-    lists, journal = 4, 1
-    assert outcome.requests == lists + journal
+    lists, journal, lease = 4, 1, 1
+    assert outcome.requests == lists + journal + lease

@@ -292,12 +292,26 @@ class Operation:
     def _owns(self, plan: Plan) -> bool:
         return not self.cluster.refused(permissions.to_release(plan))
 
+    def tidy(self, cancel: CancelToken) -> None:
+        """Remove the lease of a run that ended right before it could, where no other run takes it
+        because there is nothing to do; nothing is waited for.
+        """
+        holder = self.holder()
+        if holder is not None and holder.is_gone():
+            try:
+                self._take_and_clear(cancel)
+            except errors.ContainerUpdateError as error:
+                LOG.warning("the lease of a run that ended could not be removed: %s", error)
+
     def _clear(self, cancel: CancelToken) -> None:
         """Remove what is left of a run that ended before it changed anything."""
         status = self.status()
         if status.record is None and (status.leftovers or status.expired):
-            with self.lock(str(uuid.uuid4()), cancel) as lock:
-                self._journal_of(lock).clear()
+            self._take_and_clear(cancel)
+
+    def _take_and_clear(self, cancel: CancelToken) -> None:
+        with self.lock(str(uuid.uuid4()), cancel) as lock:
+            self._journal_of(lock).clear()
 
     def _finish(
         self, run: JournalledRun, go_on: Callable[[JournalledRun], tuple[StepResult, ...]] | None

@@ -190,6 +190,10 @@ class KubernetesStrategy(Strategy):
             run.execution.begin()
             yield
 
+    def tidy(self) -> None:
+        """See Strategy."""
+        self._instance.tidy(self.cancel)
+
     def recover(
         self, carry_out: Callable[[Strategy], None], *, any_goal: bool = False
     ) -> Outcome | None:

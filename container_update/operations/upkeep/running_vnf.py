@@ -72,6 +72,7 @@ class RunningVnf:
             plan = planned(packages, read_live(packages, namespace, cluster, informer))
             report(plan)
             if plan.is_empty:
+                operation.tidy(cancel)
                 return Outcome(plan)
             with operation.begun(plan, informer, cancel, goal) as run:
                 return Outcome(plan, run.execution.run())

@@ -152,6 +152,16 @@ def test_a_lease_is_taken_over_although_the_response_is_lost(
     assert_is(checker, NEW)
 
 
+@pytest.mark.parametrize(("holder", "left"), [("", []), ("other.7/op-7", [LOCK])])
+def test_a_lease_that_certainly_nobody_holds_goes_with_an_update_with_nothing_to_do(
+    lab: Lab, namespace: str, checker: Checker, holder: str, left: list[str]
+) -> None:
+    write_lease(lab, namespace, **SILENT, holderIdentity=holder)
+    assert lab.update(lab.request(namespace, OLD_FILES, OLD_FILES)).plan.is_empty
+    assert list(Snapshot.at(lab.embedded, namespace).objects["Lease"]) == left
+    assert_no_workload_changed(checker)
+
+
 def test_an_update_that_loses_its_lease_stops(lab: Lab, namespace: str, checker: Checker) -> None:
     cancel, gate = CancelToken(), Gate()
     request = lab.request(namespace, OLD_FILES, NEW_FILES)
