@@ -41,7 +41,7 @@ class Undo:
 
     context: ExecutionContext
     workers: int
-    drain_seconds: float = 0.0
+    drain_seconds: float
     """How long new pods stay after traffic was taken from them."""
 
     def run(self, steps: Sequence[ObjectStep], deadline: float) -> tuple[StepResult, ...]:
