@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import signal
 from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,8 +22,10 @@ from container_update.model.options import Options
 from container_update.vnfm import operations
 from container_update.vnfm.lcm import perform
 from container_update.vnfm.service import Service
+from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.settings import Settings
-from container_update.vnfm.states import State
+from container_update.vnfm.states import Request, State
+from container_update.vnfm.store import liveness
 from container_update.vnfm.store.database import now
 from container_update.vnfm.store.rows import Operation
 from tests.tacker.conftest import Kubectl
@@ -32,6 +36,8 @@ from tests.vnfm.served import served
 from tests.vnfm.test_load import client_of, modify
 
 OPTIONS = Options(lease_seconds=3, timeout=30, grace_period=1, drain_seconds=0)
+
+EARLIER = now() - timedelta(days=1)
 
 
 @pytest.fixture
@@ -212,17 +218,115 @@ def test_a_service_ends_no_operation_that_another_has_taken_over(
 ) -> None:
     service = Service(Settings(state_dir=str(tmp_path / "state"), auth="none"), OPTIONS).context
     owners = {"ours": service.process_lock.id, "another service's": "another", "nobody's": None}
-    with service.database.writing() as session:
-        session.add(
-            Operation(
-                id="one", api="v1", instance_id="vnf", operation="MODIFY_INFO", params={},
-                sealed="", started=now(), entered=now(), state=State.PROCESSING.value,
-                owner=owners[whose],
-            )
-        )  # fmt: skip
+    store(service, "one", State.PROCESSING, owners[whose])
     with service.database.writing() as session:
         moved = operations.enter(service, session, "one", State.PROCESSING, State.COMPLETED)
     assert moved is is_moved
     with service.database.reading() as session:
         state = State(session.get_one(Operation, "one").state)
     assert state is (State.COMPLETED if is_moved else State.PROCESSING)
+
+
+def store(
+    service: ServiceContext, name: str, state: State, owner: str | None, entered: datetime = EARLIER
+) -> None:
+    """Store an operation of an instance of its own."""
+    with service.database.writing() as session:
+        session.add(
+            Operation(
+                id=name, api="v1", instance_id=name, operation="MODIFY_INFO", params={}, sealed="",
+                started=EARLIER, entered=entered, state=state.value, owner=owner,
+            )
+        )  # fmt: skip
+
+
+Life = tuple[ServiceContext, Mapping[str, str]]
+"""A service, and the ids of services: it, another one that lives, and one that has died."""
+
+
+@pytest.fixture
+def life(tmp_path: Path) -> Iterator[Life]:
+    service = Service(Settings(state_dir=str(tmp_path / "state"), auth="none"), OPTIONS).context
+    others = [liveness.join(service.database, tmp_path / "state/members", 0) for _ in range(2)]
+    others[1].leave()
+    yield (
+        service,
+        {"ours": service.process_lock.id, "another's": others[0].id, "a dead one's": others[1].id},
+    )
+    others[0].leave()
+    service.process_lock.leave()
+    service.database.close()
+
+
+def becomes(service: ServiceContext, name: str) -> tuple[str, str | None, bool, str]:
+    """Its state and owner, whether it entered that just now, and the title of its error."""
+    with service.database.reading() as session:
+        found = session.get_one(Operation, name)
+        title = found.error["title"] if found.error else ""
+        return found.state, found.owner, found.entered > EARLIER + timedelta(hours=1), title
+
+
+def counted(service: ServiceContext) -> float:
+    """How often an operation that failed was told to the metrics, and so to the subscribers."""
+    failed = {"operation": "MODIFY_INFO", "state": "FAILED_TEMP"}
+    samples = (s for m in service.metrics._states.collect() for s in m.samples)
+    return sum(s.value for s in samples if s.name.endswith("_total") and s.labels == failed)
+
+
+STOPPED = "The service was stopped"
+
+
+def test_what_a_service_was_doing_is_settled_once_it_is_dead(life: Life) -> None:
+    """What it had not begun is taken over; what others do, and what has ended, is let alone."""
+    service, ids = life
+    for whose, state in itertools.product(ids, State):
+        store(service, f"{whose} {state.name}", state, ids[whose])
+    assert operations.take_over(service) == ["a dead one's STARTING"]
+    assert operations.take_over(service) == []
+    expected = {
+        f"{whose} {state.name}": (state.value, ids[whose], False, "")
+        for whose, state in itertools.product(ids, State)
+    }
+    expected["a dead one's STARTING"] = ("STARTING", ids["ours"], False, "")
+    for state in ("PROCESSING", "ROLLING_BACK"):
+        expected[f"a dead one's {state}"] = ("FAILED_TEMP", None, True, STOPPED)
+    assert {name: becomes(service, name) for name in expected} == expected
+    assert counted(service) == 2
+
+
+def test_what_no_thread_of_a_service_carries_out_is_settled_after_a_while(life: Life) -> None:
+    service, ids = life
+    before = EARLIER + timedelta(minutes=1)
+    store(service, "waits", State.STARTING, ids["ours"])
+    store(service, "stopped", State.ROLLING_BACK, ids["ours"])
+    store(service, "at work", State.PROCESSING, ids["ours"])
+    store(service, "just begun", State.PROCESSING, ids["ours"], before)
+    store(service, "ended", State.COMPLETED, ids["ours"])
+    store(service, "a dead one's", State.PROCESSING, ids["a dead one's"])
+    assert operations.settle_forgotten(service, ["at work"], before) == ["waits"]
+    assert becomes(service, "waits") == ("STARTING", ids["ours"], False, "")
+    assert becomes(service, "stopped") == ("FAILED_TEMP", None, True, STOPPED)
+    for name in ("at work", "just begun"):
+        assert becomes(service, name) == ("PROCESSING", ids["ours"], False, "")
+    assert becomes(service, "ended") == ("COMPLETED", ids["ours"], False, "")
+    assert becomes(service, "a dead one's") == ("PROCESSING", ids["a dead one's"], False, "")
+
+
+@pytest.mark.parametrize(
+    ("was", "request_", "state"),
+    [
+        (State.FAILED_TEMP, Request.RETRY, State.PROCESSING),
+        (State.FAILED_TEMP, Request.ROLLBACK, State.ROLLING_BACK),
+        (State.STARTING, Request.CANCEL, State.ROLLED_BACK),
+    ],
+)
+def test_who_is_asked_to_go_on_with_an_operation_owns_it(
+    life: Life, was: State, request_: Request, state: State
+) -> None:
+    service, ids = life
+    store(service, "one", was, ids["another's"])
+    with service.database.writing() as session:
+        operation = session.get_one(Operation, "one")
+        operations.apply_request(service, session, operation, request_)
+    owner = None if request_ is Request.CANCEL else ids["ours"]
+    assert becomes(service, "one") == (state.value, owner, True, "")

@@ -317,15 +317,15 @@ class Operation:
         self, run: JournalledRun, go_on: Callable[[JournalledRun], tuple[StepResult, ...]] | None
     ) -> Outcome:
         record = run.record
-        if record.context and go_on is None:
+        if not record.context:
+            go_on = _by_its_steps
+        elif go_on is None:
             raise errors.ContainerUpdateError(
                 f"operation {record.operation}, a change of the VNF package, has not ended",
                 next_step=errors.NextStep.RESUME_OR_ROLLBACK,
             )
         with run.until_ended():
-            if go_on is not None and record.context:
-                return Outcome(run.execution.plan, go_on(run))
-            return Outcome(run.execution.plan, run.execution.run(resumed=True))
+            return Outcome(run.execution.plan, go_on(run))
 
     def _go_back(self, run: JournalledRun) -> Outcome:
         record, execution = run.record, run.execution
@@ -335,6 +335,10 @@ class Operation:
         operation.refuse_incomplete(record, outcome)
         run.end(outcome)
         return outcome
+
+
+def _by_its_steps(run: JournalledRun) -> tuple[StepResult, ...]:
+    return run.execution.run(resumed=True)
 
 
 def _refuse_stale(plan: Plan, informer: Informer) -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,16 @@ import pytest
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import PackageError
 from container_update.model.options import Options
-from container_update.operations.change_request import ChangeRequest
-from container_update.operations.scripts.coordination import NEW, Coordination, CoordinationError
+from container_update.operations.change_request import ChangeRequest, ScriptName
+from container_update.operations.scripts import coordination as scripts_of_a_job
+from container_update.operations.scripts.coordination import (
+    NEW,
+    OLD,
+    Coordination,
+    CoordinationError,
+    ScriptReport,
+    notes,
+)
 from container_update.operations.strategy import ChangeJob, VduChange
 from container_update.package import build
 
@@ -250,3 +259,151 @@ def test_a_script_that_is_not_what_the_package_lists_is_not_run(tmp_path: Path) 
     with pytest.raises(PackageError, match=r"Scripts/new\.py"):
         run(scripts)
     assert not scripts.reports
+
+
+# --- the scripts of a job -----------------------------------------------------------------------
+
+
+class Strategy:
+    """Two VDUs that change, and which scripts were run for them."""
+
+    def __init__(self, *passed: str, uses: frozenset[str] = frozenset({NEW, OLD})) -> None:
+        self.passed = list(passed)
+        self.scripts_per_vdu = uses
+
+    def vdus(self) -> list[VduChange]:
+        return [VduChange(vdu, "old", "new") for vdu in ("VDU1", "VDU 2")]
+
+    def has_passed(self, milestone: str) -> bool:
+        return milestone in self.passed
+
+    def pass_milestone(self, milestone: str) -> None:
+        self.passed.append(milestone)
+
+
+def counted(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, then: Callable[[Coordination], object]
+) -> tuple[Coordination, list[str]]:
+    """The scripts of a job that run nothing; the VDUs that they were run for."""
+    scripts, asked = coordination(folder, ""), []
+
+    def run_for(which: str, vdu: VduChange) -> None:
+        asked.append(f"{which} {vdu.vdu_id}")
+        then(scripts)
+
+    monkeypatch.setattr(scripts, "run_for", run_for)
+    return scripts, asked
+
+
+@pytest.mark.parametrize(
+    ("passed", "which", "uses", "expected"),
+    [
+        ((), NEW, {NEW, OLD}, ["new VDU1", "new VDU 2"]),
+        (("new:VDU1",), NEW, {NEW, OLD}, ["new VDU 2"]),
+        (("new:VDU%202", "old:VDU1"), NEW, {NEW}, ["new VDU1"]),
+        ((), NEW, {OLD}, []),
+        ((), OLD, {NEW, OLD}, []),
+    ],
+    ids=["each", "resumed", "resumed later", "not called by the strategy", "not requested"],
+)
+def test_a_script_is_run_once_for_each_vdu_by_whichever_run_of_the_change(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    passed: tuple[str, ...],
+    which: str,
+    uses: set[str],
+    expected: list[str],
+) -> None:
+    scripts, asked = counted(tmp_path, monkeypatch, lambda _: None)
+    strategy = Strategy(*passed, uses=frozenset(uses))
+    for _ in range(2):
+        scripts.run(which, strategy)  # type: ignore[arg-type]
+    assert asked == expected
+    done = {"new:VDU1", "new:VDU%202"} if expected else set()
+    assert sorted(strategy.passed) == sorted({*passed, *done})
+
+
+@pytest.mark.parametrize("at", ["before", "within"])
+def test_a_stop_counts_no_script_as_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: str
+) -> None:
+    scripts, asked = counted(tmp_path, monkeypatch, lambda s: s.cancel.request("by a test"))
+    if at == "before":
+        scripts.cancel.request("by a test")
+    strategy = Strategy()
+    said = r"^coordination script Scripts/new\.py for the new VNF, VDU1: stopped by a test$"
+    with pytest.raises(CoordinationError, match=said):
+        scripts.run(NEW, strategy)  # type: ignore[arg-type]
+    assert asked == ([] if at == "before" else ["new VDU1"])
+    assert strategy.passed == []
+
+
+def test_a_script_that_fails_is_not_done_and_the_ones_after_it_are_not_run(tmp_path: Path) -> None:
+    scripts, strategy = coordination(tmp_path, "import sys; sys.exit(3)"), Strategy()
+    with pytest.raises(CoordinationError, match=r"VDU1: ended with status 3$"):
+        scripts.run(NEW, strategy)  # type: ignore[arg-type]
+    assert strategy.passed == []
+    (report,) = scripts.reports
+    assert 0 < report.seconds < 60
+
+
+def test_a_vnf_without_a_script_has_no_report(tmp_path: Path) -> None:
+    scripts = coordination(tmp_path, "")
+    scripts.run_for(OLD, VduChange("VDU1", "old", "new"))
+    assert scripts.reports == []
+
+
+def test_a_script_that_cannot_be_started_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError("no process can be started")
+
+    scripts = coordination(tmp_path, "")
+    monkeypatch.setattr(scripts_of_a_job, "Script", fail)
+    with pytest.raises(CoordinationError, match=r"new\.py cannot be run: no process"):
+        run(scripts)
+
+
+@pytest.mark.parametrize(("most", "there"), [(4999, False), (5000, True)])
+def test_what_is_as_big_as_a_container_image_is_not_copied(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, most: int, there: bool
+) -> None:
+    scripts = coordination(tmp_path, "import pathlib; print(pathlib.Path('data.txt').exists())")
+    (tmp_path / "data.txt").write_bytes(bytes(5000))
+    monkeypatch.setattr(scripts_of_a_job, "_BIGGEST_COPY", most)
+    assert run(scripts) == f"{there}\n"
+
+
+@pytest.mark.parametrize(("status", "how"), [(3, "status 3"), (None, "was ended")])
+def test_a_report_can_be_read_and_be_processed(status: int | None, how: str) -> None:
+    report = ScriptReport("new", "VDU1", "Scripts/new.py", status, 1.23456, "one\ntwo\n")
+    assert str(report) == (
+        f"  Scripts/new.py (new VNF, VDU1): {how} (1.2 s)\n      | one\n      | two"
+    )
+    assert report.as_dict() == {
+        "vnf": "new",
+        "vduId": "VDU1",
+        "script": "Scripts/new.py",
+        "status": status,
+        "seconds": 1.235,
+        "output": "one\ntwo\n",
+    }
+
+
+@pytest.mark.parametrize(
+    ("used", "said"),
+    [
+        ({NEW}, ["Scripts/new.py New is run to coordinate the new VNF"]),
+        (
+            set(),
+            ["Scripts/new.py New is not run: a Blue-Green does not call the script of the new VNF"],
+        ),
+    ],
+)
+def test_the_operator_is_told_which_scripts_are_run(
+    tmp_path: Path, used: set[str], said: list[str]
+) -> None:
+    job = coordination(tmp_path, "").job
+    request = replace(job.request, coordinate_new=ScriptName("Scripts/new.py", "New"))
+    assert list(notes(replace(job, request=request), frozenset(used))) == said
