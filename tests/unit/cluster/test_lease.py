@@ -462,6 +462,7 @@ RENEWED = {"holderIdentity": "h/o", "leaseDurationSeconds": 60}
     [
         ({**RENEWED, "renewTime": "2026-01-01T00:00:00Z"}, True),
         ({**RENEWED, "renewTime": "2026-01-01T00:00:50Z"}, True),
+        ({**RENEWED, "renewTime": "2025-12-31T23:59:00Z"}, True),
         ({**RENEWED, "renewTime": "2025-12-31T23:58:59Z"}, False),
         ({**RENEWED, "renewTime": "2026-01-01T01:00:00Z"}, False),
         ({**RENEWED, "renewTime": "2026-01-01T00:00:00Z", "holderIdentity": ""}, False),
@@ -473,3 +474,38 @@ def test_a_holder_seems_alive_when_it_renewed_a_moment_ago(
     spec: dict[str, Any], alive: bool
 ) -> None:
     assert Holder.of({"spec": spec}).seems_alive(START) is alive
+
+
+@pytest.mark.parametrize(
+    ("lease", "holder", "run", "sentence"),
+    [
+        ({}, Holder("", "", None, 0.0), "", "last heartbeat 0 s ago; expires after 0 s"),
+        (
+            {"metadata": {}, "spec": {"holderIdentity": "h/1/o", "leaseDurationSeconds": 30}},
+            Holder("h/1/o", "", None, 30.0),
+            "o on h/1",
+            "last heartbeat 0 s ago; expires after 30 s",
+        ),
+        (
+            {"spec": {**RENEWED, "renewTime": "2025-12-31T23:59:50Z"}},
+            Holder("h/o", "2025-12-31T23:59:50Z", START - timedelta(seconds=10), 60.0),
+            "o on h",
+            "since 2025-12-31T23:59:50Z (last heartbeat 10 s ago; expires after 60 s",
+        ),
+        (
+            {"spec": {**RENEWED, "renewTime": "2026-01-01T00:00:10Z", "acquireTime": "at dawn"}},
+            Holder("h/o", "at dawn", START + timedelta(seconds=10), 60.0),
+            "o on h",
+            "since at dawn (last heartbeat 0 s ago; expires after 60 s",
+        ),
+    ],
+    ids=["nobody", "never renewed", "renewed", "its clock is ahead"],
+)
+def test_what_a_lease_says_of_its_holder(
+    lease: dict[str, Any], holder: Holder, run: str, sentence: str
+) -> None:
+    found = Holder.of(lease)
+    assert found == holder
+    assert found.run == run
+    assert f"operation {run} holds this VNF instance" in found.sentence(START)
+    assert sentence in found.sentence(START)

@@ -246,11 +246,11 @@ sys.exit(mine["vnfc_param"]["password"])
     assert "sesame" not in f"{caught.value}{scripts.reports}"
 
 
-def test_a_secret_that_begins_with_another_is_struck_out_as_a_whole(tmp_path: Path) -> None:
-    scripts = coordination(tmp_path, "print('sesame-and-the-rest', 'sesame')")
+def test_a_secret_that_begins_or_ends_with_another_is_struck_out_as_a_whole(tmp_path: Path) -> None:
+    scripts = coordination(tmp_path, "print('sesame-and-the-rest', 'sesame', 'before-sesame')")
     secrets = {f"password_{name}": "sesame" + "-and-the-rest"[:name] for name in range(14)}
-    scripts.access = secrets
-    assert run(scripts).split() == ["***"] * 2
+    scripts.access = {**secrets, "password": "before-sesame"}
+    assert run(scripts).split() == ["***"] * 3
 
 
 def test_a_script_that_is_not_what_the_package_lists_is_not_run(tmp_path: Path) -> None:
