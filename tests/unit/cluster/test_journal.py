@@ -332,6 +332,7 @@ def test_a_write_that_is_refused_is_no_loss_of_the_journal() -> None:
     cluster.hooks.append(lambda verb, _: raise_(refusal) if verb == "replace" else None)
     with pytest.raises(ClusterError, match="you may not"):
         journal.set_phase(record(), Phase.UNDO)
+    assert len([call for call in cluster.calls if call == f"replace {key()}"]) == 2, "not again"
 
 
 def raise_(error: Exception) -> None:
