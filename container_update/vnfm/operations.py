@@ -107,7 +107,9 @@ def apply_request(
     state = allowed(was, undoable=is_undoable(kind, operation.kept)).get(request)
     owner = None if request is Request.CANCEL else service.process_lock.id
     if state is None or not _move(service, session, operation.id, was, state, owner=owner):
-        raise ProblemError(409, f"operation {operation.id}: {_refusal(request, kind, was)}")
+        now_in = session.get_one(Operation, operation.id, populate_existing=True)
+        refusal = _refusal(request, kind, State(now_in.state))  # another request may be the first
+        raise ProblemError(409, f"operation {operation.id}: {refusal}")
 
 
 def _refusal(request: Request, kind: str, found: State) -> str:
@@ -117,7 +119,7 @@ def _refusal(request: Request, kind: str, found: State) -> str:
             f"cancel is possible only before it has begun (STARTING), found {found.value}: wait "
             "until it ends; one that failed can be rolled back"
         )
-    if found is State.FAILED_TEMP:
+    if request is Request.ROLLBACK and found is State.FAILED_TEMP:
         return f"{kind} cannot be rolled back: send a request to retry or fail"
     return f"{request.value} is possible only in FAILED_TEMP, found {found.value}"
 

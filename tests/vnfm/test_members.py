@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import stat
 from pathlib import Path
 
 import pytest
-from sqlalchemy import text
+from sqlalchemy import Connection, QueuePool, text
 from sqlalchemy.exc import SQLAlchemyError
 
 from container_update.vnfm.store import liveness
 from container_update.vnfm.store.database import Database
-from container_update.vnfm.store.liveness import DatabaseLock, ProcessLock
+from container_update.vnfm.store.liveness import DatabaseLock, FileLock, ProcessLock
 from tests.vnfm.postgres import Server
 
 
@@ -44,13 +46,97 @@ def test_a_member_survives_a_broken_connection(postgresql: str, tmp_path: Path) 
     first, second = (liveness.join(database, tmp_path, 0) for _ in range(2))
     assert isinstance(second, DatabaseLock)
     with database.engine.connect() as connection:
-        connection.execute(
-            text("SELECT pg_terminate_backend(pid) FROM pg_locks"
-                 " WHERE locktype = 'advisory' AND pid <> pg_backend_pid()")
-        )  # fmt: skip
+        terminate(connection)
     second.keep()
     with first.dead(second.id) as dead:
         assert not dead
+
+
+def test_a_member_holds_its_lock_until_it_leaves(database_of: Database, tmp_path: Path) -> None:
+    member = liveness.join(database_of, tmp_path / "members", 0)
+    for _ in range(2):
+        member.keep()
+        assert member.holds()
+    member.leave()
+    assert not member.holds()
+
+
+def test_the_files_of_the_locks_are_private_and_go_with_their_members(tmp_path: Path) -> None:
+    folder = tmp_path / "state/members"
+    opened, mask = len(os.listdir("/proc/self/fd")), os.umask(0)
+    try:
+        first, second, third = (FileLock(folder) for _ in range(3))
+    finally:
+        os.umask(mask)
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(file.stat().st_mode) for file in folder.iterdir()} == {0o600}
+    assert not is_dead(first, second)
+    second.leave()
+    assert is_dead(first, second)
+    assert {file.stem for file in folder.iterdir()} == {first.id, third.id}
+    (folder / f"{third.id}.lock").unlink()  # somebody tidies up
+    for member in (first, third):
+        member.leave()
+    assert not list(folder.iterdir())
+    assert len(os.listdir("/proc/self/fd")) == opened
+
+
+def test_a_member_has_one_connection_which_is_in_no_transaction(
+    postgresql: str, tmp_path: Path
+) -> None:
+    databases = [Database(postgresql) for _ in range(2)]
+    first, second = (liveness.join(database, tmp_path, 0) for database in databases)
+    pool = databases[1].engine.pool
+    assert isinstance(pool, QueuePool)
+    assert isinstance(second, DatabaseLock)
+    assert second._connection is not None
+    settings = ("lock_timeout", "tcp_keepalives_idle", "tcp_keepalives_interval")
+    found = [second._connection.scalar(text(f"SHOW {name}")) for name in settings]
+    assert found == ["5s", "10", "5"]
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'"
+    with databases[0].engine.connect() as connection:
+        assert connection.scalar(text(waiting)) == 0
+        terminate(connection)
+    second.keep()
+    assert second.holds()
+    assert pool.checkedout() == 1
+    second.leave()
+    assert (pool.checkedout(), second.holds()) == (0, False)
+    first.keep()
+    first.leave()
+
+
+def test_a_member_waits_until_another_has_settled_what_it_took_over(
+    postgresql: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    database = Database(postgresql)
+    first, second = (liveness.join(d, tmp_path, 0) for d in (Database(postgresql), database))
+    with database.engine.connect() as connection:
+        terminate(connection)
+    first.keep()
+    monkeypatch.setattr(liveness, "_LOCK_SETTINGS", ("SET lock_timeout = '50ms'",))
+    with first.dead(second.id) as dead:
+        assert dead
+        for _ in range(2):
+            with pytest.raises(SQLAlchemyError):
+                second.keep()
+        assert isinstance(database.engine.pool, QueuePool)
+        assert database.engine.pool.checkedout() == 0
+        second.leave()  # it has nothing to release
+    second.keep()
+    assert second.holds()
+    assert not is_dead(first, second)
+
+
+def terminate(connection: Connection) -> None:
+    """End the connections of all members of this database."""
+    connection.execute(
+        text(
+            "SELECT pg_terminate_backend(pid) FROM pg_locks JOIN pg_database"
+            " ON pg_locks.database = pg_database.oid WHERE datname = current_database()"
+            " AND locktype = 'advisory' AND pid <> pg_backend_pid()"
+        )
+    )
 
 
 @pytest.mark.parametrize("back", ["in the order they left", "in the other order", "twice"])

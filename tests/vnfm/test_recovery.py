@@ -21,13 +21,14 @@ from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.model.options import Options
 from container_update.vnfm import operations
 from container_update.vnfm.lcm import perform
+from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.service import Service
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.settings import Settings
 from container_update.vnfm.states import Request, State
 from container_update.vnfm.store import liveness
 from container_update.vnfm.store.database import now
-from container_update.vnfm.store.rows import Operation
+from container_update.vnfm.store.rows import Instance, Operation
 from tests.tacker.conftest import Kubectl
 from tests.vnfm import fleet, vnfs
 from tests.vnfm.client import Client, assert_finish_or_go_back
@@ -228,13 +229,18 @@ def test_a_service_ends_no_operation_that_another_has_taken_over(
 
 
 def store(
-    service: ServiceContext, name: str, state: State, owner: str | None, entered: datetime = EARLIER
+    service: ServiceContext,
+    name: str,
+    state: State,
+    owner: str | None,
+    entered: datetime = EARLIER,
+    operation: str = "MODIFY_INFO",
 ) -> None:
     """Store an operation of an instance of its own."""
     with service.database.writing() as session:
         session.add(
             Operation(
-                id=name, api="v1", instance_id=name, operation="MODIFY_INFO", params={}, sealed="",
+                id=name, api="v1", instance_id=name, operation=operation, params={}, sealed="",
                 started=EARLIER, entered=entered, state=state.value, owner=owner,
             )
         )  # fmt: skip
@@ -330,3 +336,92 @@ def test_who_is_asked_to_go_on_with_an_operation_owns_it(
         operations.apply_request(service, session, operation, request_)
     owner = None if request_ is Request.CANCEL else ids["ours"]
     assert becomes(service, "one") == (state.value, owner, True, "")
+
+
+@pytest.mark.parametrize(
+    ("was", "kind", "request_", "said"),
+    [
+        (
+            State.PROCESSING,
+            "MODIFY_INFO",
+            Request.CANCEL,
+            "cancel is possible only before it has begun (STARTING), found PROCESSING",
+        ),
+        (
+            State.COMPLETED,
+            "MODIFY_INFO",
+            Request.RETRY,
+            "retry is possible only in FAILED_TEMP, found COMPLETED",
+        ),
+        (
+            State.FAILED_TEMP,
+            "TERMINATE",
+            Request.ROLLBACK,
+            "TERMINATE cannot be rolled back: send a request to retry or fail",
+        ),
+    ],
+)
+def test_a_request_that_comes_at_the_wrong_time_changes_nothing(
+    life: Life, was: State, kind: str, request_: Request, said: str
+) -> None:
+    service, ids = life
+    store(service, "one", was, ids["another's"], operation=kind)
+    with service.database.writing() as session:
+        operation = session.get_one(Operation, "one")
+        with pytest.raises(ProblemError, match="operation one: " + re.escape(said)) as raised:
+            operations.apply_request(service, session, operation, request_)
+    assert raised.value.status == 409
+    assert becomes(service, "one") == (was.value, ids["another's"], False, "")
+
+
+def test_of_two_requests_at_the_same_time_one_is_refused(life: Life) -> None:
+    service, ids = life
+    store(service, "one", State.FAILED_TEMP, None)
+    with service.database.reading() as session:
+        seen_before = session.get_one(Operation, "one")
+    for first in (True, False):
+        with service.database.writing() as session:
+            if first:
+                operations.apply_request(service, session, seen_before, Request.RETRY)
+            else:
+                with pytest.raises(ProblemError, match="only in FAILED_TEMP, found PROCESSING"):
+                    operations.apply_request(service, session, seen_before, Request.RETRY)
+    assert becomes(service, "one") == ("PROCESSING", ids["ours"], True, "")
+
+
+def test_an_operation_is_its_services_before_it_is_begun_and_the_only_one_of_its_vnf(
+    life: Life,
+) -> None:
+    service, ids = life
+    instance = Instance(id="vnf", api="v2")
+    request = {"vnfdId": "v-2", "kept": "in confidence"}
+    with service.database.writing() as session:
+        begun = operations.begin(service, session, instance, "SCALE", request, hidden={"kept"})
+    with service.database.reading() as session:
+        stored = session.get_one(Operation, begun.id)
+        assert (stored.state, stored.owner) == ("STARTING", ids["ours"])
+        assert (stored.api, stored.instance_id) == ("v2", "vnf")
+        assert (stored.operation, stored.vnfd_id) == ("SCALE", "v-2")
+        assert stored.params == {"vnfdId": "v-2", "kept": "***"}
+        assert service.vault.open(stored.sealed) == request
+    with (
+        service.database.writing() as session,
+        pytest.raises(ProblemError, match="VNF instance vnf: another operation has") as raised,
+    ):
+        operations.begin(service, session, instance, "SCALE", request, hidden=())
+    assert raised.value.status == 409
+    assert service.metrics._states.labels("SCALE", "STARTING")._value.get() == 1
+
+
+@pytest.mark.parametrize(("kind", "is_undoable"), [("TERMINATE", False), ("MODIFY_INFO", True)])
+def test_what_was_interrupted_names_the_requests_that_go_on_with_it(
+    life: Life, kind: str, is_undoable: bool
+) -> None:
+    service, ids = life
+    store(service, "one", State.PROCESSING, ids["a dead one's"], operation=kind)
+    operations.take_over(service)
+    with service.database.reading() as session:
+        error = session.get_one(Operation, "one").error
+    assert error is not None
+    assert "/vnf_lcm_op_occs/one/retry" in error["detail"]
+    assert ("/vnf_lcm_op_occs/one/rollback" in error["detail"]) is is_undoable
