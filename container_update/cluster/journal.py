@@ -66,14 +66,19 @@ class Journal:
         self._head = head = self.cluster.get(self.key)
         if head is None or not _is_complete(head):
             return None
-        data = {
-            namespace: b"".join(self._read_part(key) for key in keys)
-            for namespace, keys in self._keys(head).items()
-        }
+        damaged = ContainerUpdateError(f"{self.key}: the journal is damaged: {self._by_hand}")
+        try:
+            data = {
+                namespace: b"".join(self._read_part(key) for key in keys)
+                for namespace, keys in self._keys(head).items()
+            }
+            phase = Phase(_text(head, "phase"))
+        except (KeyError, ValueError) as error:  # or somebody else's Secret of this name
+            raise damaged from error
         if _digest(data) != _text(head, "sha256"):
-            raise ContainerUpdateError(f"{self.key}: the journal is damaged: {self._by_hand}")
+            raise damaged
         milestones = frozenset(_text(head, "milestones").split())
-        return decode(data, self.namespace, Phase(_text(head, "phase")), milestones)
+        return decode(data, self.namespace, phase, milestones)
 
     def _read_part(self, key: ObjectKey) -> bytes:
         body = self._head if key == self.key else self.cluster.get(key)
@@ -358,7 +363,7 @@ def _owners(secret: Json) -> list[Json]:
 
 def _is_complete(head: Json) -> bool:
     """Tell whether all parts were written, and none is being removed."""
-    return not _owners(head) and "ended" not in head["data"]
+    return not _owners(head) and "ended" not in (head.get("data") or {})
 
 
 def _parts(data: bytes) -> list[bytes]:

@@ -152,6 +152,27 @@ def test_a_damaged_journal_is_told_and_not_followed() -> None:
         journal.read()
 
 
+@pytest.mark.parametrize("name", ["parts", "part", "phase", "everything"])
+@pytest.mark.parametrize("found", [None, "", "no base64", "bm9uZQ=="])
+def test_a_secret_of_its_name_that_is_no_journal_is_told_as_damage(
+    name: str, found: str | None
+) -> None:
+    """Or a journal that somebody has edited."""
+    cluster = FakeCluster()
+    journal = written(cluster)
+    secret = cluster.objects[key()]
+    data = {} if name == "everything" else {**secret["data"]}
+    data.pop(name, None)
+    if found is not None and name != "everything":
+        data[name] = found
+    cluster.objects[key()] = {**secret, "data": data if found is not None or data else None}
+    with pytest.raises(ContainerUpdateError, match=r"Secret ns/container-update-i: .* is damaged"):
+        journal.read()
+    assert journal.leftovers() == ()
+    journal.clear()
+    assert key() in cluster.objects, "a human looks at it first"
+
+
 # --- lost answers, refusals ---------------------------------------------------------------------
 
 
