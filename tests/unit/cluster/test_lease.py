@@ -327,15 +327,26 @@ def test_a_renewal_holds_for_most_of_the_duration_from_when_it_was_sent() -> Non
         held.check()
 
 
-@pytest.mark.parametrize("status", [404, 409])
-def test_a_renewal_that_is_refused_twice_is_a_loss_whoever_seems_to_hold_it(status: int) -> None:
+@pytest.mark.parametrize(
+    ("status", "is_there", "tries"), [(404, True, 1), (409, True, 2), (409, False, 1)]
+)
+def test_a_renewal_that_is_refused_for_good_is_a_loss_whoever_seems_to_hold_it(
+    status: int, is_there: bool, tries: int
+) -> None:
     cluster = FakeCluster()
-    held = lock(cluster)
+    held = lock(cluster, seconds=4)
     held._acquire()
-    refusal = ClusterError("refused", status=status)
-    cluster.hooks.append(lambda verb, _: raise_(refusal) if verb == "replace" else None)
+
+    def refuse(verb: str, _: ObjectKey) -> None:
+        if verb == "replace":
+            if not is_there:
+                del cluster.objects[KEY]
+            raise ClusterError("refused", status=status)
+
+    cluster.hooks.append(refuse)
     with pytest.raises(LeaseLostError, match="is lost: refused"):
         held.confirm()
+    assert cluster.calls.count(f"replace {KEY}") == tries
 
 
 def test_a_server_that_is_away_for_too_long_loses_the_lease_though_nothing_is_asked() -> None:
@@ -450,6 +461,38 @@ def test_a_release_that_is_refused_once_is_sent_again(status: int) -> None:
     with lock(cluster):
         pass
     assert KEY not in cluster.objects
+
+
+@pytest.mark.parametrize("found", ["changed", "gone"])
+def test_a_lease_that_somebody_touches_just_then_is_released(found: str) -> None:
+    cluster = FakeCluster()
+
+    def touch(verb: str, _: ObjectKey) -> None:
+        if verb == "delete":
+            cluster.hooks.clear()
+            lease = cluster.objects.pop(KEY)
+            if found == "gone":
+                raise ClusterError("there is none", status=404)
+            cluster.put({**lease, "metadata": {**lease["metadata"], "labels": {"team": "core"}}})
+
+    cluster.hooks.append(touch)
+    with lock(cluster):
+        pass
+    assert KEY not in cluster.objects
+
+
+@pytest.mark.parametrize(("status", "tries"), [(403, 2), (503, 1)])
+def test_a_release_that_stays_refused_is_told(
+    status: int, tries: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One that was refused because the server is away has been sent again and again before."""
+    cluster = FakeCluster()
+    refusal = ClusterError("not now", status=status, transient=status == 503)
+    cluster.hooks.append(lambda verb, _: raise_(refusal) if verb == "delete" else None)
+    with lock(cluster):
+        pass
+    assert cluster.calls.count(f"delete {KEY}") == tries
+    assert f"{KEY} stays until it expires: not now" in caplog.text
 
 
 # --- what is shown of it ------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -265,8 +266,8 @@ def test_a_run_that_is_not_undone_has_not_ended(
 
 def test_a_run_is_undone_although_its_journal_cannot_say_so() -> None:
     cluster = fake()
-    at(cluster, "create", TWO, refuse)
     at(cluster, "create", TWO, lambda: at(cluster, "replace", JOURNAL, refuse))
+    at(cluster, "create", TWO, refuse)
     with pytest.raises(UpdateFailedError, match="Everything is as before"):
         run(cluster)
     assert_ended(cluster, BEFORE)
@@ -405,8 +406,8 @@ def test_what_is_being_undone_is_undone_whatever_is_asked() -> None:
 def test_an_undo_that_loses_its_lease_has_not_ended() -> None:
     cluster, cancel = fake(), CancelToken()
     interrupt(cluster)
-    lost = lambda: cancel.request("by the test", lease_lost=True)  # noqa: E731
-    at(cluster, "replace", ONE, lost, nth=2)
+    cancelled = functools.partial(cancel.request, "by the test", lease_lost=True)
+    at(cluster, "replace", ONE, cancelled, nth=2)
     with pytest.raises(LeaseLostError):
         operation(cluster).recover(back=True, cancel=cancel)
     assert phase(cluster) is not None
