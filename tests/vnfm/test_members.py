@@ -102,6 +102,7 @@ def test_a_member_has_one_connection_which_is_in_no_transaction(
     assert pool.checkedout() == 1
     second.leave()
     assert (pool.checkedout(), second.holds()) == (0, False)
+    assert lock_timeout(databases[1]) == "0", "it is for the members' connections alone"
     first.keep()
     first.leave()
 
@@ -122,10 +123,17 @@ def test_a_member_waits_until_another_has_settled_what_it_took_over(
                 second.keep()
         assert isinstance(database.engine.pool, QueuePool)
         assert database.engine.pool.checkedout() == 0
+        assert lock_timeout(database) == "0"
         second.leave()  # it has nothing to release
     second.keep()
     assert second.holds()
     assert not is_dead(first, second)
+
+
+def lock_timeout(database: Database) -> str:
+    """That of an ordinary connection."""
+    with database.engine.connect() as connection:
+        return str(connection.scalar(text("SHOW lock_timeout")))
 
 
 def terminate(connection: Connection) -> None:
