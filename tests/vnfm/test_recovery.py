@@ -221,11 +221,15 @@ def test_a_service_ends_no_operation_that_another_has_taken_over(
     owners = {"ours": service.process_lock.id, "another service's": "another", "nobody's": None}
     store(service, "one", State.PROCESSING, owners[whose])
     with service.database.writing() as session:
-        moved = operations.enter(service, session, "one", State.PROCESSING, State.COMPLETED)
+        moved = operations.enter(
+            service, session, "one", State.PROCESSING, State.COMPLETED, vnfd_id="v-2"
+        )
     assert moved is is_moved
     with service.database.reading() as session:
-        state = State(session.get_one(Operation, "one").state)
-    assert state is (State.COMPLETED if is_moved else State.PROCESSING)
+        found = session.get_one(Operation, "one")
+    assert (found.state, found.vnfd_id) == (
+        ("COMPLETED", "v-2") if is_moved else ("PROCESSING", None)
+    )
 
 
 def store(
@@ -384,6 +388,7 @@ def test_of_two_requests_at_the_same_time_one_is_refused(life: Life) -> None:
             if first:
                 operations.apply_request(service, session, seen_before, Request.RETRY)
             else:
+                session.add(seen_before)
                 with pytest.raises(ProblemError, match="only in FAILED_TEMP, found PROCESSING"):
                     operations.apply_request(service, session, seen_before, Request.RETRY)
     assert becomes(service, "one") == ("PROCESSING", ids["ours"], True, "")
