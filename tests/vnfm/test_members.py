@@ -207,6 +207,23 @@ def test_a_lock_that_was_free_long_ago_says_nothing_of_today(
     assert not is_dead(one, other)
 
 
+def test_a_lock_that_came_back_during_a_look_was_not_free_since_before(
+    postgresql: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock, database = Clock(monkeypatch), Database(postgresql)
+    one, other = (liveness.join(database, tmp_path, PATIENCE / 3) for _ in range(2))
+    with database.engine.connect() as connection:
+        terminate(connection)
+    one.keep()
+    assert not is_dead(one, other)
+    other.keep()
+    assert not is_dead(one, other)
+    clock.moment += PATIENCE
+    other.leave()
+    one.keep()
+    assert not is_dead(one, other)
+
+
 PATIENCE = 7
 """Seconds for which a lock has to be free until its owner is taken for dead."""
 
