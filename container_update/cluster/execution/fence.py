@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import copy
 import logging
+import time
 from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass
 
@@ -28,7 +29,9 @@ TAKEN_OVER = "container-update/taken-over"
 """On an object while a run goes on for another one: the id of this run. A label and no annotation,
 because a Deployment's controller copies annotations to its ReplicaSets."""
 
-_ATTEMPTS = 5
+_ATTEMPTS = 10
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.5
+"""Between attempts, in seconds: while pods start and stop, their controller writes status often."""
 
 
 @dataclass(frozen=True)
@@ -97,3 +100,4 @@ class Fence:
                     return
                 if error.status not in (404, 409) or attempt == _ATTEMPTS:
                     raise
+                time.sleep(min(_FIRST_PAUSE * 2 ** (attempt - 1), _LONGEST_PAUSE))

@@ -32,6 +32,10 @@ from container_update.planning.update import collections, traffic
 
 LOG = logging.getLogger(__name__)
 
+_QUICK_SECONDS = 2.0
+"""A plan that gets the lease so soon is not compared with the cluster again: no other operation
+that restarts anything begins and ends in that time."""
+
 
 @dataclass
 class JournalledRun:
@@ -164,7 +168,8 @@ class Operation:
         common = operation.begun(utc_now(), goal, self.instance_id)
         steps = object_steps(plan)
         with self.lock(common["operation"], cancel) as lock:
-            _refuse_stale(plan, informer)
+            if informer.seconds_since_listed > _QUICK_SECONDS:
+                _refuse_stale(plan, informer)
             record = Record(
                 **common,
                 steps=steps,

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from container_update.cluster.execution import operation
 from container_update.cluster.lease import utc_now
 from container_update.emulator.faults import Fault, answer, drop_after
 from container_update.emulator.kubernetes import Registry
@@ -108,8 +109,11 @@ def test_of_two_concurrent_updates_one_succeeds_undisturbed(
     assert_is(checker, NEW)
 
 
-def test_a_plan_that_another_update_overtook_is_refused(lab: Lab, namespace: str) -> None:
+def test_a_plan_that_another_update_overtook_is_refused(
+    lab: Lab, namespace: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The first update changes everything but the bystander, the second one only the bystander."""
+    monkeypatch.setattr(operation, "_QUICK_SECONDS", 0)
     request, gate = lab.request(namespace, OLD_FILES, NEW_FILES), Gate()
     others = {**OLD_FILES, "bystander": workload("Deployment", "b", image=IMAGES[1])}
     with (

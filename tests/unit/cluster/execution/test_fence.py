@@ -6,6 +6,7 @@ import copy
 
 import pytest
 
+from container_update.cluster.execution import fence
 from container_update.cluster.execution.fence import TAKEN_OVER, Fence
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Json, ObjectKey
@@ -38,13 +39,13 @@ def versions(fake: FakeCluster) -> list[str]:
 def test_each_object_gets_a_new_version_and_afterwards_is_as_before() -> None:
     fake = cluster()
     before, old = content(fake), versions(fake)
-    fence = Fence(fake, workers=2)
-    fence.raise_([*KEYS, *KEYS, ObjectKey("", "ConfigMap", "ns", "gone")], "run-1")
+    made = Fence(fake, workers=2)
+    made.raise_([*KEYS, *KEYS, ObjectKey("", "ConfigMap", "ns", "gone")], "run-1")
     assert not set(old) & set(versions(fake))
     labels = [body["metadata"]["labels"] for body in content(fake)]
     assert labels == [{TAKEN_OVER: "run-1"}, {"app": "a", TAKEN_OVER: "run-1"}, labels[0]]
     assert len([call for call in fake.calls if call.startswith("replace")]) == len(KEYS)
-    fence.lower(KEYS, JOURNAL, KEYS)
+    made.lower(KEYS, JOURNAL, KEYS)
     assert content(fake) == before
 
 
@@ -67,11 +68,12 @@ def test_what_a_late_request_created_during_an_undo_goes_with_the_journal() -> N
 
 @pytest.mark.parametrize(
     ("status", "times", "is_raised"),
-    [(409, 4, False), (404, 4, False), (409, 5, True), (500, 1, True)],
+    [(409, 9, False), (404, 9, False), (409, 10, True), (500, 1, True)],
 )
 def test_a_write_that_meets_another_is_tried_again(
-    status: int, times: int, is_raised: bool
+    monkeypatch: pytest.MonkeyPatch, status: int, times: int, is_raised: bool
 ) -> None:
+    monkeypatch.setattr(fence, "_FIRST_PAUSE", 0)
     fake, left = cluster(), [times]
 
     def refuse(verb: str, key: ObjectKey) -> None:
