@@ -203,12 +203,20 @@ def points(reference_name: str, requests: Sequence[Request]) -> list[LatePoint]:
 
 
 def run_late_points(late: Sequence[LatePoint]) -> list[str]:
-    """Run the points; return their problems."""
-    return [line for lines in matrix.run_all(late, _problems_of) for line in lines]
+    """Run the points; return their problems, and whether too few of them could be run.
 
+    Some cannot: the second run has fewer writes, or the first one another order of requests.
+    """
+    missed: list[LatePoint] = []
 
-def _problems_of(point: LatePoint) -> list[str]:
-    try:
-        return LateRun(point).problems()
-    except MissedError:
-        return []  # the second run has fewer writes, or the first one another order of them
+    def problems_of(point: LatePoint) -> list[str]:
+        try:
+            return LateRun(point).problems()
+        except MissedError:
+            missed.append(point)
+            return []
+
+    problems = [line for lines in matrix.run_all(late, problems_of) for line in lines]
+    if len(missed) > len(late) * 2 / 3:
+        problems.append(f"{len(missed)} of {len(late)} points were missed")
+    return problems

@@ -33,8 +33,8 @@ from container_update.planning.update import collections, traffic
 LOG = logging.getLogger(__name__)
 
 _QUICK_SECONDS = 2.0
-"""A plan that gets the lease so soon is not compared with the cluster again: no other operation
-that restarts anything begins and ends in that time."""
+"""A plan that gets the lease so soon is not compared with the cluster again, which costs a request
+for each kind: hardly an operation that restarts anything begins and ends in that time."""
 
 
 @dataclass
