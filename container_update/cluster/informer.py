@@ -7,9 +7,7 @@ was; after a 410 (too old) it lists again. Source: API concepts, "Efficient dete
 from __future__ import annotations
 
 import logging
-import math
 import threading
-import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -44,8 +42,6 @@ class Informer:
         self._objects: dict[ObjectKey, Json] = {}
         self._owned: defaultdict[str | None, set[ObjectKey]] = defaultdict(set)
         self._versions: dict[Collection, str] = {}
-        self._listed = math.inf
-        """When the first list was requested, on the monotonic clock."""
         self._watched: set[Collection] = set()
         self._stopped = threading.Event()
         self._broken: ClusterError | None = None
@@ -87,17 +83,11 @@ class Informer:
 
     def list(self, collections: Iterable[Collection]) -> None:
         """Read the collections anew, several at a time; what is gone is forgotten."""
-        self._listed = min(self._listed, time.monotonic())
         ordered = sorted(collections)
         with context_threads.pool(8) as pool:
             listings = pool.map(self._cluster.list, ordered)
             for collection, listing in zip(ordered, listings, strict=True):
                 self._replace(collection, listing)
-
-    @property
-    def seconds_since_listed(self) -> float:
-        """How old the first list is; negative where nothing was listed."""
-        return time.monotonic() - self._listed
 
     def changed_since_listed(self, keys: Iterable[ObjectKey]) -> tuple[ObjectKey, ...]:
         """List their collections again; return the objects that somebody has changed since.

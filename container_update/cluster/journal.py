@@ -8,14 +8,22 @@ CNF's own Secrets held. Nothing of that is ever in :meth:`OperationRecord.summar
 from __future__ import annotations
 
 import base64
-import hashlib
 import itertools
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
+from container_update.cluster.journal_secret import (
+    as_owner,
+    digest,
+    is_complete,
+    owners,
+    secret,
+    text,
+    with_value,
+    without_owners,
+)
 from container_update.cluster.lease import LeaseLock
 from container_update.cluster.record import Record, decode, encode
 from container_update.model.cluster import Cluster
@@ -25,7 +33,7 @@ from container_update.model.errors import (
     LeaseLostError,
     UpdateInProgressError,
 )
-from container_update.model.objects import Json, ObjectKey
+from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.operation import Phase, name_of
 
 LOG = logging.getLogger(__name__)
@@ -34,6 +42,9 @@ _ATTEMPTS = 5
 
 _PART_BYTES = 700_000
 """What one Secret holds; the API server allows 1 MiB for all of its data."""
+
+_WATCH_SECONDS = 5.0
+"""For how long the event about a Secret that was just created is waited for."""
 
 
 @dataclass
@@ -55,6 +66,8 @@ class Journal:
     namespace: str
     instance_id: str | None
     run: str = ""
+    read_at: str = field(default="", init=False)
+    """The version of the collection when the journal was read; empty where it is unknown."""
     _head: Json | None = field(default=None, init=False)
     """As this run read or wrote it last."""
 
@@ -63,8 +76,8 @@ class Journal:
 
         :raises ContainerUpdateError: a part is missing or damaged.
         """
-        self._head = head = self.cluster.get(self.key)
-        if head is None or not _is_complete(head):
+        self._head = head = self._read_head()
+        if head is None or not is_complete(head):
             return None
         damaged = ContainerUpdateError(f"{self.key}: the journal is damaged: {self._by_hand}")
         try:
@@ -72,13 +85,29 @@ class Journal:
                 namespace: b"".join(self._read_part(key) for key in keys)
                 for namespace, keys in self._keys(head).items()
             }
-            phase = Phase(_text(head, "phase"))
+            phase = Phase(text(head, "phase"))
         except (KeyError, ValueError) as error:  # or somebody else's Secret of this name
             raise damaged from error
-        if _digest(data) != _text(head, "sha256"):
+        if digest(data) != text(head, "sha256"):
             raise damaged
-        milestones = frozenset(_text(head, "milestones").split())
+        milestones = frozenset(text(head, "milestones").split())
         return decode(data, self.namespace, phase, milestones)
+
+    def _read_head(self) -> Json | None:
+        """Read it as a list of one: only a list has a version where there is no journal."""
+        try:
+            listing = self.cluster.list(self._collection)
+        except ClusterError as error:
+            if error.status != 403:
+                raise
+            return self.cluster.get(self.key)
+        self.read_at = listing.resource_version
+        return listing.items[0] if listing.items else None
+
+    @property
+    def _collection(self) -> Collection:
+        """The Secret of that name alone."""
+        return replace(Collection.of(self.key), fields=f"metadata.name={self.key.name}")
 
     def _read_part(self, key: ObjectKey) -> bytes:
         body = self._head if key == self.key else self.cluster.get(key)
@@ -93,20 +122,24 @@ class Journal:
         command = f"kubectl delete secret {self.key.name} -n {self.namespace} --cascade=orphan"
         return f"correct the CNF by hand, then run {command}"
 
-    def write(self, record: Record, lease: LeaseLock) -> None:
+    def write(
+        self, record: Record, lease: LeaseLock, confirm: Callable[[], object] = lambda: None
+    ) -> None:
         """Write the record, before anything is changed.
 
         :param lease: what this run holds.
+        :param confirm: called when all is written and nothing is a journal yet; raises
+            UpdateInProgressError where the record must not become one.
         :raises UpdateInProgressError: there is one already.
         """
         self._remove_stale_parts()
         data = encode(record, self.namespace)
-        parts = {namespace: _parts(content) for namespace, content in data.items()}
+        parts = {namespace: _split(content) for namespace, content in data.items()}
         numbers = {namespace: len(chunks) for namespace, chunks in parts.items()}
         content = {
             "part": parts[self.namespace][0],
             "parts": json.dumps(numbers).encode(),
-            "sha256": _digest(data).encode(),
+            "sha256": digest(data).encode(),
             "phase": record.phase.value.encode(),
             "operation": record.operation.encode(),
             "run": self.run.encode(),
@@ -119,16 +152,35 @@ class Journal:
                     if key != self.key:
                         self._create(key, {"part": part}, self._owner_in(namespace, head))
             self._head = head
-            is_complete = self._update(_without_owners)
-        except ClusterError:
+            confirm()
+            is_journal = self._update(without_owners)
+        except (ClusterError, UpdateInProgressError):
             self._discard()
             raise
-        if not is_complete:
+        if not is_journal:
             raise self._lost
+
+    def is_first_since(self, version: str) -> bool:
+        """Tell whether this head is the first that any run has written since a version.
+
+        Every run writes one before it changes anything: then none has changed anything since.
+
+        :param version: of the collection, see :attr:`read_at`.
+        :returns: False also where it cannot be known: the account may not watch Secrets, or the
+            version is too old (410).
+        """
+        try:
+            for event in self.cluster.watch(self._collection, version, _WATCH_SECONDS):
+                if event.type != "BOOKMARK":
+                    uid = event.object["metadata"]["uid"]
+                    return event.type == "ADDED" and uid == self._written["metadata"]["uid"]
+        except ClusterError as error:
+            LOG.info("%s", error)
+        return False
 
     def _owner_in(self, namespace: str, head: Json) -> Json | None:
         """Return the head as an owner, which it cannot be of what is in another namespace."""
-        return _owner(head) if namespace == self.namespace else None
+        return as_owner(head) if namespace == self.namespace else None
 
     def _discard(self) -> None:
         try:
@@ -138,16 +190,16 @@ class Journal:
 
     def _create(self, key: ObjectKey, content: Mapping[str, bytes], owner: Json | None) -> Json:
         """Create the head or a part, in place of one that belongs to no journal."""
-        body = _secret(key, content, owner)
+        body = secret(key, content, owner)
         try:
             return self.cluster.create(body)
         except ClusterError as error:
             live = self.cluster.get(key) if error.status == 409 else None
             if live is None:
                 raise
-            if (live.get("data"), _owners(live)) == (body["data"], _owners(body)):
+            if (live.get("data"), owners(live)) == (body["data"], owners(body)):
                 return live  # our own, whose response was lost
-            if key == self.key and _is_complete(live):
+            if key == self.key and is_complete(live):
                 raise UpdateInProgressError(
                     f"another update of this VNF instance has begun: {self.key} is its journal"
                 ) from error
@@ -165,11 +217,11 @@ class Journal:
         :param record: as it was read.
         :returns: the record as it is now; None where the run before has removed it meanwhile.
         """
-        if not self._update(lambda head: _with(head, "run", self.run), of_any_run=True):
+        if not self._update(lambda head: with_value(head, "run", self.run), of_any_run=True):
             return None
         head = self._written
-        milestones = frozenset(_text(head, "milestones").split())
-        return replace(record, phase=Phase(_text(head, "phase")), milestones=milestones)
+        milestones = frozenset(text(head, "milestones").split())
+        return replace(record, phase=Phase(text(head, "phase")), milestones=milestones)
 
     def set_phase(self, record: Record, phase: Phase) -> Record:
         """Write the phase; return the record with it.
@@ -226,7 +278,7 @@ class Journal:
             head = self.cluster.get(self.key)
             if head is None:
                 break
-            if _is_complete(head):
+            if is_complete(head):
                 return
             try:
                 self._delete_all(self._parts_of(head)[1])
@@ -239,7 +291,7 @@ class Journal:
     def leftovers(self) -> tuple[ObjectKey, ...]:
         """Return what :meth:`clear` would delete."""
         head = self.cluster.get(self.key)
-        if head is not None and _is_complete(head):
+        if head is not None and is_complete(head):
             return ()
         return (*((self.key,) if head is not None else ()), *self._stale_parts())
 
@@ -251,7 +303,7 @@ class Journal:
     @property
     def owner(self) -> Json:
         """The ownerReference of what is removed with the journal, should it stay behind."""
-        return _owner(self._written)
+        return as_owner(self._written)
 
     # --- one version after another --------------------------------------------------------------
 
@@ -261,7 +313,7 @@ class Journal:
         return self._head
 
     def _set(self, name: str, value: str) -> None:
-        if not self._update(lambda head: _with(head, name, value)):
+        if not self._update(lambda head: with_value(head, name, value)):
             raise self._lost
 
     def _update(self, edit: Callable[[Json], Json], *, of_any_run: bool = False) -> bool:
@@ -283,14 +335,14 @@ class Journal:
             live = self.cluster.get(self.key)
             if live is None or live["metadata"]["uid"] != head["metadata"]["uid"]:
                 return False
-            if not of_any_run and _text(live, "run") != self.run:
+            if not of_any_run and text(live, "run") != self.run:
                 return False
             self._head = live
         return False
 
     def _is_mine(self, head: Json) -> bool:
         same_object = head["metadata"]["uid"] == self._written["metadata"]["uid"]
-        return same_object and _text(head, "run") == self.run
+        return same_object and text(head, "run") == self.run
 
     @property
     def _lost(self) -> LeaseLostError:
@@ -298,9 +350,8 @@ class Journal:
             f"This run stopped where it was: {self.key}, its journal, is another run's by now"
         )
 
-    def _delete(self, secret: Json) -> None:
-        metadata = secret["metadata"]
-        key = ObjectKey.of(secret)
+    def _delete(self, body: Json) -> None:
+        key, metadata = ObjectKey.of(body), body["metadata"]
         self.cluster.delete(key, uid=metadata["uid"], version=metadata["resourceVersion"])
 
     def _stale_parts(self) -> list[ObjectKey]:
@@ -313,7 +364,7 @@ class Journal:
 
     def _keys(self, head: Json) -> dict[str, list[ObjectKey]]:
         """Return what holds the record, by namespace; the head is the first of its own."""
-        numbers: dict[str, int] = json.loads(_text(head, "parts"))
+        numbers: dict[str, int] = json.loads(text(head, "parts"))
         return {
             namespace: [self._key(namespace, n) for n in range(number)]
             for namespace, number in numbers.items()
@@ -327,52 +378,5 @@ class Journal:
         return ObjectKey("", "Secret", namespace, name_of(self.instance_id) + suffix)
 
 
-def _secret(key: ObjectKey, data: Mapping[str, bytes], owner: Json | None) -> Json:
-    metadata = {
-        "name": key.name,
-        "namespace": key.namespace,
-        "labels": {"container-update/journal": "true"},
-    }
-    return {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": metadata if owner is None else {**metadata, "ownerReferences": [owner]},
-        "type": "container-update/journal",
-        "data": {name: base64.b64encode(value).decode() for name, value in data.items()},
-    }
-
-
-def _with(head: Json, name: str, value: str) -> Json:
-    """Return the head with a value in its data."""
-    return {**head, "data": {**head["data"], name: base64.b64encode(value.encode()).decode()}}
-
-
-def _without_owners(head: Json) -> Json:
-    metadata = {name: v for name, v in head["metadata"].items() if name != "ownerReferences"}
-    return {**head, "metadata": metadata}
-
-
-def _owner(head: Json) -> Json:
-    metadata = head["metadata"]
-    return {"apiVersion": "v1", "kind": "Secret", "name": metadata["name"], "uid": metadata["uid"]}
-
-
-def _owners(secret: Json) -> list[Json]:
-    return list(secret["metadata"].get("ownerReferences") or ())
-
-
-def _is_complete(head: Json) -> bool:
-    """Tell whether all parts were written, and none is being removed."""
-    return not _owners(head) and "ended" not in (head.get("data") or {})
-
-
-def _parts(data: bytes) -> list[bytes]:
+def _split(data: bytes) -> list[bytes]:
     return [data[i : i + _PART_BYTES] for i in range(0, len(data), _PART_BYTES)]
-
-
-def _digest(data: Mapping[str, bytes]) -> str:
-    return hashlib.sha256(b"".join(data[namespace] for namespace in sorted(data))).hexdigest()
-
-
-def _text(secret: Mapping[str, Any], name: str) -> str:
-    return base64.b64decode((secret.get("data") or {}).get(name, "")).decode()

@@ -16,8 +16,8 @@ def test_requests_grow_with_the_changed_objects_not_with_all_objects(
     cnf: Cnf, kubeconfig: str, bystanders: int
 ) -> None:
     """4 kinds listed, 3 of them watched; a write for each changed object; the rights checked
-    for; the journal read, looked for parts, written in two steps and deleted; the lease acquired,
-    confirmed and released; no more."""
+    for; the journal read, looked for parts, written in two steps, watched and deleted; the lease
+    acquired, confirmed and released; no more."""
     files = {"cm": config_map(setting="old")}
     new = {"cm": config_map(setting="new")}
     for number in range(CHANGED):
@@ -30,7 +30,7 @@ def test_requests_grow_with_the_changed_objects_not_with_all_objects(
     with connect(kubeconfig, options=cnf.options) as counted:
         cnf.cluster = counted
         outcome = cnf.update(new)
-    lists, watches, writes, rights, journal, lease = 4, 3, 1 + CHANGED, 1, 5, 3
+    lists, watches, writes, rights, journal, lease = 4, 3, 1 + CHANGED, 1, 6, 3
     assert outcome.requests == lists + watches + writes + rights + journal + lease
 
 

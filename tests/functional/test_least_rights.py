@@ -1,6 +1,6 @@
 """Every right of samples/rbac/role.yaml is needed: without it an update says so and writes nothing.
 
-Two are optional: without them less is known, or a lease stays for a while.
+Three are optional: without them less is known, more is listed, or a lease stays for a while.
 
 A right that is taken away while the update runs may be missed by its undo: then the journal stays,
 and a rollback with the right ends it.
@@ -136,7 +136,7 @@ def prepare(cnf: Cnf, right: Right, old: Files) -> None:
         cnf.admin.create({**body, "spec": spec})
 
 
-OPTIONAL = ("delete leases", "list events")
+OPTIONAL = ("delete leases", "list events", "watch secrets")
 
 
 @pytest.mark.parametrize("right", [r for r in RIGHTS if str(r) not in OPTIONAL], ids=str)
@@ -192,3 +192,16 @@ def test_without_the_right_to_delete_it_the_lease_stays_until_it_expires(
     assert "403" in caplog.text
     with pytest.raises(UpdateInProgressError, match="holds this VNF instance"):
         cnf.update(old)
+
+
+def test_without_the_right_to_watch_the_journal_the_plan_is_compared_again(
+    cnf: Cnf, kubeconfig: str
+) -> None:
+    old, new = UPDATES["leases"]
+    cnf.instantiate(**old)
+    watched = cnf.update(new)
+    grant(cnf, [right for right in RIGHTS if str(right) != "watch secrets"])
+    compared = cnf.update(old)
+    kinds = {Collection.of(manifest.key) for manifest in compared.plan.manifests}
+    assert compared.requests - watched.requests == len(kinds)
+    assert cnf.plan(old).is_empty

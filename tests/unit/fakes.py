@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import queue
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from container_update.model.cluster import Listing, Right, WatchEvent
@@ -41,7 +42,9 @@ class FakeCluster:
 
     def list(self, collection: Collection) -> Listing:
         self._called("list", ObjectKey(collection.group, collection.kind, collection.namespace, ""))
-        items = [b for k, b in self.objects.items() if Collection.of(k) == collection]
+        every, name = replace(collection, fields=""), collection.fields.partition("=")[2]
+        items = [b for k, b in self.objects.items() if Collection.of(k) == every]
+        items = [b for b in items if name in ("", b["metadata"]["name"])]
         return Listing(tuple(copy.deepcopy(items)), str(self.version))
 
     def watch(

@@ -9,7 +9,7 @@ import logging
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from container_update.cluster.execution.context import Reverted
@@ -31,10 +31,6 @@ from container_update.planning.steps import ObjectStep, object_steps
 from container_update.planning.update import collections, traffic
 
 LOG = logging.getLogger(__name__)
-
-_QUICK_SECONDS = 2.0
-"""A plan that gets the lease so soon is not compared with the cluster again, which costs a request
-for each kind: hardly an operation that restarts anything begins and ends in that time."""
 
 
 @dataclass
@@ -104,7 +100,7 @@ class JournalledRun:
         self.end()
 
 
-@dataclass(frozen=True)
+@dataclass
 class Operation:
     """The operations of one VNF instance in a cluster: one new one, or what one left behind."""
 
@@ -115,6 +111,8 @@ class Operation:
     progress: Progress = lambda _: None
     leave_failed: bool = False
     """What a failure leaves is kept for a rollback or a resume, not undone."""
+    _read_at: str = field(default="", init=False)
+    """The version at which the journal was read before the plan was made; see Journal."""
 
     @property
     def journal(self) -> Journal:
@@ -168,8 +166,6 @@ class Operation:
         common = operation.begun(utc_now(), goal, self.instance_id)
         steps = object_steps(plan)
         with self.lock(common["operation"], cancel) as lock:
-            if informer.seconds_since_listed > _QUICK_SECONDS:
-                _refuse_stale(plan, informer)
             record = Record(
                 **common,
                 steps=steps,
@@ -178,11 +174,27 @@ class Operation:
                 context=context or {},
             )
             journal = self._journal_of(lock)
-            journal.write(record, lock)
+            journal.write(record, lock, lambda: self._refuse_stale(journal, plan, informer))
             run = self._run_of(lock, journal, record, plan, informer, owns=owns)
             run.marked = _created(steps) if owns else ()
             with run.until_ended():
                 yield run
+
+    def _refuse_stale(self, journal: Journal, plan: Plan, informer: Informer) -> None:
+        """Raise UpdateInProgressError where an object of the plan has changed since it was listed.
+
+        The plan is made without the lease, so that a plan with no steps writes nothing: another
+        operation may have held it in the meantime, from its beginning to its end.
+        """
+        if self._read_at and journal.is_first_since(self._read_at):
+            return
+        keys = dict.fromkeys([m.key for m in plan.manifests] + [s.key for s in object_steps(plan)])
+        if changed := informer.changed_since_listed(keys):
+            raise errors.UpdateInProgressError(
+                f"{', '.join(map(str, changed))} changed while the update was being planned; "
+                "another operation of this VNF instance may have ended since: nothing was changed",
+                next_step=errors.NextStep.RETRY,
+            )
 
     def _refuse_missing_rights(self, plan: Plan) -> bool:
         """Return whether what the plan creates can belong to the journal until its end."""
@@ -284,8 +296,13 @@ class Operation:
             informer.list(collections(keys) | traffic(keys))
             return self._run_of(lock, journal, record, plan, informer, owns=self._owns(plan))
 
+        def read() -> Record | None:
+            record = journal.read()
+            self._read_at = journal.read_at
+            return record
+
         return operation.recover(
-            journal.read,
+            read,
             held,
             claim,
             lambda record, informer: self._finish(run(record, informer), go_on),
@@ -344,21 +361,6 @@ class Operation:
 
 def _by_its_steps(run: JournalledRun) -> tuple[StepResult, ...]:
     return run.execution.run(resumed=True)
-
-
-def _refuse_stale(plan: Plan, informer: Informer) -> None:
-    """Raise UpdateInProgressError where the cluster is not the one any more that was planned for.
-
-    The plan is made without the lease, so that a plan with no steps writes nothing: another
-    operation may have held it in the meantime, from its beginning to its end.
-    """
-    keys = dict.fromkeys([m.key for m in plan.manifests] + [s.key for s in object_steps(plan)])
-    if changed := informer.changed_since_listed(keys):
-        raise errors.UpdateInProgressError(
-            f"{', '.join(map(str, changed))} changed while the update was being planned; another "
-            "operation of this VNF instance may have ended since: nothing was written",
-            next_step=errors.NextStep.RETRY,
-        )
 
 
 def _created(steps: Sequence[ObjectStep]) -> tuple[ObjectKey, ...]:

@@ -167,7 +167,7 @@ class KubernetesStrategy(Strategy):
 
     # --- the run --------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def _instance(self) -> Operation:
         job = self.job
         return Operation(

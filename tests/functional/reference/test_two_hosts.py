@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from container_update.cluster.execution import operation
 from container_update.cluster.lease import utc_now
 from container_update.emulator.faults import Fault, answer, drop_after
 from container_update.emulator.kubernetes import Registry
@@ -109,15 +108,21 @@ def test_of_two_concurrent_updates_one_succeeds_undisturbed(
     assert_is(checker, NEW)
 
 
+@pytest.mark.parametrize("status", [None, 403, 410, 500])
 def test_a_plan_that_another_update_overtook_is_refused(
-    lab: Lab, namespace: str, monkeypatch: pytest.MonkeyPatch
+    lab: Lab, namespace: str, status: int | None
 ) -> None:
-    """The first update changes everything but the bystander, the second one only the bystander."""
-    monkeypatch.setattr(operation, "_QUICK_SECONDS", 0)
+    """The first update changes everything but the bystander, the second one only the bystander.
+
+    :param status: of the response to the watch of the journal; None: it is watched.
+    """
     request, gate = lab.request(namespace, OLD_FILES, NEW_FILES), Gate()
     others = {**OLD_FILES, "bystander": workload("Deployment", "b", image=IMAGES[1])}
+    faults = [Fault(gate, method="POST", path="*/leases")]
+    if status is not None:
+        faults.append(Fault(answer(status), path="*/secrets", watch=True, times=2))
     with (
-        lab.script(namespace, Fault(gate, method="POST", path="*/leases")),
+        lab.script(namespace, *faults),
         running(lambda: lab.update(request)) as overtaken,
     ):
         with gate.held():
@@ -127,7 +132,9 @@ def test_a_plan_that_another_update_overtook_is_refused(
             overtaken.result()
         writes = [r.path for r in lab.embedded.requests if r.method in ("PUT", "POST", "DELETE")]
     assert error.value.next_step is NextStep.RETRY
-    assert all("/leases" in path or "accessreviews" in path for path in writes)
+    own = ("/leases", "/secrets", f"/{LOCK}", "reviews")
+    assert [path for path in writes if not path.endswith(own)] == []
+    assert str(lab.instance(namespace).status()) == "No update is under way."
 
 
 def test_a_held_lease_refuses_an_update(lab: Lab, namespace: str, checker: Checker) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import itertools
+import queue
 import random
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -19,13 +20,14 @@ from container_update.cluster.lease import LeaseLock
 from container_update.cluster.record import Record, decode, encode
 from container_update.cluster.retry import RetryingCluster
 from container_update.model.cancellation import CancelToken
+from container_update.model.cluster import WatchEvent
 from container_update.model.errors import (
     ClusterError,
     ContainerUpdateError,
     LeaseLostError,
     UpdateInProgressError,
 )
-from container_update.model.objects import Manifest, ObjectKey, Source
+from container_update.model.objects import Collection, Manifest, ObjectKey, Source
 from container_update.model.operation import Phase, name_of
 from container_update.model.plan import Action, Reason
 from container_update.planning.steps import ConfigStep, RestartStep
@@ -197,6 +199,72 @@ class Loses:
             return answer
 
         return called
+
+
+OURS, THEIRS = {"metadata": {"uid": "ours"}}, {"metadata": {"uid": "theirs"}}
+
+
+@pytest.mark.parametrize(
+    ("events", "first"),
+    [
+        ([WatchEvent("ADDED", OURS)], True),
+        ([WatchEvent("BOOKMARK", {"metadata": {}}), WatchEvent("ADDED", OURS)], True),
+        ([WatchEvent("ADDED", OURS), WatchEvent("MODIFIED", OURS)], True),
+        ([WatchEvent("ADDED", THEIRS), WatchEvent("ADDED", OURS)], False),
+        ([WatchEvent("DELETED", THEIRS), WatchEvent("ADDED", OURS)], False),
+        ([WatchEvent("MODIFIED", OURS)], False),
+        ([None], False),  # the watch ends
+        ([ClusterError("too old", status=410)], False),
+        ([ClusterError("may not watch", status=403)], False),
+    ],
+)
+def test_a_journal_is_the_first_one_if_its_creation_is_the_first_event(
+    events: list[WatchEvent | ClusterError | None], first: bool
+) -> None:
+    cluster = FakeCluster()
+    reader = Journal(cluster, "ns", "i")
+    assert reader.read() is None
+    journal = Journal(cluster, "ns", "i", "op-1")
+    collection = Collection("", "Secret", "ns", "metadata.name=container-update-i")
+    waiting = cluster.watches.setdefault(collection, queue.Queue())
+
+    def confirm() -> None:
+        journal._written["metadata"]["uid"] = "ours"
+        for event in events:
+            waiting.put(event)
+        assert journal.is_first_since(reader.read_at) is first
+        raise UpdateInProgressError("not to become a journal")
+
+    with pytest.raises(UpdateInProgressError):
+        journal.write(record(), lease(cluster), confirm)
+    assert cluster.watched_from == [(collection, "100")]
+
+
+@SIZES
+def test_a_record_that_is_not_confirmed_leaves_nothing(size: int) -> None:
+    cluster = FakeCluster()
+
+    def confirm() -> None:
+        raise UpdateInProgressError("another one was faster")
+
+    journal = Journal(cluster, "ns", "i", "op-1")
+    with pytest.raises(UpdateInProgressError, match="faster"):
+        journal.write(record(size), lease(cluster), confirm)
+    assert secrets(cluster) == []
+
+
+def test_an_account_that_may_not_list_secrets_reads_the_journal_by_its_name() -> None:
+    cluster = FakeCluster()
+    written(cluster)
+
+    def refuse(verb: str, _: ObjectKey) -> None:
+        if verb == "list":
+            raise ClusterError("may not list", status=403)
+
+    cluster.hooks.append(refuse)
+    reader = Journal(cluster, "ns", "i")
+    assert reader.read() == record()
+    assert reader.read_at == ""
 
 
 @pytest.mark.parametrize("nth", range(1, 10))

@@ -1,0 +1,63 @@
+"""The Secrets that a journal consists of: what is in one, and how its values are read. Pure."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from container_update.model.objects import Json, ObjectKey
+
+
+def secret(key: ObjectKey, data: Mapping[str, bytes], owner: Json | None) -> Json:
+    """Return the head or a part, to be created."""
+    metadata = {
+        "name": key.name,
+        "namespace": key.namespace,
+        "labels": {"container-update/journal": "true"},
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": metadata if owner is None else {**metadata, "ownerReferences": [owner]},
+        "type": "container-update/journal",
+        "data": {name: base64.b64encode(value).decode() for name, value in data.items()},
+    }
+
+
+def text(body: Mapping[str, Any], name: str) -> str:
+    """Return a value of its data; empty where there is none."""
+    return base64.b64decode((body.get("data") or {}).get(name, "")).decode()
+
+
+def with_value(head: Json, name: str, value: str) -> Json:
+    """Return the head with a value in its data."""
+    return {**head, "data": {**head["data"], name: base64.b64encode(value.encode()).decode()}}
+
+
+def owners(body: Json) -> list[Json]:
+    """Return its ownerReferences."""
+    return list(body["metadata"].get("ownerReferences") or ())
+
+
+def without_owners(head: Json) -> Json:
+    """Return the head as it is from the moment on in which it is a journal."""
+    metadata = {name: v for name, v in head["metadata"].items() if name != "ownerReferences"}
+    return {**head, "metadata": metadata}
+
+
+def as_owner(head: Json) -> Json:
+    """Return the ownerReference of what is to be removed with the head."""
+    metadata = head["metadata"]
+    return {"apiVersion": "v1", "kind": "Secret", "name": metadata["name"], "uid": metadata["uid"]}
+
+
+def is_complete(head: Json) -> bool:
+    """Tell whether all parts were written, and none is being removed."""
+    return not owners(head) and "ended" not in (head.get("data") or {})
+
+
+def digest(data: Mapping[str, bytes]) -> str:
+    """Return the SHA-256 of the record, whose bytes are given by namespace."""
+    return hashlib.sha256(b"".join(data[namespace] for namespace in sorted(data))).hexdigest()
