@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 from fastapi.testclient import TestClient
+from sqlalchemy import select
 
 from container_update.cluster.client import KubernetesCluster, connect
 from container_update.emulator.faults import Fault, Faults, answer
@@ -21,6 +22,7 @@ from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.model.options import Options
 from container_update.vnfm import operations
 from container_update.vnfm.lcm import perform
+from container_update.vnfm.onboarding import content
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.service import Service
 from container_update.vnfm.service_context import ServiceContext
@@ -28,7 +30,7 @@ from container_update.vnfm.settings import Settings
 from container_update.vnfm.states import Request, State
 from container_update.vnfm.store import liveness
 from container_update.vnfm.store.database import now
-from container_update.vnfm.store.rows import Instance, Operation
+from container_update.vnfm.store.rows import Instance, Operation, Package
 from tests.tacker.conftest import Kubectl
 from tests.vnfm import fleet, vnfs
 from tests.vnfm.client import Client, assert_finish_or_go_back
@@ -302,6 +304,27 @@ def test_what_a_service_was_doing_is_settled_once_it_is_dead(life: Life) -> None
         expected[f"a dead one's {state}"] = ("FAILED_TEMP", None, True, STOPPED)
     assert {name: becomes(service, name) for name in expected} == expected
     assert counted(service) == 2
+
+
+def test_packages_of_a_dead_service_are_onboarded_and_its_uploads_given_up(life: Life) -> None:
+    service, ids = life
+    states = ("CREATED", "UPLOADING", "PROCESSING", "ONBOARDED", "ERROR")
+    names = {f"{whose} {state}": (state, ids[whose]) for whose in ids for state in states}
+    with service.database.writing() as session:
+        for name, (state, owner) in names.items():
+            session.add(
+                Package(
+                    id=name, created=EARLIER, onboarding_state=state, operational_state="DISABLED",
+                    owner=owner, user_data={}, body={},
+                )
+            )  # fmt: skip
+    assert content.take_over(service) == ["a dead one's PROCESSING"]
+    assert content.take_over(service) == []
+    names["a dead one's UPLOADING"] = ("CREATED", None)
+    names["a dead one's PROCESSING"] = ("PROCESSING", ids["ours"])
+    with service.database.reading() as session:
+        rows = session.scalars(select(Package)).all()
+    assert {row.id: (row.onboarding_state, row.owner) for row in rows} == names
 
 
 def test_what_no_thread_of_a_service_carries_out_is_settled_after_a_while(life: Life) -> None:
