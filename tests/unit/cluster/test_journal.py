@@ -253,17 +253,34 @@ def test_a_record_that_is_not_confirmed_leaves_nothing(size: int) -> None:
     assert secrets(cluster) == []
 
 
-def test_an_account_that_may_not_list_secrets_reads_the_journal_by_its_name() -> None:
+def test_a_record_that_another_run_wrote_before_it_was_a_journal_is_lost() -> None:
+    cluster = FakeCluster()
+
+    def confirm() -> None:
+        head = cluster.get(key())
+        assert head is not None
+        cluster.put({**head, "data": {**head["data"], "run": base64.b64encode(b"op-2").decode()}})
+
+    with pytest.raises(LeaseLostError, match="another run's"):
+        Journal(cluster, "ns", "i", "op-1").write(record(), lease(cluster), confirm)
+
+
+@pytest.mark.parametrize("status", [403, 500])
+def test_an_account_that_may_not_list_secrets_reads_the_journal_by_its_name(status: int) -> None:
     cluster = FakeCluster()
     written(cluster)
 
     def refuse(verb: str, _: ObjectKey) -> None:
         if verb == "list":
-            raise ClusterError("may not list", status=403)
+            raise ClusterError("refused", status=status)
 
     cluster.hooks.append(refuse)
     reader = Journal(cluster, "ns", "i")
-    assert reader.read() == record()
+    if status == 403:
+        assert reader.read() == record()
+    else:
+        with pytest.raises(ClusterError, match="refused"):
+            reader.read()
     assert reader.read_at == ""
 
 
