@@ -214,6 +214,8 @@ class KubernetesCluster:
             "resourceVersion": resource_version,
             "timeoutSeconds": str(max(1, int(seconds))),
         }
+        if collection.fields:
+            query["fieldSelector"] = collection.fields
         what = f"watch {collection}"
         version, _ = self._resources.names(collection.group, collection.kind)
         path = self._resources.collection_path(collection)

@@ -207,6 +207,13 @@ def test_a_field_selector_holds_for_every_page() -> None:
     assert [query.get("continue") for query in queries] == [None, ["c1"]]
 
 
+@pytest.mark.parametrize(("fields", "sent"), [("", None), ("metadata.name=a", ["metadata.name=a"])])
+def test_a_field_selector_holds_for_a_watch(fields: str, sent: list[str] | None) -> None:
+    cluster, pool = cluster_of(Answer(200, b""))
+    list(cluster.watch(Collection("", "Secret", "ns", fields), "7", 60))
+    assert parse_qs(urlsplit(pool.sent[0][1]).query).get("fieldSelector") == sent
+
+
 def test_a_dry_run_is_asked_for_in_the_query() -> None:
     cluster, pool = cluster_of(Answer(200, {}), Answer(200, {}))
     body = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "ns"}}
