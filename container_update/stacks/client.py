@@ -13,9 +13,10 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import openstack.config
+import requests
 from keystoneauth1 import adapter, exceptions
 
 from container_update.model.errors import ClusterError
@@ -26,6 +27,8 @@ LOG = logging.getLogger(__name__)
 
 _TRANSIENT = frozenset({429, 500, 502, 503, 504})
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
+_HEADERS = {"Accept": "application/json"}
+"""Without it Heat answers an update in HTML or plain text."""
 
 Guard = Callable[[], object]
 """Called before each attempt of a write; raises where this run must not write any more."""
@@ -83,7 +86,7 @@ def connect(
             config.auth.get("auth_url"),
         )
     session.timeout = options.request_timeout
-    requests = adapter.Adapter(
+    client = adapter.Adapter(
         session,
         service_type="orchestration",
         interface=config.get_interface("orchestration"),
@@ -91,7 +94,7 @@ def connect(
         endpoint_override=config.get_endpoint("orchestration"),
     )
     try:
-        yield Heat(requests, options.retry_seconds)
+        yield Heat(client, options.retry_seconds)
     finally:
         session.session.close()
 
@@ -105,8 +108,8 @@ class Heat:
     out twice: Heat refuses the second one with 409, and the caller looks at the stack.
     """
 
-    def __init__(self, requests: adapter.Adapter, retry_seconds: float) -> None:
-        self._adapter = requests
+    def __init__(self, client: adapter.Adapter, retry_seconds: float) -> None:
+        self._adapter = client
         self._retry_seconds = retry_seconds
         self._answered = False
         self.requests = 0
@@ -119,7 +122,7 @@ class Heat:
 
     def stack(self, stack: str) -> Json | None:
         """Return the stack, or None where there is none (deleted ones count as none)."""
-        answer = self._send_unless({404}, "GET", _path(stack))
+        answer = self._get_unless_missing(_path(stack))
         current: Json | None = answer and answer["stack"]
         is_there = current is not None and current["stack_status"] != "DELETE_COMPLETE"
         return current if is_there else None
@@ -145,13 +148,13 @@ class Heat:
     def resource(self, stack: str, name: str) -> Json | None:
         """Return a resource with its attributes, or None where there is none."""
         path = f"{_path(stack)}/resources/{quote(name, safe='')}"
-        answer = self._send_unless({404}, "GET", path)
+        answer = self._get_unless_missing(path)
         resource: Json | None = answer and answer["resource"]
         return resource
 
     def create(self, body: Json, *, guard: Guard = _unguarded) -> str:
         """Begin to create a stack; return its reference."""
-        stack = self._try("POST", "/stacks", body, guard)["stack"]
+        stack = _content(self._try("POST", "/stacks", body, guard))["stack"]
         return f"{body['stack_name']}/{stack['id']}"
 
     def update(
@@ -189,7 +192,7 @@ class Heat:
         path: str,
         body: Json | None = None,
         guard: Guard = _unguarded,
-    ) -> Json | None:
+    ) -> requests.Response | None:
         """Send a request; return None where Heat answers with one of the statuses in *nothing*."""
         try:
             return self._try(method, path, body, guard)
@@ -199,11 +202,15 @@ class Heat:
             return None
 
     def _get(self, path: str) -> Json:
-        return self._try("GET", path)
+        return _content(self._try("GET", path))
+
+    def _get_unless_missing(self, path: str) -> Json | None:
+        answer = self._send_unless({404}, "GET", path)
+        return None if answer is None else _content(answer)
 
     def _try(
         self, method: str, path: str, body: Json | None = None, guard: Guard = _unguarded
-    ) -> Json:
+    ) -> requests.Response:
         """Send a request, repeatedly where that may help. A cloud that never answered is not
         waited for: its address is wrong."""
         deadline, pause = time.monotonic() + self._retry_seconds, _FIRST_PAUSE
@@ -220,11 +227,13 @@ class Heat:
                 time.sleep(wait)
                 pause = min(2 * pause, _LONGEST_PAUSE)
 
-    def _send(self, method: str, path: str, body: Json | None) -> Json:
+    def _send(self, method: str, path: str, body: Json | None) -> requests.Response:
         what = f"{method} {path.partition('?')[0]}"
         self.requests += 1
         try:
-            answer = self._adapter.request(path, method, json=body, raise_exc=False)
+            answer: requests.Response = self._adapter.request(
+                path, method, json=body, headers=_HEADERS, raise_exc=False
+            )
         except exceptions.HttpError as error:  # from Keystone, before a request to Heat
             status = error.http_status
             raise ClusterError(
@@ -243,15 +252,31 @@ class Heat:
         self._answered = True
         if answer.status_code >= 400:
             raise _refusal(what, answer)
-        content: Json = answer.json() if answer.content else {}
-        return content
+        return answer
+
+
+def _content(answer: requests.Response) -> Json:
+    """Return the body of an answer.
+
+    :raises ClusterError: it is not JSON, as from a proxy or a portal in between.
+    """
+    try:
+        content: Json = answer.json()
+    except ValueError as error:
+        raise ClusterError(
+            f"{answer.request.method} {urlsplit(str(answer.url)).path}: expected an answer in JSON "
+            f"with the status {answer.status_code}, found "
+            f"{answer.headers.get('Content-Type', 'no Content-Type')}: check that the address in "
+            "the cloud's catalogue is Heat's and no proxy answers in its place"
+        ) from error
+    return content
 
 
 def _path(stack: str) -> str:
     return "/stacks/" + "/".join(quote(part, safe="") for part in stack.split("/"))
 
 
-def _refusal(what: str, answer: Any) -> ClusterError:
+def _refusal(what: str, answer: requests.Response) -> ClusterError:
     """Return Heat's own words as an error. A proxy may answer in HTML, which is left out."""
     try:
         error = answer.json()["error"]

@@ -11,11 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from container_update.model.cancellation import CancelToken
-from container_update.model.errors import (
-    ContainerUpdateError,
-    NextStep,
-    UpdateInProgressError,
-)
+from container_update.model.errors import NextStep, UpdateInProgressError
 from container_update.model.operation import Status, begun, recover, refuse_incomplete
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
@@ -161,9 +157,9 @@ class StackInstance:
 
 @contextmanager
 def _released(journal: Journal) -> Iterator[None]:
-    """Release the journal of a run that fails and leaves it."""
+    """Release the journal of a run that fails, by whatever error, and leaves it."""
     try:
         yield
-    except ContainerUpdateError:
+    except Exception:
         journal.release()
         raise
