@@ -86,15 +86,21 @@ def connect(
             config.auth.get("auth_url"),
         )
     session.timeout = options.request_timeout
-    client = adapter.Adapter(
-        session,
-        service_type="orchestration",
-        interface=config.get_interface("orchestration"),
-        region_name=config.get_region_name("orchestration"),
-        endpoint_override=config.get_endpoint("orchestration"),
-    )
+
+    def client(service: str, version: str | None = None) -> adapter.Adapter:
+        return adapter.Adapter(
+            session,
+            service_type=service,
+            interface=config.get_interface(service),
+            region_name=config.get_region_name(service),
+            endpoint_override=config.get_endpoint(service),
+            version=version,
+        )
+
     try:
-        yield Heat(client, options.retry_seconds)
+        yield Heat(
+            client("orchestration"), client("image", "2"), client("compute"), options.retry_seconds
+        )
     finally:
         session.session.close()
 
@@ -108,17 +114,25 @@ class Heat:
     out twice: Heat refuses the second one with 409, and the caller looks at the stack.
     """
 
-    def __init__(self, client: adapter.Adapter, retry_seconds: float) -> None:
-        self._adapter = client
+    def __init__(
+        self,
+        heat: adapter.Adapter,
+        glance: adapter.Adapter,
+        nova: adapter.Adapter,
+        retry_seconds: float,
+    ) -> None:
+        self._adapter, self._glance, self._nova = heat, glance, nova
+        self._names: dict[str, Any] = {}
         self._retry_seconds = retry_seconds
         self._answered = False
         self.requests = 0
         """How many requests were sent so far."""
 
     def stacks(self) -> Sequence[Json]:
-        """Return the project's stacks as Heat lists them, without nested ones."""
+        """Return the project's stacks as Heat lists them, without nested ones and those that have
+        just been deleted."""
         stacks: Sequence[Json] = self._get("/stacks")["stacks"]
-        return stacks
+        return [stack for stack in stacks if stack["stack_status"] != "DELETE_COMPLETE"]
 
     def stack(self, stack: str) -> Json | None:
         """Return the stack, or None where there is none (deleted ones count as none)."""
@@ -170,11 +184,13 @@ class Heat:
         """Begin to delete a stack, if there is one."""
         self._send_unless({404}, "DELETE", _path(stack), guard=guard)
 
-    def mark_unhealthy(self, stack: str, resource: str, reason: str) -> None:
+    def mark_unhealthy(
+        self, stack: str, resource: str, reason: str, *, guard: Guard = _unguarded
+    ) -> None:
         """Mark a resource, so that the next update of its stack replaces it."""
         path = f"{_path(stack)}/resources/{quote(resource, safe='')}"
         body = {"mark_unhealthy": True, "resource_status_reason": reason}
-        self._try("PATCH", path, body)
+        self._try("PATCH", path, body, guard)
 
     def cancel(self, stack: str, *, guard: Guard = _unguarded) -> None:
         """Cancel the update that is in progress, if there is one; the stack stays as far as it
@@ -182,6 +198,38 @@ class Heat:
         ended = {400, 404, 409}
         path = _path(stack) + "/actions"
         self._send_unless(ended, "POST", path, {"cancel_without_rollback": None}, guard)
+
+    # --- what a name in a template means ---------------------------------------------------------
+
+    def image_id(self, name: str) -> str | None:
+        """Return the id of an image by its name; None where this is not known."""
+        images = self._found(self._glance, f"/images?name={quote(name, safe='')}", "images")
+        return str(images[0]["id"]) if len(images) == 1 else None
+
+    def flavour_names(self, flavour: str) -> set[str]:
+        """Return the name and the id of a flavour; nothing where they are not known."""
+        return {str(known[key]) for known in self._flavours(flavour) for key in ("id", "name")}
+
+    def flavour_disk(self, flavour: str) -> int | None:
+        """Return the size of a flavour's root disk in GB; None where this is not known."""
+        return next((int(known["disk"]) for known in self._flavours(flavour)), None)
+
+    def _flavours(self, flavour: str) -> list[Json]:
+        known = self._found(self._nova, "/flavors/detail", "flavors")
+        return [entry for entry in known if flavour in (entry["id"], entry["name"])]
+
+    def _found(self, client: adapter.Adapter, path: str, kind: str) -> list[Json]:
+        """Return a list of another service, asked for once; nothing where that is not possible: a
+        cloud or its user may do without, and no decision needs it."""
+        if path not in self._names:
+            self.requests += 1
+            try:
+                self._names[path] = client.get(path, headers=_HEADERS).json()[kind]
+            except (exceptions.ClientException, ValueError, KeyError) as error:
+                LOG.info("%s cannot be looked up: %s", kind, error)
+                self._names[path] = []
+        entries: list[Json] = self._names[path]
+        return entries
 
     # --- one request ----------------------------------------------------------------------------
 

@@ -11,7 +11,9 @@ from container_update.model.objects import Json
 from container_update.package import hot
 from container_update.package.hot import Body, Place
 from container_update.stacks.client import Heat, reference
-from container_update.stacks.plan import Live, StackPlan
+from container_update.stacks.plan import Live, StackPlan, StackStep
+from container_update.stacks.servers import Software, deviation
+from container_update.stacks.templates import groups
 from container_update.stacks.vnfcs import VnfcServer, members, stack_of
 
 DEPTH = 5
@@ -55,7 +57,7 @@ def body_of(service: Heat, stack: str) -> Body:
 
 
 def read(service: Heat, stack: Json, body: Body, places: Mapping[str, Place]) -> Live:
-    """Return the stack with the VNFCs of some VDUs, and the stacks that these are in."""
+    """Return the stack with the VNFCs of some VDUs."""
     top = reference(stack)
     resources = service.resources(top, DEPTH)
     servers = members(resources, top, places)
@@ -63,13 +65,51 @@ def read(service: Heat, stack: Json, body: Body, places: Mapping[str, Place]) ->
     empty = [vdu_id for vdu_id in places if vdu_id not in present and not places[vdu_id].grouped]
     if empty:
         raise PlanError(f"stack {stack['stack_name']} has no server for {', '.join(empty)}")
-    nested = dict.fromkeys(member.stack for member in servers if member.stack != top)
     ids = {
         str(resource["resource_name"]): resource["physical_resource_id"]
         for resource in resources
         if (stack_of(resource) or top) == top
     }
-    return Live(top, body, servers, ids, {stack: body_of(service, stack) for stack in nested})
+    tags = tuple(stack.get("tags") or ())
+    return Live(top, body, servers, ids, timeout_mins=stack.get("timeout_mins"), tags=tags)
+
+
+def read_for_update(service: Heat, stack: Json, body: Body, places: Mapping[str, Place]) -> Live:
+    """Return the stack with the VNFCs of some VDUs, what each runs on, and every stack that these
+    and their groups are in.
+
+    :raises PlanError: one of these stacks is in no state for a change.
+    """
+    found = read(service, stack, body, places)
+    nested, updated = {}, {found.reference: stack.get("updated_time")}
+    groups_of = dict.fromkeys(member.group for member in found.members if member.group)
+    for name in (*dict.fromkeys(member.stack for member in found.members), *groups_of):
+        if name != found.reference:
+            updated[name] = find(service, name).get("updated_time")
+            read_body = group_body_of if name in groups_of else body_of
+            nested[name] = read_body(service, name)
+    bodies = {found.reference: body, **nested}
+    servers = tuple(_with_software(service, member, bodies) for member in found.members)
+    return replace(found, members=servers, nested=nested, updated=updated)
+
+
+def group_body_of(service: Heat, stack: str) -> Body:
+    """Return the body of a group's own stack, without hidden values: it has them in its template,
+    where Heat does not mask them."""
+    body = body_of(service, stack)
+    return groups.masked(body, body.files)
+
+
+def body_for(service: Heat, plan: StackPlan, step: StackStep) -> Body:
+    """Return the body that a step's stack has now, to be compared with the step's."""
+    is_group = step.member is None and step.stack != plan.stack
+    return (group_body_of if is_group else body_of)(service, step.stack)
+
+
+def _with_software(service: Heat, member: VnfcServer, bodies: Mapping[str, Body]) -> VnfcServer:
+    server = service.resource(member.stack, member.resource)
+    wrong = deviation(service, server, bodies[member.stack], member.resource)
+    return replace(member, software=Software.of(server), deviation=wrong)
 
 
 def after(service: Heat, plan: StackPlan) -> Live:

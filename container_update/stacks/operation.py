@@ -16,8 +16,8 @@ from container_update.model.operation import Status, begun, recover, refuse_inco
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
 from container_update.stacks import live
-from container_update.stacks.client import Heat, reference
-from container_update.stacks.execute import Execution
+from container_update.stacks.client import Heat
+from container_update.stacks.execution.execution import Execution
 from container_update.stacks.hold import Clock
 from container_update.stacks.journal import Journal
 from container_update.stacks.plan import Coordinator, StackPlan
@@ -72,7 +72,9 @@ class StackInstance:
             if first.before is None:
                 continue
             current = self.service.stack(first.stack)
-            if current is None or live.body_of(self.service, reference(current)) != first.before:
+            if current and first.updated and current.get("updated_time") == first.updated:
+                continue
+            if current is None or live.body_for(self.service, plan, first) != first.before:
                 journal.remove()
                 raise UpdateInProgressError(
                     f"stack {first.stack} changed while the change was being planned; another "

@@ -1,6 +1,6 @@
 """The plan of a change of a VNF's stacks: its steps in order, with reasons. Pure.
 
-:mod:`container_update.stacks.execute` carries it out.
+:mod:`container_update.stacks.execution` carries it out.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from container_update.model.objects import ObjectKey
 from container_update.model.plan import Action, Plan, Reason, Stage, Step
 from container_update.package import hot
 from container_update.package.hot import Body, Place
+from container_update.stacks.templates import groups
 from container_update.stacks.templates.desired import (
     Replacement,
     is_same,
@@ -35,6 +36,8 @@ class StackStep(Step):
     after: Body | None = field(default=None, repr=False)
     member: VnfcServer | None = None
     """The VNFC that it is about; None: the stack as a whole."""
+    updated: str | None = None
+    """The stack's ``updated_time`` when this was planned."""
 
     @classmethod
     def of(  # noqa: PLR0913, PLR0917
@@ -45,10 +48,12 @@ class StackStep(Step):
         after: Body | None = None,
         member: VnfcServer | None = None,
         reasons: Iterable[str] = (),
+        updated: str | None = None,
     ) -> StackStep:
         """Return the step; its key is the VNFC's, or else the stack's."""
         why = tuple(Reason(text) for text in reasons)
-        return cls(_key(stack, member), action, stack, before, after, member, reasons=why)
+        key = _key(stack, member)
+        return cls(key, action, stack, before, after, member, updated, reasons=why)
 
     @property
     def stage(self) -> Stage:
@@ -123,6 +128,10 @@ class StackPlan(Plan):
     """Every VNFC of the target VDUs before the change."""
     places: Mapping[str, Place] = field(default_factory=dict, kw_only=True)
     """Target VDU to where its server is defined in the new templates."""
+    timeout_mins: int | None = field(default=None, kw_only=True)
+    """The stack's own time limit for each action, in minutes; None: Heat's default."""
+    tags: tuple[str, ...] = field(default=(), kw_only=True)
+    """The stack's tags, the operator's among them."""
 
     @property
     def new_stack(self) -> str:
@@ -137,6 +146,22 @@ class StackPlan(Plan):
         """
         steps = self.steps[::-1] if back else self.steps
         return list({step.stack: step for step in steps if isinstance(step, StackStep)}.values())
+
+    def undo_order(self) -> list[int]:
+        """Return the numbers of the steps in the order in which they are undone.
+
+        The last one first, but each VNFC's own stack before its group's, and that before the
+        whole: as they were changed, since what contains another stack puts it back to what it has
+        stored of it.
+        """
+
+        def level(step: AnyStep) -> int:
+            return 0 if step.member else 2 if step.stack == self.stack else 1
+
+        numbers = reversed(range(len(self.steps)))
+        if any(step.before is None for step in self.steps if isinstance(step, StackStep)):
+            return list(numbers)  # Blue-Green: nothing contains anything
+        return sorted(numbers, key=lambda number: level(self.steps[number]))
 
     def without_scripts(self) -> Plan:
         """Return the plan for reports, which list the runs of scripts separately."""
@@ -160,7 +185,11 @@ class Live:
     ids: Mapping[str, str | None] = field(default_factory=dict)
     """The top resources to their physical ids."""
     nested: Mapping[str, Body] = field(default_factory=dict)
-    """Each member's stack that is not the top one to its body."""
+    """Each member's and each group's stack that is not the top one to its body."""
+    updated: Mapping[str, str | None] = field(default_factory=dict)
+    """Each of these stacks, and the top one, to its ``updated_time``."""
+    timeout_mins: int | None = None
+    tags: tuple[str, ...] = ()
     instance_id: str | None = None
 
     def plan(
@@ -180,6 +209,8 @@ class Live:
             stack=self.reference,
             members=self.members,
             places=places,
+            timeout_mins=self.timeout_mins,
+            tags=self.tags,
         )
 
 
@@ -199,8 +230,8 @@ def blue_green(live: Live, new: Body, places: Mapping[str, Place], new_name: str
 
 
 def rolling(live: Live, new: Body, places: Mapping[str, Place], source: str) -> StackPlan:
-    """Plan the update of one VNFC after the other, each with its script, then of the whole stack,
-    so that its template and parameters agree with its members.
+    """Plan the update of one VNFC after the other, each with its script, then of what contains
+    them, which changes no server any more: their groups, then the whole stack.
 
     :param places: target VDU to where its server is defined in the new templates.
     :param source: the new package, for messages.
@@ -209,23 +240,62 @@ def rolling(live: Live, new: Body, places: Mapping[str, Place], source: str) -> 
     steps: list[AnyStep] = []
     unchanged: list[VnfcServer] = []
     bodies = {live.reference: live.body, **live.nested}
+    settled: dict[str, Body] = {}
     for member in live.members:
         place, before = places[member.vdu_id], bodies[member.stack]
         after = _after(live, new, member, place, before, source)
-        if is_same(before, after):
+        if member.group is not None:
+            group = settled.get(member.group, live.nested[member.group])
+            settled[member.group] = _settled(group, new, member, place, after)
+        if is_same(before, after) and not member.deviation:
             unchanged.append(member)
             continue
         bodies[member.stack] = after
-        reasons, replacement = server_changes(before, after, place.server or member.resource)
-        action = Action.RECREATE if replacement is Replacement.REPLACED else Action.UPDATE
-        reasons = (*reasons, replacement.value)
-        steps.append(StackStep.of(action, member.stack, before, after, member, reasons))
+        updated = live.updated.get(member.stack)
+        steps.append(_member_step(member, before, after, place, updated))
         steps.append(ScriptStep.of("new", member.stack, member))
+    for stack, after in settled.items():
+        if not groups.is_settled(bodies[stack], after):
+            steps.append(_containing(live, stack, bodies[stack], after, SETTLES_GROUP))
     before, whole = bodies[live.reference], _whole(live.body, new, places, source)
     if not is_same(before, whole):
-        reason = "the stack says what its members are; nothing of them changes"
-        steps.append(StackStep.of(Action.UPDATE, live.reference, before, whole, reasons=[reason]))
+        steps.append(_containing(live, live.reference, before, whole, SETTLES_STACK))
     return live.plan("RollingUpdate", places, tuple(steps), tuple(unchanged))
+
+
+SETTLES_GROUP = "the group stores what its members are, and would put them back otherwise"
+SETTLES_STACK = "the stack says what its members are; nothing of them changes"
+
+
+def _containing(live: Live, stack: str, before: Body, after: Body, reason: str) -> StackStep:
+    """Return the step of a stack whose servers have been changed already."""
+    updated = live.updated.get(stack)
+    return StackStep.of(Action.UPDATE, stack, before, after, None, [reason], updated)
+
+
+def _member_step(
+    member: VnfcServer, before: Body, after: Body, place: Place, updated: str | None
+) -> StackStep:
+    name = place.server or member.resource
+    if is_same(before, after):
+        deviation = f"the server has {member.deviation}, though its stack says otherwise"
+        return StackStep.of(
+            Action.UPDATE, member.stack, before, after, member, [deviation], updated
+        )
+    changes, replacement = server_changes(before, after, name)
+    action = Action.RECREATE if replacement is Replacement.REPLACED else Action.UPDATE
+    reasons = [*changes, replacement.value]
+    return StackStep.of(action, member.stack, before, after, member, reasons, updated)
+
+
+def _settled(group: Body, new: Body, member: VnfcServer, place: Place, after: Body) -> Body:
+    """Return a group's own stack that says of a VNFC what its own stack is after the change."""
+    outer = hot.outer_definition(new, place)
+    stored = group.template["resources"][member.name].get("properties") or {}
+    names = outer.get("properties") or {}
+    values = {name: after.parameters.get(name, stored.get(name, groups.MASKED)) for name in names}
+    definition = {**outer, "properties": values}
+    return groups.settled(group, [member.name], definition, new.files)
 
 
 def _after(  # noqa: PLR0913, PLR0917

@@ -11,12 +11,14 @@ from dataclasses import dataclass, replace
 
 from container_update.model.errors import PackageError, PlanError
 from container_update.model.options import Options
+from container_update.model.plan import Action, Reason
 from container_update.package import csar, hot, hot_files
 from container_update.package.hot import Body, Place
 from container_update.package.vnfd import Flavour
 from container_update.stacks import live
 from container_update.stacks.client import Heat, reference
-from container_update.stacks.plan import StackPlan, blue_green, rolling
+from container_update.stacks.plan import AnyStep, StackPlan, StackStep, blue_green, rolling
+from container_update.stacks.servers import defined
 from container_update.stacks.templates.desired import Software, desired_stack, is_same
 
 BLUE_GREEN, ROLLING = "Blue-Green", "RollingUpdate"
@@ -129,11 +131,14 @@ def make_plan(packages: Packages, service: Heat) -> StackPlan:
     stack = live.find(service, request.stack)
     body = live.body_of(service, reference(stack))
     places = _places(body, packages.old_vdus, "the live stack")
-    state = replace(live.read(service, stack, body, places), instance_id=request.instance_id)
+    is_part = request.upgrade_type == ROLLING
+    read = live.read_for_update if is_part else live.read
+    state = replace(read(service, stack, body, places), instance_id=request.instance_id)
     sizes = live.sizes(service.resources(state.reference, 1), body)
     new = desired_stack(packages.body, body, packages.places, packages.software, sizes)
-    if request.upgrade_type == ROLLING:
-        return rolling(state, new, packages.places, request.new)
+    if is_part:
+        plan = rolling(state, new, packages.places, request.new)
+        return replace(plan, steps=tuple(_with_way_back(step, service) for step in plan.steps))
     if is_same(body, new):
         return state.plan(BLUE_GREEN, packages.places, unchanged=state.members)
     _check_nothing_hidden(body, new, stack["stack_name"])
@@ -151,3 +156,20 @@ def _check_nothing_hidden(old: Body, new: Body, stack: str) -> None:
             f"({', '.join(unknown)}), so that no second stack can be made with them: use "
             "RollingUpdate, which leaves them as they are"
         )
+
+
+def _with_way_back(step: AnyStep, service: Heat) -> AnyStep:
+    """Say of a step that its undo replaces the server: Nova cannot shrink a disk."""
+    if not isinstance(step, StackStep) or step.member is None or step.after is None:
+        return step
+    now, flavour = step.member.software, defined(step.after, step.member.resource).get("flavor")
+    if now is None or now.disk is None or flavour in (None, now.flavour):
+        return step
+    then = service.flavour_disk(str(flavour))
+    if then is None or then <= now.disk or step.action is Action.RECREATE:
+        return step
+    note = Reason(
+        f"its disk grows from {now.disk} to {then} GB, which Nova cannot take back: an undo "
+        "replaces the server by another one with another id"
+    )
+    return replace(step, reasons=(*step.reasons, note))

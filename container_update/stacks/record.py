@@ -14,9 +14,12 @@ from container_update.model.operation import OperationRecord, Phase, from_bytes,
 from container_update.model.plan import Action
 from container_update.package.hot import Body, Place
 from container_update.stacks.plan import AnyStep, ScriptStep, StackPlan, StackStep
+from container_update.stacks.servers import Software
 from container_update.stacks.vnfcs import VnfcServer
 
-_FORMAT = 3
+_FORMAT = 4
+MARK = "container-update-"
+"""What every tag begins with that this program sets."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +37,7 @@ class Record(OperationRecord):
     @property
     def mark(self) -> str:
         """What the tags begin with that this operation sets on the stacks that it changes."""
-        return f"container-update-{self.operation[:8]}"
+        return f"{MARK}{self.operation[:8]}"
 
     def tag(self, body: Body | None) -> str:
         """Return the tag that shows that a stack was sent this body."""
@@ -83,6 +86,8 @@ def encode(record: Record) -> str:
         "steps": [_step_to_dict(step, store) for step in plan.steps],
         "members": [asdict(member) for member in plan.members],
         "places": {vdu_id: asdict(place) for vdu_id, place in plan.places.items()},
+        "timeoutMins": plan.timeout_mins,
+        "tags": plan.tags,
         "bodies": bodies,
     }
     return base64.b64encode(to_bytes(record, _FORMAT, content)).decode()
@@ -101,8 +106,10 @@ def decode(text: str) -> Record:
         steps=tuple(_step_from_dict(step, bodies) for step in content["steps"]),
         upgrade_type=content["upgradeType"],
         stack=content["stack"],
-        members=tuple(VnfcServer(**member) for member in content["members"]),
+        members=tuple(_member_from_dict(member) for member in content["members"]),
         places={vdu_id: Place(**place) for vdu_id, place in content["places"].items()},
+        timeout_mins=content["timeoutMins"],
+        tags=tuple(content["tags"]),
     )
     return Record(
         **common,
@@ -124,13 +131,26 @@ def _step_to_dict(step: AnyStep, store: Callable[[Body | None], str | None]) -> 
         "before": store(step.before),
         "after": store(step.after),
         "reasons": [reason.text for reason in step.reasons],
+        "updated": step.updated,
     }
 
 
 def _step_from_dict(values: Mapping[str, Any], bodies: Mapping[str, Body]) -> AnyStep:
-    member = VnfcServer(**values["member"]) if values["member"] else None
+    member = _member_from_dict(values["member"]) if values["member"] else None
     if "role" in values:
         return ScriptStep.of(values["role"], values["stack"], member)
     before, after = (bodies.get(values[side]) for side in ("before", "after"))
-    action = Action[values["action"]]
-    return StackStep.of(action, values["stack"], before, after, member, values["reasons"])
+    return StackStep.of(
+        Action[values["action"]],
+        values["stack"],
+        before,
+        after,
+        member,
+        values["reasons"],
+        values["updated"],
+    )
+
+
+def _member_from_dict(values: Mapping[str, Any]) -> VnfcServer:
+    software = values["software"]
+    return VnfcServer(**{**values, "software": software and Software(**software)})

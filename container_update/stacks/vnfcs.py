@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from container_update.model.objects import Json
 from container_update.package.hot import Place
+from container_update.stacks.servers import Software
 
 SERVER, PORT, VOLUME = "OS::Nova::Server", "OS::Neutron::Port", "OS::Cinder::Volume"
 
@@ -27,6 +28,12 @@ class VnfcServer:
     """Connection point (the resource's name) to the port's id."""
     volumes: Mapping[str, str] = field(default_factory=dict)
     """Storage (the resource's name) to the volume's id."""
+    group: str | None = None
+    """The scaling group's own stack (``name/id``) whose member the server's stack is."""
+    software: Software | None = None
+    """What the server runs on, where that was read."""
+    deviation: str = ""
+    """In which way that is not what its stack says."""
 
     def __str__(self) -> str:
         return f"{self.vdu_id} {self.name} (server {self.server_id})"
@@ -50,6 +57,7 @@ def members(
             if server["resource_type"] != SERVER or not _is_at(place, server, stack, parents, top):
                 continue
             named = server if place.file is None else parents.get(_id_of(stack), server)
+            in_group = place.grouped and place.file is not None
             servers.append(
                 VnfcServer(
                     vdu_id,
@@ -59,6 +67,7 @@ def members(
                     str(named["resource_name"]),
                     _ids(owners, stack, PORT),
                     _ids(owners, stack, VOLUME),
+                    stack_of(named) if in_group else None,
                 )
             )
     return tuple(servers)

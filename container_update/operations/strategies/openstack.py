@@ -33,7 +33,7 @@ from container_update.operations.vnf_records import Records
 from container_update.package import csar
 from container_update.stacks import live
 from container_update.stacks.client import Heat, reference
-from container_update.stacks.execute import Execution
+from container_update.stacks.execution.execution import Execution
 from container_update.stacks.operation import StackInstance
 from container_update.stacks.plan import Live, ScriptStep, StackPlan
 from container_update.stacks.planner import Packages, StackRequest, make_plan, read_packages

@@ -1,16 +1,25 @@
-"""The sizes of a stack's scaling groups. Pure."""
+"""The scaling groups of a stack: their sizes, and what they store of their members. Pure.
+
+A group is a stack of its own, whose template has a resource for each member, with type and
+properties. Heat changes a group's members in batches, and gives all members that are not in a batch
+what this template says of them: a member that was updated by itself would be put back.
+"""
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from typing import Any
 
 from container_update.model.errors import PlanError
+from container_update.model.objects import Json
 from container_update.package import hot
 from container_update.package.hot import Body, Place
 
 _SIZE = "desired_capacity"
+MASKED = "******"
+"""What stands for the value of a hidden parameter, as in Heat's own answers."""
 
 
 def with_size(body: Body, head: str, size: int) -> Body:
@@ -28,6 +37,24 @@ def with_size(body: Body, head: str, size: int) -> Body:
     return replace(body, template=template)
 
 
+def size_of(body: Body, head: str) -> object:
+    """Return the size that a stack defines for its scaling group; None where it has no group."""
+    definition = body.template["resources"].get(head) or {}
+    if definition.get("type") != hot.GROUP:
+        return None
+    value = (definition.get("properties") or {}).get(_SIZE)
+    return hot.bind(value, hot.effective_parameters(body))
+
+
+def with_sizes_of(body: Body, live: Body, heads: Iterable[str]) -> Body:
+    """Return a stack whose scaling groups have the sizes that they have in another one."""
+    for head in heads:
+        size = size_of(live, head)
+        if isinstance(size, int | str) and size_of(body, head) not in (None, size):
+            body = with_size(body, head, int(size))
+    return body
+
+
 def resized(body: Body, places: Mapping[str, Place], numbers: Mapping[str, int]) -> Body:
     """Return a stack whose scaling groups have other sizes.
 
@@ -43,3 +70,86 @@ def resized(body: Body, places: Mapping[str, Place], numbers: Mapping[str, int])
             )
         body = with_size(body, place.head, number)
     return body
+
+
+# --- a group's own stack ------------------------------------------------------------------------
+
+
+def masked(group: Body, files: Mapping[str, str]) -> Body:
+    """Return a group's own stack without the values of hidden parameters.
+
+    :param files: the nested templates, which say what is hidden.
+    """
+    resources = {
+        name: _masked_member(definition, files)
+        for name, definition in group.template["resources"].items()
+    }
+    return replace(group, template={**group.template, "resources": resources})
+
+
+def _masked_member(definition: Json, files: Mapping[str, str]) -> Json:
+    kind = str(definition.get("type"))
+    if kind not in files:
+        return definition
+    nested = Body(hot.parse(files[kind], kind), files=files)
+    properties = {
+        name: MASKED if name in nested.hidden else value
+        for name, value in (definition.get("properties") or {}).items()
+    }
+    return {**definition, "properties": properties}
+
+
+def unmasked(group: Body, live: Mapping[str, Any]) -> Body:
+    """Return a group's own stack with the hidden values that its live template has."""
+    resources = {}
+    for name, definition in group.template["resources"].items():
+        stored = (live["resources"].get(name) or {}).get("properties") or {}
+        properties = {
+            key: stored.get(key, value) if value == MASKED else value
+            for key, value in (definition.get("properties") or {}).items()
+        }
+        resources[name] = {**definition, "properties": properties}
+    return replace(group, template={**group.template, "resources": resources})
+
+
+def settled(
+    group: Body, members: Collection[str], definition: Json, files: Mapping[str, str]
+) -> Body:
+    """Return a group's own stack that says of some members what another definition says.
+
+    :param definition: type and properties, without functions.
+    :param files: the nested templates of that definition.
+    """
+    definition = _masked_member(definition, files)
+    resources = {
+        name: {**stored, **definition} if name in members else stored
+        for name, stored in group.template["resources"].items()
+    }
+    return replace(group, template={**group.template, "resources": resources}, files=files)
+
+
+def with_members_of(group: Body, live: Body) -> Body:
+    """Return a group's own stack with the members that it has now: a new one is like the others."""
+    stored = group.template["resources"]
+    like = next(iter(stored.values()), None)
+    resources = {
+        name: stored.get(name, like or now) for name, now in live.template["resources"].items()
+    }
+    # the outputs name the members
+    return replace(group, template={**live.template, "resources": resources})
+
+
+def is_settled(group: Body, after: Body) -> bool:
+    """Return whether a group's own stack says of its members what another body says of them."""
+    return _members_in(group) == _members_in(after)
+
+
+def _members_in(group: Body) -> dict[str, tuple[object, Json]]:
+    # as text: Heat returns a number as it was given, as a number or as text
+    return {
+        name: (
+            definition.get("type"),
+            {key: str(value) for key, value in (definition.get("properties") or {}).items()},
+        )
+        for name, definition in group.template["resources"].items()
+    }

@@ -1,7 +1,7 @@
 """Carry out a plan against Heat step by step, each safe to repeat; undo it on failure.
 
-What a step has sent to a stack is marked in the stack's tags with the operation and a digest of
-what was sent: after a lost answer, or in another run, the tag shows whether it was done.
+The journal says which steps were begun, and the undo restores the stacks of all these: the tags of
+a nested stack do not show it, because every update of what contains it clears them.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ from dataclasses import dataclass, field, replace
 
 from container_update.model import errors
 from container_update.model.cancellation import CancelToken
-from container_update.model.objects import Json
 from container_update.model.operation import Phase
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, StepResult, StepState
 from container_update.model.plan import Action
 from container_update.model.reporter import reporter
-from container_update.package.hot import Body
-from container_update.stacks.client import Heat, reference, state_sentence
+from container_update.stacks import live
+from container_update.stacks.client import Heat, reference
+from container_update.stacks.execution.concurrent import restorable, unexpected
+from container_update.stacks.execution.software import Servers
+from container_update.stacks.execution.writer import (
+    HEATS_MINUTES,
+    StepError,
+    Writer,
+    operators_tags,
+)
 from container_update.stacks.journal import Journal
 from container_update.stacks.plan import AnyStep, Coordinator, ScriptStep, StackStep
 from container_update.stacks.record import Record
-from container_update.stacks.vnfcs import VnfcServer
 
 LOG = logging.getLogger(__name__)
-
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
-
-
-class StepError(errors.ContainerUpdateError):
-    """A step failed; the message says why."""
 
 
 @dataclass(repr=False)
@@ -54,6 +54,11 @@ class Execution:
 
     def __post_init__(self) -> None:
         self.progress = reporter(self.progress)
+        self._stacks = Writer(
+            self.service, self.journal, self.options, self.cancel, self.record.tag
+        )
+        self._stacks.undoing = self._is_undo
+        self._servers = Servers(self.service, self._stacks)
 
     # --- forwards -------------------------------------------------------------------------------
 
@@ -72,9 +77,9 @@ class Execution:
                 break
             started = time.monotonic()
             try:
-                self._check_stop()
+                self._stacks.check_stop()
                 self.progress(step)
-                self._do(step)
+                self._do(number, step)
             except errors.LeaseLostError:
                 raise
             except errors.ContainerUpdateError as error:
@@ -93,17 +98,44 @@ class Execution:
         step = self.record.plan.steps[number]
         return StepResult(step, StepState.DONE, seconds=self._seconds.get(number, 0.0))
 
-    def _do(self, step: AnyStep) -> None:
+    def _do(self, number: int, step: AnyStep) -> None:
         if isinstance(step, ScriptStep):
             with self.journal.renewed():
                 self.coordinate(step)
         elif step.after is None:
             self.record = self.journal.write(replace(self.record, committed=True))
-            self._delete(step.stack)
+            self._stacks.delete(step.stack)
         elif step.before is None:
-            self._create(step.stack, step.after)
+            plan = self.record.plan
+            kept = operators_tags({"tags": plan.tags})
+            self._stacks.create(step.stack, step.after, kept, plan.timeout_mins)
         else:
-            self._update(step.stack, step.after, step.member)
+            self._update(number, step)
+
+    def _update(self, number: int, step: StackStep) -> None:
+        """Update a stack, unless somebody else has changed one that is part of this."""
+        plan = self.record.plan
+        if message := unexpected(self.service, plan, number, self.record.tag):
+            raise StepError(message)
+        assert step.after is not None
+        self._stacks.update(step.stack, step.after, self._own_minutes(step))
+        if step.member is not None:
+            self._servers.ensure(step.member, step.after)
+        if step is plan.last_steps(back=False)[-1]:
+            self._servers.look([s for s in plan.steps if isinstance(s, StackStep)])
+
+    def _own_minutes(self, step: StackStep) -> int | None:
+        """Return the whole stack's own time limit for its last update, which is one that changes
+        nothing but what says of its members what they are; None for any other step."""
+        plan = self.record.plan
+        if step.member is not None or step.stack != plan.stack or not (step.before and step.after):
+            return None
+        heads = {place.head for place in plan.places.values()}
+        sides = [
+            {name: body for name, body in side.template["resources"].items() if name not in heads}
+            for side in (step.before, step.after)
+        ]
+        return (plan.timeout_mins or HEATS_MINUTES) if sides[0] == sides[1] else None
 
     # --- undo -----------------------------------------------------------------------------------
 
@@ -114,20 +146,53 @@ class Execution:
         """
         self._refuse_no_way_back()
         self.record = self.journal.write(replace(self.record, phase=Phase.UNDO))
-        results = []
-        reached = self._reached()
-        for number, step in reversed(list(enumerate(self.record.plan.steps))):
-            if number >= reached:
-                results.append(StepResult(step, StepState.NOT_STARTED))
+        self._stacks.undoing = True
+        plan, reached = self.record.plan, self._reached()
+        results = {
+            number: StepResult(step, StepState.NOT_STARTED)
+            for number, step in enumerate(plan.steps)
+            if number >= reached
+        }
+        begun = [number for number in plan.undo_order() if number < reached]
+        self._quiet([plan.steps[number] for number in sorted(begun, reverse=True)])
+        for number in begun:
+            step = plan.steps[number]
+            message, state = self._undone(step, was_coordinated=number + 1 < reached)
+            results[number] = self._report(StepResult(step, state, message))
+        if any(plan.steps[number].member is None for number in begun):
+            self._look_at_undone(results)
+        return tuple(results[number] for number in range(len(plan.steps)))
+
+    def _quiet(self, steps: list[AnyStep]) -> None:
+        """Wait until nothing is in progress on the stacks, those that contain others first: what
+        a stack is still doing to its members would undo their undo."""
+        for step in steps:
+            if isinstance(step, StackStep) and step.before and step.after:
+                self._stacks.stop(step.stack, step.after)
+                self._stacks.settled(step.stack, self._stacks.deadline())
+
+    def _undone(self, step: AnyStep, *, was_coordinated: bool) -> tuple[str, StepState]:
+        try:
+            return self._undo(step, was_coordinated=was_coordinated), StepState.UNDONE
+        except errors.LeaseLostError:
+            raise
+        except errors.ContainerUpdateError as error:
+            return str(error), StepState.UNDO_FAILED
+
+    def _look_at_undone(self, results: dict[int, StepResult]) -> None:
+        """Look at every server once more, after all stacks that could change it are restored."""
+        for number, result in results.items():
+            step = result.step
+            if not isinstance(step, StackStep) or result.state is not StepState.UNDONE:
                 continue
-            try:
-                message = self._undo(step, was_coordinated=number + 1 < reached)
-                results.append(self._report(StepResult(step, StepState.UNDONE, message)))
-            except errors.LeaseLostError:
-                raise
-            except errors.ContainerUpdateError as error:
-                results.append(self._report(StepResult(step, StepState.UNDO_FAILED, str(error))))
-        return tuple(reversed(results))
+            if step.member is not None and step.before is not None:
+                try:
+                    self._servers.ensure(step.member, step.before, known=True)
+                except errors.LeaseLostError:
+                    raise
+                except errors.ContainerUpdateError as error:
+                    failed = StepResult(step, StepState.UNDO_FAILED, str(error))
+                    results[number] = self._report(failed)
 
     def _reached(self) -> int:
         """Return how many steps may have to be undone. The old VNF's script, which gives it its
@@ -153,11 +218,12 @@ class Execution:
         if step.before is None:
             current = self.service.stack(step.stack)
             if current is not None and self.record.tag(step.after) in (current.get("tags") or ()):
-                self._delete(reference(current))
+                self._stacks.delete(reference(current))
         elif step.after is not None:
-            self._restore(step)
+            remark = self._restore(step)
             if step.member is not None and was_coordinated:
-                return self._coordinate_back("old", step)
+                return "; ".join(filter(None, (remark, self._coordinate_back("old", step))))
+            return remark
         return ""
 
     def _coordinate_back(self, role: str, step: AnyStep) -> str:
@@ -171,16 +237,26 @@ class Execution:
             return f"{error}: see that the traffic goes to the old VNF"
         return ""
 
-    def _restore(self, step: StackStep) -> None:
-        """Restore a stack if this operation has sent an update to it."""
-        assert step.before is not None
-        current = self.service.stack(step.stack) or {}
-        after, before = self.record.tag(step.after), self.record.tag(step.before)
-        tags = set(current.get("tags") or ())
-        if after in tags and current["stack_status"] == "UPDATE_IN_PROGRESS":
-            self.service.cancel(step.stack, guard=self.journal.confirm)
-        if tags & {after, before}:
-            self._update(step.stack, step.before, step.member)
+    def _restore(self, step: StackStep) -> str:
+        """Restore a stack; return what the operator should know of it.
+
+        It is done whatever the stack's tags say, unless the stack is as it was.
+        """
+        plan = self.record.plan
+        before = restorable(self.service, plan, step)
+        if before is None:
+            return f"stack {step.stack} is gone: somebody else removed this VNFC"
+        remark = ""
+        if step.member is not None:
+            remark = self._servers.make_room(step.member)
+        current = self.service.stack(step.stack)
+        is_complete = str(current and current["stack_status"]).endswith("_COMPLETE")
+        is_as_before = is_complete and live.body_for(self.service, plan, step) == before
+        if remark or not is_as_before:
+            self._stacks.update(step.stack, before, self._own_minutes(step))
+        if step.member is not None:
+            remark = self._servers.ensure(step.member, before, known=True) or remark
+        return remark
 
     def _failed(self, number: int, cause: errors.ContainerUpdateError) -> errors.UpdateFailedError:
         """Return the error of a step, after the undo where there is one."""
@@ -214,7 +290,7 @@ class Execution:
         plan = self.record.plan
         try:
             results = self.undo()
-        except errors.ClusterError as error:
+        except (errors.ClusterError, StepError) as error:
             return errors.UndoIncompleteError(
                 f"{cause}. Nothing could be put back: {error}", Outcome(plan, self.results)
             )
@@ -250,6 +326,7 @@ class Execution:
         try:
             while any(self._was_late(step) for step in steps):
                 LOG.warning("a request arrived late, and was undone")
+            self._restore_time_limit()
         except StepError as error:
             raise errors.UndoIncompleteError(
                 f"a request arrived late and could not be undone: {error}",
@@ -259,141 +336,39 @@ class Execution:
 
     def _was_late(self, step: StackStep) -> bool:
         """Bring a stack to its end where its tags show another request of this operation."""
-        body = step.before if self._is_undo else step.after
         current = self.service.stack(step.stack) or {}
         ours = {tag for tag in current.get("tags") or () if tag.startswith(self.record.mark)}
+        if not ours:
+            return False
+        body = step.after
+        if self._is_undo:
+            body = step.before and restorable(self.service, self.record.plan, step)
         is_complete = str(current.get("stack_status")).endswith("_COMPLETE")
-        if not ours or (body and is_complete and ours == {self.record.tag(body)}):
+        if body and is_complete and ours == {self.record.tag(body)}:
             return False
         if body is None:
-            self._delete(reference(current))
-        else:
-            self._update(step.stack, body, step.member)
+            self._stacks.delete(reference(current))
+            return True
+        self._stacks.update(step.stack, body, self._own_minutes(step))
+        if step.member is not None:
+            self._servers.ensure(step.member, body, known=self._is_undo)
         return True
+
+    def _restore_time_limit(self) -> None:
+        """Give the stack its own time limit back where an update had another one: Heat keeps the
+        last one that was sent."""
+        plan = self.record.plan
+        current = self.service.stack(plan.stack)
+        if current is None or any(step.action is Action.CREATE for step in plan.steps):
+            return
+        own = plan.timeout_mins or HEATS_MINUTES
+        if current.get("timeout_mins") not in (None, own):
+            self._stacks.set_minutes(plan.stack, own)
 
     def _report(self, result: StepResult) -> StepResult:
         self.progress(result)
         return result
 
-    # --- one stack ------------------------------------------------------------------------------
-
-    def _create(self, name: str, body: Body) -> None:
-        """Create a stack; replace one that failed in an earlier run."""
-        tag, deadline, sent = self.record.tag(body), self._deadline(), False
-        while True:
-            current = self._settled(name, deadline)
-            if current is None:
-                try:
-                    self.service.create(
-                        {"stack_name": name, "tags": tag, "disable_rollback": True}
-                        | body.as_request(),
-                        guard=self.journal.confirm,
-                    )
-                except errors.ClusterError as error:
-                    self._only_busy(error, name, deadline)
-                sent = True
-                self._rest(_FIRST_PAUSE)
-                continue
-            if tag not in (current.get("tags") or ()):
-                raise StepError(
-                    f"expected no stack {name}, found one that this operation did not make: delete "
-                    "or rename it"
-                )
-            if current["stack_status"] == "CREATE_COMPLETE":
-                return
-            if sent:
-                raise StepError(state_sentence(current))
-            self._delete(reference(current))
-
-    def _update(self, stack: str, body: Body, member: VnfcServer | None) -> None:
-        """Update a stack; repeat an update that failed in an earlier run."""
-        tag, deadline, sent = self.record.tag(body), self._deadline(), False
-        while True:
-            current = self._settled(stack, deadline)
-            if current is None:
-                raise StepError(f"stack {stack} is gone: somebody else deleted it")
-            if tag in (current.get("tags") or ()):
-                status = current["stack_status"]  # ROLLBACK_COMPLETE: Heat has undone the update
-                if status.endswith("_COMPLETE") and not status.startswith("ROLLBACK"):
-                    break
-                if sent and not self._was_cancelled(current):
-                    raise StepError(state_sentence(current))
-            try:
-                request, existing = body.as_update()
-                request |= {"tags": tag}
-                self.service.update(stack, request, existing=existing, guard=self.journal.confirm)
-                sent = True
-            except errors.ClusterError as error:
-                self._only_busy(error, stack, deadline)
-            self._rest(_FIRST_PAUSE)
-        if member is not None:
-            self._wait_active(stack, member, deadline)
-
-    def _was_cancelled(self, stack: Json) -> bool:
-        """Return whether an earlier run's request to cancel its update has met that of the undo."""
-        return self._is_undo and str(stack["stack_status_reason"]).endswith("cancelled")
-
-    def _only_busy(self, error: errors.ClusterError, stack: str, deadline: float) -> None:
-        """Raise the error unless the stack is busy (409) and the time limit not over: the caller
-        then tries again."""
-        if error.status != 409 or time.monotonic() > deadline:
-            raise error
-        LOG.info("stack %s is busy: %s", stack, error)
-
-    def _delete(self, stack: str) -> None:
-        deadline = self._deadline()
-        while True:
-            try:
-                self.service.delete(stack, guard=self.journal.confirm)
-                break
-            except errors.ClusterError as error:
-                self._only_busy(error, stack, deadline)
-                self._rest(_FIRST_PAUSE)
-        current = self._settled(stack, deadline)
-        if current is not None:
-            raise StepError(state_sentence(current))
-
-    def _wait_active(self, stack: str, member: VnfcServer, deadline: float) -> None:
-        """Wait until the server is active: it can fail after Heat's update has ended."""
-        pause = _FIRST_PAUSE
-        while True:
-            current = self.service.resource(stack, member.resource)
-            status = str(((current or {}).get("attributes") or {}).get("status", "gone"))
-            if status == "ACTIVE":
-                return
-            if status == "ERROR" or time.monotonic() > deadline:
-                raise StepError(f"its server is {status}, expected ACTIVE: see the server's fault")
-            self._rest(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
-
-    def _settled(self, stack: str, deadline: float) -> Json | None:
-        """Return the stack once no action is in progress on it; None where there is none."""
-        pause = _FIRST_PAUSE
-        while True:
-            current = self.service.stack(stack)
-            if current is None or not current["stack_status"].endswith("_IN_PROGRESS"):
-                return current
-            if time.monotonic() > deadline:
-                raise StepError(
-                    f"stack {current['stack_name']} is still {current['stack_status']} after the "
-                    f"time limit; Heat says: {current['stack_status_reason']}"
-                )
-            self._check_stop()
-            self._rest(pause)
-            pause = min(2 * pause, _LONGEST_PAUSE)
-
-    def _rest(self, seconds: float) -> None:
-        self.journal.renew()
-        time.sleep(seconds)
-
-    def _check_stop(self) -> None:
-        if self.cancel and not self._is_undo:
-            raise StepError(f"stopped {self.cancel.reason}")
-
     @property
     def _is_undo(self) -> bool:
         return self.record.phase is Phase.UNDO
-
-    def _deadline(self) -> float:
-        limit = self.options.undo_timeout if self._is_undo else self.options.timeout
-        return time.monotonic() + limit

@@ -1,0 +1,1 @@
+"""Carry out a plan of stacks, and undo it."""
