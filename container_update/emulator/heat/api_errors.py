@@ -61,20 +61,13 @@ def no_stack(reference: str) -> OpenStackApiError:
 def no_resource(name: str, stack: str) -> OpenStackApiError:
     """Return a 404: the stack has no such resource."""
     return OpenStackApiError(
-        404, "NotFound", f"The Resource ({name}) could not be found in Stack {stack}."
+        404, "ResourceNotFound", f"The Resource ({name}) could not be found in Stack {stack}."
     )
 
 
 def stack_exists(name: str) -> OpenStackApiError:
     """Return a 409: the name is taken."""
     return OpenStackApiError(409, "StackExists", f"The Stack ({name}) already exists.")
-
-
-def stack_busy(name: str, action: str) -> OpenStackApiError:
-    """Return a 409: another action on the stack is in progress."""
-    return OpenStackApiError(
-        409, "ActionInProgress", f"Stack {name} already has an action ({action}) in progress."
-    )
 
 
 def not_supported(feature: str) -> OpenStackApiError:

@@ -55,7 +55,7 @@ class EmbeddedOpenStack(LoopThread):
         self.port = await self._server.start(self.port)
 
     async def _close(self) -> None:
-        running = [stack.task for stack in self.heat.stacks if stack.task and not stack.task.done()]
+        running = list(self.heat.engine.tasks)
         for task in running:
             task.cancel()
         await asyncio.gather(*running, return_exceptions=True)

@@ -30,7 +30,11 @@ class ResourceFault:
     where: Callable[[Mapping[str, Any]], bool] = lambda _: True
     """A condition on the resource's resolved properties."""
     stuck: bool = False
-    """It does not fail: it stays IN_PROGRESS until :meth:`CloudFaults.release`."""
+    """It does not fail: it stays IN_PROGRESS until :meth:`CloudFaults.release`. A server's action
+    that Heat gave up meanwhile takes effect then."""
+    ruins: bool = False
+    """It leaves a server that was updated in ERROR, as a rebuild that failed on its host. A request
+    that Nova refuses leaves the server as it was."""
     nth: int = 1
     """The first matching resource that it happens to, from 1."""
     times: int = 1_000_000
@@ -55,6 +59,12 @@ class CloudFaults:
 
     seconds: float = 0.01
     """How long it takes to create, update or delete one resource."""
+    minute: float = 60.0
+    """How many seconds a minute of ``timeout_mins`` takes."""
+    disks: dict[str, int] = field(default_factory=dict)
+    """The flavors' disks in GB. A server cannot be resized to a smaller one."""
+    images: set[str] | None = None
+    """The images that there are; None: every one."""
     stacks_allowed: int | None = None
     """Top-level stacks of the project; more are refused with 403."""
     servers_allowed: int | None = None

@@ -34,7 +34,8 @@ def parse(template: object) -> Json:
     try:
         body = yaml.load(template, _Loader) if isinstance(template, str) else template  # noqa: S506
     except yaml.YAMLError as error:
-        raise bad_request(f"Template format error: {error}", "TemplateFormatError") from error
+        message = f"Template not in valid format: {error}"
+        raise bad_request(message, "HTTPBadRequest") from error
     if not isinstance(body, dict) or "heat_template_version" not in body:
         raise bad_request("Template format version not found.", "InvalidTemplateVersion")
     return body
@@ -76,7 +77,8 @@ def parameters(template: Mapping[str, Any], given: Mapping[str, Any]) -> Json:
 def _typed(name: str, value: Any, kind: str) -> Any:
     try:
         if kind == "number" and isinstance(value, str):
-            return float(value) if "." in value else int(value)
+            number = float(value)
+            return int(value) if value.strip().lstrip("+-").isdigit() else number
         if kind == "json" and isinstance(value, str):
             return json.loads(value)
     except ValueError as error:
@@ -110,6 +112,20 @@ def dependencies(definition: Json) -> set[str]:
     explicit = definition.get("depends_on") or []
     names = {explicit} if isinstance(explicit, str) else set(explicit)
     return names | set(_referred(definition.get("properties") or {}))
+
+
+def attributes_used(template: Json, name: str) -> Iterator[list[Any]]:
+    """Yield the paths of the attributes of one resource that the template reads."""
+    waiting: list[Any] = [template]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, list):
+            waiting += value
+        elif isinstance(value, dict):
+            waiting += value.values()
+            path = value.get("get_attr")
+            if isinstance(path, list) and path and path[0] == name:
+                yield path[1:]
 
 
 def _referred(value: Any) -> Iterator[str]:

@@ -8,13 +8,24 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from container_update.emulator.json_type import Json
 
+if TYPE_CHECKING:
+    from container_update.emulator.heat.stacks import Resource
+
 SERVER, PORT, VOLUME = "OS::Nova::Server", "OS::Neutron::Port", "OS::Cinder::Volume"
 FLOATING_IP = "OS::Neutron::FloatingIP"
-GROUP = "OS::Heat::AutoScalingGroup"
+ATTACHMENT = "OS::Cinder::VolumeAttachment"
+GROUP, TEST = "OS::Heat::AutoScalingGroup", "OS::Heat::TestResource"
+
+_NOVA = frozenset(
+    f"OS::Nova::{name}"
+    for name in ("Flavor", "HostAggregate", "Keypair", "Quota", "Server", "ServerGroup")
+)
+WITHOUT_CHECK = frozenset({PORT, ATTACHMENT})
+"""The types of which Heat's action ``check`` says that it is not supported."""
 
 _SERVER_UPDATES = frozenset(
     {
@@ -41,15 +52,25 @@ _POLICIES = {
 _addresses = itertools.count(10)
 
 
+def is_known(kind: str) -> bool:
+    """Return whether there is such a type. Only Nova's are checked."""
+    return not kind.startswith("OS::Nova::") or kind in _NOVA
+
+
 def is_replaced(kind: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
-    """Return whether the change of properties replaces the resource."""
+    """Return whether a change of these properties can only be made with another resource."""
     changed = {name for name in old.keys() | new.keys() if old.get(name) != new.get(name)}
     if kind != SERVER:
         return bool(changed & _REPLACING.get(kind, frozenset()))
-    return bool(changed - _SERVER_UPDATES) or any(
+    return bool(changed - _SERVER_UPDATES)
+
+
+def policy_replaces(old: Mapping[str, Any], new: Mapping[str, Any]) -> bool:
+    """Return whether a server is replaced because a policy of its own says so."""
+    return any(
         new.get(policy, default) == "REPLACE"
         for name, (policy, default) in _POLICIES.items()
-        if name in changed
+        if old.get(name) != new.get(name)
     )
 
 
@@ -63,10 +84,31 @@ def first_facts(kind: str, properties: Mapping[str, Any]) -> Json:
         address = properties.get("floating_ip_address") or _address("172.24")
         return {"floating_ip_address": address, "status": "ACTIVE"}
     if kind == SERVER:
-        return {"status": "ACTIVE", "name": properties.get("name", "")}
-    if kind == VOLUME:
-        return {"status": "available"}
-    return {}
+        image, flavor = properties.get("image"), properties.get("flavor")
+        name = properties.get("name", "")
+        return {"status": "ACTIVE", "name": name, "image": image, "flavor": flavor, "actions": []}
+    return {"status": "available"} if kind == VOLUME else {"status": "there"}
+
+
+def physical_id(kind: str, label: str, new_id: str, properties: Mapping[str, Any]) -> str:
+    """Return the id that a new resource gets."""
+    if kind == ATTACHMENT:
+        return str(properties.get("volume_id"))
+    return label if kind == TEST else new_id
+
+
+def shown_attributes(resource: Resource) -> Json:
+    """Return the attributes that Heat shows of a resource: what its service knows of it."""
+    facts = {"id": resource.physical_id, **resource.facts}
+    if resource.kind == GROUP:  # Heat shows none of a group's, though get_attr finds them
+        return dict.fromkeys(("outputs", "current_size", "refs", "refs_map", "outputs_list"))
+    if resource.kind == SERVER and resource.facts:
+        del facts["actions"]
+        image = facts["image"]
+        facts["image"] = {"id": image} if image else ""  # empty where it boots from a volume
+        facts["flavor"] = {"original_name": facts["flavor"]}
+        facts["metadata"] = dict(resource.properties.get("metadata") or {})
+    return facts
 
 
 def _address(network: str) -> str:

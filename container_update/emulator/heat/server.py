@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from http import HTTPStatus
 from typing import Any
 
 from aiohttp import web
@@ -12,6 +13,7 @@ from container_update.emulator.heat.heat import Heat
 from container_update.emulator.heat.keystone import Keystone
 from container_update.emulator.heat.stacks import Stack
 from container_update.emulator.http_server import MAX_BODY_BYTES, Handler, HttpServer
+from container_update.emulator.json_type import Json
 
 _TENANT = "/heat-api/v1/{project}"
 _TOKENS = ("Auth", "Subject")
@@ -25,6 +27,7 @@ class Server(HttpServer):
         super().__init__()
         self._keystone = keystone
         self._heat = heat
+        self._documents = heat.documents
 
     async def start(self, port: int) -> int:
         """Listen on 127.0.0.1 (*port* 0: any free port) and return the port."""
@@ -79,14 +82,17 @@ class Server(HttpServer):
 
     def _heat_routes(self) -> list[web.RouteDef]:
         reads: Mapping[str, Callable[[Stack, web.Request], Any]] = {
-            "": lambda stack, _: {"stack": self._heat.document(stack)},
+            "": lambda stack, request: {"stack": self._stack_document(stack, request)},
             "/template": lambda stack, _: stack.template,
             "/files": lambda stack, _: stack.files,
-            "/environment": lambda stack, _: self._heat.environment(stack),
+            "/environment": lambda stack, _: self._documents.environment(stack),
             "/events": self._events,
-            "/outputs": lambda stack, _: {"outputs": stack.outputs()},
+            "/outputs": lambda stack, _: {"outputs": _without_values(stack)},
+            "/outputs/{output}": _output,
             "/resources": self._resources,
             "/resources/{resource}": self._resource,
+            "/resources/{resource}/metadata": self._metadata,
+            "/resources/{resource}/events": self._resource_events,
         }
         short = _TENANT + "/stacks/{reference}/{path:(resources|events|template|environment|files)}"
         routes = [web.get(short, self._look_up)]  # before the paths with name and id
@@ -107,7 +113,7 @@ class Server(HttpServer):
 
     def _stack(self, request: web.Request) -> Stack:
         self._check(request)
-        return self._heat.find(request.match_info["id"])
+        return self._heat.find(request.match_info["id"], request.match_info["name"])
 
     def _check(self, request: web.Request) -> None:
         self._keystone.check(request.headers.get("X-Auth-Token"))
@@ -120,18 +126,40 @@ class Server(HttpServer):
 
         return answer
 
-    def _resources(self, stack: Stack, request: web.Request) -> Any:
-        resources = stack.walk(int(request.query.get("nested_depth", 0)))
-        return {"resources": [self._heat.resource_document(resource) for resource in resources]}
+    def _stack_document(self, stack: Stack, request: web.Request) -> Json:
+        outputs = request.query.get("resolve_outputs", "True").lower() != "false"
+        return self._documents.stack(stack, outputs=outputs)
 
-    def _events(self, stack: Stack, request: web.Request) -> Any:
-        events, marker = self._heat.events(stack), request.query.get("marker")
+    def _resources(self, stack: Stack, request: web.Request) -> Json:
+        detailed = request.query.get("with_detail", "False").lower() == "true"
+        kinds = request.query.getall("type", [])
+        resources = [
+            self._documents.resource(resource, detailed=detailed)
+            for resource in stack.walk(int(request.query.get("nested_depth", 0)))
+            if not kinds or resource.kind in kinds
+        ]
+        return {"resources": resources}
+
+    def _events(self, stack: Stack, request: web.Request) -> Json:
+        events = self._documents.events(stack, depth=int(request.query.get("nested_depth", 0)))
+        if request.query.get("sort_dir", "desc") == "asc":
+            events.reverse()
+        marker = request.query.get("marker")
         marked = [number for number, event in enumerate(events) if event["id"] == marker]
-        return {"events": events[marked[0] + 1 :] if marked else events}
+        shown = events[marked[0] + 1 :] if marked else events
+        return {"events": shown[: int(request.query.get("limit", len(shown)))]}
 
-    def _resource(self, stack: Stack, request: web.Request) -> Any:
+    def _resource(self, stack: Stack, request: web.Request) -> Json:
         resource = self._heat.resource(stack, request.match_info["resource"])
-        return {"resource": self._heat.resource_document(resource, detailed=True)}
+        return {"resource": self._documents.resource(resource, detailed=True)}
+
+    def _metadata(self, stack: Stack, request: web.Request) -> Json:
+        self._heat.resource(stack, request.match_info["resource"])
+        return {"metadata": {}}
+
+    def _resource_events(self, stack: Stack, request: web.Request) -> Json:
+        resource = self._heat.resource(stack, request.match_info["resource"])
+        return {"events": self._documents.events(stack, of=resource.name)}
 
     async def _versions(self, request: web.Request) -> web.Response:
         link = {"rel": "self", "href": f"http://{request.host}/heat-api/v1/"}
@@ -140,46 +168,85 @@ class Server(HttpServer):
 
     async def _create(self, request: web.Request) -> web.Response:
         self._check(request)
-        return web.json_response(self._heat.create(await request.json()), status=201)
+        created = self._heat.create(await request.json())
+        location = created["stack"]["links"][0]["href"]
+        return web.json_response(created, status=201, headers={"Location": location})
 
     async def _list(self, request: web.Request) -> web.Response:
         self._check(request)
         tags = set(filter(None, request.query.get("tags", "").split(",")))
-        name = request.query.get("stack_name") or request.query.get("name")
-        stacks = [
-            self._heat.summary(stack)
-            for stack in self._heat.stacks
-            if not stack.deleted and tags <= set(stack.tags) and name in (None, stack.name)
+        names = request.query.getall("stack_name", []) + request.query.getall("name", [])
+        statuses = request.query.getall("status", [])
+        nested, deleted = (
+            request.query.get(key, "False").lower() == "true"
+            for key in ("show_nested", "show_deleted")
+        )
+        stacks = self._heat.all_stacks() if nested else self._heat.stacks
+        found = [
+            self._documents.summary(stack)
+            for stack in stacks
+            if (deleted or not stack.deleted)
+            and tags <= set(stack.tags)
+            and (not names or stack.name in names)
+            and (not statuses or stack.status in statuses)
         ]
-        return web.json_response({"stacks": stacks})
+        found.reverse()
+        return web.json_response({"stacks": found})
 
     async def _update(self, request: web.Request) -> web.Response:
         stack = self._stack(request)
         existing = request.method == "PATCH"
         self._heat.update(stack, await request.json(), existing=existing)
-        return web.json_response({"stack": self._heat.summary(stack)}, status=202)
+        return _without_document(request, 202, "The request is accepted for processing.")
 
     async def _delete(self, request: web.Request) -> web.Response:
         self._heat.delete(self._stack(request))
         return web.Response(status=204)
 
     async def _act(self, request: web.Request) -> web.Response:
-        stack, actions = self._stack(request), sorted(await request.json())
-        if actions != ["cancel_without_rollback"]:
-            raise OpenStackApiError(400, "HTTPBadRequest", f"Invalid action {actions} specified")
-        self._heat.cancel(stack)
-        return web.Response(status=202)
+        self._heat.act(self._stack(request), sorted(await request.json()))
+        return web.json_response(None)
 
     async def _mark(self, request: web.Request) -> web.Response:
         resource = self._heat.resource(self._stack(request), request.match_info["resource"])
         self._heat.mark_unhealthy(resource, await request.json())
-        return web.json_response({})
+        return web.json_response(None)
 
     async def _look_up(self, request: web.Request) -> web.Response:
         """Redirect from a stack's name or id alone to its address."""
         self._check(request)
-        address = self._heat.url_of(self._heat.find(request.match_info["reference"]))
+        address = self._documents.url_of(self._heat.find(request.match_info["reference"]))
         path = request.match_info.get("path")
         location = f"{address}/{path}" if path else address
         query = f"?{request.query_string}" if request.query_string else ""
-        return web.Response(status=302, headers={"Location": location + query})
+        text = f'The resource was found at <a href="{location}">{location}</a>.'
+        response = _without_document(request, 302, text)
+        response.headers["Location"] = location + query
+        return response
+
+
+def _without_document(request: web.Request, status: int, message: str) -> web.Response:
+    """Return a response about the request itself: JSON only for those who ask for it."""
+    phrase = HTTPStatus(status).phrase
+    accepted = request.headers.get("Accept", "")
+    if "application/json" in accepted:
+        body = {"message": f"{message}<br /><br />", "code": f"{status} {phrase}", "title": phrase}
+        return web.json_response(body, status=status)
+    if "html" in accepted:
+        page = f"<html><head><title>{status} {phrase}</title></head><body>{message}</body></html>"
+        return web.Response(status=status, text=page, content_type="text/html")
+    return web.Response(status=status, text=f"{status} {phrase}\n\n{message}\n\n")
+
+
+def _without_values(stack: Stack) -> list[Json]:
+    return [
+        {key: output[key] for key in ("output_key", "description")} for output in stack.outputs()
+    ]
+
+
+def _output(stack: Stack, request: web.Request) -> Json:
+    name = request.match_info["output"]
+    for output in stack.outputs():
+        if output["output_key"] == name:
+            return {"output": output}
+    raise OpenStackApiError(404, "NotFound", f"Specified output key {name} not found.")

@@ -6,12 +6,18 @@ import asyncio
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from container_update.emulator.clock import stamp
 from container_update.emulator.heat import hot
-from container_update.emulator.heat.resource_types import GROUP, SERVER
+from container_update.emulator.heat.resource_types import GROUP, shown_attributes
 from container_update.emulator.json_type import Json
+
+if TYPE_CHECKING:
+    from container_update.emulator.heat.engine.traversals import Traversal
+
+STACK = "OS::Heat::Stack"
+"""The type of the resource that a stack is in its own events."""
 
 
 def new_id() -> str:
@@ -19,7 +25,7 @@ def new_id() -> str:
     return str(uuid.uuid4())
 
 
-@dataclass
+@dataclass(eq=False)
 class Resource:
     """A resource of a stack."""
 
@@ -27,40 +33,51 @@ class Resource:
     kind: str
     stack: Stack
     properties: Json = field(default_factory=dict)
-    """Resolved, as they were last applied."""
+    """Resolved, as they were last applied with success."""
     physical_id: str | None = None
     action: str = "INIT"
     status: str = "COMPLETE"
     reason: str = ""
     nested: Stack | None = None
     facts: Json = field(default_factory=dict)
-    """What its service knows: a server's status, a port's address."""
+    """What its service knows: a server's status and image, a port's address. Empty: nothing."""
+    needs: frozenset[str] = frozenset()
+    """The names of the resources that it depended on when it was last worked on."""
     created: str = field(default_factory=stamp)
     updated: str = field(default_factory=stamp)
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held by the traversal that works on it. Its replacement takes it over."""
+
+    @property
+    def state(self) -> str:
+        """The value of ``resource_status``."""
+        return f"{self.action}_{self.status}"
 
     def enter(self, action: str, status: str, reason: str = "") -> None:
         """Enter a state and add an event for it."""
         self.action, self.status, self.reason = action, status, reason or "state changed"
-        self.updated = stamp()
-        self.stack.add_event(
-            self.name, self.kind, self.physical_id or "", f"{action}_{status}", reason
-        )
+        if action == "UPDATE":
+            self.updated = stamp()
+        label = self.physical_id or f"{self.stack.name}-{self.name}"
+        self.stack.add_event(self.name, self.kind, label, self.state, reason)
 
 
 @dataclass
 class Event:
     """Something that happened to a stack or a resource of it."""
 
+    stack: Stack
     name: str
     kind: str
     physical_id: str
     status: str
     reason: str
+    number: int
     time: str = field(default_factory=stamp)
     id: str = field(default_factory=new_id)
 
 
-@dataclass
+@dataclass(eq=False)
 class Stack:
     """A stack, top-level or nested."""
 
@@ -80,12 +97,17 @@ class Stack:
     status: str = "IN_PROGRESS"
     reason: str = "Stack CREATE started"
     resources: dict[str, Resource] = field(default_factory=dict)
+    replaced: list[Resource] = field(default_factory=list)
+    """Resources with a replacement in :attr:`resources`, until they are deleted."""
     events: list[Event] = field(default_factory=list)
     created: str = field(default_factory=stamp)
     updated: str | None = None
     deleted: str | None = None
-    task: asyncio.Task[None] | None = None
-    """The action in progress."""
+    before: tuple[Json, Json, dict[str, str]] | None = None
+    """Template, parameters and files before the last update, for a rollback."""
+    traversal: Traversal | None = None
+    """The one that began last."""
+    _waiting: list[asyncio.Future[None]] = field(default_factory=list)
 
     def enter(self, action: str, status: str, reason: str = "") -> None:
         """Enter a state and add an event for it."""
@@ -93,15 +115,40 @@ class Stack:
         done = f"Stack {action} completed successfully"
         self.action, self.status = action, status
         self.reason = reason or (started if status == "IN_PROGRESS" else done)
-        if action == "UPDATE":
+        if status == "IN_PROGRESS" and action in ("UPDATE", "ROLLBACK"):
             self.updated = stamp()
         if (action, status) == ("DELETE", "COMPLETE"):
             self.deleted = stamp()
-        self.add_event(self.name, "OS::Heat::Stack", self.id, self.state, self.reason)
+        self.add_event(self.name, STACK, self.id, self.state, self.reason)
+        if status != "IN_PROGRESS":
+            for future in self._waiting:
+                if not future.done():
+                    future.set_result(None)
+            self._waiting.clear()
+
+    async def settled(self) -> None:
+        """Wait until the stack is not IN_PROGRESS."""
+        while self.status == "IN_PROGRESS":
+            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(future)
+            await future
 
     def add_event(self, name: str, kind: str, physical_id: str, status: str, reason: str) -> None:
         """Add an event."""
-        self.events.append(Event(name, kind, physical_id, status, reason or "state changed"))
+        number, reason = self.root.next_number(), reason or "state changed"
+        self.events.append(Event(self, name, kind, physical_id, status, reason, number))
+
+    @property
+    def root(self) -> Stack:
+        """The top-level stack that this one is nested in; itself if it is one."""
+        return self.parent.stack.root if self.parent else self
+
+    _numbers: int = 0
+
+    def next_number(self) -> int:
+        """Return a number by which the events of all levels can be put in order."""
+        self._numbers += 1
+        return self._numbers
 
     @property
     def state(self) -> str:
@@ -140,9 +187,13 @@ class Stack:
             return None
         return hot.walk(attributes(self.resources[name]), path)
 
+    def all_resources(self) -> Iterator[Resource]:
+        """Yield the resources, those that are being replaced included."""
+        yield from [*self.resources.values(), *self.replaced]
+
     def walk(self, depth: int) -> Iterator[Resource]:
         """Yield the resources, and those of nested stacks down to a depth."""
-        for resource in self.resources.values():
+        for resource in list(self.resources.values()):
             yield resource
             if depth > 0 and resource.nested is not None:
                 yield from resource.nested.walk(depth - 1)
@@ -150,27 +201,48 @@ class Stack:
     def outputs(self) -> list[Json]:
         """Return the template's outputs with their values."""
         scope = self.scope()
-        return [
-            {
-                "output_key": name,
-                "output_value": hot.resolve(output.get("value"), scope),
-                "description": output.get("description", "No description given"),
-            }
-            for name, output in (self.template.get("outputs") or {}).items()
-        ]
+        shown = []
+        for name, output in (self.template.get("outputs") or {}).items():
+            description = output.get("description", "No description given")
+            entry = {"output_key": name, "description": description}
+            if self.action == "DELETE":  # its template is gone already
+                entry |= {"output_error": "The resources are being deleted.", "output_value": None}
+            else:
+                entry["output_value"] = hot.resolve(output.get("value"), scope)
+            shown.append(entry)
+        return shown
 
 
 def attributes(resource: Resource) -> Json:
-    """Return the attributes that ``get_attr`` and the API show of a resource."""
-    if resource.kind == GROUP and resource.nested is not None:
-        members = resource.nested.resources.values()
-        refs = {member.name: member.physical_id for member in members}
-        return {"current_size": len(refs), "refs": list(refs.values()), "refs_map": refs}
-    if resource.nested is not None:
-        outputs = resource.nested.outputs()
-        return {output["output_key"]: output["output_value"] for output in outputs}
-    shown = {"id": resource.physical_id, **resource.properties, **resource.facts}
-    if resource.kind == SERVER:  # as Nova has it: empty where it boots from a volume
-        image = resource.properties.get("image")
-        shown["image"] = {"id": image} if image else ""
-    return shown
+    """Return the attributes that ``get_attr`` finds in a resource."""
+    nested = resource.nested
+    if nested is None:
+        return {**resource.properties, **shown_attributes(resource), **_addresses(resource)}
+    outputs = {output["output_key"]: output["output_value"] for output in nested.outputs()}
+    if resource.kind != GROUP:
+        return outputs
+    of_members: Json = {
+        key.removeprefix("outputs, "): value
+        for key, value in outputs.items()
+        if key.startswith("outputs, ")
+    }
+    references = {member.name: member.physical_id for member in nested.resources.values()}
+    return {
+        "current_size": len(references),
+        "refs": list(references.values()),
+        "refs_map": references,
+        "outputs": of_members,
+        "outputs_list": {key: list(values.values()) for key, values in of_members.items()},
+    }
+
+
+def _addresses(resource: Resource) -> Json:
+    """Return a server's addresses: those of its ports."""
+    ports = {entry.get("port") for entry in resource.properties.get("networks") or []}
+    fixed = [
+        entry["ip_address"]
+        for other in resource.stack.resources.values()
+        if other.physical_id in ports
+        for entry in other.facts.get("fixed_ips", [])
+    ]
+    return {"first_address": fixed[0]} if fixed else {}
