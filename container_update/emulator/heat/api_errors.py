@@ -6,6 +6,14 @@ from http import HTTPStatus
 
 from container_update.emulator.json_type import Json
 
+_EXPLANATIONS = {
+    400: "The server could not comply with the request since it is either malformed or otherwise "
+    "incorrect.",
+    403: "Access was denied to this resource.",
+    404: "The resource could not be found.",
+    409: "There was a conflict when trying to complete your request.",
+}
+
 
 class OpenStackApiError(Exception):
     """A request that is answered with an error.
@@ -27,11 +35,11 @@ class OpenStackApiError(Exception):
 
     def heat_body(self) -> Json:
         """Return the body that Heat's fault middleware writes."""
-        status = HTTPStatus(self.status)
+        title = HTTPStatus(self.status).phrase
         return {
             "code": self.status,
-            "title": status.phrase,
-            "explanation": status.description or status.phrase,
+            "title": title,
+            "explanation": _EXPLANATIONS.get(self.status, title),
             "error": {"type": self.kind, "message": self.message, "traceback": None},
         }
 

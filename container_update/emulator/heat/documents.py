@@ -166,7 +166,7 @@ class Documents:
 
 def _nested(stack: Stack, depth: int) -> Iterator[Stack]:
     yield stack
-    for resource in stack.resources.values():
+    for resource in stack.all_resources():
         if depth > 0 and resource.nested is not None:
             yield from _nested(resource.nested, depth - 1)
 

@@ -41,7 +41,8 @@ class Server(HttpServer):
             try:
                 return await self.through_middlewares(request, handler)
             except OpenStackApiError as error:
-                is_keystone = request.path.startswith("/identity")
+                # Keystone's middleware stands before Heat
+                is_keystone = request.path.startswith("/identity") or error.status == 401
                 body = error.keystone_body() if is_keystone else error.heat_body()
                 return web.json_response(body, status=error.status, headers=error.headers)
             except web.HTTPException as error:

@@ -221,12 +221,16 @@ def attributes(resource: Resource) -> Json:
     outputs = {output["output_key"]: output["output_value"] for output in nested.outputs()}
     if resource.kind != GROUP:
         return outputs
+    references = {  # of a member that failed, Heat shows nothing
+        member.name: member.physical_id
+        for member in nested.resources.values()
+        if member.status != "FAILED"
+    }
     of_members: Json = {
-        key.removeprefix("outputs, "): value
+        key.removeprefix("outputs, "): {name: value.get(name) for name in references}
         for key, value in outputs.items()
         if key.startswith("outputs, ")
     }
-    references = {member.name: member.physical_id for member in nested.resources.values()}
     return {
         "current_size": len(references),
         "refs": list(references.values()),

@@ -13,6 +13,7 @@ from typing import Any
 
 from container_update.emulator.heat import hot
 from container_update.emulator.heat.engine.failures import ResourceFailedError
+from container_update.emulator.heat.engine.limit import Limit
 from container_update.emulator.heat.engine.services import Services
 from container_update.emulator.heat.engine.work import Worker, is_nested
 from container_update.emulator.heat.faults import CloudFaults
@@ -72,7 +73,7 @@ class Traversal:
         for other in self.nodes:
             if other.goes and resource.name in other.goes.needs:
                 node.needs.add(other)
-            if other.goes and other.name in resource.needs:
+            if other.goes and (other.name in resource.needs or other.name == resource.name):
                 other.needs.add(node)
         self.nodes.add(node)
 
@@ -186,7 +187,7 @@ class Engine:
     async def _visit(self, traversal: Traversal, node: Node) -> None:
         stack = traversal.stack
         if node.goes is None and is_nested(stack.resources[node.name].kind):
-            await asyncio.sleep(self._faults.seconds)  # a message more than its siblings need
+            await asyncio.sleep(self._faults.seconds / 2)  # a message more than its siblings
         resource = node.goes or stack.resources[node.name]
         async with resource.lock:
             if traversal.is_over:
@@ -205,15 +206,13 @@ class Engine:
 
     async def _work(self, traversal: Traversal, node: Node) -> None:
         """Do one visit's work within the time that the traversal has left."""
-        stack, left = traversal.stack, traversal.deadline - asyncio.get_running_loop().time()
-        if left <= 0:
-            raise asyncio.TimeoutError
-        if node.goes is not None:
-            work = self._worker.remove(node.goes)
-        else:
-            work = self._worker.update(traversal, node.name)
+        stack = traversal.stack
         try:
-            await asyncio.wait_for(work, left)
+            async with Limit(traversal.deadline):
+                if node.goes is not None:
+                    await self._worker.remove(node.goes)
+                else:
+                    await self._worker.update(traversal, node.name)
         except asyncio.TimeoutError:
             self._give_up(node.goes or stack.resources[node.name])
             raise
@@ -223,6 +222,8 @@ class Engine:
 
     def _give_up(self, resource: Resource) -> None:
         """End the work on a resource: it took too long. Its service may go on."""
+        if resource.status != "IN_PROGRESS":
+            return
         stack, kind = resource.stack, resource.kind.rpartition("::")[2]
         task = f'{resource.action.lower()} from {kind} "{resource.name}" [{resource.physical_id}]'
         reason = f'(Task {task} Stack "{stack.name}" [{stack.id}] Timed out)'

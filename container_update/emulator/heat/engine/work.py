@@ -114,6 +114,7 @@ class Worker:
         await asyncio.sleep(self._faults.seconds)
         resource.facts = {}
         resource.enter("DELETE", "COMPLETE")
+        await asyncio.sleep(self._faults.seconds)
 
     async def _update_in_place(self, resource: Resource, properties: Json) -> None:
         resource.enter("UPDATE", "IN_PROGRESS")
@@ -165,6 +166,7 @@ class Worker:
     ) -> None:
         """Update the nested stack, whether anything differs or not; a group's in batches."""
         resource.enter("UPDATE", "IN_PROGRESS")
+        await asyncio.sleep(self._faults.seconds / 2)
         try:
             for template in _templates(resource, properties):
                 if traversal.is_stopped:
