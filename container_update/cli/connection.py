@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from container_update.operations.strategies.kubernetes import KubernetesTarget
     from container_update.operations.strategies.openstack import OpenStackTarget
     from container_update.stacks.client import Heat
+    from container_update.stacks.operation import StackInstance
 
 
 def add_package_arguments(command: argparse.ArgumentParser) -> None:
@@ -42,7 +43,8 @@ def add_cluster_arguments(
     add("-n", "--namespace", metavar="NAME", default="default",
         help="the namespace of objects that name none (default: %(default)s)")  # fmt: skip
     add("--instance-id", metavar="ID",
-        help="the id of the VNF instance; objects of another instance are refused")  # fmt: skip
+        help="the id of the VNF instance; objects of another instance are refused (default with "
+        "--stack: the stack's id)")  # fmt: skip
     add("-o", "--output", choices=formats, default=output.TEXT,
         help="the format of the output (default: %(default)s)")  # fmt: skip
     add("--leave-on-signal", action="store_true",
@@ -81,6 +83,15 @@ def connected_heat(parsed: argparse.Namespace) -> AbstractContextManager[Heat]:
     with extras.needed_by("--stack", "openstack", ClusterError):
         from container_update.stacks.client import connect  # noqa: PLC0415
     return connect(parsed.os_cloud, options=option_arguments.read(parsed))
+
+
+def stack_instance(parsed: argparse.Namespace, heat: Heat) -> StackInstance:
+    """Return the VNF instance of the stack that the arguments name."""
+    from container_update.stacks.instance_id import instance_id_of  # noqa: PLC0415, an extra
+    from container_update.stacks.operation import StackInstance  # noqa: PLC0415
+
+    instance_id = parsed.instance_id or instance_id_of(heat, parsed.stack)
+    return StackInstance(heat, instance_id, option_arguments.read(parsed), stack=parsed.stack)
 
 
 def openstack_target(parsed: argparse.Namespace, heat: Heat) -> OpenStackTarget:

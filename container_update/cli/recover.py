@@ -33,9 +33,7 @@ def _cluster_status(parsed: argparse.Namespace) -> Status:
 
 def _stack_status(parsed: argparse.Namespace) -> Status:
     with connection.connected_heat(parsed) as heat:
-        from container_update.stacks.operation import StackInstance  # noqa: PLC0415, an extra
-
-        return StackInstance(heat, parsed.instance_id, option_arguments.read(parsed)).status()
+        return connection.stack_instance(parsed, heat).status()
 
 
 def add_request_argument(command: argparse.ArgumentParser) -> None:
@@ -87,9 +85,8 @@ def _recover_stack(
     request = change.json_file(parsed.request) if parsed.request else None
     with connection.connected_heat(parsed) as heat:
         from container_update.operations.strategies import openstack_recovery  # noqa: PLC0415
-        from container_update.stacks.operation import StackInstance  # noqa: PLC0415
 
-        instance = StackInstance(heat, parsed.instance_id, option_arguments.read(parsed))
+        instance = connection.stack_instance(parsed, heat)
         target = connection.openstack_target(parsed, heat)
         outcome, scripts = openstack_recovery.recover_stack(
             instance, target, cancel, request, back=back

@@ -9,6 +9,7 @@ fields it does not know; python-heatclient can, but reads no clouds.yaml and bri
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -41,6 +42,11 @@ def _unguarded() -> None:
 def reference(stack: Mapping[str, Any]) -> str:
     """Return ``name/id`` of a stack: no other stack ever has both."""
     return f"{stack['stack_name']}/{stack['id']}"
+
+
+def heat_minutes(seconds: float) -> int:
+    """Return a time limit as Heat's ``timeout_mins``: whole minutes, at least one."""
+    return max(1, math.ceil(seconds / 60))
 
 
 @contextmanager

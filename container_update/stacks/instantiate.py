@@ -17,7 +17,7 @@ from container_update.model.objects import Json
 from container_update.model.options import Options
 from container_update.package import csar, hot, hot_files
 from container_update.package.hot import Body
-from container_update.stacks.client import Heat, reference, state_sentence
+from container_update.stacks.client import Heat, heat_minutes, reference, state_sentence
 from container_update.stacks.planner import flavour_of
 from container_update.stacks.templates import desired, groups
 from container_update.stacks.templates.desired import Software
@@ -87,6 +87,7 @@ class Builder:
         self.delete(name)
         tag = f"container-update-{uuid.uuid4().hex[:16]}"  # recognises it after a lost answer
         request = {"stack_name": name, "tags": tag, "disable_rollback": True, **body.as_request()}
+        request["timeout_mins"] = heat_minutes(self.options.timeout)
         try:
             self.service.create(request)
         except ClusterError as error:
@@ -125,7 +126,8 @@ class Builder:
         Even where nothing differs Heat replaces what is unhealthy. The stack is IN_PROGRESS when
         Heat answers.
         """
-        self.service.update(stack, body, existing=True)
+        limit = {"timeout_mins": heat_minutes(self.options.timeout)}
+        self.service.update(stack, body | limit, existing=True)
         current = self.settled(stack)
         if current is None:
             raise PlanError(f"stack {stack} is gone: somebody else deleted it")

@@ -34,7 +34,7 @@ from container_update.model.errors import (
 )
 from container_update.model.objects import Json
 from container_update.model.operation import name_of
-from container_update.stacks.client import Heat, reference
+from container_update.stacks.client import Heat, heat_minutes, reference
 from container_update.stacks.hold import Clock, Holder, is_free, tags_of
 from container_update.stacks.record import Record, decode, encode
 
@@ -189,7 +189,8 @@ class Journal:
         self.confirm()
 
     def _create(self, name: str, files: Json) -> Json:
-        body = {"stack_name": name, "template": _TEMPLATE, "files": files, "tags": self._tags()}
+        body: Json = {"stack_name": name, "template": _TEMPLATE, "files": files}
+        body |= {"tags": self._tags(), "timeout_mins": heat_minutes(_SETTLES_WITHIN)}
         self._renewed = self.clock.monotonic()
         try:
             self.service.create(body)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from container_update.model.cancellation import CancelToken
-from container_update.model.errors import NextStep, UpdateInProgressError
+from container_update.model.errors import NextStep, PlanError, UpdateInProgressError
 from container_update.model.operation import Status, begun, recover, refuse_incomplete
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
@@ -37,6 +37,26 @@ class StackInstance:
     leave_failed: bool = False
     """A failure is left for a rollback or a resume, not undone at once."""
     clock: Clock = Clock()  # noqa: RUF009, it is frozen
+    stack: str | None = None
+    """The instance's stack (its name, its id or ``name/id``), whose changes alone are recovered;
+    None: whatever is in the instance's journal."""
+
+    def read(self) -> Record | None:
+        """Return the change that is under way; None where there is none.
+
+        :raises PlanError: it is one of another stack.
+        """
+        return self._of_own_stack(self.journal("").read())
+
+    def _of_own_stack(self, record: Record | None) -> Record | None:
+        if record is None or self.stack is None or record.concerns(self.stack):
+            return record
+        other = record.plan.stack.partition("/")[0]
+        raise PlanError(
+            f"the instance id {self.instance_id} belongs to an unfinished change of stack {other}, "
+            f"not of stack {self.stack}: finish or undo that one (resume or rollback with --stack "
+            f"{other}), or give this stack's instance an id of its own"
+        )
 
     def journal(self, operation: str) -> Journal:
         """Return the journal of a change that is under way, for use by the operation."""
@@ -132,7 +152,7 @@ class StackInstance:
         def claim(record: Record, _: Journal) -> Record:
             return record  # who holds the journal has claimed it
 
-        outcome = recover(journal.read, self._held, claim, finish, undo, goal=goal, back=back)
+        outcome = recover(self.read, self._held, claim, finish, undo, goal=goal, back=back)
         if outcome is None:
             journal.sweep()
         return outcome

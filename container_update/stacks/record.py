@@ -34,6 +34,14 @@ class Record(OperationRecord):
     context: Mapping[str, Any] = field(default_factory=dict)
     """What a resume needs beside the plan, as plain values; no passwords."""
 
+    def concerns(self, stack: str) -> bool:
+        """Return whether this is a change of a stack: the one that it began with or a new one.
+
+        :param stack: by name, id or ``name/id``.
+        """
+        old, new = self.plan.stack, self.plan.new_stack
+        return stack in (old, *old.split("/"), new) or stack.partition("/")[0] == new
+
     @property
     def mark(self) -> str:
         """What the tags begin with that this operation sets on the stacks that it changes."""

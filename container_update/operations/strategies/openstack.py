@@ -34,6 +34,7 @@ from container_update.package import csar
 from container_update.stacks import live
 from container_update.stacks.client import Heat, reference
 from container_update.stacks.execution.execution import Execution
+from container_update.stacks.instance_id import instance_id_of
 from container_update.stacks.operation import StackInstance
 from container_update.stacks.plan import Live, ScriptStep, StackPlan
 from container_update.stacks.planner import Packages, StackRequest, make_plan, read_packages
@@ -78,13 +79,18 @@ class OpenStackStrategy(Strategy):
     def _instance(self) -> StackInstance:
         return StackInstance(
             self.target.service,
-            self.job.instance_id,
+            self._instance_id,
             self.job.options,
             self._run_scripts,
             self.cancel,
             self._report_progress,
             leave_failed=self.job.leave_failed,
+            stack=self.target.stack,
         )
+
+    @cached_property
+    def _instance_id(self) -> str | None:
+        return self.job.instance_id or instance_id_of(self.target.service, self.target.stack)
 
     @cached_property
     def packages(self) -> Packages:
@@ -101,7 +107,7 @@ class OpenStackStrategy(Strategy):
                 target.stack,
                 request.upgrade_type,
                 vdu_ids,
-                job.instance_id,
+                self._instance_id,
                 target.flavour_id,
             ),
             job.options,

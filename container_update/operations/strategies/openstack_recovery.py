@@ -38,7 +38,7 @@ def recover_stack(
     :raises UndoIncompleteError: it could not be undone.
     :raises NoWayBackError: the old stack is being deleted: the change can only be finished.
     """
-    record = instance.journal("").read()
+    record = instance.read()
     if record is None:
         return None, ()
     job, target = _job(instance, record, target, request)

@@ -8,7 +8,6 @@ clears the tags of those nested in it.
 from __future__ import annotations
 
 import logging
-import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ from container_update.model.cancellation import CancelToken
 from container_update.model.objects import Json
 from container_update.model.options import Options
 from container_update.package.hot import Body
-from container_update.stacks.client import Heat, reference, state_sentence
+from container_update.stacks.client import Heat, heat_minutes, reference, state_sentence
 from container_update.stacks.journal import Journal
 from container_update.stacks.record import MARK
 from container_update.stacks.templates import groups
@@ -215,7 +214,7 @@ class Writer:
     @property
     def minutes(self) -> int:
         """The time limit of a step in the minutes that Heat counts."""
-        return max(1, math.ceil(self._limit / 60))
+        return heat_minutes(self._limit)
 
     @property
     def _limit(self) -> float:
