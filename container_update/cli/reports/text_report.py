@@ -83,7 +83,8 @@ def _step_lines(step: Step) -> Iterator[str]:
 def result_text(result: StepResult, pods: Sequence[str] = ()) -> str:
     """Return the result of a step as a line; its current pods, if given, as a second line."""
     step = result.step
-    line = f"  {result.state.value}: {step.key}: {step.action.value} ({result.seconds:.1f} s)"
+    line = f"  {result.state.value}: {step.key}: {step.action.value}"
+    line += f" ({result.seconds:.1f} s)" if result.seconds else ""
     if result.message:
         line += f": {result.message}"
     elif step.reasons and not step.is_config:

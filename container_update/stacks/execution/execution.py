@@ -156,9 +156,10 @@ class Execution:
         begun = [number for number in plan.undo_order() if number < reached]
         self._quiet([plan.steps[number] for number in sorted(begun, reverse=True)])
         for number in begun:
-            step = plan.steps[number]
+            step, began = plan.steps[number], time.monotonic()
             message, state = self._undone(step, was_coordinated=number + 1 < reached)
-            results[number] = self._report(StepResult(step, state, message))
+            seconds = time.monotonic() - began
+            results[number] = self._report(StepResult(step, state, message, seconds=seconds))
         if any(plan.steps[number].member is None for number in begun):
             self._look_at_undone(results)
         return tuple(results[number] for number in range(len(plan.steps)))
@@ -169,7 +170,7 @@ class Execution:
         for step in steps:
             if isinstance(step, StackStep) and step.before and step.after:
                 self._stacks.stop(step.stack, step.after)
-                self._stacks.settled(step.stack, self._stacks.deadline())
+                self._stacks.quiet(step.stack)
 
     def _undone(self, step: AnyStep, *, was_coordinated: bool) -> tuple[str, StepState]:
         try:
@@ -271,7 +272,7 @@ class Execution:
         what = str(step) if isinstance(step, ScriptStep) else f"{step.key}: {step.action.value}"
         if self.leave_failed or self.cancel.keep_journal:
             return self._error_type(
-                f"{what}: {cause}. Everything is left as it is",
+                f"{what}: {str(cause).rstrip('.')}. Everything is left as it is",
                 self._left(step, cause),
                 next_step=errors.NextStep.RESUME_OR_ROLLBACK,
             )
@@ -286,8 +287,12 @@ class Execution:
         return Outcome(self.record.plan, (*self.results, failed))
 
     def give_up(self, cause: str, failed: AnyStep | None = None) -> errors.UpdateFailedError:
-        """Undo everything because of *cause*; return the error that says so."""
-        plan = self.record.plan
+        """Undo everything because of *cause*; return the error that says so.
+
+        The steps are in its outcome; none is reported before that.
+        """
+        plan, cause = self.record.plan, cause.rstrip(".")
+        self.progress = reporter(lambda _: None)
         try:
             results = self.undo()
         except (errors.ClusterError, StepError) as error:

@@ -198,6 +198,27 @@ class Writer:
             self.check_stop()
             self._rest(_pause(began))
 
+    def quiet(self, stack: str) -> None:
+        """Wait until nothing is in progress on a stack and its resources: those of a failed or
+        cancelled update go on."""
+        began, deadline = time.monotonic(), self.deadline()
+        current = self.settled(stack, deadline)
+        while current is not None and not current["stack_status"].endswith("_COMPLETE"):
+            busy = [
+                str(resource["resource_name"])
+                for resource in self.service.resources(stack)
+                if str(resource["resource_status"]).endswith("_IN_PROGRESS")
+            ]
+            if not busy:
+                return
+            if time.monotonic() > deadline:
+                raise StepError(
+                    f"resources {', '.join(busy)} of stack {current['stack_name']} are still in "
+                    "progress after the time limit"
+                )
+            self._rest(_pause(began))
+            current = self.settled(stack, deadline)
+
     def _rest(self, seconds: float) -> None:
         self.journal.renew()
         time.sleep(seconds)
