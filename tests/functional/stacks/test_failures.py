@@ -11,7 +11,7 @@ import pytest
 
 from container_update.emulator.faults import Fault, Faults, drop_after, raise_error
 from container_update.emulator.heat import EmbeddedOpenStack, ResourceFault
-from container_update.emulator.heat.api_errors import OpenStackApiError, stack_busy
+from container_update.emulator.heat.api_errors import OpenStackApiError
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import (
     ClusterError,
@@ -217,7 +217,9 @@ def test_a_token_that_expires_meanwhile_is_renewed(
 
 
 REFUSED: dict[str, OpenStackApiError] = {
-    "busy": stack_busy("vnf", "UPDATE"),
+    "busy, as Heat without convergence": OpenStackApiError(
+        409, "ActionInProgress", "Stack vnf already has an action (UPDATE) in progress."
+    ),
     "overloaded": OpenStackApiError(503, "ServiceUnavailable", "try later"),
 }
 
