@@ -32,9 +32,9 @@ _TYPE_SECTIONS = (
     "artifact_types", "capability_types", "data_types", "group_types", "interface_types",
     "node_types", "policy_types", "relationship_types",
 )  # fmt: skip
-_IMAGE = ("properties", "sw_image_data")
+IMAGE = ("properties", "sw_image_data")
 _PROFILE = ("properties", "vdu_profile")
-_COMPUTE_FLAVOUR = (
+COMPUTE_FLAVOUR = (
     "capabilities", "virtual_compute", "properties", "requested_additional_capabilities",
     "properties", "requested_additional_capability_name",
 )  # fmt: skip
@@ -299,8 +299,8 @@ def _flavour(path: str, topology: Topology) -> Flavour:
         vnfd_id=product.pop("descriptor_id"),
         path=path,
         vdus=dict(_vdus(path, nodes)),
-        software_images=dict(_found(nodes, _IMAGE, dict)),
-        compute_flavours=dict(_found(nodes, _COMPUTE_FLAVOUR, str)),
+        software_images=dict(_found(nodes, IMAGE, dict)),
+        compute_flavours=dict(_found(nodes, COMPUTE_FLAVOUR, str)),
         scripts={script.operation: script for node in vnf for script in _scripts(node.template)},
         scaling=Scaling.of(topology.policies, dict(_found(nodes, _PROFILE, dict))),
         product={name: value for name, value in product.items() if value},
