@@ -51,12 +51,17 @@ def heat(request: pytest.FixtureRequest) -> Iterator[Heat]:
 
 
 @pytest.fixture
-def vnf(heat: Heat, tmp_path: Path) -> Iterator[Vnf]:
+def site() -> Site:
+    """What the cloud has for servers."""
+    if not REAL:
+        return Site()
+    *four, network = os.environ["CONTAINER_UPDATE_OS_SITE"].split(",")
+    return Site((four[0], four[1]), (four[2], four[3]), network)
+
+
+@pytest.fixture
+def vnf(heat: Heat, tmp_path: Path, site: Site) -> Iterator[Vnf]:
     """A VNF to instantiate; its stacks are deleted at the end."""
-    site = Site()
-    if REAL:
-        *four, network = os.environ["CONTAINER_UPDATE_OS_SITE"].split(",")
-        site = Site((four[0], four[1]), (four[2], four[3]), network)
     contract_vnf = Vnf(heat, tmp_path, site, OPTIONS)
     yield contract_vnf
     if REAL:

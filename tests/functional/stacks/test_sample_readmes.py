@@ -1,0 +1,113 @@
+"""The commands in the READMEs of the samples for OpenStack, run as they are printed."""
+
+from __future__ import annotations
+
+import io
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from container_update.cli.main import main
+from container_update.emulator.heat import EmbeddedOpenStack
+from container_update.package import samples
+from tests.functional.stacks.conftest import REAL
+from tests.functional.stacks.vnf import Vnf
+
+COMMANDS = re.compile(r"^ {6}(?![ $])(.*)$", re.MULTILINE)
+"""Those of the numbered steps; what the reader has to look up or edit is after a prompt."""
+PROGRAMS = {
+    "python3": [sys.executable],
+    "openstack": [str(Path(sys.executable).with_name("openstack"))],
+}
+"""The others are container-update itself and those of every system."""
+BUILT, CHECKED, PENDING, DONE, NOTHING_TO_DO = 0, 0, 3, 0, 2
+BUILD = [BUILT, BUILT, CHECKED, CHECKED]
+BLUE_GREEN, ROLLING = "06-openstack-blue-green", "07-openstack-rolling"
+
+
+@pytest.fixture
+def os_cloud(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> str:
+    """The cloud's name in clouds.yaml."""
+    if REAL:
+        return REAL
+    embedded: EmbeddedOpenStack = request.getfixturevalue("cloud")
+    path = embedded.write_clouds_yaml(tmp_path / "clouds.yaml")
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(path))
+    return "embedded"
+
+
+def commands(readme: str) -> list[str]:
+    """Return the commands to type, each on one line."""
+    return COMMANDS.findall(re.sub(r" \\\n +", " ", readme))
+
+
+def filled_in(command: str, names: Mapping[str, str]) -> list[str]:
+    """Return the words of a command with the site's names instead of the README's."""
+    for name, value in names.items():
+        command = re.sub(rf"\b{re.escape(name)}(?![\w-])", value, command)
+    return shlex.split(command)
+
+
+def run(words: list[str]) -> tuple[int | None, str]:
+    """Run a command; the exit status of those that are container-update's, and their output."""
+    program, *arguments = words
+    if program == "container-update":
+        out = io.StringIO()
+        return main(arguments, out), out.getvalue()
+    program_words = PROGRAMS.get(program, [program])
+    ran = subprocess.run([*program_words, *arguments], check=False, capture_output=True, text=True)
+    assert ran.returncode == 0, f"{words}: {ran.stdout}{ran.stderr}"
+    return None, ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("sample", "request_file", "statuses", "keeps_servers"),
+    [
+        (BLUE_GREEN, "request-without-load-balancer.json", [PENDING, DONE], False),
+        (ROLLING, "request.json", [PENDING, DONE, NOTHING_TO_DO], True),
+    ],
+)
+def test_a_sample_does_what_its_readme_says(
+    sample: str,
+    request_file: str,
+    statuses: list[int],
+    keeps_servers: bool,
+    vnf: Vnf,
+    os_cloud: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    folder = vnf.folder / sample
+    shutil.copytree(samples.root() / sample, folder)
+    monkeypatch.chdir(folder)
+    old, new = vnf.site.images
+    names = {
+        "mycloud": os_cloud, "vnf-sample": vnf.stack, "request.json": request_file,
+        "OLD_IMAGE": old, "NEW_IMAGE": new, "NETWORK": vnf.site.network,
+        "OLD_FLAVOR": vnf.site.flavors[0], "NEW_FLAVOR": vnf.site.flavors[1],
+    }  # fmt: skip
+    found, outputs = [], []
+    servers = []
+    for command in commands((folder / "README.rst").read_text()):
+        if "change-vnfpkg" in command or " delete " in command:
+            servers.append(vnf.servers())
+        if "NEW_STACK" in command:
+            names["NEW_STACK"] = vnf.live_stack()["stack_name"]
+        status, output = run(filled_in(command, names))
+        outputs.append(f"{command}\n{output}")
+        if status is not None:
+            found.append(status)
+    assert found == [*BUILD, *statuses], "\n".join(outputs)
+    before, after = servers[0], servers[-1]
+    assert list(before.values()) == [old, old]
+    assert list(after.values()) == [new, new]
+    assert (set(before) == set(after)) is keeps_servers
+    assert keeps_servers or set(before).isdisjoint(after)
+    assert vnf.stacks() == []
