@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from container_update.model.errors import PackageError
+from container_update.model.objects import Json
 from container_update.package import csar, hot, samples
 from container_update.package.build import build, write_metadata
 from container_update.package.hot_files import base_hot
@@ -132,6 +133,28 @@ def test_a_value_within_a_json_parameter_is_set(tmp_path: Path) -> None:
     top["resources"]["VDU1"]["properties"]["flavor"] = {"get_param": ["nfv", "VDU", "VDU1", "flv"]}
     vnfd, found = built(package(tmp_path, {TOP: yaml.safe_dump(top)}), (("flavor", "small"),))
     assert (vnfd["VDU1.flavor"], found["VDU1.flavor"]) == ("small", "small")
+
+
+GIVERS = {
+    "a parameter": {"get_param": ["nfv", "VDU1"]},
+    "the top template": {"flv": "large"},
+}
+
+
+@pytest.mark.parametrize("giver", GIVERS.values(), ids=GIVERS.keys())
+def test_a_value_within_what_a_nested_template_is_given_is_set(giver: Json, tmp_path: Path) -> None:
+    top, nested = (yaml.safe_load(templates.hot("nested")[name]) for name in (TOP, NESTED))
+    top["parameters"]["nfv"] = {"type": "json", "default": {"VDU1": {"flv": "large"}}}
+    top["resources"]["VDU1"]["properties"]["node"] = giver
+    nested["parameters"]["node"] = {"type": "json"}
+    nested["resources"]["VDU1"]["properties"]["flavor"] = {"get_param": ["node", "flv"]}
+    files = {TOP: yaml.safe_dump(top), NESTED: yaml.safe_dump(nested)}
+    target = build(package(tmp_path, files), tmp_path / "p.zip", values=(("flavor", "small"),))
+    with csar.open_package(str(target)) as opened:
+        text = opened.read(TOP).decode()
+    default = yaml.safe_load(text)["parameters"]["nfv"]["default"]["VDU1"]["flv"]
+    assert default == ("small" if "get_param" in giver else "large")
+    assert text.count("small") == 1
 
 
 def test_a_json_default_that_is_written_as_text_is_refused(tmp_path: Path) -> None:
