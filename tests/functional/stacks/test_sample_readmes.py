@@ -63,7 +63,9 @@ def run(words: list[str]) -> tuple[int | None, str]:
         out = io.StringIO()
         return main(arguments, out), out.getvalue()
     program_words = PROGRAMS.get(program, [program])
-    ran = subprocess.run([*program_words, *arguments], check=False, capture_output=True, text=True)
+    ran = subprocess.run(
+        [*program_words, *arguments], check=False, capture_output=True, text=True, timeout=600
+    )
     assert ran.returncode == 0, f"{words}: {ran.stdout}{ran.stderr}"
     return None, ran.stdout
 
