@@ -188,7 +188,7 @@ class Execution:
                 continue
             if step.member is not None and step.before is not None:
                 try:
-                    self._servers.ensure(step.member, step.before, known=True)
+                    self._servers.ensure_as_before(step.member, step.before)
                 except errors.LeaseLostError:
                     raise
                 except errors.ContainerUpdateError as error:
@@ -254,9 +254,10 @@ class Execution:
         is_complete = str(current and current["stack_status"]).endswith("_COMPLETE")
         is_as_before = is_complete and live.body_for(self.service, plan, step) == before
         if remark or not is_as_before:
-            self._stacks.update(step.stack, before, self._own_minutes(step))
+            again = bool(remark)
+            self._stacks.update(step.stack, before, self._own_minutes(step), again=again)
         if step.member is not None:
-            remark = self._servers.ensure(step.member, before, known=True) or remark
+            remark = self._servers.ensure_as_before(step.member, before) or remark
         return remark
 
     def _failed(self, number: int, cause: errors.ContainerUpdateError) -> errors.UpdateFailedError:
@@ -355,8 +356,10 @@ class Execution:
             self._stacks.delete(reference(current))
             return True
         self._stacks.update(step.stack, body, self._own_minutes(step))
-        if step.member is not None:
-            self._servers.ensure(step.member, body, known=self._is_undo)
+        if step.member is not None and self._is_undo:
+            self._servers.ensure_as_before(step.member, body)
+        elif step.member is not None:
+            self._servers.ensure(step.member, body)
         return True
 
     def _restore_time_limit(self) -> None:

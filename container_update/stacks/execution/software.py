@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from container_update.model.objects import Json
 from container_update.package.hot import Body
 from container_update.stacks.client import Heat
 from container_update.stacks.execution.writer import StepError, Writer
@@ -20,34 +21,49 @@ class Servers:
     service: Heat
     stacks: Writer
 
-    def ensure(self, member: VnfcServer, body: Body, *, known: bool = False) -> str:
+    def ensure(self, member: VnfcServer, body: Body) -> None:
         """Wait until a server is active, and see that it runs what its stack defines.
 
-        Where it does not, the stack is updated to what Nova has, in which Heat sees a change, and
-        then to *body* again: the server keeps its id.
+        :raises StepError: it does not become active, or stays different.
+        """
+        self._mend(member, body, self.stacks.active(member), known=None)
 
-        :param known: *body* is the stack as it was, when the server had ``member.software``.
+    def ensure_as_before(self, member: VnfcServer, body: Body) -> str:
+        """Do the same in an undo, where a server that does not become active is replaced.
+
+        :param body: the stack as it was, when the server had ``member.software``.
         :returns: which server took its place, empty where it is the same one.
         :raises StepError: it does not become active, or stays different.
         """
-        if wrong := self._deviation(member, body, known=known):
-            server = self.service.resource(member.stack, member.resource)
-            live = Software.of(server)
-            assert live is not None, "only what Nova has can deviate"
-            self.stacks.update(member.stack, as_it_is(body, member.resource, live))
-            self.stacks.update(member.stack, body)
-            if wrong := self._deviation(member, body, known=known):
-                raise StepError(_sentence(member, wrong))
-        server = self.service.resource(member.stack, member.resource) or {}
+        try:
+            server = self.stacks.active(member, part=0.5)
+        except StepError as error:
+            self.stacks.mark_unhealthy(member, str(error))
+            self.stacks.update(member.stack, body, again=True)
+            server = self.stacks.active(member)
+        server = self._mend(member, body, server, known=member.software)
         now = str(server.get("physical_resource_id") or member.server_id)
         if now == member.server_id:
             return ""
         return f"server {member.server_id} was replaced by server {now}"
 
-    def _deviation(self, member: VnfcServer, body: Body, *, known: bool) -> str:
+    def _mend(
+        self, member: VnfcServer, body: Body, server: Json, *, known: Software | None
+    ) -> Json:
+        """Return a server's resource once it is what its stack defines.
+
+        Where it is not, the stack is updated to what Nova has, in which Heat sees a change, and
+        then to *body* again: the server keeps its id.
+        """
+        live, name = Software.of(server), member.resource
+        if live is None or not deviation(self.service, server, body, name, known):
+            return server
+        self.stacks.update(member.stack, as_it_is(body, name, live))
+        self.stacks.update(member.stack, body)
         server = self.stacks.active(member)
-        before = member.software if known else None
-        return deviation(self.service, server, body, member.resource, before)
+        if wrong := deviation(self.service, server, body, name, known):
+            raise StepError(_sentence(member, wrong))
+        return server
 
     def make_room(self, member: VnfcServer) -> str:
         """Have the next update replace a server whose disk is larger than before: Nova refuses to
@@ -72,8 +88,8 @@ class Servers:
         """
         for step in steps:
             if step.member is not None and step.after is not None:
-                wrong = self._deviation(step.member, step.after, known=False)
-                if wrong:
+                server, name = self.stacks.active(step.member), step.member.resource
+                if wrong := deviation(self.service, server, step.after, name):
                     raise StepError(_sentence(step.member, wrong))
 
 

@@ -83,18 +83,21 @@ class Writer:
                 raise StepError(state_sentence(current))
             self.delete(reference(current))
 
-    def update(self, stack: str, body: Body, minutes: int | None = None) -> None:
+    def update(
+        self, stack: str, body: Body, minutes: int | None = None, *, again: bool = False
+    ) -> None:
         """Update a stack; repeat an update that failed in an earlier run.
 
         :param minutes: Heat's time limit, after which a resource that does not end is free again;
             None: that of the step.
+        :param again: even if this body was sent before: what is unhealthy is to be replaced.
         """
         tag, deadline, sent = self.tag_of(body), self.deadline(), False
         while True:
             current = self.settled(stack, deadline)
             if current is None:
                 raise StepError(f"stack {stack} is gone: somebody else deleted it")
-            if tag in (current.get("tags") or ()):
+            if tag in (current.get("tags") or ()) and (sent or not again):
                 status = current["stack_status"]  # ROLLBACK_COMPLETE: Heat has undone the update
                 if status.endswith("_COMPLETE") and not status.startswith("ROLLBACK"):
                     return
@@ -170,10 +173,14 @@ class Writer:
 
     # --- waiting --------------------------------------------------------------------------------
 
-    def active(self, member: VnfcServer) -> Json:
+    def active(self, member: VnfcServer, part: float = 1.0) -> Json:
         """Return the server's resource once the server is active: it can fail after Heat's update
-        has ended."""
-        began, deadline = time.monotonic(), self.deadline()
+        has ended.
+
+        :param part: of a step's time limit.
+        """
+        began = time.monotonic()
+        deadline = began + part * self._limit
         while True:
             current = self.service.resource(member.stack, member.resource) or {}
             status = str((current.get("attributes") or {}).get("status", "gone"))
