@@ -180,7 +180,7 @@ def _strategy(
 ) -> Strategy:
     job.request.check_vim(target.vim_type)
     chosen = strategy.find(target.vim_type, job.request.upgrade_type)(job, target, cancel, progress)
-    chosen.run_script = scripts.run_for
+    chosen.run_script, chosen.script_roles = scripts.run_for, scripts.roles
     return chosen
 
 

@@ -93,6 +93,8 @@ class Strategy(ABC):
     run_script: Callable[[str, VduChange], None]
     """Runs the script of the 'new' or 'old' VNF for one VDU; set before the first phase.
     Raises CoordinationError, which is to be let through."""
+    script_roles: frozenset[str]
+    """For which of them the request has a script; set with it."""
 
     def __init__(
         self, job: ChangeJob, target: Any, cancel: CancelToken, progress: Progress

@@ -40,6 +40,8 @@ class StackInstance:
     stack: str | None = None
     """The instance's stack (its name, its id or ``name/id``), whose changes alone are recovered;
     None: whatever is in the instance's journal."""
+    roles: frozenset[str] = frozenset({"new", "old"})
+    """The VNFs that have a coordination script; the steps of others do nothing."""
 
     def read(self) -> Record | None:
         """Return the change that is under way; None where there is none.
@@ -174,6 +176,7 @@ class StackInstance:
             self.progress,
             self.cancel,
             self.leave_failed,
+            self.roles,
         )
 
 

@@ -82,6 +82,11 @@ class Coordination:
     cancel: CancelToken
     reports: list[ScriptReport] = field(default_factory=list)
 
+    @property
+    def roles(self) -> frozenset[str]:
+        """The VNFs, 'new' and 'old', for which the request has a script."""
+        return frozenset(which for which in (NEW, OLD) if self.job.request.script(which))
+
     def run(self, which: str, strategy: Strategy) -> None:
         """Run a script for every VDU that changes, unless an interrupted run did so already.
 

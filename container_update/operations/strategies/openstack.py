@@ -74,6 +74,8 @@ class OpenStackStrategy(Strategy):
         self._execution: Execution | None = None
         self._live: Live | None = None
         """The stack after the change, once it is finished."""
+        self._all_members: Sequence[VnfcServer] | None = None
+        """Its VNFCs then, of every VDU."""
 
     @property
     def _instance(self) -> StackInstance:
@@ -86,6 +88,7 @@ class OpenStackStrategy(Strategy):
             self._report_progress,
             leave_failed=self.job.leave_failed,
             stack=self.target.stack,
+            roles=self.script_roles,
         )
 
     @cached_property
@@ -272,9 +275,12 @@ class OpenStackStrategy(Strategy):
 
     def _live_members(self) -> Sequence[VnfcServer]:
         """Return the live VNFCs of every VDU, target or not."""
-        name = self._live.reference if self._live else self.target.stack
-        stack = live.find(self.target.service, name)
-        return live.members_of(self.target.service, stack, self.packages.all_vdus)
+        if self._all_members is None or self._live is None:
+            name = self._live.reference if self._live else self.target.stack
+            stack = live.find(self.target.service, name)
+            vdus = self.packages.all_vdus
+            self._all_members = live.members_of(self.target.service, stack, vdus)
+        return self._all_members
 
     # --- reports: they list the runs of scripts separately, as for every strategy -----------------
 
@@ -344,5 +350,5 @@ def roll_back(
     :raises NoWayBackError: the old stack is being deleted: the change can only be finished.
     """
     strategy = OpenStackStrategy(job, target, CancelToken(), progress)
-    strategy.run_script = scripts.run_for
+    strategy.run_script, strategy.script_roles = scripts.run_for, scripts.roles
     return strategy._recover(back=True)

@@ -49,6 +49,8 @@ class Execution:
     cancel: CancelToken
     leave_failed: bool
     """A failure is left for a rollback or a resume, not undone at once."""
+    roles: frozenset[str] = frozenset({"new", "old"})
+    """The VNFs that have a coordination script."""
     _seconds: dict[int, float] = field(default_factory=dict, init=False)
     """What the steps that are done took, by number."""
 
@@ -75,6 +77,10 @@ class Execution:
             step = steps[number]
             if step.action is before:
                 break
+            if isinstance(step, ScriptStep) and step.role not in self.roles:
+                # nothing to repeat or to undo: the journal learns it with the next step
+                self.record = replace(self.record, done=number + 1)
+                continue
             started = time.monotonic()
             try:
                 self._stacks.check_stop()
@@ -196,11 +202,23 @@ class Execution:
                     results[number] = self._report(failed)
 
     def _reached(self) -> int:
-        """Return how many steps may have to be undone. The old VNF's script, which gives it its
-        traffic back, is one of them once the new VNF's script may have taken the traffic away."""
-        reached = self.record.done + 1
-        for step in self.record.plan.steps[self.record.done : reached]:
-            reached += isinstance(step, ScriptStep) and step.role == "new" and not step.member
+        """Return how many steps may have to be undone.
+
+        A step without a script is not in the journal until the next one is done. The old VNF's
+        script, which gives it its traffic back, is one of them once the new VNF's script may have
+        taken the traffic away.
+        """
+        steps, reached = self.record.plan.steps, self.record.done
+        while reached < len(steps):
+            step = steps[reached]
+            if step.action is Action.DELETE:
+                break  # once it may have been sent there is no way back
+            reached += 1
+            if not isinstance(step, ScriptStep):
+                break
+            takes_traffic = step.role == "new" and not step.member
+            if step.role in self.roles and not takes_traffic:
+                break
         return reached
 
     def _refuse_no_way_back(self) -> None:

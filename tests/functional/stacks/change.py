@@ -54,6 +54,11 @@ class Scripts(coordination.Coordination):
 
     coordinate: Coordinator = lambda _: None
 
+    @property
+    def roles(self) -> frozenset[str]:
+        """Both."""
+        return frozenset({"new", "old"})
+
     def run_for(self, role: str, target: VduChange) -> None:
         """Call the callable with the script's context; for a whole stack without a VNFC."""
         details: Any = target.details
