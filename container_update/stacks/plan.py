@@ -16,6 +16,7 @@ from container_update.package.hot import Body, Place
 from container_update.stacks.templates import groups
 from container_update.stacks.templates.desired import (
     Replacement,
+    has_same_resources,
     is_same,
     nested,
     overlay,
@@ -247,7 +248,7 @@ def rolling(live: Live, new: Body, places: Mapping[str, Place], source: str) -> 
         if member.group is not None:
             group = settled.get(member.group, live.nested[member.group])
             settled[member.group] = _settled(group, new, member, place, after)
-        if is_same(before, after) and not member.deviation:
+        if _is_as_it_shall_be(live, member, before, after):
             unchanged.append(member)
             continue
         bodies[member.stack] = after
@@ -261,6 +262,14 @@ def rolling(live: Live, new: Body, places: Mapping[str, Place], source: str) -> 
     if not is_same(before, whole):
         steps.append(_containing(live, live.reference, before, whole, SETTLES_STACK))
     return live.plan("RollingUpdate", places, tuple(steps), tuple(unchanged))
+
+
+def _is_as_it_shall_be(live: Live, member: VnfcServer, before: Body, after: Body) -> bool:
+    if member.deviation:
+        return False
+    if member.stack == live.reference:  # the rest of the template is a step of its own
+        return has_same_resources(before, after)
+    return is_same(before, after)
 
 
 SETTLES_GROUP = "the group stores what its members are, and would put them back otherwise"
@@ -277,7 +286,7 @@ def _member_step(
     member: VnfcServer, before: Body, after: Body, place: Place, updated: str | None
 ) -> StackStep:
     name = place.server or member.resource
-    if is_same(before, after):
+    if has_same_resources(before, after):
         deviation = f"the server has {member.deviation}, though its stack says otherwise"
         return StackStep.of(
             Action.UPDATE, member.stack, before, after, member, [deviation], updated

@@ -49,7 +49,7 @@ class EmbeddedOpenStack(LoopThread):
         self.faults = faults or CloudFaults()
         self.keystone = Keystone(self._urls)
         self.heat = Heat(self.faults, lambda: self._urls()["orchestration"])
-        self._server = Server(self.keystone, self.heat)
+        self._server = Server(self.keystone, self.heat, self.faults)
 
     async def _open(self) -> None:
         self.port = await self._server.start(self.port)
@@ -65,6 +65,8 @@ class EmbeddedOpenStack(LoopThread):
         return {
             "identity": f"{self.url}/identity",
             "orchestration": f"{self.url}/heat-api/v1/{self.keystone.project_id}",
+            "image": f"{self.url}/image/v2",
+            "compute": f"{self.url}/compute/v2.1",
         }
 
     @property

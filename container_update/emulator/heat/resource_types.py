@@ -106,7 +106,8 @@ def shown_attributes(resource: Resource) -> Json:
         del facts["actions"]
         image = facts["image"]
         facts["image"] = {"id": image} if image else ""  # empty where it boots from a volume
-        facts["flavor"] = {"original_name": facts["flavor"]}
+        disk = facts.pop("disk", None)
+        facts["flavor"] = {"original_name": facts["flavor"]} | ({"disk": disk} if disk else {})
         facts["metadata"] = dict(resource.properties.get("metadata") or {})
     return facts
 

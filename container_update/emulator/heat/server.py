@@ -9,6 +9,7 @@ from typing import Any
 from aiohttp import web
 
 from container_update.emulator.heat.api_errors import OpenStackApiError
+from container_update.emulator.heat.faults import CloudFaults
 from container_update.emulator.heat.heat import Heat
 from container_update.emulator.heat.keystone import Keystone
 from container_update.emulator.heat.stacks import Stack
@@ -21,10 +22,14 @@ _STACK = _TENANT + "/stacks/{name}/{id}"
 
 
 class Server(HttpServer):
-    """Keystone and Heat on one loopback port."""
+    """Keystone and Heat on one loopback port, and the lists of images and flavors.
 
-    def __init__(self, keystone: Keystone, heat: Heat) -> None:
+    :param faults: says which images and flavors there are.
+    """
+
+    def __init__(self, keystone: Keystone, heat: Heat, faults: CloudFaults) -> None:
         super().__init__()
+        self._faults = faults
         self._keystone = keystone
         self._heat = heat
         self._documents = heat.documents
@@ -99,6 +104,8 @@ class Server(HttpServer):
         routes = [web.get(short, self._look_up)]  # before the paths with name and id
         routes += [web.get(_STACK + path, self._reading(read)) for path, read in reads.items()]
         routes += [
+            web.get("/image/v2/images", self._images),
+            web.get("/compute/v2.1/flavors/detail", self._flavors),
             web.get("/heat-api", self._versions),
             web.get("/heat-api/", self._versions),
             web.post(_TENANT + "/stacks", self._create),
@@ -161,6 +168,19 @@ class Server(HttpServer):
     def _resource_events(self, stack: Stack, request: web.Request) -> Json:
         resource = self._heat.resource(stack, request.match_info["resource"])
         return {"events": self._documents.events(stack, of=resource.name)}
+
+    async def _images(self, request: web.Request) -> web.Response:
+        """Return the image of a name, which is its id too."""
+        self._keystone.check(request.headers.get("X-Auth-Token"))
+        name, known = request.query.get("name", ""), self._faults.images
+        found = [{"id": name, "name": name}] if known is None or name in known else []
+        return web.json_response({"images": found})
+
+    async def _flavors(self, request: web.Request) -> web.Response:
+        self._keystone.check(request.headers.get("X-Auth-Token"))
+        disks = self._faults.disks.items()
+        flavors = [{"id": name, "name": name, "disk": disk} for name, disk in disks]
+        return web.json_response({"flavors": flavors})
 
     async def _versions(self, request: web.Request) -> web.Response:
         link = {"rel": "self", "href": f"http://{request.host}/heat-api/v1/"}

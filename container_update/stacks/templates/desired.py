@@ -236,6 +236,18 @@ def is_same(one: Body, other: Body) -> bool:
     return _in_use(one) == _in_use(other)
 
 
+def has_same_resources(one: Body, other: Body) -> bool:
+    """Return whether two bodies define the same resources, however their values are written."""
+    return _bound(one) == _bound(other)
+
+
+def _bound(body: Body) -> tuple[Json, Json]:
+    _, _, files = _in_use(body)
+    values = hot.effective_parameters(body)
+    bound: Json = hot.bind(body.template["resources"], values)
+    return bound, files
+
+
 def _in_use(body: Body) -> tuple[Json, Json, Json]:
     # as text: Heat returns a number as it was given, as a number or as text
     values = {name: str(value) for name, value in hot.effective_parameters(body).items()}

@@ -9,7 +9,7 @@ The images by their ids, as Nova shows them; doc/source/openstack.rst says what 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -21,6 +21,8 @@ from tests.functional.stacks.vnf import Site, Vnf
 pytest.importorskip("openstack", reason="the extra openstack is not installed")
 
 from container_update.stacks.client import Heat, connect
+
+Actions = Callable[[str], list[str]]
 
 REAL = os.environ.get("OS_CLOUD")
 OPTIONS = Options(
@@ -57,6 +59,28 @@ def site() -> Site:
         return Site()
     *four, network = os.environ["CONTAINER_UPDATE_OS_SITE"].split(",")
     return Site((four[0], four[1]), (four[2], four[3]), network)
+
+
+@pytest.fixture
+def actions(request: pytest.FixtureRequest, heat: Heat) -> Actions:
+    """What was done to a server since it was created, by its id."""
+    if REAL:
+        return lambda server_id: nova_actions(heat, server_id)
+    embedded: EmbeddedOpenStack = request.getfixturevalue("cloud")
+    return lambda server_id: embedded.call(
+        lambda cloud: next(
+            list(server.facts["actions"])
+            for server in cloud.servers()
+            if server.physical_id == server_id
+        )
+    )
+
+
+def nova_actions(heat: Heat, server_id: str) -> list[str]:
+    """Return the rebuilds and resizes that Nova lists of a server, oldest first."""
+    answer = heat._nova.get(f"/servers/{server_id}/os-instance-actions")
+    names = [str(action["action"]) for action in answer.json()["instanceActions"]]
+    return [name for name in reversed(names) if name in ("rebuild", "resize")]
 
 
 @pytest.fixture

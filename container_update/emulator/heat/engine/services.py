@@ -57,6 +57,7 @@ class Services:
         resource.facts = resource_types.first_facts(resource.kind, properties)
         if is_server:
             resource.facts["status"] = "BUILD"
+            resource.facts["disk"] = self._faults.disks.get(str(resource.facts["flavor"]))
         await self._take_time(resource, properties, fault)
         if fault and not fault.stuck:
             resource.facts["status"] = "ERROR"
@@ -146,6 +147,7 @@ class Services:
             await self._faults.wait_for_release()
         await asyncio.sleep(self._faults.seconds)
         facts[key] = value
+        facts["disk"] = self._faults.disks.get(str(facts["flavor"]))
         facts["status"] = "ACTIVE"
 
 

@@ -1,0 +1,247 @@
+"""What is done to each server: as little as it takes, whatever contains it."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from container_update.emulator.faults import Fault, Faults, raise_error
+from container_update.emulator.heat import EmbeddedOpenStack, ResourceFault
+from container_update.emulator.heat.api_errors import OpenStackApiError
+from container_update.model.errors import ContainerUpdateError, UpdateFailedError
+from container_update.model.outcome import StepState
+from container_update.stacks import live
+from container_update.stacks.client import reference
+from container_update.stacks.plan import ScriptStep
+from container_update.stacks.planner import BLUE_GREEN
+from tests.functional.stacks.change import plan_change
+from tests.functional.stacks.conftest import Actions
+from tests.functional.stacks.vnf import Vnf, until
+
+SHAPES = pytest.mark.parametrize("shape", ["server", "nested", "group", "group of servers"])
+CHANGES = {
+    "another image": (1, 0, ["rebuild"]),
+    "a larger flavour": (0, 1, ["resize"]),
+    "both": (1, 1, ["resize", "rebuild"]),
+}
+
+
+@SHAPES
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_rolling_update_does_one_thing_to_each_server_once(
+    vnf: Vnf, actions: Actions, shape: str, name: str
+) -> None:
+    image, flavor, expected = CHANGES[name]
+    vnf.instantiate(shape)
+    before = vnf.servers()
+    vnf.change(vnf.package(shape, vnf.site.images[image], vnf.site.flavors[flavor]))
+    assert vnf.servers() == dict.fromkeys(before, vnf.site.images[image])
+    assert {server: actions(server) for server in before} == dict.fromkeys(before, expected)
+
+
+@pytest.mark.parametrize("shape", ["group with volume", "nested with volume", "server with volume"])
+def test_a_server_that_boots_from_a_volume_is_replaced_once(
+    vnf: Vnf, actions: Actions, shape: str
+) -> None:
+    vnf.instantiate(shape)
+    before = vnf.servers()
+    vnf.change(vnf.package(shape, vnf.site.images[1]))
+    after = vnf.servers()
+    assert len(after) == len(before)
+    assert not set(after) & set(before)
+    assert [actions(server) for server in after] == [[]] * len(after)
+
+
+@SHAPES
+def test_after_a_rolling_update_an_update_of_the_stack_by_hand_changes_no_server(
+    vnf: Vnf, actions: Actions, shape: str
+) -> None:
+    vnf.instantiate(shape)
+    vnf.change(vnf.package(shape, vnf.site.images[1]))
+    stack, servers = reference(vnf.live_stack()), vnf.servers()
+    done = {server: actions(server) for server in servers}
+    vnf.heat.update(stack, {}, existing=True)
+    until(lambda: vnf.live_stack()["stack_status"] == "UPDATE_COMPLETE")
+    assert vnf.servers() == servers
+    assert {server: actions(server) for server in servers} == done
+
+
+@SHAPES
+def test_an_undo_does_to_each_server_what_it_takes_and_no_more(
+    cloud: EmbeddedOpenStack, vnf: Vnf, actions: Actions, shape: str
+) -> None:
+    vnf.instantiate(shape)
+    before = vnf.servers()
+    cloud.faults.resources.append(
+        ResourceFault(
+            where=lambda properties: properties.get("image") == "image-2", nth=len(before)
+        )
+    )
+    with pytest.raises(UpdateFailedError, match="Everything was put back"):
+        vnf.change(vnf.package(shape, "image-2"))
+    assert vnf.servers() == dict.fromkeys(before, "image-1")
+    done = sorted(actions(server) for server in before)
+    assert done == [[], *[["rebuild", "rebuild"]] * (len(before) - 1)]
+
+
+def test_a_group_and_the_stack_are_undone_after_their_members(
+    cloud: EmbeddedOpenStack, vnf: Vnf, actions: Actions
+) -> None:
+    vnf.instantiate("group")
+    before, body = vnf.servers(), vnf.body()
+    full = OpenStackApiError(403, "Forbidden", "the disk is full")
+    whole_stack = f"*/stacks/{vnf.stack}/*"
+    cloud.middlewares.append(Faults(Fault(raise_error(full), method="PUT", path=whole_stack)))
+    with pytest.raises(UpdateFailedError, match="the disk is full") as caught:
+        vnf.change(vnf.package("group", "image-2"))
+    assert "Everything was put back" in str(caught.value)
+    assert [result.state for result in caught.value.outcome.results] == [StepState.UNDONE] * 4
+    assert vnf.servers() == dict.fromkeys(before, "image-1")
+    assert vnf.body() == body
+    rebuilt_and_back = ["rebuild", "rebuild"]
+    assert [actions(server) for server in before] == [rebuilt_and_back] * 2
+
+
+# --- a disk that cannot shrink --------------------------------------------------------------------
+
+
+def test_an_undo_of_a_larger_disk_replaces_the_server_as_the_plan_says(
+    cloud: EmbeddedOpenStack, vnf: Vnf
+) -> None:
+    cloud.faults.disks = {"small": 1, "large": 5}
+    vnf.instantiate("group")
+    before = vnf.servers()
+    new = vnf.package("group", "image-2", "large")
+    first, *_ = plan_change(vnf.request(new), vnf.heat).steps
+    assert "its disk grows from 1 to 5 GB" in str(first)
+    assert "an undo replaces the server" in str(first)
+
+    def script(step: ScriptStep) -> None:
+        if not step.back:
+            raise ContainerUpdateError("the load balancer does not answer")
+
+    with pytest.raises(UpdateFailedError, match="was replaced by server") as caught:
+        vnf.change(new, coordinate=script)
+    after = vnf.servers()
+    assert set(after.values()) == {"image-1"}
+    (replaced,) = set(before) - set(after)
+    (new_one,) = set(after) - set(before)
+    assert f"server {replaced} was replaced by server {new_one}" in str(caught.value)
+
+
+# --- what Heat does not see -----------------------------------------------------------------------
+
+
+def rebuild_behind_heat(cloud: EmbeddedOpenStack, server_id: str, image: str) -> None:
+    def rebuild(heat: object) -> None:
+        for server in cloud.heat.servers():
+            if server.physical_id == server_id:
+                server.facts["image"] = image
+
+    cloud.call(rebuild)
+
+
+@SHAPES
+def test_a_server_that_was_rebuilt_behind_heats_back_is_mended_and_keeps_its_id(
+    cloud: EmbeddedOpenStack, vnf: Vnf, shape: str
+) -> None:
+    vnf.instantiate(shape)
+    before = vnf.servers()
+    rebuild_behind_heat(cloud, next(iter(before)), "image-2")
+    same = vnf.package(shape, "image-1")
+    step, *_ = plan_change(vnf.request(same), vnf.heat).steps
+    assert "the server has image image-2 instead of image-1" in str(step)
+    vnf.change(same)
+    assert vnf.servers() == dict.fromkeys(before, "image-1")
+
+
+def test_a_server_that_changes_during_the_change_ends_it_with_an_undo(
+    cloud: EmbeddedOpenStack, vnf: Vnf
+) -> None:
+    """Heat says that every stack is complete; the look at the servers finds it."""
+    vnf.instantiate("group")
+    before, coordinated = vnf.servers(), []
+
+    def script(step: ScriptStep) -> None:
+        assert step.member is not None
+        coordinated.append(step.member.server_id)
+        if len(coordinated) == 2:
+            rebuild_behind_heat(cloud, coordinated[0], "image-1")
+
+    with pytest.raises(UpdateFailedError, match="has image image-1 instead of image-2") as caught:
+        vnf.change(vnf.package("group", "image-2"), coordinate=script)
+    assert "Everything was put back" in str(caught.value)
+    assert vnf.servers() == dict.fromkeys(before, "image-1")
+
+
+# --- what others do meanwhile ---------------------------------------------------------------------
+
+
+def test_a_stack_that_is_scaled_meanwhile_keeps_its_size_and_the_old_package(vnf: Vnf) -> None:
+    vnf.instantiate("group")
+    before = set(vnf.servers())
+    scaled = threading.Event()
+
+    def script(step: ScriptStep) -> None:
+        if not step.back and not scaled.is_set():
+            scaled.set()
+            stack = reference(vnf.live_stack())
+            vnf.heat.update(stack, {"parameters": {"size": 3}}, existing=True)
+
+    with pytest.raises(UpdateFailedError, match="changed by somebody else") as caught:
+        vnf.change(vnf.package("group", vnf.site.images[1]), coordinate=script)
+    assert "(parameters size)" in str(caught.value)
+    until(lambda: vnf.live_stack()["stack_status"] == "UPDATE_COMPLETE")
+    after = vnf.servers()
+    assert before < set(after)
+    assert len(after) == 3
+    assert set(after.values()) == {vnf.site.images[0]}
+    assert vnf.live_stack()["parameters"]["size"] == "3"
+
+
+def test_a_stack_that_is_scaled_in_meanwhile_loses_no_more_than_that(vnf: Vnf) -> None:
+    vnf.instantiate("group", size=3)
+    scaled = threading.Event()
+
+    def script(step: ScriptStep) -> None:
+        if not step.back and not scaled.is_set():
+            scaled.set()
+            stack = reference(vnf.live_stack())
+            vnf.heat.update(stack, {"parameters": {"size": 2}}, existing=True)
+            until(lambda: vnf.live_stack()["stack_status"] == "UPDATE_COMPLETE")
+
+    with pytest.raises(UpdateFailedError, match="Everything was put back"):
+        vnf.change(vnf.package("group", vnf.site.images[1]), coordinate=script)
+    after = vnf.servers()
+    assert len(after) == 2
+    assert set(after.values()) == {vnf.site.images[0]}
+
+
+@pytest.mark.parametrize("upgrade_type", [BLUE_GREEN, "RollingUpdate"])
+def test_the_operators_tags_and_time_limit_stay(vnf: Vnf, upgrade_type: str) -> None:
+    vnf.instantiate("group")
+    own = {"tags": "team-a,blue", "timeout_mins": 7}
+    vnf.heat.update(reference(vnf.live_stack()), own, existing=True)
+    until(lambda: vnf.live_stack()["stack_status"] == "UPDATE_COMPLETE")
+    vnf.change(vnf.package("group", vnf.site.images[1]), upgrade_type)
+    stack = vnf.live_stack()
+    assert stack["tags"][:2] == ["team-a", "blue"]
+    assert len(stack["tags"]) == 3
+    assert stack["timeout_mins"] == 7
+
+
+def test_every_create_and_update_has_a_time_limit(cloud: EmbeddedOpenStack, vnf: Vnf) -> None:
+    vnf.instantiate("group")
+    made = len(cloud.requests)
+    vnf.change(vnf.package("group", "image-2"))
+    for stack in (vnf.live_stack(), *nested_stacks(vnf)):
+        assert stack["timeout_mins"] is not None
+    assert len(cloud.requests) > made
+
+
+def nested_stacks(vnf: Vnf) -> list[dict[str, object]]:
+    resources = vnf.heat.resources(reference(vnf.live_stack()), live.DEPTH)
+    links = [link for resource in resources for link in resource["links"]]
+    names = [link["href"].partition("/stacks/")[2] for link in links if link["rel"] == "nested"]
+    return [stack for name in names if (stack := vnf.heat.stack(name)) is not None]
