@@ -79,5 +79,6 @@ def _server_line(heat: Heat, server: Json) -> str:
         address["ip_address"] for port in ports for address in attributes(port)["fixed_ips"]
     ]
     image = (shown["image"] or {"id": "from a volume"})["id"]
-    cells = [server["physical_resource_id"], shown["status"], image, str(shown["flavor"])]
+    flavor = str(shown["flavor"]["original_name"])
+    cells = [server["physical_resource_id"], shown["status"], image, flavor]
     return "  ".join([*cells, *addresses])

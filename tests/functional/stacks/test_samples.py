@@ -236,7 +236,11 @@ def recover(command: str, *more: str) -> tuple[int, str]:
 def leave_failed_update(cloud: EmbeddedOpenStack, folder: Path) -> None:
     """Leave a rolling update that failed at its second server, which can be created next time."""
     fault = ResourceFault(
-        where=lambda properties: "front-2.0" in str(properties.get("image")), nth=2, times=1
+        "Quota exceeded for cores (HTTP 403)",
+        "Forbidden",
+        where=lambda properties: "front-2.0" in str(properties.get("image")),
+        nth=2,
+        times=1,
     )
     cloud.faults.resources.append(fault)
     assert run(cloud, folder, "--leave-failed")[0] == FAILED
