@@ -82,8 +82,8 @@ class Cloud:
                 stack = entry["links"][1]["href"].partition("/stacks/")[2]
                 server = self.heat.resource(stack, entry["resource_name"]) or {}
                 attributes = server["attributes"]
-                image = attributes["image"]["id"]
-                servers[entry["physical_resource_id"]] = (image, str(attributes["flavor"]))
+                image, flavor = attributes["image"]["id"], attributes["flavor"]["original_name"]
+                servers[entry["physical_resource_id"]] = (image, str(flavor))
         return servers
 
 
