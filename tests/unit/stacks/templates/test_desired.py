@@ -245,9 +245,9 @@ def test_heats_resource_type_reference_says_what_becomes_of_a_server(
         return Body({"heat_template_version": "2015-04-30", "resources": resources})
 
     assert server_changes(having(old), having(new), "VDU1")[1] is expected
-    assert resource_types.is_replaced(resource_types.SERVER, old, new) is (
-        expected is Replacement.REPLACED
-    )
+    by_type = resource_types.is_replaced(resource_types.SERVER, old, new)
+    is_replaced = by_type or resource_types.policy_replaces(old, new)
+    assert is_replaced is (expected is Replacement.REPLACED)
 
 
 # --- packages -------------------------------------------------------------------------------------

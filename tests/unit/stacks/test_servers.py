@@ -1,0 +1,109 @@
+"""Whether a server is what its stack's template says: a table."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from container_update.package.hot import Body
+from container_update.stacks.client import Heat
+from container_update.stacks.servers import Software, as_it_is, defined, deviation
+
+BODY = Body(
+    {
+        "parameters": {"image": {"type": "string"}, "flavor": {"type": "string", "default": "s"}},
+        "resources": {
+            "VDU1": {
+                "type": "OS::Nova::Server",
+                "properties": {
+                    "image": {"get_param": "image"},
+                    "flavor": {"get_param": "flavor"},
+                    "name": "one",
+                },
+            },
+            "VDU2": {"type": "OS::Nova::Server", "properties": {"flavor": "s"}},
+        },
+    },
+    {"image": "jammy"},
+)
+
+
+class Names:
+    """What the cloud's images and flavours are called."""
+
+    def image_id(self, name: str) -> str | None:
+        return {"jammy": "id-jammy", "noble": "id-noble"}.get(name)
+
+    def flavour_names(self, flavour: str) -> set[str]:
+        return {"7", "s"} if flavour in ("7", "s") else set()
+
+
+def server(image: str | None, **flavour: Any) -> dict[str, Any]:
+    return {"attributes": {"image": {"id": image} if image else "", "flavor": flavour}}
+
+
+CASES: dict[str, tuple[Any, Software | None, str]] = {
+    "the image of that name": (server("id-jammy", original_name="s"), None, ""),
+    "an image by its id": (server("jammy", original_name="s"), None, ""),
+    "another image": (
+        server("id-noble", original_name="s"),
+        None,
+        "image id-noble instead of jammy",
+    ),
+    "a volume": (server(None, original_name="s"), None, "image (a volume) instead of jammy"),
+    "the flavour's id, as an old Nova shows it": (server("id-jammy", id="7"), None, ""),
+    "another flavour": (
+        server("id-jammy", original_name="m"),
+        None,
+        "flavour m instead of s",
+    ),
+    "the image that it had, whose name is another one's now": (
+        server("id-first", original_name="s"),
+        Software("id-first", "s"),
+        "",
+    ),
+    "the image of that name, which it did not have": (
+        server("id-jammy", original_name="s"),
+        Software("id-first", "s"),
+        "image id-jammy instead of jammy",
+    ),
+    "both": (
+        server("id-noble", original_name="m"),
+        None,
+        "image id-noble instead of jammy, flavour m instead of s",
+    ),
+    "no server": (None, None, ""),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_server_deviates_from_its_stack_by_image_or_flavour(name: str) -> None:
+    live, known, expected = CASES[name]
+    assert deviation(cast(Heat, Names()), live, BODY, "VDU1", known) == expected
+
+
+def test_a_name_that_cannot_be_looked_up_is_not_judged() -> None:
+    body = Body(BODY.template, {"image": "private"})
+    live = server("id-noble", original_name="s")
+    assert deviation(cast(Heat, Names()), live, body, "VDU1") == ""
+
+
+def test_a_server_that_boots_from_a_volume_has_no_image_to_deviate_from() -> None:
+    assert defined(BODY, "VDU2") == {"flavor": "s"}
+    assert deviation(cast(Heat, Names()), server(None, original_name="s"), BODY, "VDU2") == ""
+
+
+def test_a_stack_that_says_what_nova_has_differs_in_nothing_else() -> None:
+    body = as_it_is(BODY, "VDU1", Software("id-noble", "m", 5))
+    assert defined(body, "VDU1") == {"image": "id-noble", "flavor": "m"}
+    assert body.template["resources"]["VDU1"]["properties"]["name"] == "one"
+    assert body.template["resources"]["VDU2"] == BODY.template["resources"]["VDU2"]
+    assert body.parameters == BODY.parameters
+    assert defined(BODY, "VDU1") == {"image": "jammy", "flavor": "s"}, "the first one is unchanged"
+
+
+def test_what_nova_tells_of_a_flavour_is_kept() -> None:
+    live = server("id-jammy", original_name="s", disk=20)
+    assert Software.of(live) == Software("id-jammy", "s", 20)
+    assert Software.of({"attributes": {}}) is None
