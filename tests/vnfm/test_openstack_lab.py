@@ -1,0 +1,157 @@
+"""The life cycle of a sample's VNF on a real cloud, through the service.
+
+As tests/functional/stacks: ``OS_CLOUD`` names the cloud, ``CONTAINER_UPDATE_OS_SITE`` what to use.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+
+pytest.importorskip("openstack", reason="the extra openstack is not installed")
+
+import openstack.config
+
+from container_update.cli.main import main
+from container_update.model.options import Options
+from container_update.package import build
+from container_update.stacks import live
+from container_update.stacks.client import Heat, connect, reference
+from container_update.vnfm.service import Service
+from container_update.vnfm.settings import Settings
+from tests.vnfm.client import Client
+from tests.vnfm.conftest import SAMPLES
+from tests.vnfm.test_upkeep_openstack import ASPECT, POLICIES
+
+REAL = os.environ.get("OS_CLOUD")
+pytestmark = pytest.mark.skipif(not REAL, reason="OS_CLOUD names no real cloud")
+OPTIONS = Options(timeout=300, undo_timeout=300, retry_seconds=5, lease_seconds=20)
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Site:
+    """The images, flavours and network of the cloud."""
+
+    images: list[str]
+    flavors: list[str]
+    network: str
+
+    @classmethod
+    def of_environment(cls) -> Site:
+        """Return what the environment variable says."""
+        *four, network = os.environ["CONTAINER_UPDATE_OS_SITE"].split(",")
+        return cls(four[:2], four[2:], network)
+
+
+def vims() -> Json:
+    """Return the vimConnectionInfo of the cloud in clouds.yaml."""
+    auth = openstack.config.OpenStackConfig().get_one(REAL).config["auth"]
+    access = {
+        "username": auth["username"],
+        "password": auth["password"],
+        "project": auth["project_name"],
+        "userDomain": auth["user_domain_name"],
+        "projectDomain": auth["project_domain_name"],
+    }
+    vim = {
+        "vimType": "ETSINFV.OPENSTACK_KEYSTONE.V_3",
+        "interfaceInfo": {"endpoint": auth["auth_url"]},
+        "accessInfo": access,
+    }
+    return {"vim1": vim}
+
+
+def package(folder: Path, sample: str, side: str, image: str, flavor: str) -> tuple[Path, str]:
+    """Build a sample's package for the cloud, with an id of its own; return the file and the id."""
+    source = folder / str(uuid.uuid4())
+    shutil.copytree(SAMPLES / sample / side, source)
+    texts = {
+        path: path.read_text() for path in source.rglob("*") if path.suffix in (".yaml", ".py")
+    }
+    (old_id,) = {
+        line.split("descriptor_id:")[1].strip().strip("\"'")
+        for text in texts.values()
+        for line in text.splitlines()
+        if line.strip().startswith("descriptor_id:") and "-" in line.split(":")[1]
+    }
+    new_id = str(uuid.uuid4())
+    for path, text in texts.items():
+        path.write_text(text.replace(old_id, new_id))
+    vnfd = source / "Definitions" / "df_simple.yaml"
+    if sample.startswith("07"):
+        vnfd.write_text(vnfd.read_text() + POLICIES)
+    build.write_metadata(source)
+    target = source.with_suffix(".zip")
+    words = ["csar", "build", str(source), "--set", f"image={image}", "--set", f"flavor={flavor}"]
+    assert main([*words, "--to", str(target)], io.StringIO()) == 0
+    return target, new_id
+
+
+def images(heat: Heat, instance_id: str) -> list[str]:
+    """Return the image of each server of an instance's one stack."""
+    (stack,) = [stack for stack in heat.stacks() if instance_id in stack["stack_name"]]
+    found = []
+    for resource in heat.resources(reference(stack), live.DEPTH):
+        if resource["resource_type"] == "OS::Nova::Server":
+            nested = resource["links"][1]["href"].partition("/stacks/")[2]
+            server: Json = heat.resource(nested, resource["resource_name"]) or {}
+            found.append(str(server["attributes"]["image"]["id"]))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("sample", "kind"),
+    [("06-openstack-blue-green", "Blue-Green"), ("07-openstack-rolling", "RollingUpdate")],
+)
+def test_a_vnf_lives_and_fails_on_a_real_cloud(sample: str, kind: str, tmp_path: Path) -> None:
+    site = Site.of_environment()
+    settings = Settings(state_dir=str(tmp_path / "state"), auth="none")
+    request = {"upgrade_type": kind, "vdu_params": [{"vdu_id": "VDU1"}]}
+    with (
+        connect(REAL, options=OPTIONS) as heat,
+        TestClient(Service(settings, OPTIONS).app, base_url="http://127.0.0.1:9890") as http,
+    ):
+        client = Client(http, "v2")
+        small, large = site.flavors
+        old, old_id = package(tmp_path, sample, "before", site.images[0], small)
+        new, new_id = package(tmp_path, sample, "after", site.images[1], large)
+        wrong, wrong_id = package(tmp_path, sample, "after", "there-is-no-such-image", small)
+        for file in (old, new, wrong):
+            client.onboard(file)
+        path = client.create(old_id)
+        instance_id = path.rpartition("/")[2]
+        body = {"flavourId": "simple", "vimConnectionInfo": vims()}
+        body["additionalParams"] = {"network": site.network}
+        client.do("POST", f"{path}/instantiate", body)
+        size = len(images(heat, instance_id))
+
+        if kind == "RollingUpdate":
+            scaling = {"type": "SCALE_IN", "aspectId": ASPECT, "numberOfSteps": 1}
+            client.do("POST", f"{path}/scale", scaling)
+            size -= 1
+
+        change = {"vnfdId": wrong_id, "additionalParams": request}
+        failed = client.do("POST", f"{path}/change_vnfpkg", change, "FAILED_TEMP")
+        assert "there-is-no-such-image" in json.dumps(failed["error"])
+        for action, state in (("retry", "FAILED_TEMP"), ("rollback", "ROLLED_BACK")):
+            operation = str(failed["_links"]["self"]["href"])
+            assert client.send("POST", f"{operation}/{action}").status_code == 202
+            assert client.settled(operation)["operationState"] == state
+        assert images(heat, instance_id) == [site.images[0]] * size
+
+        change = {"vnfdId": new_id, "additionalParams": request}
+        client.do("POST", f"{path}/change_vnfpkg", change)
+        assert images(heat, instance_id) == [site.images[1]] * size
+        assert client.call("GET", path)["vnfdId"] == new_id
+        client.do("POST", f"{path}/terminate", {"terminationType": "FORCEFUL"})
+        assert not [stack for stack in heat.stacks() if instance_id in stack["stack_name"]]
