@@ -34,6 +34,7 @@ from tests.vnfm.waiting import until
 OPTIONS = Options(lease_seconds=3, timeout=20, undo_timeout=20, retry_seconds=2, drain_seconds=0)
 SAMPLES = (BLUE_GREEN, ROLLING)
 SCRIPT = "Scripts/configure_balancer.py"
+QUOTA = "Quota exceeded for cores (HTTP 403)"
 TERMINATION = {"terminationType": "FORCEFUL"}
 Json = dict[str, Any]
 
@@ -82,8 +83,9 @@ def register(client: Client, cloud: Cloud, credentials: Json | None = None, **mo
 
 
 def new_software(**trouble: Any) -> ResourceFault:
-    """Return a fault of servers of the new package."""
-    return ResourceFault(where=lambda properties: properties.get("image") == "front-2.0", **trouble)
+    """Return a fault of servers of the new package: Nova refuses them."""
+    refused = {"reason": QUOTA, "error": "Forbidden", **trouble}
+    return ResourceFault(where=lambda properties: properties.get("image") == "front-2.0", **refused)
 
 
 def path_of(operation: Json) -> str:
@@ -172,7 +174,7 @@ def test_the_progress_of_a_running_change_can_be_read(vnf: CloudVnf) -> None:
     assert [step["state"] for step in steps].count("running") == 1
     assert all(step["reasons"] for step in steps)
     objects = [step["object"].partition(" ")[0] for step in steps]
-    expected = {BLUE_GREEN: ["Stack", "Stack"], ROLLING: ["Server", "Server", "Stack"]}
+    expected = {BLUE_GREEN: ["Stack", "Stack"], ROLLING: ["Server", "Server", "Stack", "Stack"]}
     assert objects == expected[vnf.sample.name]
 
     def ended() -> bool:
@@ -293,7 +295,7 @@ def test_a_change_that_fails_is_rolled_back(vnf: CloudVnf) -> None:
     before = vnf.shown()
     cloud.stack.faults.resources.append(new_software(nth=2))
     failed = vnf.change("FAILED_TEMP")
-    assert NO_HOST in failed["error"]["detail"]
+    assert QUOTA in failed["error"]["detail"]
     assert_finish_or_go_back(failed)
     assert "failed" in {step["state"] for step in vnf.steps(path_of(failed))}
     assert vnf.journal in cloud.stacks()
