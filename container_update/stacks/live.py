@@ -102,8 +102,8 @@ def group_body_of(service: Heat, stack: str) -> Body:
 
 def body_for(service: Heat, plan: StackPlan, step: StackStep) -> Body:
     """Return the body that a step's stack has now, to be compared with the step's."""
-    is_group = step.member is None and step.stack != plan.stack
-    return (group_body_of if is_group else body_of)(service, step.stack)
+    settles_group = step.member is None and step.stack != plan.stack
+    return (group_body_of if settles_group else body_of)(service, step.stack)
 
 
 def _with_software(service: Heat, member: VnfcServer, bodies: Mapping[str, Body]) -> VnfcServer:

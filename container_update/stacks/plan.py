@@ -148,6 +148,13 @@ class StackPlan(Plan):
         steps = self.steps[::-1] if back else self.steps
         return list({step.stack: step for step in steps if isinstance(step, StackStep)}.values())
 
+    def is_of_group(self, step: StackStep) -> bool:
+        """Return whether a step's stack is a scaling group's own, with a resource per member."""
+        if step.member is None:
+            return step.stack != self.stack
+        place = self.places.get(step.member.vdu_id)
+        return place is not None and place.grouped and place.file is None
+
     def undo_order(self) -> list[int]:
         """Return the numbers of the steps in the order in which they are undone.
 

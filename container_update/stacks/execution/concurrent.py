@@ -27,8 +27,8 @@ def unexpected(service: Heat, plan: StackPlan, number: int, tag_of: TagOf) -> st
     """
     steps = [step for step in plan.steps if isinstance(step, StackStep)]
     own = plan.steps[number].stack
-    containing = {step.stack for step in steps if step.member is None}
-    for stack in dict.fromkeys((own, *containing)):
+    containing = [step.stack for step in reversed(steps) if step.member is None]
+    for stack in dict.fromkeys((*containing, own)):  # the whole stack says best what happened
         earlier = [s for s in plan.steps[:number] if isinstance(s, StackStep) and s.stack == stack]
         later = [s for s in plan.steps[number:] if isinstance(s, StackStep) and s.stack == stack]
         if not later:
@@ -72,10 +72,10 @@ def restorable(service: Heat, plan: StackPlan, step: StackStep) -> Body | None:
     assert step.before is not None
     if step.stack != plan.stack and service.stack(step.stack) is None:
         return None
-    if step.member is not None and step.member.group is not None:
-        return step.before
-    found = live.body_for(service, plan, step)
     if step.stack == plan.stack:
-        heads = {place.head for place in plan.places.values() if place.grouped}
-        return groups.with_sizes_of(step.before, found, heads)
-    return groups.with_members_of(step.before, found)
+        definitions = step.before.template["resources"]
+        heads = [name for name, body in definitions.items() if body.get("type") == hot.GROUP]
+        return groups.with_sizes_of(step.before, live.body_for(service, plan, step), heads)
+    if plan.is_of_group(step):
+        return groups.with_members_of(step.before, live.body_for(service, plan, step))
+    return step.before

@@ -192,14 +192,15 @@ class Execution:
             step = result.step
             if not isinstance(step, StackStep) or result.state is not StepState.UNDONE:
                 continue
-            if step.member is not None and step.before is not None:
-                try:
-                    self._servers.ensure_as_before(step.member, step.before)
-                except errors.LeaseLostError:
-                    raise
-                except errors.ContainerUpdateError as error:
-                    failed = StepResult(step, StepState.UNDO_FAILED, str(error))
-                    results[number] = self._report(failed)
+            if step.member is None or step.before is None or not self.service.stack(step.stack):
+                continue
+            try:
+                self._servers.ensure_as_before(step.member, step.before)
+            except errors.LeaseLostError:
+                raise
+            except errors.ContainerUpdateError as error:
+                failed = StepResult(step, StepState.UNDO_FAILED, str(error))
+                results[number] = self._report(failed)
 
     def _reached(self) -> int:
         """Return how many steps may have to be undone.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
+import yaml
 
 from container_update.emulator.faults import Fault, Faults, raise_error
 from container_update.emulator.heat import EmbeddedOpenStack, ResourceFault
@@ -15,6 +16,7 @@ from container_update.stacks import live
 from container_update.stacks.client import reference
 from container_update.stacks.plan import ScriptStep
 from container_update.stacks.planner import BLUE_GREEN
+from tests.functional.stacks import templates
 from tests.functional.stacks.change import plan_change
 from tests.functional.stacks.conftest import Actions
 from tests.functional.stacks.vnf import Vnf, until
@@ -101,6 +103,31 @@ def test_a_group_and_the_stack_are_undone_after_their_members(
     assert vnf.body() == body
     rebuilt_and_back = ["rebuild", "rebuild"]
     assert [actions(server) for server in before] == [rebuilt_and_back] * 2
+
+
+@SHAPES
+def test_an_undo_takes_back_what_the_new_templates_add(vnf: Vnf, shape: str) -> None:
+    """Another resource beside the server, and none of the group's members."""
+    vnf.instantiate(shape)
+    before, ports = vnf.body(), vnf.ids("OS::Heat::RandomString")
+    files = templates.hot(shape)
+    name = next((name for name in files if "nested/" in name), "BaseHOT/simple/top.yaml")
+    changed = yaml.safe_load(files[name])
+    changed["resources"]["Added"] = {"type": "OS::Heat::RandomString"}
+    new = vnf.package(shape, vnf.site.images[1], **{name: yaml.safe_dump(changed)})
+    added = []
+
+    def script(step: ScriptStep) -> None:
+        if not step.back:
+            added.extend(vnf.ids("OS::Heat::RandomString"))
+            raise ContainerUpdateError("the load balancer does not answer")
+
+    with pytest.raises(UpdateFailedError, match="Everything was put back"):
+        vnf.change(new, coordinate=script)
+    assert bool(added) is ("nested/" in name)
+    assert vnf.ids("OS::Heat::RandomString") == ports == set()
+    assert vnf.body() == before
+    assert set(vnf.servers().values()) == {vnf.site.images[0]}
 
 
 # --- a disk that cannot shrink --------------------------------------------------------------------
