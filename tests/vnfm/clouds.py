@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +22,23 @@ Json = dict[str, Any]
 BLUE_GREEN, ROLLING = "06-openstack-blue-green", "07-openstack-rolling"
 VNFC_PASSWORD = "only-the-scripts-know-it"
 """A password in vdu_params."""
+
+
+def vims(auth: Mapping[str, str]) -> Json:
+    """Return the vimConnectionInfo of a cloud by what the client libraries call ``auth``."""
+    access = {
+        "username": auth["username"],
+        "password": auth["password"],
+        "project": auth["project_name"],
+        "userDomain": auth["user_domain_name"],
+        "projectDomain": auth["project_domain_name"],
+    }
+    vim = {
+        "vimType": "ETSINFV.OPENSTACK_KEYSTONE.V_3",
+        "interfaceInfo": {"endpoint": auth["auth_url"]},
+        "accessInfo": access,
+    }
+    return {"vim1": vim}
 
 
 @dataclass(frozen=True)
@@ -43,20 +60,7 @@ class Cloud:
 
     def vims(self) -> Json:
         """Return the vimConnectionInfo of an instantiate request of Tacker's v2 API."""
-        auth = self.stack.auth()
-        access = {
-            "username": auth["username"],
-            "password": auth["password"],
-            "project": auth["project_name"],
-            "userDomain": auth["user_domain_name"],
-            "projectDomain": auth["project_domain_name"],
-        }
-        vim = {
-            "vimType": "ETSINFV.OPENSTACK_KEYSTONE.V_3",
-            "interfaceInfo": {"endpoint": auth["auth_url"]},
-            "accessInfo": access,
-        }
-        return {"vim1": vim}
+        return vims(self.stack.auth())
 
     def stacks(self) -> dict[str, str]:
         """Return the status of each stack by its name, the journal's included."""

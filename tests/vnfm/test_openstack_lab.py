@@ -29,6 +29,7 @@ from container_update.stacks.client import Heat, connect, reference
 from container_update.vnfm.service import Service
 from container_update.vnfm.settings import Settings
 from tests.vnfm.client import Client
+from tests.vnfm.clouds import vims
 from tests.vnfm.conftest import SAMPLES
 from tests.vnfm.test_upkeep_openstack import ASPECT, POLICIES
 
@@ -51,24 +52,6 @@ class Site:
         """Return what the environment variable says."""
         *four, network = os.environ["CONTAINER_UPDATE_OS_SITE"].split(",")
         return cls(four[:2], four[2:], network)
-
-
-def vims() -> Json:
-    """Return the vimConnectionInfo of the cloud in clouds.yaml."""
-    auth = openstack.config.OpenStackConfig().get_one(REAL).config["auth"]
-    access = {
-        "username": auth["username"],
-        "password": auth["password"],
-        "project": auth["project_name"],
-        "userDomain": auth["user_domain_name"],
-        "projectDomain": auth["project_domain_name"],
-    }
-    vim = {
-        "vimType": "ETSINFV.OPENSTACK_KEYSTONE.V_3",
-        "interfaceInfo": {"endpoint": auth["auth_url"]},
-        "accessInfo": access,
-    }
-    return {"vim1": vim}
 
 
 def package(folder: Path, sample: str, side: str, image: str, flavor: str) -> tuple[Path, str]:
@@ -115,6 +98,7 @@ def images(heat: Heat, instance_id: str) -> list[str]:
 )
 def test_a_vnf_lives_and_fails_on_a_real_cloud(sample: str, kind: str, tmp_path: Path) -> None:
     site = Site.of_environment()
+    auth = openstack.config.OpenStackConfig().get_one(REAL).config["auth"]
     settings = Settings(state_dir=str(tmp_path / "state"), auth="none")
     request = {"upgrade_type": kind, "vdu_params": [{"vdu_id": "VDU1"}]}
     with (
@@ -130,7 +114,7 @@ def test_a_vnf_lives_and_fails_on_a_real_cloud(sample: str, kind: str, tmp_path:
             client.onboard(file)
         path = client.create(old_id)
         instance_id = path.rpartition("/")[2]
-        body = {"flavourId": "simple", "vimConnectionInfo": vims()}
+        body = {"flavourId": "simple", "vimConnectionInfo": vims(auth)}
         body["additionalParams"] = {"network": site.network}
         client.do("POST", f"{path}/instantiate", body)
         size = len(images(heat, instance_id))

@@ -224,7 +224,7 @@ class Engine:
         """End the work on a resource: it took too long. Its service may go on."""
         if resource.status != "IN_PROGRESS":
             return
-        stack, kind = resource.stack, resource.kind.rpartition("::")[2]
+        stack, kind = resource.stack, resource.kind.rpartition(":")[2]
         task = f'{resource.action.lower()} from {kind} "{resource.name}" [{resource.physical_id}]'
         reason = f'(Task {task} Stack "{stack.name}" [{stack.id}] Timed out)'
         resource.enter(resource.action, "FAILED", f"{resource.action} aborted {reason}")
