@@ -383,6 +383,30 @@ def test_a_change_killed_at_any_write_is_ended_by_another_host(
     assert reached == sorted(reached), "back at first, then there is no way back, never otherwise"
 
 
+def test_any_error_of_a_run_leaves_a_journal_that_is_free_at_once(vnf: Vnf) -> None:
+    vnf.instantiate("group")
+
+    def script(_: ScriptStep, /) -> None:
+        raise RuntimeError("nobody thought of this")
+
+    with pytest.raises(RuntimeError, match="nobody thought of this"):
+        vnf.change(vnf.package("group", vnf.site.images[1]), coordinate=script)
+    assert vnf.instance().status().record is not None
+    assert vnf.instance().recover(back=True) is not None
+    assert set(vnf.servers().values()) == {vnf.site.images[0]}
+
+
+def test_a_failed_step_is_told_once_and_with_one_full_stop(
+    cloud: EmbeddedOpenStack, vnf: Vnf
+) -> None:
+    vnf.instantiate("group")
+    cloud.faults.images = {"image-1"}
+    with pytest.raises(UpdateFailedError, match=r"[^.]\. Everything was put back$") as caught:
+        vnf.change(vnf.package("group", "image-2"))
+    told = [result for result in caught.value.outcome.results if "image-2" in result.message]
+    assert len(told) == 1
+
+
 def test_a_second_change_of_the_same_instance_is_refused(vnf: Vnf) -> None:
     vnf.instantiate("server")
     new = vnf.package("server", vnf.site.images[1])
