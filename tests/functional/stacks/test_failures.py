@@ -37,7 +37,7 @@ from container_update.stacks.planner import (
     read_packages,
 )
 from tests.functional.stacks import templates
-from tests.functional.stacks.change import change
+from tests.functional.stacks.change import change, plan_change
 from tests.functional.stacks.clocks import in_an_hour
 from tests.functional.stacks.vnf import Vnf
 
@@ -346,6 +346,21 @@ class DyingHeat:
         return write
 
 
+class DiesAfterAnUpdate:
+    """Heat for a process that is killed right after it has sent an update of a stack."""
+
+    def __init__(self, heat: Heat, stack: str) -> None:
+        self._heat, self._stack = heat, stack
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._heat, name)
+
+    def update(self, stack: str, body: Any, **more: Any) -> None:
+        self._heat.update(stack, body, **more)
+        if stack == self._stack:
+            raise KilledError
+
+
 @pytest.mark.parametrize(("upgrade_type", "size"), [(BLUE_GREEN, 1), (ROLLING, 1), (ROLLING, 2)])
 @pytest.mark.parametrize("back", [False, True], ids=["resume", "rollback"])
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
@@ -444,8 +459,10 @@ def test_a_run_that_was_taken_over_stops(vnf: Vnf) -> None:
 def test_a_journal_of_another_request_is_undone_before_the_new_one_begins(vnf: Vnf) -> None:
     vnf.instantiate("group")
     first = vnf.package("group", vnf.site.images[1], vnf.site.flavors[1])
+    second_member = plan_change(vnf.request(first), vnf.heat).steps[2].stack
+    dying = DiesAfterAnUpdate(vnf.heat, second_member)
     with pytest.raises(KilledError):
-        change(vnf.request(first), DyingHeat(vnf.heat, 4, after=True), vnf.options)  # type: ignore[arg-type]
+        change(vnf.request(first), dying, vnf.options)  # type: ignore[arg-type]
     record = vnf.instance().journal("").read()
     assert record is not None
     assert (record.phase, record.done) == (Phase.UPDATE, 2)

@@ -15,10 +15,12 @@ from container_update.model.outcome import StepState
 from container_update.stacks import live
 from container_update.stacks.client import reference
 from container_update.stacks.plan import ScriptStep
-from container_update.stacks.planner import BLUE_GREEN
+from container_update.stacks.planner import BLUE_GREEN, ROLLING
 from tests.functional.stacks import templates
-from tests.functional.stacks.change import plan_change
+from tests.functional.stacks.change import change, plan_change
+from tests.functional.stacks.clocks import in_an_hour
 from tests.functional.stacks.conftest import Actions
+from tests.functional.stacks.test_failures import DiesAfterAnUpdate, KilledError
 from tests.functional.stacks.vnf import Vnf, until
 
 SHAPES = pytest.mark.parametrize("shape", ["server", "nested", "group", "group of servers"])
@@ -103,6 +105,34 @@ def test_a_group_and_the_stack_are_undone_after_their_members(
     assert vnf.body() == body
     rebuilt_and_back = ["rebuild", "rebuild"]
     assert [actions(server) for server in before] == [rebuilt_and_back] * 2
+
+
+def test_a_change_that_dies_in_its_last_step_is_undone_from_the_inside_to_the_outside(
+    cloud: EmbeddedOpenStack, vnf: Vnf, actions: Actions
+) -> None:
+    """While Heat still goes from one member to the next, which the undo has to wait for."""
+    vnf.instantiate("group")
+    before, body = vnf.servers(), vnf.body()
+    cloud.faults.seconds = 0.05
+    new = vnf.package("group", "image-2")
+    dying = DiesAfterAnUpdate(vnf.heat, reference(vnf.live_stack()))
+    with pytest.raises(KilledError):
+        change(vnf.request(new), dying, vnf.options)  # type: ignore[arg-type]
+    sent = len(cloud.requests)
+    assert vnf.instance(clock=in_an_hour()).recover(back=True) is not None
+    updated = [
+        request.path.partition("/stacks/")[2].partition("/")[0]
+        for request in cloud.requests[sent:]
+        if request.method == "PUT"
+    ]
+    member, other_member, group, whole = updated
+    assert group.startswith(f"{vnf.stack}-VDU1_group-")
+    assert member.startswith(group)
+    assert other_member.startswith(group)
+    assert whole == vnf.stack
+    assert vnf.servers() == dict.fromkeys(before, "image-1")
+    assert vnf.body() == body
+    assert [actions(server) for server in before] == [["rebuild", "rebuild"]] * 2
 
 
 @SHAPES
@@ -245,13 +275,14 @@ def test_a_stack_that_is_scaled_in_meanwhile_loses_no_more_than_that(vnf: Vnf) -
     assert set(after.values()) == {vnf.site.images[0]}
 
 
-@pytest.mark.parametrize("upgrade_type", [BLUE_GREEN, "RollingUpdate"])
-def test_the_operators_tags_and_time_limit_stay(vnf: Vnf, upgrade_type: str) -> None:
-    vnf.instantiate("group")
+@pytest.mark.parametrize("upgrade_type", [BLUE_GREEN, ROLLING])
+@pytest.mark.parametrize("shape", ["server", "group"])
+def test_the_operators_tags_and_time_limit_stay(vnf: Vnf, shape: str, upgrade_type: str) -> None:
+    vnf.instantiate(shape)
     own = {"tags": "team-a,blue", "timeout_mins": 7}
     vnf.heat.update(reference(vnf.live_stack()), own, existing=True)
     until(lambda: vnf.live_stack()["stack_status"] == "UPDATE_COMPLETE")
-    vnf.change(vnf.package("group", vnf.site.images[1]), upgrade_type)
+    vnf.change(vnf.package(shape, vnf.site.images[1]), upgrade_type)
     stack = vnf.live_stack()
     assert stack["tags"][:2] == ["team-a", "blue"]
     assert len(stack["tags"]) == 3
