@@ -41,7 +41,9 @@ class Servers:
             self.stacks.mark_unhealthy(member, str(error))
             self.stacks.update(member.stack, body, again=True)
             server = self.stacks.active(member)
-        server = self._mend(member, body, server, known=member.software)
+        # a server that was not what its stack says becomes that, not what it was
+        known = None if member.deviation else member.software
+        server = self._mend(member, body, server, known=known)
         now = str(server.get("physical_resource_id") or member.server_id)
         if now == member.server_id:
             return ""

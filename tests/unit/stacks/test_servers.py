@@ -8,7 +8,10 @@ import pytest
 
 from container_update.package.hot import Body
 from container_update.stacks.client import Heat
+from container_update.stacks.execution.software import Servers
+from container_update.stacks.execution.writer import StepError, Writer
 from container_update.stacks.servers import Software, as_it_is, defined, deviation
+from container_update.stacks.vnfcs import VnfcServer
 
 BODY = Body(
     {
@@ -101,6 +104,46 @@ def test_a_stack_that_says_what_nova_has_differs_in_nothing_else() -> None:
     assert body.template["resources"]["VDU2"] == BODY.template["resources"]["VDU2"]
     assert body.parameters == BODY.parameters
     assert defined(BODY, "VDU1") == {"image": "jammy", "flavor": "s"}, "the first one is unchanged"
+
+
+class Stacks:
+    """Records the updates that are sent to one server's stack."""
+
+    def __init__(self, live: dict[str, Any]) -> None:
+        self.live, self.sent = live, list[Body]()
+
+    def active(self, _: VnfcServer, part: float = 1.0) -> dict[str, Any]:
+        assert part
+        return self.live
+
+    def update(self, _: str, body: Body) -> None:
+        self.sent.append(body)
+
+
+@pytest.mark.parametrize(
+    ("was", "wrong", "is_mended"),
+    [
+        ("id-jammy", "", False),
+        ("id-noble", "image id-noble instead of jammy", False),
+        ("id-noble", "", True),  # the name jammy was that of noble's image when it began
+    ],
+)
+def test_an_undo_brings_a_server_to_what_it_was_unless_that_was_wrong(
+    was: str, wrong: str, is_mended: bool
+) -> None:
+    stacks = Stacks(server("id-jammy", original_name="s"))
+    member = VnfcServer(
+        "VDU1", "stack/1", "VDU1", "s1", "VDU1", software=Software(was, "s"), deviation=wrong
+    )
+    servers = Servers(cast(Heat, Names()), cast(Writer, stacks))
+    if is_mended:
+        with pytest.raises(StepError, match="has image id-jammy instead of jammy"):
+            servers.ensure_as_before(member, BODY)
+    else:
+        servers.ensure_as_before(member, BODY)
+    assert [defined(body, "VDU1")["image"] for body in stacks.sent] == (
+        ["id-jammy", "jammy"] if is_mended else []
+    )
 
 
 def test_what_nova_tells_of_a_flavour_is_kept() -> None:
