@@ -7,10 +7,6 @@ class ResourceFailedError(Exception):
     """A resource failed. The text of the error is the resource's ``resource_status_reason``."""
 
 
-class StoppedError(Exception):
-    """A traversal was cancelled, or another one took its place, while a resource waited."""
-
-
 def refused(error: str, name: str, reason: str) -> ResourceFailedError:
     """Return the failure of a resource whose service refused a request.
 
