@@ -56,8 +56,8 @@ class StackInstance:
         other = record.plan.stack.partition("/")[0]
         raise PlanError(
             f"the instance id {self.instance_id} belongs to an unfinished change of stack {other}, "
-            f"not of stack {self.stack}: finish or undo that one (resume or rollback with --stack "
-            f"{other}), or give this stack's instance an id of its own"
+            f"not of stack {self.stack}: finish or undo that one, or give the instance of this "
+            "stack an id of its own"
         )
 
     def journal(self, operation: str) -> Journal:
