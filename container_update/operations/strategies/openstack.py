@@ -193,6 +193,8 @@ class OpenStackStrategy(Strategy):
 
     def _run_scripts(self, step: ScriptStep) -> None:
         for vdu in self._changes(step):
+            # the addresses were read meanwhile: another host may have taken over
+            self._running.journal.confirm()
             self.run_script(step.role, vdu)
 
     def _changes(self, step: ScriptStep) -> Iterator[VduChange]:

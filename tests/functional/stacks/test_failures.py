@@ -456,6 +456,32 @@ def test_a_run_that_was_taken_over_stops(vnf: Vnf) -> None:
     assert set(vnf.servers().values()) == {vnf.site.images[0]}
 
 
+class TakenOverAtAnAddress:
+    """Heat for a host that sleeps while it reads a VNFC's address, until another one has ended."""
+
+    def __init__(self, vnf: Vnf) -> None:
+        self._vnf, self._heat = vnf, vnf.heat
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._heat, name)
+
+    def resource(self, stack: str, name: str) -> Any:
+        if name == "CP1":
+            self._vnf.instance(clock=in_an_hour()).recover(back=True)
+        return self._heat.resource(stack, name)
+
+
+def test_a_run_that_was_taken_over_runs_no_script_any_more(vnf: Vnf) -> None:
+    vnf.instantiate("group")
+    calls: list[ScriptStep] = []
+    request = vnf.request(vnf.package("group", vnf.site.images[1]))
+    asleep: Any = TakenOverAtAnAddress(vnf)
+    with pytest.raises(LeaseLostError, match="another run has taken over"):
+        change(request, asleep, vnf.options, coordinate=calls.append)
+    assert calls == []
+    assert set(vnf.servers().values()) == {vnf.site.images[0]}
+
+
 def test_a_journal_of_another_request_is_undone_before_the_new_one_begins(vnf: Vnf) -> None:
     vnf.instantiate("group")
     first = vnf.package("group", vnf.site.images[1], vnf.site.flavors[1])
