@@ -155,6 +155,18 @@ class StackPlan(Plan):
         place = self.places.get(step.member.vdu_id)
         return place is not None and place.grouped and place.file is None
 
+    def changes_no_resource(self, step: StackStep) -> bool:
+        """Return whether a step only updates what the whole stack says of its members, which are
+        what they shall be already."""
+        if step.member is not None or step.stack != self.stack or not (step.before and step.after):
+            return False
+        heads = {place.head for place in self.places.values()}
+        old, new = (
+            {name: body for name, body in side.template["resources"].items() if name not in heads}
+            for side in (step.before, step.after)
+        )
+        return old == new
+
     def undo_order(self) -> list[int]:
         """Return the numbers of the steps in the order in which they are undone.
 

@@ -8,12 +8,14 @@ up, keeps what it has.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from container_update.model.objects import Json
 from container_update.package import hot
 from container_update.package.hot import Body
-from container_update.stacks.client import Heat
+
+if TYPE_CHECKING:
+    from container_update.stacks.client import Heat
 
 
 @dataclass(frozen=True)

@@ -131,17 +131,9 @@ class Execution:
             self._servers.look([s for s in plan.steps if isinstance(s, StackStep)])
 
     def _own_minutes(self, step: StackStep) -> int | None:
-        """Return the whole stack's own time limit for its last update, which is one that changes
-        nothing but what says of its members what they are; None for any other step."""
+        """Return the whole stack's own time limit for its last update; None for any other step."""
         plan = self.record.plan
-        if step.member is not None or step.stack != plan.stack or not (step.before and step.after):
-            return None
-        heads = {place.head for place in plan.places.values()}
-        sides = [
-            {name: body for name, body in side.template["resources"].items() if name not in heads}
-            for side in (step.before, step.after)
-        ]
-        return (plan.timeout_mins or HEATS_MINUTES) if sides[0] == sides[1] else None
+        return (plan.timeout_mins or HEATS_MINUTES) if plan.changes_no_resource(step) else None
 
     # --- undo -----------------------------------------------------------------------------------
 
