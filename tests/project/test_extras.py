@@ -1,0 +1,33 @@
+"""What works without the extra ``openstack``: everything that is not about a stack."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+WITHOUT = """\
+import importlib, sys
+for name in ("openstack", "keystoneauth1", "heatclient"):
+    sys.modules[name] = None
+importlib.import_module(sys.argv[1])
+"""
+MODULES = [
+    "container_update.cli.csar",
+    "container_update.cli.demo.scenarios",
+    "container_update.cli.demo.views",
+    "container_update.cli.main",
+    "container_update.drivers.tacker_v2",
+    "container_update.operations.change_package",
+    "container_update.operations.stack_records",
+    "container_update.operations.update",
+    "container_update.stacks.vnfcs",
+]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_a_module_is_imported_without_the_openstack_libraries(module: str) -> None:
+    words = [sys.executable, "-c", WITHOUT, module]
+    ran = subprocess.run(words, check=False, capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0, ran.stderr
