@@ -1,7 +1,7 @@
 """A cloud to run against: the embedded one, or a real one when ``OS_CLOUD`` is set.
 
     OS_CLOUD=... CONTAINER_UPDATE_OS_SITE=image1,image2,flavor1,flavor2,network \\
-        pytest tests/functional/stacks
+        CONTAINER_UPDATE_OS_ADMIN=... pytest tests/functional/stacks
 
 The images by their ids, as Nova shows them; doc/source/openstack.rst says what else.
 """
@@ -21,10 +21,11 @@ from tests.functional.stacks.vnf import Site, Vnf
 pytest.importorskip("openstack", reason="the extra openstack is not installed")
 
 from container_update.stacks.client import Heat, connect
+from tests.functional.stacks.limits import EmbeddedLimits, Limits, RealLimits
 
 Actions = Callable[[str], list[str]]
 
-REAL = os.environ.get("OS_CLOUD")
+REAL, ADMIN = os.environ.get("OS_CLOUD"), os.environ.get("CONTAINER_UPDATE_OS_ADMIN")
 OPTIONS = Options(
     timeout=600 if REAL else 20, undo_timeout=600 if REAL else 20, retry_seconds=5, lease_seconds=20
 )
@@ -59,6 +60,18 @@ def site() -> Site:
         return Site()
     *four, network = os.environ["CONTAINER_UPDATE_OS_SITE"].split(",")
     return Site((four[0], four[1]), (four[2], four[3]), network)
+
+
+@pytest.fixture
+def limits(request: pytest.FixtureRequest, heat: Heat, site: Site) -> Iterator[Limits]:
+    """What the cloud refuses."""
+    if not REAL:
+        yield EmbeddedLimits(request.getfixturevalue("cloud"), site)
+        return
+    if not ADMIN:
+        pytest.skip("CONTAINER_UPDATE_OS_ADMIN names no administrator of the cloud")
+    with RealLimits.made(heat, ADMIN, site) as limits:
+        yield limits
 
 
 @pytest.fixture

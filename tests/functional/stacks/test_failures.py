@@ -28,7 +28,7 @@ from container_update.model.errors import (
 from container_update.model.operation import Phase, name_of
 from container_update.model.options import Options
 from container_update.model.outcome import StepState
-from container_update.stacks.client import Heat
+from container_update.stacks.client import Heat, reference
 from container_update.stacks.plan import ScriptStep
 from container_update.stacks.planner import (
     BLUE_GREEN,
@@ -39,7 +39,9 @@ from container_update.stacks.planner import (
 from tests.functional.stacks import templates
 from tests.functional.stacks.change import change, plan_change
 from tests.functional.stacks.clocks import in_an_hour
-from tests.functional.stacks.vnf import Vnf
+from tests.functional.stacks.conftest import REAL
+from tests.functional.stacks.limits import Limits
+from tests.functional.stacks.vnf import Vnf, until
 
 BOTH = pytest.mark.parametrize("upgrade_type", [BLUE_GREEN, ROLLING])
 
@@ -54,13 +56,62 @@ TROUBLES = {
         lambda: ResourceFault(where=is_new, nth=2),
         "No valid host was found",
     ),
-    "image is missing": (
+    "image is deleted meanwhile": (
         lambda: ResourceFault(
             "Image image-2 could not be found (HTTP 404)", "NotFound", where=is_new
         ),
         "NotFound: resources",
     ),
 }
+
+
+def make_room(limits: Limits, upgrade_type: str, servers: int = 1) -> None:
+    """Let a change go well for so many servers, and fail at the next one."""
+    if upgrade_type == BLUE_GREEN:
+        limits.room_for(servers=servers)
+    else:
+        limits.room_for(resizes=servers)
+
+
+@BOTH
+def test_a_server_beyond_the_quota_is_reported_and_undone(
+    limits: Limits, vnf: Vnf, upgrade_type: str
+) -> None:
+    vnf.instantiate("group")
+    before, servers = vnf.body(), vnf.servers()
+    make_room(limits, upgrade_type)
+    with pytest.raises(UpdateFailedError, match="Quota exceeded for") as caught:
+        vnf.change(vnf.package("group", vnf.site.images[1], limits.cores), upgrade_type)
+    assert "Everything was put back" in str(caught.value)
+    assert (vnf.servers(), vnf.body(), vnf.stacks()) == (servers, before, [vnf.stack])
+
+
+@BOTH
+def test_an_image_that_is_not_there_is_reported_and_undone(
+    limits: Limits, vnf: Vnf, upgrade_type: str
+) -> None:
+    vnf.instantiate("group")
+    before, servers, unknown = vnf.body(), vnf.servers(), limits.unknown_image()
+    with pytest.raises(UpdateFailedError, match=f"Error validating value '{unknown}'") as caught:
+        vnf.change(vnf.package("group", unknown), upgrade_type)
+    assert "Everything was put back" in str(caught.value)
+    assert (vnf.servers(), vnf.body(), vnf.stacks()) == (servers, before, [vnf.stack])
+
+
+@BOTH
+def test_a_flavour_that_no_host_has_room_for_ends_at_the_time_limit_or_before(
+    limits: Limits, vnf: Vnf, request: pytest.FixtureRequest, upgrade_type: str
+) -> None:
+    """Nova gives up a resize and leaves the server as it was; Heat waits for it all the same."""
+    vnf.instantiate("group")
+    before, servers = vnf.body(), vnf.servers()
+    if not REAL:
+        request.getfixturevalue("cloud").faults.minute = 1.0
+    vnf.options = replace(vnf.options, timeout=20 if REAL else 1)
+    with pytest.raises(UpdateFailedError) as caught:
+        vnf.change(vnf.package("group", vnf.site.images[1], limits.nowhere), upgrade_type)
+    assert "Everything was put back" in str(caught.value)
+    assert (vnf.servers(), vnf.body(), vnf.stacks()) == (servers, before, [vnf.stack])
 
 
 @BOTH
@@ -82,39 +133,40 @@ def test_a_server_that_cannot_be_created_is_reported_and_undone(
 
 
 def test_a_stack_that_heat_rolls_back_by_itself_is_a_failure_and_not_a_success(
-    cloud: EmbeddedOpenStack, vnf: Vnf
+    limits: Limits, vnf: Vnf
 ) -> None:
     vnf.instantiate("server")
-    before = vnf.body()
-    cloud.call(lambda heat: setattr(heat.find(vnf.stack), "disable_rollback", False))
-    cloud.faults.resources.append(ResourceFault(where=is_new))
+    vnf.heat.update(reference(vnf.live_stack()), {"disable_rollback": False}, existing=True)
+    until(lambda: vnf.live_stack()["stack_status"] == "UPDATE_COMPLETE")
+    before, servers = vnf.body(), vnf.servers()
+    limits.room_for(resizes=0)
     with pytest.raises(UpdateFailedError, match="ROLLBACK_COMPLETE") as caught:
-        vnf.change(vnf.package("server", "image-2"))
+        vnf.change(vnf.package("server", vnf.site.images[1], limits.cores))
     assert "Everything was put back" in str(caught.value)
-    assert set(vnf.servers().values()) == {"image-1"}
-    assert vnf.body() == before
+    assert (vnf.servers(), vnf.body()) == (servers, before)
 
 
 @BOTH
 def test_after_a_failure_the_same_request_can_be_tried_again(
-    cloud: EmbeddedOpenStack, vnf: Vnf, upgrade_type: str
+    limits: Limits, vnf: Vnf, upgrade_type: str
 ) -> None:
     vnf.instantiate("group")
-    new = vnf.package("group", "image-2")
-    cloud.faults.resources.append(ResourceFault(where=is_new, nth=2, times=1))
+    new = vnf.package("group", vnf.site.images[1], limits.cores)
+    make_room(limits, upgrade_type)
     with pytest.raises(UpdateFailedError):
         vnf.change(new, upgrade_type)
+    limits.lift()
     vnf.change(new, upgrade_type)
-    assert set(vnf.servers().values()) == {"image-2"}
+    assert list(vnf.servers().values()) == [vnf.site.images[1]] * 2
 
 
 @BOTH
 def test_a_failed_change_is_finished_by_the_same_request(
-    cloud: EmbeddedOpenStack, vnf: Vnf, upgrade_type: str
+    limits: Limits, vnf: Vnf, upgrade_type: str
 ) -> None:
     vnf.instantiate("group")
-    request = vnf.request(vnf.package("group", "image-2"), upgrade_type)
-    cloud.faults.resources.append(ResourceFault(where=is_new, nth=2, times=1))
+    request = vnf.request(vnf.package("group", vnf.site.images[1], limits.cores), upgrade_type)
+    make_room(limits, upgrade_type)
     packages = read_packages(request, Options())
     plan = make_plan(packages, vnf.heat)
     with (
@@ -123,18 +175,19 @@ def test_a_failed_change_is_finished_by_the_same_request(
     ):
         execution.run()
     assert caught.value.next_step is NextStep.RESUME_OR_ROLLBACK
+    limits.lift()
     change(request, vnf.heat, vnf.options)
-    assert list(vnf.servers().values()) == ["image-2"] * 2
+    assert list(vnf.servers().values()) == [vnf.site.images[1]] * 2
     assert vnf.stacks() == [vnf.live_stack()["stack_name"]]
 
 
 def test_blue_green_beyond_the_servers_quota_fails_with_novas_message(
-    cloud: EmbeddedOpenStack, vnf: Vnf
+    limits: Limits, vnf: Vnf
 ) -> None:
     vnf.instantiate("group")
-    cloud.faults.servers_allowed = 3
-    with pytest.raises(UpdateFailedError, match="already used 3 of 3 instances"):
-        vnf.change(vnf.package("group", "image-2"), BLUE_GREEN)
+    limits.room_for(servers=1)
+    with pytest.raises(UpdateFailedError, match=r"already used (\d+) of \1 instances"):
+        vnf.change(vnf.package("group", vnf.site.images[1]), BLUE_GREEN)
     assert len(vnf.servers()) == 2
 
 
@@ -204,18 +257,17 @@ def test_an_undeletable_old_stack_leaves_the_new_vnf_for_a_resume(
 
 @BOTH
 def test_a_token_that_expires_meanwhile_is_renewed(
-    cloud: EmbeddedOpenStack, vnf: Vnf, upgrade_type: str
+    limits: Limits, vnf: Vnf, upgrade_type: str
 ) -> None:
     vnf.instantiate("group")
-    tokens = cloud.keystone.issued
-    expire = cloud.keystone.expire_tokens
+    first = limits.token()
     vnf.change(
-        vnf.package("group", "image-2"),
+        vnf.package("group", vnf.site.images[1]),
         upgrade_type,
-        coordinate=lambda _: expire(),
+        coordinate=lambda _: limits.expire_token(),
     )
-    assert cloud.keystone.issued > tokens
-    assert set(vnf.servers().values()) == {"image-2"}
+    assert limits.token() != first
+    assert set(vnf.servers().values()) == {vnf.site.images[1]}
 
 
 REFUSED: dict[str, OpenStackApiError] = {
@@ -303,13 +355,16 @@ def test_vdus_that_the_package_does_not_have_are_refused(vnf: Vnf) -> None:
             change(replace(request, vdu_ids=vdu_ids), vnf.heat, vnf.options)
 
 
-def test_a_stack_that_is_not_there_or_failed_is_refused(cloud: EmbeddedOpenStack, vnf: Vnf) -> None:
+def test_a_stack_that_is_not_there_or_failed_is_refused(limits: Limits, vnf: Vnf) -> None:
     vnf.instantiate("server")
-    request = vnf.request(vnf.package("server", "image-2"))
+    request = vnf.request(vnf.package("server", vnf.site.images[1]))
     with pytest.raises(PlanError, match="there is no stack other"):
         change(replace(request, stack="other"), vnf.heat, vnf.options)
-    cloud.call(lambda heat: heat.find(vnf.stack).enter("UPDATE", "FAILED", "out of memory"))
-    with pytest.raises(PlanError, match=r"UPDATE_FAILED.*out of memory"):
+    limits.room_for(resizes=0)
+    larger = {"parameters": {"flavor": limits.cores}}
+    vnf.heat.update(reference(vnf.live_stack()), larger, existing=True)
+    until(lambda: vnf.live_stack()["stack_status"] == "UPDATE_FAILED")
+    with pytest.raises(PlanError, match=r"UPDATE_FAILED.*Quota exceeded for cores"):
         change(request, vnf.heat, vnf.options)
 
 
@@ -365,11 +420,12 @@ class DiesAfterAnUpdate:
 @pytest.mark.parametrize("back", [False, True], ids=["resume", "rollback"])
 @pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
 def test_a_change_killed_at_any_write_is_ended_by_another_host(
-    vnf: Vnf, upgrade_type: str, size: int, back: bool, after: bool
+    vnf: Vnf, limits: Limits, upgrade_type: str, size: int, back: bool, after: bool
 ) -> None:
     """In the end every server is the old or the new one; of a group of two both are."""
     vnf.instantiate("group", size=size)
-    sites = list(zip(vnf.site.images, vnf.site.flavors, strict=True))
+    flavors = (vnf.site.flavors[0], limits.cores)  # Nova shrinks no disk on the way back
+    sites = list(zip(vnf.site.images, flavors, strict=True))
     packages = {image: vnf.package("group", image, flavor) for image, flavor in sites}
     image, nth, reached_at = vnf.site.images[0], 0, set()
     while True:
@@ -411,14 +467,12 @@ def test_any_error_of_a_run_leaves_a_journal_that_is_free_at_once(vnf: Vnf) -> N
     assert set(vnf.servers().values()) == {vnf.site.images[0]}
 
 
-def test_a_failed_step_is_told_once_and_with_one_full_stop(
-    cloud: EmbeddedOpenStack, vnf: Vnf
-) -> None:
+def test_a_failed_step_is_told_once_and_with_one_full_stop(limits: Limits, vnf: Vnf) -> None:
     vnf.instantiate("group")
-    cloud.faults.images = {"image-1"}
+    unknown = limits.unknown_image()
     with pytest.raises(UpdateFailedError, match=r"[^.]\. Everything was put back$") as caught:
-        vnf.change(vnf.package("group", "image-2"))
-    told = [result for result in caught.value.outcome.results if "image-2" in result.message]
+        vnf.change(vnf.package("group", unknown))
+    told = [result for result in caught.value.outcome.results if unknown in result.message]
     assert len(told) == 1
 
 

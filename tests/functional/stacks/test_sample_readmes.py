@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,10 @@ from container_update.package import samples
 from tests.functional.stacks.conftest import REAL
 from tests.functional.stacks.vnf import Vnf
 
+pytest.importorskip("paramiko")  # before what imports it
+
+from container_update.emulator.heat.balancer import Balancer
+
 COMMANDS = re.compile(r"^ {6}(?![ $])(.*)$", re.MULTILINE)
 """Those of the numbered steps; what the reader has to look up or edit is after a prompt."""
 PROGRAMS = {
@@ -28,6 +33,7 @@ PROGRAMS = {
 """The others are container-update itself and those of every system."""
 DONE, NOTHING_TO_DO, PENDING = 0, 2, 3
 BUILD_AND_CHECK = [DONE] * 4
+SET_BACKENDS = ["set-backends", "VDU1"]
 BLUE_GREEN, ROLLING = "06-openstack-blue-green", "07-openstack-rolling"
 
 
@@ -70,9 +76,30 @@ def run(words: list[str]) -> tuple[int | None, str]:
     return None, ran.stdout
 
 
+def balance(folder: Path, request_file: str, balancer: Balancer) -> int:
+    """Take the README's step with the load balancer, if the request has one; return how often it
+    is told then."""
+    path = folder / request_file
+    request = json.loads(path.read_text())
+    if "external_lb_param" not in request["additionalParams"]:
+        return 0
+    request["additionalParams"]["external_lb_param"] = balancer.login()
+    path.write_text(json.dumps(request))
+    (folder / "after" / "Scripts" / "known_hosts").write_text(balancer.known_hosts())
+    return 1
+
+
+@pytest.fixture
+def balancer() -> Iterator[Balancer]:
+    """The load balancer of the sample for Blue-Green."""
+    with Balancer() as running:
+        yield running
+
+
 @pytest.mark.parametrize(
     ("sample", "request_file", "statuses", "keeps_servers"),
     [
+        (BLUE_GREEN, "request.json", [PENDING, DONE], False),
         (BLUE_GREEN, "request-without-load-balancer.json", [PENDING, DONE], False),
         (ROLLING, "request.json", [PENDING, DONE, NOTHING_TO_DO], True),
     ],
@@ -83,12 +110,14 @@ def test_a_sample_does_what_its_readme_says(
     statuses: list[int],
     keeps_servers: bool,
     vnf: Vnf,
+    balancer: Balancer,
     os_cloud: str,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     folder = vnf.folder / sample
     shutil.copytree(samples.root() / sample, folder)
     monkeypatch.chdir(folder)
+    told = balance(folder, request_file, balancer)
     old, new = vnf.site.images
     names = {
         "mycloud": os_cloud, "vnf-sample": vnf.stack, "request.json": request_file,
@@ -110,3 +139,4 @@ def test_a_sample_does_what_its_readme_says(
     assert (set(before) == set(after)) is keeps_servers
     assert keeps_servers or set(before).isdisjoint(after)
     assert vnf.stacks() == []
+    assert [command.split()[:2] for command in balancer.commands] == [SET_BACKENDS] * told

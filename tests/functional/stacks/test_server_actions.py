@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
+from typing import Any
 
 import pytest
 import yaml
 
-from container_update.emulator.faults import Fault, Faults, raise_error
-from container_update.emulator.heat import EmbeddedOpenStack, ResourceFault
-from container_update.emulator.heat.api_errors import OpenStackApiError
-from container_update.model.errors import ContainerUpdateError, UpdateFailedError
+from container_update.model.errors import ClusterError, ContainerUpdateError, UpdateFailedError
 from container_update.model.outcome import StepState
 from container_update.stacks import live
-from container_update.stacks.client import reference
+from container_update.stacks.client import Heat, reference
 from container_update.stacks.plan import ScriptStep
 from container_update.stacks.planner import BLUE_GREEN, ROLLING
 from tests.functional.stacks import templates
 from tests.functional.stacks.change import change, plan_change
 from tests.functional.stacks.clocks import in_an_hour
-from tests.functional.stacks.conftest import Actions
+from tests.functional.stacks.conftest import REAL, Actions
+from tests.functional.stacks.limits import Limits
 from tests.functional.stacks.test_failures import DiesAfterAnUpdate, KilledError
 from tests.functional.stacks.vnf import Vnf, until
 
@@ -73,64 +73,77 @@ def test_after_a_rolling_update_an_update_of_the_stack_by_hand_changes_no_server
 
 @SHAPES
 def test_an_undo_does_to_each_server_what_it_takes_and_no_more(
-    cloud: EmbeddedOpenStack, vnf: Vnf, actions: Actions, shape: str
+    limits: Limits, vnf: Vnf, actions: Actions, shape: str
 ) -> None:
     vnf.instantiate(shape)
     before = vnf.servers()
-    cloud.faults.resources.append(
-        ResourceFault(
-            where=lambda properties: properties.get("image") == "image-2", nth=len(before)
-        )
-    )
-    with pytest.raises(UpdateFailedError, match="Everything was put back"):
-        vnf.change(vnf.package(shape, "image-2"))
-    assert vnf.servers() == dict.fromkeys(before, "image-1")
+    limits.room_for(resizes=len(before) - 1)
+    with pytest.raises(UpdateFailedError, match=r"Quota exceeded for cores.* Everything was put"):
+        vnf.change(vnf.package(shape, vnf.site.images[1], limits.cores))
+    assert vnf.servers() == dict.fromkeys(before, vnf.site.images[0])
     done = sorted(actions(server) for server in before)
-    assert done == [[], *[["rebuild", "rebuild"]] * (len(before) - 1)]
+    there_and_back = ["resize", "rebuild", "resize", "rebuild"]
+    assert done == [[], *[there_and_back] * (len(before) - 1)]
 
 
-def test_a_group_and_the_stack_are_undone_after_their_members(
-    cloud: EmbeddedOpenStack, vnf: Vnf, actions: Actions
-) -> None:
+class AtUpdates:
+    """Heat, with the stacks that were updated, in order.
+
+    :param full: the stack whose first update is refused.
+    """
+
+    def __init__(self, heat: Heat, full: str = "") -> None:
+        self._heat, self._full = heat, full
+        self.updated: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._heat, name)
+
+    def update(self, stack: str, body: Any, **more: Any) -> None:
+        if stack == self._full:
+            self._full = ""
+            raise ClusterError("the disk is full", status=403)
+        if not more.get("existing"):  # as the journal
+            self.updated.append(stack.partition("/")[0])
+        self._heat.update(stack, body, **more)
+
+
+def test_a_group_and_the_stack_are_undone_after_their_members(vnf: Vnf, actions: Actions) -> None:
     vnf.instantiate("group")
     before, body = vnf.servers(), vnf.body()
-    full = OpenStackApiError(403, "Forbidden", "the disk is full")
-    whole_stack = f"*/stacks/{vnf.stack}/*"
-    cloud.middlewares.append(Faults(Fault(raise_error(full), method="PUT", path=whole_stack)))
+    request = vnf.request(vnf.package("group", vnf.site.images[1]))
+    refusing = AtUpdates(vnf.heat, reference(vnf.live_stack()))
     with pytest.raises(UpdateFailedError, match="the disk is full") as caught:
-        vnf.change(vnf.package("group", "image-2"))
+        change(request, refusing, vnf.options)  # type: ignore[arg-type]
     assert "Everything was put back" in str(caught.value)
     assert [result.state for result in caught.value.outcome.results] == [StepState.UNDONE] * 4
-    assert vnf.servers() == dict.fromkeys(before, "image-1")
+    assert vnf.servers() == dict.fromkeys(before, vnf.site.images[0])
     assert vnf.body() == body
     rebuilt_and_back = ["rebuild", "rebuild"]
     assert [actions(server) for server in before] == [rebuilt_and_back] * 2
 
 
 def test_a_change_that_dies_in_its_last_step_is_undone_from_the_inside_to_the_outside(
-    cloud: EmbeddedOpenStack, vnf: Vnf, actions: Actions
+    vnf: Vnf, actions: Actions, request: pytest.FixtureRequest
 ) -> None:
     """While Heat still goes from one member to the next, which the undo has to wait for."""
     vnf.instantiate("group")
     before, body = vnf.servers(), vnf.body()
-    cloud.faults.seconds = 0.05
-    new = vnf.package("group", "image-2")
+    if not REAL:
+        request.getfixturevalue("cloud").faults.seconds = 0.05
+    new = vnf.package("group", vnf.site.images[1])
     dying = DiesAfterAnUpdate(vnf.heat, reference(vnf.live_stack()))
     with pytest.raises(KilledError):
         change(vnf.request(new), dying, vnf.options)  # type: ignore[arg-type]
-    sent = len(cloud.requests)
-    assert vnf.instance(clock=in_an_hour()).recover(back=True) is not None
-    updated = [
-        request.path.partition("/stacks/")[2].partition("/")[0]
-        for request in cloud.requests[sent:]
-        if request.method == "PUT"
-    ]
-    member, other_member, group, whole = updated
+    watched = AtUpdates(vnf.heat)
+    instance = replace(vnf.instance(clock=in_an_hour()), service=watched)
+    assert instance.recover(back=True) is not None
+    member, other_member, group, whole = watched.updated
     assert group.startswith(f"{vnf.stack}-VDU1_group-")
     assert member.startswith(group)
     assert other_member.startswith(group)
     assert whole == vnf.stack
-    assert vnf.servers() == dict.fromkeys(before, "image-1")
+    assert vnf.servers() == dict.fromkeys(before, vnf.site.images[0])
     assert vnf.body() == body
     assert [actions(server) for server in before] == [["rebuild", "rebuild"]] * 2
 
@@ -164,14 +177,13 @@ def test_an_undo_takes_back_what_the_new_templates_add(vnf: Vnf, shape: str) -> 
 
 
 def test_an_undo_of_a_larger_disk_replaces_the_server_as_the_plan_says(
-    cloud: EmbeddedOpenStack, vnf: Vnf
+    limits: Limits, vnf: Vnf
 ) -> None:
-    cloud.faults.disks = {"small": 1, "large": 5}
     vnf.instantiate("group")
     before = vnf.servers()
-    new = vnf.package("group", "image-2", "large")
+    new = vnf.package("group", vnf.site.images[1], limits.disk)
     first, *_ = plan_change(vnf.request(new), vnf.heat).steps
-    assert "its disk grows from 1 to 5 GB" in str(first)
+    assert "its disk grows from 1 to 2 GB" in str(first)
     assert "an undo replaces the server" in str(first)
 
     def script(step: ScriptStep) -> None:
@@ -181,7 +193,7 @@ def test_an_undo_of_a_larger_disk_replaces_the_server_as_the_plan_says(
     with pytest.raises(UpdateFailedError, match="was replaced by server") as caught:
         vnf.change(new, coordinate=script)
     after = vnf.servers()
-    assert set(after.values()) == {"image-1"}
+    assert set(after.values()) == {vnf.site.images[0]}
     (replaced,) = set(before) - set(after)
     (new_one,) = set(after) - set(before)
     assert f"server {replaced} was replaced by server {new_one}" in str(caught.value)
@@ -190,46 +202,37 @@ def test_an_undo_of_a_larger_disk_replaces_the_server_as_the_plan_says(
 # --- what Heat does not see -----------------------------------------------------------------------
 
 
-def rebuild_behind_heat(cloud: EmbeddedOpenStack, server_id: str, image: str) -> None:
-    def rebuild(heat: object) -> None:
-        for server in cloud.heat.servers():
-            if server.physical_id == server_id:
-                server.facts["image"] = image
-
-    cloud.call(rebuild)
-
-
 @SHAPES
 def test_a_server_that_was_rebuilt_behind_heats_back_is_mended_and_keeps_its_id(
-    cloud: EmbeddedOpenStack, vnf: Vnf, shape: str
+    limits: Limits, vnf: Vnf, shape: str
 ) -> None:
     vnf.instantiate(shape)
-    before = vnf.servers()
-    rebuild_behind_heat(cloud, next(iter(before)), "image-2")
-    same = vnf.package(shape, "image-1")
+    before, (old, new) = vnf.servers(), vnf.site.images
+    limits.rebuild(next(iter(before)), new)
+    same = vnf.package(shape, old)
     step, *_ = plan_change(vnf.request(same), vnf.heat).steps
-    assert "the server has image image-2 instead of image-1" in str(step)
+    assert f"the server has image {new} instead of {old}" in str(step)
     vnf.change(same)
-    assert vnf.servers() == dict.fromkeys(before, "image-1")
+    assert vnf.servers() == dict.fromkeys(before, old)
 
 
 def test_a_server_that_changes_during_the_change_ends_it_with_an_undo(
-    cloud: EmbeddedOpenStack, vnf: Vnf
+    limits: Limits, vnf: Vnf
 ) -> None:
     """Heat says that every stack is complete; the look at the servers finds it."""
     vnf.instantiate("group")
-    before, coordinated = vnf.servers(), []
+    before, coordinated, (old, new) = vnf.servers(), [], vnf.site.images
 
     def script(step: ScriptStep) -> None:
         assert step.member is not None
         coordinated.append(step.member.server_id)
         if len(coordinated) == 2:
-            rebuild_behind_heat(cloud, coordinated[0], "image-1")
+            limits.rebuild(coordinated[0], old)
 
-    with pytest.raises(UpdateFailedError, match="has image image-1 instead of image-2") as caught:
-        vnf.change(vnf.package("group", "image-2"), coordinate=script)
+    with pytest.raises(UpdateFailedError, match=f"has image {old} instead of {new}") as caught:
+        vnf.change(vnf.package("group", new), coordinate=script)
     assert "Everything was put back" in str(caught.value)
-    assert vnf.servers() == dict.fromkeys(before, "image-1")
+    assert vnf.servers() == dict.fromkeys(before, old)
 
 
 # --- what others do meanwhile ---------------------------------------------------------------------
@@ -289,13 +292,12 @@ def test_the_operators_tags_and_time_limit_stay(vnf: Vnf, shape: str, upgrade_ty
     assert stack["timeout_mins"] == 7
 
 
-def test_every_create_and_update_has_a_time_limit(cloud: EmbeddedOpenStack, vnf: Vnf) -> None:
+def test_every_create_and_update_has_a_time_limit(vnf: Vnf) -> None:
     vnf.instantiate("group")
-    made = len(cloud.requests)
-    vnf.change(vnf.package("group", "image-2"))
-    for stack in (vnf.live_stack(), *nested_stacks(vnf)):
-        assert stack["timeout_mins"] is not None
-    assert len(cloud.requests) > made
+    vnf.change(vnf.package("group", vnf.site.images[1]))
+    whole, *nested = vnf.live_stack(), *nested_stacks(vnf)
+    assert whole["timeout_mins"] is not None
+    assert [stack["timeout_mins"] is not None for stack in nested] == [True] * 3
 
 
 def nested_stacks(vnf: Vnf) -> list[dict[str, object]]:

@@ -142,7 +142,8 @@ def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
 
     :raises AssertionError: it did not come true in time.
     """
-    deadline = time.monotonic() + seconds
+    deadline, pause = time.monotonic() + seconds, 0.01
     while not condition():
         assert time.monotonic() < deadline, "the condition did not come true in time"
-        time.sleep(0.01)
+        time.sleep(pause)
+        pause = min(1.5 * pause, 0.5)
