@@ -263,7 +263,7 @@ def rolling(live: Live, new: Body, places: Mapping[str, Place], source: str) -> 
     settled: dict[str, Body] = {}
     for member in live.members:
         place, before = places[member.vdu_id], bodies[member.stack]
-        after = _after(live, new, member, place, before, source)
+        after = _after(live, new, member, places, before, source)
         if member.group is not None:
             group = settled.get(member.group, live.nested[member.group])
             settled[member.group] = _settled(group, new, member, place, after)
@@ -327,20 +327,32 @@ def _settled(group: Body, new: Body, member: VnfcServer, place: Place, after: Bo
 
 
 def _after(  # noqa: PLR0913, PLR0917
-    live: Live, new: Body, member: VnfcServer, place: Place, now: Body, source: str
+    live: Live,
+    new: Body,
+    member: VnfcServer,
+    places: Mapping[str, Place],
+    now: Body,
+    source: str,
 ) -> Body:
     """Return a VNFC's stack with this VNFC as the new package says it.
 
     :param now: the stack after the steps before this one.
     """
+    place = places[member.vdu_id]
     if member.stack == live.reference:
         return overlay(now, new, {place.head}, source)
     if place.file is None:
         return _grouped_server(new, member, place, now)
     whole = nested(place, new, live.body, now, live.ids)
-    beside = {other.server for other, _ in hot.servers(new) if other.file == place.file}
+    beside = {str(other.server) for other, _ in hot.servers(new) if other.file == place.file}
     if beside == {place.server}:
         return whole
+    left = beside - {str(target.server) for target in places.values() if target.file == place.file}
+    if not has_same_resources(overlay(now, whole, left, source), now):
+        raise PackageError(
+            f"{place.file} of {source} also changes {', '.join(sorted(left))}, which are not to "
+            "change: list their VDUs in vdu_params, or give each server a file of its own"
+        )
     return overlay(now, whole, {str(place.server)}, source)
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from container_update.model import errors
 from container_update.model.cancellation import CancelToken
@@ -155,7 +157,8 @@ class Execution:
         self._quiet([plan.steps[number] for number in sorted(begun, reverse=True)])
         for number in begun:
             step, began = plan.steps[number], time.monotonic()
-            message, state = self._undone(step, was_coordinated=number + 1 < reached)
+            undo = partial(self._undo, step, was_coordinated=number + 1 < reached)
+            message, state = _attempted(undo)
             seconds = time.monotonic() - began
             results[number] = self._report(StepResult(step, state, message, seconds=seconds))
         if any(plan.steps[number].member is None for number in begun):
@@ -170,14 +173,6 @@ class Execution:
                 self._stacks.stop(step.stack, step.after)
                 self._stacks.quiet(step.stack)
 
-    def _undone(self, step: AnyStep, *, was_coordinated: bool) -> tuple[str, StepState]:
-        try:
-            return self._undo(step, was_coordinated=was_coordinated), StepState.UNDONE
-        except errors.LeaseLostError:
-            raise
-        except errors.ContainerUpdateError as error:
-            return str(error), StepState.UNDO_FAILED
-
     def _look_at_undone(self, results: dict[int, StepResult]) -> None:
         """Look at every server once more, after all stacks that could change it are restored."""
         for number, result in results.items():
@@ -186,13 +181,10 @@ class Execution:
                 continue
             if step.member is None or step.before is None or not self.service.stack(step.stack):
                 continue
-            try:
-                self._servers.ensure_as_before(step.member, step.before)
-            except errors.LeaseLostError:
-                raise
-            except errors.ContainerUpdateError as error:
-                failed = StepResult(step, StepState.UNDO_FAILED, str(error))
-                results[number] = self._report(failed)
+            look = partial(self._servers.ensure_as_before, step.member, step.before)
+            message, state = _attempted(look)
+            if state is StepState.UNDO_FAILED:
+                results[number] = self._report(StepResult(step, state, message))
 
     def _reached(self) -> int:
         """Return how many steps may have to be undone.
@@ -336,7 +328,8 @@ class Execution:
         A request of a run that lost its hold, or whose answer was lost, may arrive late, and Heat
         cannot be told to refuse it.
 
-        :raises UndoIncompleteError: what such a request did could not be undone.
+        :raises UndoIncompleteError: what such a request did could not be undone, or the stack does
+            not take its own time limit back.
         :raises LeaseLostError: another run has taken over.
         """
         steps = self.record.plan.last_steps(back=self._is_undo)
@@ -346,7 +339,7 @@ class Execution:
             self._restore_time_limit()
         except StepError as error:
             raise errors.UndoIncompleteError(
-                f"a request arrived late and could not be undone: {error}",
+                f"the last look at the stacks found one that does not end: {error}",
                 Outcome(self.record.plan, self.results),
             ) from error
         self.journal.remove()
@@ -391,3 +384,14 @@ class Execution:
     @property
     def _is_undo(self) -> bool:
         return self.record.phase is Phase.UNDO
+
+
+def _attempted(undo: Callable[[], str]) -> tuple[str, StepState]:
+    """Return what the operator should know of an undo, and its state; a failure does not end the
+    undo of the others."""
+    try:
+        return undo(), StepState.UNDONE
+    except errors.LeaseLostError:
+        raise
+    except errors.ContainerUpdateError as error:
+        return str(error), StepState.UNDO_FAILED
