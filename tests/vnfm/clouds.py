@@ -41,6 +41,22 @@ def vims(auth: Mapping[str, str]) -> Json:
     return {"vim1": vim}
 
 
+def registration(auth: Mapping[str, str]) -> Json:
+    """Return the VIM that ``openstack vim register`` sends for a cloud, as the default one."""
+    credentials = ("username", "password", "user_domain_name")
+    return {
+        "type": "openstack",
+        "name": "cloud",
+        "auth_url": auth["auth_url"],
+        "auth_cred": {name: auth[name] for name in credentials},
+        "vim_project": {
+            "name": auth["project_name"],
+            "project_domain_name": auth["project_domain_name"],
+        },
+        "is_default": True,
+    }
+
+
 @dataclass(frozen=True)
 class Cloud:
     """The cloud with the load balancer beside it."""

@@ -27,6 +27,7 @@ from tests.vnfm.clouds import (
     CloudVnf,
     Sample,
     instantiated,
+    registration,
     resource,
 )
 from tests.vnfm.waiting import until
@@ -60,24 +61,8 @@ PEM = "-----BEGIN CERTIFICATE-----\nQUJD\n-----END CERTIFICATE-----\n"
 
 def register(client: Client, cloud: Cloud, credentials: Json | None = None, **more: Any) -> str:
     """Register the cloud as the default VIM, as the client does, and return its id."""
-    auth = cloud.stack.auth()
-    vim = {
-        "type": "openstack",
-        "name": "cloud",
-        "auth_url": auth["auth_url"],
-        "auth_cred": {
-            "username": auth["username"],
-            "password": auth["password"],
-            "user_domain_name": auth["user_domain_name"],
-            **(credentials or {}),
-        },
-        "vim_project": {
-            "name": auth["project_name"],
-            "project_domain_name": auth["project_domain_name"],
-        },
-        "is_default": True,
-        **more,
-    }
+    vim = {**registration(cloud.stack.auth()), **more}
+    vim["auth_cred"] |= credentials or {}
     registered: Json = client.call("POST", "/v1.0/vims", {"vim": vim}, 201)
     return str(registered["vim"]["id"])
 

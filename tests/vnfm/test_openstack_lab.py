@@ -29,7 +29,7 @@ from container_update.stacks.client import Heat, connect, reference
 from container_update.vnfm.service import Service
 from container_update.vnfm.settings import Settings
 from tests.vnfm.client import Client
-from tests.vnfm.clouds import vims
+from tests.vnfm.clouds import registration, vims
 from tests.vnfm.conftest import SAMPLES
 from tests.vnfm.test_upkeep_openstack import ASPECT, POLICIES
 
@@ -114,8 +114,12 @@ def test_a_vnf_lives_and_fails_on_a_real_cloud(sample: str, kind: str, tmp_path:
             client.onboard(file)
         path = client.create(old_id)
         instance_id = path.rpartition("/")[2]
-        body = {"flavourId": "simple", "vimConnectionInfo": vims(auth)}
-        body["additionalParams"] = {"network": site.network}
+        body = {"flavourId": "simple", "additionalParams": {"network": site.network}}
+        if kind == "Blue-Green":
+            vim = client.call("POST", "/v1.0/vims", {"vim": registration(auth)}, 201)["vim"]
+            assert vim["status"] == "ACTIVE"
+        else:
+            body["vimConnectionInfo"] = vims(auth)
         client.do("POST", f"{path}/instantiate", body)
         size = len(images(heat, instance_id))
 

@@ -66,12 +66,20 @@ def _difference(expected: Body | None, found: Body) -> str:
     return f"resources {', '.join(changed)}" if changed else "its template, files or environment"
 
 
-def restorable(service: Heat, plan: StackPlan, step: StackStep) -> Body | None:
-    """Return what an undo gives a stack back: as it was, with the number of members that its
-    scaling groups have now; None where a VNFC's or a group's stack is gone."""
-    assert step.before is not None
+def is_gone(service: Heat, plan: StackPlan, step: StackStep) -> bool:
+    """Return whether somebody else has removed what a step changes, as scaling in does: the stack
+    of a VNFC or a group, or a group's member that is a plain server."""
     if step.stack != plan.stack and service.stack(step.stack) is None:
-        return None
+        return True
+    if step.member is None or not plan.is_of_group(step):
+        return False
+    return service.resource(step.stack, step.member.resource) is None
+
+
+def restorable(service: Heat, plan: StackPlan, step: StackStep) -> Body:
+    """Return what an undo gives a stack back: as it was, with the number of members that its
+    scaling groups have now."""
+    assert step.before is not None
     if step.stack == plan.stack:
         definitions = step.before.template["resources"]
         heads = [name for name, body in definitions.items() if body.get("type") == hot.GROUP]

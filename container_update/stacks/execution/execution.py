@@ -21,7 +21,7 @@ from container_update.model.plan import Action
 from container_update.model.reporter import reporter
 from container_update.stacks import live
 from container_update.stacks.client import Heat, reference
-from container_update.stacks.execution.concurrent import restorable, unexpected
+from container_update.stacks.execution.concurrent import is_gone, restorable, unexpected
 from container_update.stacks.execution.software import Servers
 from container_update.stacks.execution.writer import (
     HEATS_MINUTES,
@@ -179,7 +179,9 @@ class Execution:
             step = result.step
             if not isinstance(step, StackStep) or result.state is not StepState.UNDONE:
                 continue
-            if step.member is None or step.before is None or not self.service.stack(step.stack):
+            if step.member is None or step.before is None:
+                continue
+            if is_gone(self.service, self.record.plan, step):
                 continue
             look = partial(self._servers.ensure_as_before, step.member, step.before)
             message, state = _attempted(look)
@@ -224,6 +226,8 @@ class Execution:
             if current is not None and self.record.tag(step.after) in (current.get("tags") or ()):
                 self._stacks.delete(reference(current))
         elif step.after is not None:
+            if is_gone(self.service, self.record.plan, step):
+                return f"{step.key} is gone: somebody else removed it"
             remark = self._restore(step)
             if step.member is not None and was_coordinated:
                 return "; ".join(filter(None, (remark, self._coordinate_back("old", step))))
@@ -246,11 +250,8 @@ class Execution:
 
         It is done whatever the stack's tags say, unless the stack is as it was.
         """
-        plan = self.record.plan
+        plan, remark = self.record.plan, ""
         before = restorable(self.service, plan, step)
-        if before is None:
-            return f"stack {step.stack} is gone: somebody else removed this VNFC"
-        remark = ""
         if step.member is not None:
             remark = self._servers.make_room(step.member)
         current = self.service.stack(step.stack)

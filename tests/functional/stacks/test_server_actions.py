@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
+from container_update.emulator.heat import CloudFaults
 from container_update.model.errors import ClusterError, ContainerUpdateError, UpdateFailedError
 from container_update.model.outcome import StepState
 from container_update.stacks import live
@@ -136,7 +137,7 @@ def test_a_change_that_dies_in_its_last_step_is_undone_from_the_inside_to_the_ou
     with pytest.raises(KilledError):
         change(vnf.request(new), dying, vnf.options)  # type: ignore[arg-type]
     watched = AtUpdates(vnf.heat)
-    instance = replace(vnf.instance(clock=in_an_hour()), service=watched)
+    instance = replace(vnf.instance(clock=in_an_hour()), service=watched)  # type: ignore[arg-type]
     assert instance.recover(back=True) is not None
     member, other_member, group, whole = watched.updated
     assert group.startswith(f"{vnf.stack}-VDU1_group-")
@@ -146,6 +147,68 @@ def test_a_change_that_dies_in_its_last_step_is_undone_from_the_inside_to_the_ou
     assert vnf.servers() == dict.fromkeys(before, vnf.site.images[0])
     assert vnf.body() == body
     assert [actions(server) for server in before] == [["rebuild", "rebuild"]] * 2
+
+
+def in_progress(heat: Heat, stack: str) -> list[str]:
+    """Return the resources of a stack and of those in it that Heat is at work on."""
+    return [
+        resource["resource_name"]
+        for resource in heat.resources(stack, live.DEPTH)
+        if resource["resource_status"].endswith("_IN_PROGRESS")
+    ]
+
+
+class AtRest:
+    """Heat that is asked, before each update, whether anything of a stack is in progress."""
+
+    def __init__(self, heat: Heat, whole: str) -> None:
+        self._heat, self._whole = heat, whole
+        self.in_progress: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._heat, name)
+
+    def update(self, stack: str, body: Any, **more: Any) -> None:
+        if not more.get("existing"):  # as the journal
+            self.in_progress += in_progress(self._heat, self._whole)
+        self._heat.update(stack, body, **more)
+
+
+@pytest.mark.parametrize("dies_in", ["a member", "the group", "the whole stack"])
+def test_an_undo_changes_no_stack_before_heat_is_done_with_what_was_begun(
+    vnf: Vnf, actions: Actions, request: pytest.FixtureRequest, dies_in: str
+) -> None:
+    """A cancelled update has failed at once, but its servers are still being rebuilt."""
+    faults = CloudFaults() if REAL else request.getfixturevalue("cloud").faults
+    vnf.instantiate("group")
+    before, whole = vnf.servers(), reference(vnf.live_stack())
+    change_request = vnf.request(vnf.package("group", vnf.site.images[1]))
+    member, *_, group = [
+        step.stack for step in plan_change(change_request, vnf.heat).steps if step.stack != whole
+    ]
+    dies_in_stack = {"a member": member, "the group": group, "the whole stack": whole}[dies_in]
+
+    class Dying(DiesAfterAnUpdate):
+        def update(self, stack: str, body: Any, **more: Any) -> None:
+            faults.seconds = 1.5 if stack == dies_in_stack else faults.seconds
+            try:
+                super().update(stack, body, **more)
+            except KilledError:
+                if dies_in == "a member":
+                    until(lambda: "VDU1" in in_progress(vnf.heat, member))
+                raise
+
+    with pytest.raises(KilledError):
+        change(change_request, Dying(vnf.heat, dies_in_stack), vnf.options)  # type: ignore[arg-type]
+    faults.seconds = 0.001  # what is under way takes its time all the same
+    watched = AtRest(vnf.heat, whole)
+    instance = replace(vnf.instance(clock=in_an_hour()), service=watched)  # type: ignore[arg-type]
+    assert instance.recover(back=True) is not None
+    assert watched.in_progress == []
+    assert vnf.servers() == dict.fromkeys(before, vnf.site.images[0])
+    back = ["rebuild", "rebuild"]
+    done = sorted(actions(server) for server in before)
+    assert done == ([[], back] if dies_in == "a member" else [back, back])
 
 
 @SHAPES
@@ -276,6 +339,37 @@ def test_a_stack_that_is_scaled_in_meanwhile_loses_no_more_than_that(vnf: Vnf) -
     after = vnf.servers()
     assert len(after) == 2
     assert set(after.values()) == {vnf.site.images[0]}
+
+
+@pytest.mark.parametrize("size", [1, 3])
+@pytest.mark.parametrize("shape", ["group", "group of servers"])
+def test_an_undo_keeps_the_size_that_a_stack_got_after_its_last_step(
+    vnf: Vnf, shape: str, size: int
+) -> None:
+    """A VNFC that came later gets what the others get back."""
+    vnf.instantiate(shape)
+    whole = reference(vnf.live_stack())
+    coordinated: list[str] = []
+
+    def script(step: ScriptStep, /) -> None:
+        assert step.member is not None
+        coordinated.append(step.member.server_id)
+
+    request = vnf.request(vnf.package(shape, vnf.site.images[1]))
+    dying: Any = DiesAfterAnUpdate(vnf.heat, whole)
+    with pytest.raises(KilledError):
+        change(request, dying, vnf.options, coordinate=script)
+    until(lambda: vnf.live_stack()["stack_status"] == "UPDATE_COMPLETE")
+    vnf.heat.update(whole, {"parameters": {"size": size}}, existing=True)
+    until(lambda: vnf.live_stack()["stack_status"] == "UPDATE_COMPLETE")
+    assert list(vnf.servers().values()) == [vnf.site.images[1]] * size
+    left = set(coordinated) & set(vnf.servers())
+    coordinated.clear()
+    instance = vnf.instance(clock=in_an_hour(), coordinate=script)
+    assert instance.recover(back=True) is not None
+    assert set(coordinated) == left, "no script runs for a VNFC that is gone"
+    assert list(vnf.servers().values()) == [vnf.site.images[0]] * size
+    assert vnf.live_stack()["parameters"]["size"] == str(size)
 
 
 @pytest.mark.parametrize("upgrade_type", [BLUE_GREEN, ROLLING])
