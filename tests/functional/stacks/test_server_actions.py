@@ -298,6 +298,29 @@ def test_a_server_that_changes_during_the_change_ends_it_with_an_undo(
     assert vnf.servers() == dict.fromkeys(before, old)
 
 
+def test_a_server_that_changes_during_the_undo_is_mended_at_its_end(
+    limits: Limits, vnf: Vnf
+) -> None:
+    """After its own stack was put back, while the whole stack is."""
+    vnf.instantiate("group")
+    before, (old, new), whole = vnf.servers(), vnf.site.images, reference(vnf.live_stack())
+    dying: Any = DiesAfterAnUpdate(vnf.heat, whole)
+    with pytest.raises(KilledError):
+        change(vnf.request(vnf.package("group", new)), dying, vnf.options)
+
+    class Rebuilding(AtUpdates):
+        def update(self, stack: str, body: Any, **more: Any) -> None:
+            if stack == whole:
+                limits.rebuild(next(iter(before)), new)
+            super().update(stack, body, **more)
+
+    watched = Rebuilding(vnf.heat)
+    instance = replace(vnf.instance(clock=in_an_hour()), service=watched)  # type: ignore[arg-type]
+    assert instance.recover(back=True) is not None
+    assert vnf.stack in watched.updated
+    assert vnf.servers() == dict.fromkeys(before, old)
+
+
 # --- what others do meanwhile ---------------------------------------------------------------------
 
 
