@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -22,6 +23,9 @@ pytest.importorskip("openstack", reason="the extra openstack is not installed")
 
 from container_update.stacks.client import Heat, connect
 from tests.functional.stacks.limits import EmbeddedLimits, Limits, RealLimits
+
+if TYPE_CHECKING:
+    from container_update.emulator.heat.balancer import Balancer
 
 Actions = Callable[[str], list[str]]
 
@@ -51,6 +55,29 @@ def heat(request: pytest.FixtureRequest) -> Iterator[Heat]:
     embedded = request.getfixturevalue("cloud")
     with connect(auth=embedded.auth(), options=OPTIONS) as service:
         yield service
+
+
+@pytest.fixture
+def os_cloud(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> str:
+    """The cloud's name in clouds.yaml, for commands."""
+    if REAL:
+        return REAL
+    embedded: EmbeddedOpenStack = request.getfixturevalue("cloud")
+    path = embedded.write_clouds_yaml(tmp_path / "clouds.yaml")
+    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(path))
+    return "embedded"
+
+
+@pytest.fixture
+def balancer() -> Iterator[Balancer]:
+    """A load balancer on loopback."""
+    pytest.importorskip("paramiko")
+    from container_update.emulator.heat.balancer import Balancer  # noqa: PLC0415
+
+    with Balancer() as running:
+        yield running
 
 
 @pytest.fixture

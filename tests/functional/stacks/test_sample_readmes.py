@@ -9,15 +9,13 @@ import shlex
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
 from container_update.cli.main import main
-from container_update.emulator.heat import EmbeddedOpenStack
 from container_update.package import samples
-from tests.functional.stacks.conftest import REAL
 from tests.functional.stacks.vnf import Vnf
 
 pytest.importorskip("paramiko")  # before what imports it
@@ -35,19 +33,6 @@ DONE, NOTHING_TO_DO, PENDING = 0, 2, 3
 BUILD_AND_CHECK = [DONE] * 4
 SET_BACKENDS = ["set-backends", "VDU1"]
 BLUE_GREEN, ROLLING = "06-openstack-blue-green", "07-openstack-rolling"
-
-
-@pytest.fixture
-def os_cloud(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> str:
-    """The cloud's name in clouds.yaml."""
-    if REAL:
-        return REAL
-    embedded: EmbeddedOpenStack = request.getfixturevalue("cloud")
-    path = embedded.write_clouds_yaml(tmp_path / "clouds.yaml")
-    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(path))
-    return "embedded"
 
 
 def commands(readme: str) -> list[str]:
@@ -87,13 +72,6 @@ def balance(folder: Path, request_file: str, balancer: Balancer) -> int:
     path.write_text(json.dumps(request))
     (folder / "after" / "Scripts" / "known_hosts").write_text(balancer.known_hosts())
     return 1
-
-
-@pytest.fixture
-def balancer() -> Iterator[Balancer]:
-    """The load balancer of the sample for Blue-Green."""
-    with Balancer() as running:
-        yield running
 
 
 @pytest.mark.parametrize(

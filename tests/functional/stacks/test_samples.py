@@ -1,12 +1,12 @@
-"""The samples for OpenStack, by the command line, on the emulator with a load balancer."""
+"""The samples for OpenStack, by the command line, with a load balancer of the emulator."""
 
 from __future__ import annotations
 
 import io
 import json
 import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +14,12 @@ import pytest
 
 from container_update.cli.main import main
 from container_update.emulator.heat import EmbeddedOpenStack, ResourceFault
-from container_update.package import hot, samples
+from container_update.package import build, hot, samples
 from container_update.stacks import live
 from container_update.stacks.client import Heat, reference
-from tests.functional.stacks.vnf import until
+from tests.functional.stacks.conftest import REAL
+from tests.functional.stacks.limits import Limits
+from tests.functional.stacks.vnf import Site, until
 
 paramiko = pytest.importorskip("paramiko")  # before what imports it
 
@@ -30,64 +32,105 @@ DONE, NOTHING_TO_DO, CHANGES_PENDING, FAILED, UNDO_INCOMPLETE, NO_WAY_BACK = 0, 
 WRONG_REQUEST = 4
 
 
-@pytest.fixture
-def balancer() -> Iterator[Balancer]:
-    with Balancer() as running:
-        yield running
+@dataclass(frozen=True)
+class Sample:
+    """A copy of a sample for the cloud's images, flavours and network, with its VNF."""
 
+    folder: Path
+    heat: Heat
+    site: Site
+    cloud: str
 
-@contextmanager
-def sample(name: str, folder: Path, heat: Heat) -> Iterator[Path]:
-    """Yield a copy of a sample whose VNF is instantiated."""
-    copy = folder / name
-    shutil.copytree(SAMPLES / name, copy)
-    templates = copy / "before" / "BaseHOT" / "simple"
-    heat.create(
-        {
-            "stack_name": STACK,
-            "template": (templates / "top.yaml").read_text(),
-            "files": {"front.yaml": (templates / "nested" / "front.yaml").read_text()},
-            "parameters": {"network": "private"},
+    def run(self, *more: str) -> tuple[int, str]:
+        """Run the command of the README."""
+        return command(
+            "change-vnfpkg", str(self.folder / "before"), str(self.folder / "after"),
+            "--request", str(self.folder / "request.json"), "--os-cloud", self.cloud,
+            "--stack", STACK, *more,
+        )  # fmt: skip
+
+    def recover(self, name: str, *more: str) -> tuple[int, str]:
+        """Run one of status, resume and rollback."""
+        return command(name, "--os-cloud", self.cloud, "--stack", STACK, *more)
+
+    def stacks(self) -> list[str]:
+        """Return the names of the stacks of the VNF and of its journal."""
+        return [stack["stack_name"] for stack in self.heat.stacks()]
+
+    def resources(self, kind: str, stack: str = STACK) -> list[dict[str, Any]]:
+        """Return the resources of a type, with their attributes, oldest first."""
+        owner = self.heat.stack(stack)
+        assert owner is not None
+        found = []
+        for entry in self.heat.resources(reference(owner), live.DEPTH):
+            if entry["resource_type"] == kind:
+                nested = entry["links"][1]["href"].partition("/stacks/")[2]
+                resource = self.heat.resource(nested, entry["resource_name"])
+                assert resource is not None
+                found.append(resource)
+        return found
+
+    def servers(self) -> dict[str, str]:
+        """Return the servers' ids, each with its image."""
+        return {
+            server["physical_resource_id"]: server["attributes"]["image"]["id"]
+            for server in self.resources(hot.SERVER)
         }
-    )
-    until(lambda: (heat.stack(STACK) or {}).get("stack_status") == "CREATE_COMPLETE")
-    yield copy
+
+    def addresses(self, stack: str = STACK) -> list[str]:
+        """Return the addresses of a stack's servers."""
+        ports = self.resources("OS::Neutron::Port", stack)
+        return [port["attributes"]["fixed_ips"][0]["ip_address"] for port in ports]
 
 
-def run(cloud: EmbeddedOpenStack, folder: Path, *more: str) -> tuple[int, str]:
-    """Run the command of the README."""
+def command(*words: str) -> tuple[int, str]:
+    """Run container-update; return its exit status and its output."""
     out = io.StringIO()
-    status = main(
-        ["change-vnfpkg", str(folder / "before"), str(folder / "after"),
-         "--request", str(folder / "request.json"), "--os-cloud", "embedded",
-         "--stack", STACK, *more],
-        out,
-    )  # fmt: skip
-    return status, out.getvalue()
+    return main(list(words), out), out.getvalue()
 
 
-@pytest.fixture(autouse=True)
-def clouds(
-    cloud: EmbeddedOpenStack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> EmbeddedOpenStack:
-    path = cloud.write_clouds_yaml(tmp_path / "clouds.yaml")
-    monkeypatch.setenv("OS_CLIENT_CONFIG_FILE", str(path))
-    return cloud
+MakeSample = Callable[[str], Sample]
 
 
-def addresses(heat: Heat, stack: str) -> list[str]:
-    """Return the addresses of a stack's servers, oldest first."""
-    server_stack = heat.stack(stack)
-    assert server_stack is not None
-    entries = heat.resources(reference(server_stack), live.DEPTH)
-    ports = [entry for entry in entries if entry["resource_type"] == "OS::Neutron::Port"]
-    ips = []
-    for port in ports:
-        stack_of = port["links"][1]["href"].partition("/stacks/")[2]
-        port_resource = heat.resource(stack_of, port["resource_name"])
-        assert port_resource is not None
-        ips.append(port_resource["attributes"]["fixed_ips"][0]["ip_address"])
-    return ips
+@pytest.fixture
+def sample(
+    heat: Heat, site: Site, limits: Limits, os_cloud: str, tmp_path: Path
+) -> Iterator[MakeSample]:
+    """Makes a sample for the cloud and instantiates its VNF."""
+    site = replace(site, flavors=(site.flavors[0], limits.cores))
+
+    def make(name: str) -> Sample:
+        copy = tmp_path / name
+        shutil.copytree(SAMPLES / name, copy)
+        for side in ("before", "after"):
+            for path in (copy / side).rglob("*.yaml"):
+                path.write_text(for_site(path.read_text(), site))
+            build.write_metadata(copy / side)
+        templates = copy / "before" / "BaseHOT" / "simple"
+        heat.create(
+            {
+                "stack_name": STACK,
+                "template": (templates / "top.yaml").read_text(),
+                "files": {"front.yaml": (templates / "nested" / "front.yaml").read_text()},
+                "parameters": {"network": site.network},
+            }
+        )
+        until(lambda: (heat.stack(STACK) or {}).get("stack_status") == "CREATE_COMPLETE")
+        return Sample(copy, heat, site, os_cloud)
+
+    yield make
+    if REAL:
+        for stack in heat.stacks():
+            if STACK in stack["stack_name"] or stack["stack_name"].startswith("container-update"):
+                heat.delete(stack["stack_name"])
+
+
+def for_site(text: str, site: Site) -> str:
+    """Return a file of the sample with the cloud's images and flavours."""
+    names = ("front-1.0", "front-2.0", "m1.small", "m1.medium")
+    for name, own in zip(names, (*site.images, *site.flavors), strict=True):
+        text = text.replace(name, own)
+    return text
 
 
 def with_balancer(folder: Path, balancer: Balancer, **changed: Any) -> None:
@@ -103,20 +146,20 @@ def with_balancer(folder: Path, balancer: Balancer, **changed: Any) -> None:
 
 
 def test_blue_green_configures_the_load_balancer_with_the_new_servers(
-    cloud: EmbeddedOpenStack, heat: Heat, tmp_path: Path, balancer: Balancer
+    sample: MakeSample, balancer: Balancer
 ) -> None:
-    with sample("06-openstack-blue-green", tmp_path, heat) as folder:
-        with_balancer(folder, balancer)
-        assert run(cloud, folder, "--plan")[0] == CHANGES_PENDING
-        assert balancer.commands == []
-        status, output = run(cloud, folder)
-    (stack,) = heat.stacks()
+    vnf = sample("06-openstack-blue-green")
+    with_balancer(vnf.folder, balancer)
+    assert vnf.run("--plan")[0] == CHANGES_PENDING
+    assert balancer.commands == []
+    status, output = vnf.run()
+    (stack,) = vnf.stacks()
     assert status == DONE
-    assert stack["stack_name"] != STACK
+    assert stack != STACK
     (command,) = balancer.commands
     name, vdu_id, *backends = command.split()
     assert (name, vdu_id) == ("set-backends", "VDU1")
-    assert sorted(backends) == sorted(addresses(heat, stack["stack_name"]))
+    assert sorted(backends) == sorted(vnf.addresses(stack))
     assert "the load balancer sends its traffic to" in output
     assert balancer.password not in output
 
@@ -129,45 +172,45 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("changed", "words"), WRONG)
 def test_a_change_whose_load_balancer_cannot_be_configured_is_undone(
-    cloud: EmbeddedOpenStack, heat: Heat, tmp_path: Path, balancer: Balancer,
+    sample: MakeSample, balancer: Balancer,
     changed: dict[str, Any], words: str, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
-    with sample("06-openstack-blue-green", tmp_path, heat) as folder:
-        with_balancer(folder, balancer, **changed)
-        status, _ = run(cloud, folder)
+    vnf = sample("06-openstack-blue-green")
+    with_balancer(vnf.folder, balancer, **changed)
+    status, _ = vnf.run()
     assert status == FAILED
     assert words in capsys.readouterr().err
-    assert [stack["stack_name"] for stack in heat.stacks()] == [STACK]
+    assert vnf.stacks() == [STACK]
 
 
 def test_a_load_balancer_with_another_host_key_gets_no_password(
-    cloud: EmbeddedOpenStack, heat: Heat, tmp_path: Path, balancer: Balancer
+    sample: MakeSample, balancer: Balancer
 ) -> None:
-    with sample("06-openstack-blue-green", tmp_path, heat) as folder:
-        with_balancer(folder, balancer)
-        balancer.key = paramiko.ECDSAKey.generate()
-        passwords: list[str] = []
-        balancer.check_auth_password = lambda *_: passwords.append("asked")  # type: ignore[method-assign]
-        status, _ = run(cloud, folder)
+    vnf = sample("06-openstack-blue-green")
+    with_balancer(vnf.folder, balancer)
+    balancer.key = paramiko.ECDSAKey.generate()
+    passwords: list[str] = []
+    balancer.check_auth_password = lambda *_: passwords.append("asked")  # type: ignore[method-assign]
+    status, _ = vnf.run()
     assert status == FAILED
     assert passwords == []
-    assert [stack["stack_name"] for stack in heat.stacks()] == [STACK]
+    assert vnf.stacks() == [STACK]
 
 
 def test_a_failing_script_restores_the_old_servers_in_the_load_balancer(
-    cloud: EmbeddedOpenStack, heat: Heat, tmp_path: Path, balancer: Balancer
+    sample: MakeSample, balancer: Balancer
 ) -> None:
-    with sample("06-openstack-blue-green", tmp_path, heat) as folder:
-        before = addresses(heat, STACK)
-        with_balancer(folder, balancer)
-        old = folder / "after" / "Scripts" / "fails.py"
-        old.write_text(
-            "import pickle, runpy, sys\n"
-            "if not pickle.load(sys.stdin.buffer)['coordination']['back']: sys.exit('it says no')\n"
-            "sys.stdin.seek(0)\n"
-            f"runpy.run_path({str(SCRIPTS / 'configure_balancer.py')!r}, run_name='__main__')\n"
-        )
-        status, output = run(cloud, folder, "--coordinate-old", "Scripts/fails.py")
+    vnf = sample("06-openstack-blue-green")
+    before = vnf.addresses()
+    with_balancer(vnf.folder, balancer)
+    old = vnf.folder / "after" / "Scripts" / "fails.py"
+    old.write_text(
+        "import pickle, runpy, sys\n"
+        "if not pickle.load(sys.stdin.buffer)['coordination']['back']: sys.exit('it says no')\n"
+        "sys.stdin.seek(0)\n"
+        f"runpy.run_path({str(SCRIPTS / 'configure_balancer.py')!r}, run_name='__main__')\n"
+    )
+    status, output = vnf.run("--coordinate-old", "Scripts/fails.py")
     assert status == FAILED
     assert "it says no" in output
     _, back = (command.split()[2:] for command in balancer.commands)
@@ -175,27 +218,18 @@ def test_a_failing_script_restores_the_old_servers_in_the_load_balancer(
 
 
 def test_a_rolling_update_checks_each_server_which_keeps_its_id_and_address(
-    cloud: EmbeddedOpenStack, heat: Heat, tmp_path: Path
+    sample: MakeSample,
 ) -> None:
-    with sample("07-openstack-rolling", tmp_path, heat) as folder:
-        server_stack = heat.stack(STACK)
-        assert server_stack is not None
-
-        def servers() -> set[str]:
-            entries = heat.resources(reference(server_stack), live.DEPTH)
-            return {
-                str(entry["physical_resource_id"])
-                for entry in entries
-                if entry["resource_type"] == hot.SERVER
-            }
-
-        before, ip_addresses = servers(), addresses(heat, STACK)
-        status, output = run(cloud, folder)
-        assert status == DONE
-        assert output.count("image front-1.0 -> front-2.0") >= 2
-        assert all(address in output for address in ip_addresses)
-        assert (servers(), addresses(heat, STACK)) == (before, ip_addresses)
-        assert run(cloud, folder)[0] == NOTHING_TO_DO
+    vnf = sample("07-openstack-rolling")
+    before, ip_addresses = vnf.servers(), vnf.addresses()
+    status, output = vnf.run()
+    assert status == DONE
+    old, new = vnf.site.images
+    assert output.count(f"image {old} -> {new}") >= 2
+    assert all(address in output for address in ip_addresses)
+    assert vnf.servers() == dict.fromkeys(before, new)
+    assert vnf.addresses() == ip_addresses
+    assert vnf.run()[0] == NOTHING_TO_DO
 
 
 @pytest.mark.parametrize(
@@ -206,94 +240,74 @@ def test_the_packages_scripts_are_those_of_the_samples(copy: str) -> None:
     assert path.read_text() == (SCRIPTS / path.name).read_text()
 
 
-def test_an_unfinished_change_is_shown_and_rolled_back_with_its_scripts(
-    cloud: EmbeddedOpenStack, heat: Heat, tmp_path: Path
-) -> None:
-    with sample("07-openstack-rolling", tmp_path, heat) as folder:
-        before = live.body_of(heat, STACK)
-        fails = folder / "after" / "Scripts" / "fails.py"
-        fails.write_text("import sys; sys.exit('it does not answer')")
-        script = ("--coordinate-new", "Scripts/fails.py")
-        status, _ = run(cloud, folder, *script, "--leave-failed")
-        assert status == FAILED
-        out = io.StringIO()
-        assert main(["status", "--os-cloud", "embedded", "--stack", STACK], out) == DONE
-        assert "RollingUpdate of stack vnf-sample" in out.getvalue()
-        assert run(cloud, folder, "--rollback")[0] == DONE
-        assert live.body_of(heat, STACK) == before
-        assert [stack["stack_name"] for stack in heat.stacks()] == [STACK]
-        assert run(cloud, folder, "--rollback")[0] == NOTHING_TO_DO
-        out = io.StringIO()
-        assert main(["status", "--os-cloud", "embedded", "--stack", STACK], out) == NOTHING_TO_DO
+def test_an_unfinished_change_is_shown_and_rolled_back_with_its_scripts(sample: MakeSample) -> None:
+    vnf = sample("07-openstack-rolling")
+    before = live.body_of(vnf.heat, STACK)
+    fails = vnf.folder / "after" / "Scripts" / "fails.py"
+    fails.write_text("import sys; sys.exit('it does not answer')")
+    script = ("--coordinate-new", "Scripts/fails.py")
+    status, _ = vnf.run(*script, "--leave-failed")
+    assert status == FAILED
+    status, output = vnf.recover("status")
+    assert status == DONE
+    assert "RollingUpdate of stack vnf-sample" in output
+    assert vnf.run("--rollback")[0] == DONE
+    assert live.body_of(vnf.heat, STACK) == before
+    assert vnf.stacks() == [STACK]
+    assert vnf.run("--rollback")[0] == NOTHING_TO_DO
+    assert vnf.recover("status")[0] == NOTHING_TO_DO
 
 
-def recover(command: str, *more: str) -> tuple[int, str]:
-    """Run one of status, resume and rollback."""
-    out = io.StringIO()
-    return main([command, "--os-cloud", "embedded", "--stack", STACK, *more], out), out.getvalue()
-
-
-def leave_failed_update(cloud: EmbeddedOpenStack, folder: Path) -> None:
-    """Leave a rolling update that failed at its second server, which can be created next time."""
-    fault = ResourceFault(
-        "Quota exceeded for cores (HTTP 403)",
-        "Forbidden",
-        where=lambda properties: "front-2.0" in str(properties.get("image")),
-        nth=2,
-        times=1,
-    )
-    cloud.faults.resources.append(fault)
-    assert run(cloud, folder, "--leave-failed")[0] == FAILED
+def leave_failed_update(vnf: Sample, limits: Limits) -> None:
+    """Leave a rolling update that failed at its second server, which can be resized next time."""
+    limits.room_for(resizes=1)
+    assert vnf.run("--leave-failed")[0] == FAILED
+    limits.lift()
 
 
 @pytest.mark.parametrize("request_given", [True, False], ids=["request", "no request"])
-@pytest.mark.parametrize(("command", "image"), [("resume", "front-2.0"), ("rollback", "front-1.0")])
+@pytest.mark.parametrize(("command", "image"), [("resume", 1), ("rollback", 0)])
 def test_an_unfinished_change_with_scripts_needs_its_request_again(
-    cloud: EmbeddedOpenStack, heat: Heat, tmp_path: Path, command: str, image: str,
+    sample: MakeSample, limits: Limits, command: str, image: int,
     request_given: bool, capsys: pytest.CaptureFixture[str],
 ) -> None:  # fmt: skip
-    with sample("07-openstack-rolling", tmp_path, heat) as folder:
-        leave_failed_update(cloud, folder)
-        assert recover("status")[0] == DONE
-        body = json.loads(recover("status", "-o", "json")[1])
-        assert (body["phase"], body["holder"]) == ("update", None)
-        if not request_given:
-            assert recover(command)[0] == WRONG_REQUEST
-            assert "expected the request of this change again" in capsys.readouterr().err
-        status, output = recover(command, "--request", str(folder / "request.json"))
-        assert status == DONE
-        assert "Coordination scripts:" in output
-        assert images(cloud) == {image}
-        assert [stack["stack_name"] for stack in heat.stacks()] == [STACK], "the journal is gone"
-        assert recover(command)[0] == NOTHING_TO_DO
-        assert recover("status") == (NOTHING_TO_DO, "No update is under way.\n")
+    vnf = sample("07-openstack-rolling")
+    leave_failed_update(vnf, limits)
+    assert vnf.recover("status")[0] == DONE
+    body = json.loads(vnf.recover("status", "-o", "json")[1])
+    assert (body["phase"], body["holder"]) == ("update", None)
+    if not request_given:
+        assert vnf.recover(command)[0] == WRONG_REQUEST
+        assert "expected the request of this change again" in capsys.readouterr().err
+    status, output = vnf.recover(command, "--request", str(vnf.folder / "request.json"))
+    assert status == DONE
+    assert "Coordination scripts:" in output
+    assert set(vnf.servers().values()) == {vnf.site.images[image]}
+    assert vnf.stacks() == [STACK], "the journal is gone"
+    assert vnf.recover(command)[0] == NOTHING_TO_DO
+    assert vnf.recover("status") == (NOTHING_TO_DO, "No update is under way.\n")
 
 
-@pytest.mark.parametrize(("command", "image"), [("resume", "front-2.0"), ("rollback", "front-1.0")])
+@pytest.mark.parametrize(("command", "image"), [("resume", 1), ("rollback", 0)])
 def test_without_scripts_the_journal_is_enough(
-    cloud: EmbeddedOpenStack, heat: Heat, tmp_path: Path, command: str, image: str
+    sample: MakeSample, limits: Limits, command: str, image: int
 ) -> None:
-    with sample("07-openstack-rolling", tmp_path, heat) as folder:
-        path = folder / "request.json"
-        request = json.loads(path.read_text())
-        params = request["additionalParams"]
-        request["additionalParams"] = {
-            name: value for name, value in params.items() if "coordinate" not in name
-        }
-        path.write_text(json.dumps(request))
-        leave_failed_update(cloud, folder)
-        path.unlink()
-        status, output = recover(command, "-o", "json")
-        assert status == DONE
-        states = {result["state"] for result in json.loads(output)["results"]}
-        assert ("done" in states) is (command == "resume")
-        assert images(cloud) == {image}
-        assert [stack["stack_name"] for stack in heat.stacks()] == [STACK], "the journal is gone"
-
-
-def images(cloud: EmbeddedOpenStack) -> set[str]:
-    """Return the images of all servers."""
-    return cloud.call(lambda heat: {server.properties["image"] for server in heat.servers()})
+    vnf = sample("07-openstack-rolling")
+    path = vnf.folder / "request.json"
+    request = json.loads(path.read_text())
+    params = request["additionalParams"]
+    request["additionalParams"] = {
+        name: value for name, value in params.items() if "coordinate" not in name
+    }
+    path.write_text(json.dumps(request))
+    leave_failed_update(vnf, limits)
+    path.unlink()
+    status, output = vnf.recover(command, "-o", "json")
+    assert status == DONE
+    states = {result["state"] for result in json.loads(output)["results"]}
+    assert ("done" in states) is (command == "resume")
+    assert set(vnf.servers().values()) == {vnf.site.images[image]}
+    assert vnf.stacks() == [STACK], "the journal is gone"
 
 
 @pytest.mark.parametrize(
@@ -317,25 +331,22 @@ def test_the_demo_runs_the_sample_and_shows_the_servers_before_and_after(
 
 def test_once_the_old_stack_is_being_deleted_the_change_can_only_be_finished(
     cloud: EmbeddedOpenStack,
-    heat: Heat,
-    tmp_path: Path,
+    sample: MakeSample,
     balancer: Balancer,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with sample("06-openstack-blue-green", tmp_path, heat) as folder:
-        with_balancer(folder, balancer)
-        cloud.faults.resources.append(
-            ResourceFault("the volume is in use", action="DELETE", times=1)
-        )
-        assert run(cloud, folder)[0] == UNDO_INCOMPLETE
-        assert run(cloud, folder, "--rollback")[0] == NO_WAY_BACK
-        error_output = capsys.readouterr().err
-        finish = (
-            f"It can only be finished: container-update resume --stack {STACK} --os-cloud embedded "
-            f"--request {folder / 'request.json'}."
-        )
-        assert error_output.count(finish) == 2
-        assert "fix the cause. It can" in error_output
-        assert run(cloud, folder)[0] == DONE
-    (stack,) = heat.stacks()
-    assert stack["stack_name"] != STACK
+    vnf = sample("06-openstack-blue-green")
+    with_balancer(vnf.folder, balancer)
+    cloud.faults.resources.append(ResourceFault("the volume is in use", action="DELETE", times=1))
+    assert vnf.run()[0] == UNDO_INCOMPLETE
+    assert vnf.run("--rollback")[0] == NO_WAY_BACK
+    error_output = capsys.readouterr().err
+    finish = (
+        f"It can only be finished: container-update resume --stack {STACK} --os-cloud embedded "
+        f"--request {vnf.folder / 'request.json'}."
+    )
+    assert error_output.count(finish) == 2
+    assert "fix the cause. It can" in error_output
+    assert vnf.run()[0] == DONE
+    (stack,) = vnf.stacks()
+    assert stack != STACK
