@@ -1,16 +1,14 @@
 """The life cycle of a sample's VNF on a real cloud, through the service.
 
-As tests/functional/stacks: ``OS_CLOUD`` names the cloud, ``CONTAINER_UPDATE_OS_SITE`` what to use.
+As tests/functional/stacks: ``OS_CLOUD`` names the cloud.
 """
 
 from __future__ import annotations
 
 import io
 import json
-import os
 import shutil
 import uuid
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,30 +26,15 @@ from container_update.stacks import live
 from container_update.stacks.client import Heat, connect, reference
 from container_update.vnfm.service import Service
 from container_update.vnfm.settings import Settings
+from tests.functional.stacks.site import REAL, Site
 from tests.vnfm.client import Client
 from tests.vnfm.clouds import registration, vims
 from tests.vnfm.conftest import SAMPLES
 from tests.vnfm.test_upkeep_openstack import ASPECT, POLICIES
 
-REAL = os.environ.get("OS_CLOUD")
 pytestmark = pytest.mark.skipif(not REAL, reason="OS_CLOUD names no real cloud")
 OPTIONS = Options(timeout=300, undo_timeout=300, retry_seconds=5, lease_seconds=20)
 Json = dict[str, Any]
-
-
-@dataclass(frozen=True)
-class Site:
-    """The images, flavours and network of the cloud."""
-
-    images: list[str]
-    flavors: list[str]
-    network: str
-
-    @classmethod
-    def of_environment(cls) -> Site:
-        """Return what the environment variable says."""
-        *four, network = os.environ["CONTAINER_UPDATE_OS_SITE"].split(",")
-        return cls(four[:2], four[2:], network)
 
 
 def package(folder: Path, sample: str, side: str, image: str, flavor: str) -> tuple[Path, str]:
@@ -97,7 +80,6 @@ def images(heat: Heat, instance_id: str) -> list[str]:
     [("06-openstack-blue-green", "Blue-Green"), ("07-openstack-rolling", "RollingUpdate")],
 )
 def test_a_vnf_lives_and_fails_on_a_real_cloud(sample: str, kind: str, tmp_path: Path) -> None:
-    site = Site.of_environment()
     auth = openstack.config.OpenStackConfig().get_one(REAL).config["auth"]
     settings = Settings(state_dir=str(tmp_path / "state"), auth="none")
     request = {"upgrade_type": kind, "vdu_params": [{"vdu_id": "VDU1"}]}
@@ -105,7 +87,7 @@ def test_a_vnf_lives_and_fails_on_a_real_cloud(sample: str, kind: str, tmp_path:
         connect(REAL, options=OPTIONS) as heat,
         TestClient(Service(settings, OPTIONS).app, base_url="http://127.0.0.1:9890") as http,
     ):
-        client = Client(http, "v2")
+        client, site = Client(http, "v2"), Site.of_cloud(heat)
         small, large = site.flavors
         old, old_id = package(tmp_path, sample, "before", site.images[0], small)
         new, new_id = package(tmp_path, sample, "after", site.images[1], large)

@@ -141,7 +141,8 @@ def recorded_openstack_vnf(
     pytest.importorskip("openstack", reason="the extra openstack is not installed")
     from container_update.emulator.heat import EmbeddedOpenStack  # noqa: PLC0415
     from container_update.stacks.client import connect  # noqa: PLC0415
-    from tests.functional.stacks.vnf import Site, Vnf  # noqa: PLC0415
+    from tests.functional.stacks.site import Site  # noqa: PLC0415
+    from tests.functional.stacks.vnf import Vnf  # noqa: PLC0415
 
     with EmbeddedOpenStack() as cloud, connect(auth=cloud.auth()) as heat:
         cloud.faults.seconds = 0.001

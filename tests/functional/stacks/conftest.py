@@ -1,14 +1,12 @@
 """A cloud to run against: the embedded one, or a real one when ``OS_CLOUD`` is set.
 
-    OS_CLOUD=... CONTAINER_UPDATE_OS_SITE=image1,image2,flavor1,flavor2,network \\
-        CONTAINER_UPDATE_OS_ADMIN=... pytest tests/functional/stacks
+    OS_CLOUD=mycloud pytest tests/functional/stacks
 
-The images by their ids, as Nova shows them; doc/source/openstack.rst says what else.
+doc/source/openstack.rst says what is used there, and how to choose it.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,19 +15,19 @@ import pytest
 
 from container_update.emulator.heat import EmbeddedOpenStack
 from container_update.model.options import Options
-from tests.functional.stacks.vnf import Site, Vnf
 
 pytest.importorskip("openstack", reason="the extra openstack is not installed")
 
 from container_update.stacks.client import Heat, connect
 from tests.functional.stacks.limits import EmbeddedLimits, Limits, RealLimits
+from tests.functional.stacks.site import REAL, Site, administrators_cloud
+from tests.functional.stacks.vnf import Vnf
 
 if TYPE_CHECKING:
     from container_update.emulator.heat.balancer import Balancer
 
 Actions = Callable[[str], list[str]]
 
-REAL, ADMIN = os.environ.get("OS_CLOUD"), os.environ.get("CONTAINER_UPDATE_OS_ADMIN")
 OPTIONS = Options(
     timeout=600 if REAL else 20, undo_timeout=600 if REAL else 20, retry_seconds=5, lease_seconds=20
 )
@@ -81,12 +79,9 @@ def balancer() -> Iterator[Balancer]:
 
 
 @pytest.fixture
-def site() -> Site:
+def site(heat: Heat) -> Site:
     """What the cloud has for servers."""
-    if not REAL:
-        return Site()
-    *four, network = os.environ["CONTAINER_UPDATE_OS_SITE"].split(",")
-    return Site((four[0], four[1]), (four[2], four[3]), network)
+    return Site.of_cloud(heat) if REAL else Site()
 
 
 @pytest.fixture
@@ -95,9 +90,10 @@ def limits(request: pytest.FixtureRequest, heat: Heat, site: Site) -> Iterator[L
     if not REAL:
         yield EmbeddedLimits(request.getfixturevalue("cloud"), site)
         return
-    if not ADMIN:
-        pytest.skip("CONTAINER_UPDATE_OS_ADMIN names no administrator of the cloud")
-    with RealLimits.made(heat, ADMIN, site) as limits:
+    admin = administrators_cloud()
+    if not admin:
+        pytest.skip(f"clouds.yaml has no administrator of {REAL}")
+    with RealLimits.made(heat, admin, site) as limits:
         yield limits
 
 

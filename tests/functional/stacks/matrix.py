@@ -39,7 +39,8 @@ from container_update.stacks.planner import BLUE_GREEN, ROLLING, StackRequest
 from tests.functional.stacks.balancer import Balancer
 from tests.functional.stacks.change import change
 from tests.functional.stacks.clocks import in_an_hour
-from tests.functional.stacks.vnf import Site, Vnf
+from tests.functional.stacks.site import Site
+from tests.functional.stacks.vnf import Vnf
 
 COMPLETE = bool(os.environ.get("CONTAINER_UPDATE_COMPLETE_MATRIX"))
 """Play every point; otherwise a fixed part of them."""

@@ -40,9 +40,9 @@ from container_update.stacks.planner import (
 from tests.functional.stacks import templates
 from tests.functional.stacks.change import change, plan_change
 from tests.functional.stacks.clocks import in_an_hour
-from tests.functional.stacks.conftest import REAL
 from tests.functional.stacks.limits import Limits
 from tests.functional.stacks.matrix import COMPLETE
+from tests.functional.stacks.site import REAL
 from tests.functional.stacks.vnf import Vnf, until
 
 BOTH = pytest.mark.parametrize("upgrade_type", [BLUE_GREEN, ROLLING])

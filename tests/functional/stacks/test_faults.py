@@ -9,8 +9,8 @@ from concurrent.futures import ProcessPoolExecutor
 import pytest
 
 from tests.functional.stacks import matrix
-from tests.functional.stacks.conftest import REAL
 from tests.functional.stacks.matrix import FAULTS, WAYS, Point, Request
+from tests.functional.stacks.site import REAL
 
 pytestmark = pytest.mark.skipif(bool(REAL), reason="faults are injected into the embedded cloud")
 

@@ -25,8 +25,8 @@ from container_update.stacks.client import Heat, connect
 from container_update.stacks.operation import StackInstance
 from tests.functional.stacks.change import change
 from tests.functional.stacks.clocks import in_an_hour
-from tests.functional.stacks.conftest import REAL
 from tests.functional.stacks.matrix import AT_ONCE, OPTIONS, WAYS, Lab, Point, Request
+from tests.functional.stacks.site import REAL
 
 pytestmark = pytest.mark.skipif(bool(REAL), reason="only the embedded cloud can be paused")
 

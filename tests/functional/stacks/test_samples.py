@@ -17,9 +17,9 @@ from container_update.emulator.heat import EmbeddedOpenStack, ResourceFault
 from container_update.package import build, hot, samples
 from container_update.stacks import live
 from container_update.stacks.client import Heat, reference
-from tests.functional.stacks.conftest import REAL
 from tests.functional.stacks.limits import Limits
-from tests.functional.stacks.vnf import Site, until
+from tests.functional.stacks.site import REAL, Site
+from tests.functional.stacks.vnf import until
 
 paramiko = pytest.importorskip("paramiko")  # before what imports it
 

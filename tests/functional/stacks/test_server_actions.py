@@ -19,8 +19,9 @@ from container_update.stacks.planner import BLUE_GREEN, ROLLING
 from tests.functional.stacks import templates
 from tests.functional.stacks.change import change, plan_change
 from tests.functional.stacks.clocks import in_an_hour
-from tests.functional.stacks.conftest import REAL, Actions
+from tests.functional.stacks.conftest import Actions
 from tests.functional.stacks.limits import Limits
+from tests.functional.stacks.site import REAL
 from tests.functional.stacks.test_failures import DiesAfterAnUpdate, KilledError
 from tests.functional.stacks.vnf import Vnf, until
 

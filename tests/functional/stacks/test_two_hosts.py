@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -12,7 +13,6 @@ from typing import Any
 
 import pytest
 
-from container_update.emulator.heat import EmbeddedOpenStack
 from container_update.model.errors import LeaseLostError, UpdateInProgressError
 from container_update.model.objects import Json
 from container_update.model.operation import begun
@@ -27,16 +27,14 @@ from container_update.stacks.planner import BLUE_GREEN, ROLLING
 from container_update.stacks.record import Record
 from tests.functional.stacks.change import change
 from tests.functional.stacks.clocks import World, in_an_hour
-from tests.functional.stacks.conftest import REAL
+from tests.functional.stacks.site import REAL
 from tests.functional.stacks.vnf import Vnf, until
-
-pytestmark = pytest.mark.skipif(bool(REAL), reason="only the embedded cloud can be paused")
 
 OPTIONS = Options(timeout=20, undo_timeout=20, retry_seconds=2, lease_seconds=30)
 SKEWS = pytest.mark.parametrize(
     "skew", [timedelta(hours=-1), timedelta(seconds=-20), timedelta(seconds=20), timedelta(hours=1)]
 )
-INSTANCE = "1"
+INSTANCE = str(uuid.uuid4())
 
 
 # --- the hold -----------------------------------------------------------------------------------
@@ -65,13 +63,18 @@ class Hosts:
         return journal
 
     def stacks(self) -> list[str]:
-        return [stack["stack_name"] for stack in self.heat.stacks()]
+        names = [stack["stack_name"] for stack in self.heat.stacks()]
+        return [name for name in names if INSTANCE in name]
 
 
 @pytest.fixture
-def hosts(heat: Heat) -> Hosts:
-    """Hosts at one cloud."""
-    return Hosts(heat)
+def hosts(heat: Heat) -> Iterator[Hosts]:
+    """Hosts at one cloud, where nothing is left of earlier ones."""
+    made = Hosts(heat)
+    yield made
+    for name in made.stacks():
+        heat.delete(name)
+    until(lambda: made.stacks() == [])
 
 
 @SKEWS
@@ -320,8 +323,9 @@ def test_heartbeats_are_sent_while_a_script_runs(vnf: Vnf) -> None:
 @pytest.mark.parametrize("upgrade_type", [BLUE_GREEN, ROLLING])
 def test_a_plan_that_another_change_overtook_is_refused(vnf: Vnf, upgrade_type: str) -> None:
     vnf.instantiate("server")
-    first, second = (
-        vnf.request(vnf.package("server", image), upgrade_type) for image in ("image-2", "image-3")
+    sites = zip(vnf.site.images, reversed(vnf.site.flavors), strict=True)
+    second, first = (
+        vnf.request(vnf.package("server", image, flavor), upgrade_type) for image, flavor in sites
     )
     ended: list[list[str]] = []
 
@@ -334,11 +338,11 @@ def test_a_plan_that_another_change_overtook_is_refused(vnf: Vnf, upgrade_type: 
     with pytest.raises(UpdateInProgressError, match=r"^stack \S+ changed while the change was "):
         change(first, Replaced(vnf.heat, create=overtaken), vnf.options)  # type: ignore[arg-type]
     assert vnf.stacks() == ended[0]
-    assert "image-2" not in vnf.servers().values()
+    assert set(vnf.servers().values()) == {vnf.site.images[0]}
 
 
 def test_an_undo_that_a_late_request_cancels_is_sent_again(
-    cloud: EmbeddedOpenStack, vnf: Vnf
+    vnf: Vnf, request: pytest.FixtureRequest
 ) -> None:
     vnf.instantiate("server")
     sent: list[str] = []
@@ -353,16 +357,17 @@ def test_an_undo_that_a_late_request_cancels_is_sent_again(
             sent.append(stack)
             vnf.heat.cancel(stack)
 
-    request = vnf.request(vnf.package("server", "image-2"))
+    new = vnf.request(vnf.package("server", vnf.site.images[1]))
     with pytest.raises(KilledError):
-        change(request, Replaced(vnf.heat, update=dies_after_update), vnf.options)  # type: ignore[arg-type]
+        change(new, Replaced(vnf.heat, update=dies_after_update), vnf.options)  # type: ignore[arg-type]
     until(lambda: str(vnf.live_stack()["stack_status"]).endswith("_COMPLETE"))
-    cloud.faults.seconds = 0.2
+    if not REAL:
+        request.getfixturevalue("cloud").faults.seconds = 0.2
     heat: Any = Replaced(vnf.heat, update=cancelled)
     outcome = StackInstance(heat, vnf.instance_id, vnf.options, clock=in_an_hour()).recover(
         back=True
     )
     assert outcome is not None
     assert len(sent) == 1
-    assert set(vnf.servers().values()) == {"image-1"}
+    assert set(vnf.servers().values()) == {vnf.site.images[0]}
     assert vnf.stacks() == [vnf.stack]

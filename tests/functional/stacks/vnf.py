@@ -21,17 +21,9 @@ from container_update.stacks.planner import ROLLING, StackRequest
 from tests import packages
 from tests.functional.stacks import templates
 from tests.functional.stacks.change import NEW_VNFD, change
+from tests.functional.stacks.site import Site
 
 OLD_VNFD = "vnfd-old"
-
-
-@dataclass(frozen=True)
-class Site:
-    """The images, flavors and network that servers are built with."""
-
-    images: tuple[str, str] = ("image-1", "image-2")
-    flavors: tuple[str, str] = ("small", "large")
-    network: str = "net0"
 
 
 @dataclass
