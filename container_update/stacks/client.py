@@ -208,8 +208,12 @@ class Heat:
     # --- what a name in a template means ---------------------------------------------------------
 
     def image_id(self, name: str) -> str | None:
-        """Return the id of an image by its name; None where this is not known."""
-        images = self._found(self._glance, f"/images?name={quote(name, safe='')}", "images")
+        """Return the id of an image by its name or its id, as a template may have either; None
+        where this is not known."""
+        images: list[Json] = []
+        for selection in ("name=", "id=in:"):
+            path = f"/images?{selection}{quote(name, safe='')}"
+            images = images or self._found(self._glance, path, "images")
         return str(images[0]["id"]) if len(images) == 1 else None
 
     def flavour_names(self, flavour: str) -> set[str]:

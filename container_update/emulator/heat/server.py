@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from typing import Any
@@ -170,10 +171,14 @@ class Server(HttpServer):
         return {"events": self._documents.events(stack, of=resource.name)}
 
     async def _images(self, request: web.Request) -> web.Response:
-        """Return the image of a name, which is its id too."""
+        """Return the image of a name, which is its id too, or of an id in the form of a UUID, which
+        is no name."""
         self._keystone.check(request.headers.get("X-Auth-Token"))
-        name, known = request.query.get("name", ""), self._faults.images
-        found = [{"id": name, "name": name}] if known is None or name in known else []
+        by_id = "id" in request.query
+        name = request.query["id"].removeprefix("in:") if by_id else request.query.get("name", "")
+        known = self._faults.images
+        is_known = known is None or name in known
+        found = [{"id": name, "name": name}] if is_known and _is_uuid(name) is by_id else []
         return web.json_response({"images": found})
 
     async def _flavors(self, request: web.Request) -> web.Response:
@@ -257,6 +262,14 @@ def _without_document(request: web.Request, status: int, message: str) -> web.Re
         page = f"<html><head><title>{status} {phrase}</title></head><body>{message}</body></html>"
         return web.Response(status=status, text=page, content_type="text/html")
     return web.Response(status=status, text=f"{status} {phrase}\n\n{message}\n\n")
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        uuid.UUID(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _without_values(stack: Stack) -> list[Json]:
