@@ -18,7 +18,7 @@ from tests.emulator.heat.sameness import differences
 from tests.emulator.heat.trim import events_in
 
 RECORDINGS = Path(__file__).parent / "recordings"
-SECONDS, SLOWLY = 0.002, 0.5
+SECONDS, SLOWLY = 0.002, 2.0
 """How long an action takes; and how long where something is recorded while it goes on."""
 DEADLINE = 8.0
 """How long an answer may take to be as recorded."""
