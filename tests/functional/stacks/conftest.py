@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from container_update.emulator.heat import EmbeddedOpenStack
+from container_update.emulator.heat import CloudFaults, EmbeddedOpenStack
 from container_update.model.options import Options
 
 pytest.importorskip("openstack", reason="the extra openstack is not installed")
@@ -41,6 +41,15 @@ def cloud() -> Iterator[EmbeddedOpenStack]:
     with EmbeddedOpenStack() as embedded:
         embedded.faults.seconds = 0.001
         yield embedded
+
+
+@pytest.fixture
+def faults(request: pytest.FixtureRequest) -> CloudFaults:
+    """How long the embedded cloud takes for what; on a real one it changes nothing."""
+    if REAL:
+        return CloudFaults()
+    embedded: EmbeddedOpenStack = request.getfixturevalue("cloud")
+    return embedded.faults
 
 
 @pytest.fixture

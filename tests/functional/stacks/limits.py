@@ -1,7 +1,6 @@
 """What a cloud refuses, and what others do to it: arranged on the embedded cloud and a real one.
 
-A real cloud needs an administrator for flavours and quotas: ``CONTAINER_UPDATE_OS_ADMIN`` names it
-in clouds.yaml.
+A real cloud needs an administrator for flavours and quotas.
 """
 
 from __future__ import annotations

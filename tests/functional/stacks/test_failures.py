@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from container_update.emulator.faults import Fault, Faults, drop_after, raise_error
-from container_update.emulator.heat import EmbeddedOpenStack, ResourceFault
+from container_update.emulator.heat import CloudFaults, EmbeddedOpenStack, ResourceFault
 from container_update.emulator.heat.api_errors import OpenStackApiError
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import (
@@ -102,13 +102,12 @@ def test_an_image_that_is_not_there_is_reported_and_undone(
 
 @BOTH
 def test_a_flavour_that_no_host_has_room_for_ends_at_the_time_limit_or_before(
-    limits: Limits, vnf: Vnf, request: pytest.FixtureRequest, upgrade_type: str
+    limits: Limits, vnf: Vnf, faults: CloudFaults, upgrade_type: str
 ) -> None:
     """Nova gives up a resize and leaves the server as it was; Heat waits for it all the same."""
     vnf.instantiate("group")
     before, servers = vnf.body(), vnf.servers()
-    if not REAL:
-        request.getfixturevalue("cloud").faults.minute = 1.0
+    faults.minute = 1.0
     vnf.options = replace(vnf.options, timeout=20 if REAL else 1)
     with pytest.raises(UpdateFailedError) as caught:
         vnf.change(vnf.package("group", vnf.site.images[1], limits.nowhere), upgrade_type)

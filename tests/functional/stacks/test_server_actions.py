@@ -127,13 +127,12 @@ def test_a_group_and_the_stack_are_undone_after_their_members(vnf: Vnf, actions:
 
 
 def test_a_change_that_dies_in_its_last_step_is_undone_from_the_inside_to_the_outside(
-    vnf: Vnf, actions: Actions, request: pytest.FixtureRequest
+    vnf: Vnf, actions: Actions, faults: CloudFaults
 ) -> None:
     """While Heat still goes from one member to the next, which the undo has to wait for."""
     vnf.instantiate("group")
     before, body = vnf.servers(), vnf.body()
-    if not REAL:
-        request.getfixturevalue("cloud").faults.seconds = 0.05
+    faults.seconds = 0.05
     new = vnf.package("group", vnf.site.images[1])
     dying = DiesAfterAnUpdate(vnf.heat, reference(vnf.live_stack()))
     with pytest.raises(KilledError):
@@ -178,10 +177,9 @@ class AtRest:
 
 @pytest.mark.parametrize("dies_in", ["a member", "the group", "the whole stack"])
 def test_an_undo_changes_no_stack_before_heat_is_done_with_what_was_begun(
-    vnf: Vnf, actions: Actions, request: pytest.FixtureRequest, dies_in: str
+    vnf: Vnf, actions: Actions, faults: CloudFaults, dies_in: str
 ) -> None:
     """A cancelled update has failed at once, but its servers are still being rebuilt."""
-    faults = CloudFaults() if REAL else request.getfixturevalue("cloud").faults
     vnf.instantiate("group")
     before, whole = vnf.servers(), reference(vnf.live_stack())
     change_request = vnf.request(vnf.package("group", vnf.site.images[1]))

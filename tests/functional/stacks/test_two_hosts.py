@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from container_update.emulator.heat import CloudFaults
 from container_update.model.errors import LeaseLostError, UpdateInProgressError
 from container_update.model.objects import Json
 from container_update.model.operation import begun
@@ -27,7 +28,6 @@ from container_update.stacks.planner import BLUE_GREEN, ROLLING
 from container_update.stacks.record import Record
 from tests.functional.stacks.change import change
 from tests.functional.stacks.clocks import World, in_an_hour
-from tests.functional.stacks.site import REAL
 from tests.functional.stacks.vnf import Vnf, until
 
 OPTIONS = Options(timeout=20, undo_timeout=20, retry_seconds=2, lease_seconds=30)
@@ -341,9 +341,7 @@ def test_a_plan_that_another_change_overtook_is_refused(vnf: Vnf, upgrade_type: 
     assert set(vnf.servers().values()) == {vnf.site.images[0]}
 
 
-def test_an_undo_that_a_late_request_cancels_is_sent_again(
-    vnf: Vnf, request: pytest.FixtureRequest
-) -> None:
+def test_an_undo_that_a_late_request_cancels_is_sent_again(vnf: Vnf, faults: CloudFaults) -> None:
     vnf.instantiate("server")
     sent: list[str] = []
 
@@ -361,8 +359,7 @@ def test_an_undo_that_a_late_request_cancels_is_sent_again(
     with pytest.raises(KilledError):
         change(new, Replaced(vnf.heat, update=dies_after_update), vnf.options)  # type: ignore[arg-type]
     until(lambda: str(vnf.live_stack()["stack_status"]).endswith("_COMPLETE"))
-    if not REAL:
-        request.getfixturevalue("cloud").faults.seconds = 0.2
+    faults.seconds = 0.2
     heat: Any = Replaced(vnf.heat, update=cancelled)
     outcome = StackInstance(heat, vnf.instance_id, vnf.options, clock=in_an_hour()).recover(
         back=True
