@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from container_update.cli import connection, option_arguments, output, signals
 from container_update.cli.output import DONE, NOTHING_TO_DO
-from container_update.cli.reports import html_report, text_report
+from container_update.cli.reports import html_report, json_report, markdown_report
+from container_update.cli.reports.outcome_report import outcome_text
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import PackageError
 from container_update.model.requests import DEF_FILES
@@ -51,6 +52,9 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
         help="with --stack: undo this change, which was interrupted")  # fmt: skip
     add("--leave-failed", action="store_true",
         help="leave a change that fails for resume or rollback instead of undoing it")  # fmt: skip
+    output.add_plan_arguments(command)
+    output.add_approval_arguments(command)
+    output.add_progress_arguments(command)
     connection.add_stack_arguments(command)
     connection.add_cluster_arguments(command)
 
@@ -76,24 +80,28 @@ def _run(
     job = _job(parsed, target.vim_type)
     if parsed.plan:
         plan = change_package.preview_change(job, target)
-        return output.show_plan(plan, parsed.output, out)
-    progress = output.progress(out, parsed.output)
+        return output.show_plan(plan, parsed, out)
     scripts = change_package.coordination_of(job, target, cancel)
     if parsed.rollback:
-        return _roll_back(job, target, scripts, out)
+        return _roll_back(job, target, scripts, parsed, out)
     try:
-        changed = change_package.run_change(job, target, cancel, progress, scripts)
+        with output.progress(parsed, out) as progress:
+            changed = change_package.run_change(job, target, cancel, progress, scripts)
     finally:
         if parsed.output == output.TEXT:
             show_scripts(scripts.reports, out)
-    _show(changed, parsed.output, out)
+    _show(changed, parsed, out)
     if parsed.records is not None:
         _write_records(parsed.records, changed.records.applied(dict(job.instance)))
     return DONE if changed.outcome.results else NOTHING_TO_DO
 
 
 def _roll_back(
-    job: ChangeJob, target: KubernetesTarget | OpenStackTarget, scripts: Coordination, out: TextIO
+    job: ChangeJob,
+    target: KubernetesTarget | OpenStackTarget,
+    scripts: Coordination,
+    parsed: argparse.Namespace,
+    out: TextIO,
 ) -> int:
     """Undo an interrupted change of a stack; its scripts need the request of this run."""
     from container_update.operations.strategies import openstack  # noqa: PLC0415, an extra
@@ -102,9 +110,10 @@ def _roll_back(
         raise PackageError(
             "--rollback works only with --stack: use container-update rollback instead"
         )
-    outcome = openstack.roll_back(job, target, scripts)
+    with output.progress(parsed, out) as progress:
+        outcome = openstack.roll_back(job, target, scripts, progress)
     show_scripts(scripts.reports, out)
-    out.write((text_report.outcome_text(outcome) if outcome else output.NOTHING_INTERRUPTED) + "\n")
+    out.write((outcome_text(outcome) if outcome else output.NOTHING_INTERRUPTED) + "\n")
     return NOTHING_TO_DO if outcome is None else DONE
 
 
@@ -188,15 +197,19 @@ def _write_records(path: Path, instance: Mapping[str, Any]) -> None:
         output.complain(f"the change is done, but {path} cannot be written: {error.strerror}")
 
 
-def _show(changed: Changed, style: str, out: TextIO) -> None:
-    if style == output.JSON:
-        body = text_report.outcome_dict(changed.outcome)
+def _show(changed: Changed, parsed: argparse.Namespace, out: TextIO) -> None:
+    outcome, style = changed.outcome, parsed.output
+    scripts = [str(script) for script in changed.scripts]
+    if style in {output.JSON, output.YAML}:
+        body = json_report.outcome_dict(outcome)
         body["scripts"] = [script.as_dict() for script in changed.scripts]
         body["vnfdId"] = changed.records.vnfd_id
         body["resourceNames"] = dict(changed.records.resource_names)
-        out.write(json.dumps(body, indent=2) + "\n")
+        is_json = style == output.JSON
+        out.write((json.dumps(body, indent=2) if is_json else output.as_yaml(body)) + "\n")
     elif style == output.HTML:
-        scripts = [str(script) for script in changed.scripts]
-        out.write(html_report.outcome_html(changed.outcome, scripts=scripts) + "\n")
-    elif changed.outcome.results:
-        out.write(text_report.summary_text(changed.outcome) + "\n")
+        out.write(html_report.outcome_html(outcome, scripts=scripts) + "\n")
+    elif style == output.MARKDOWN:
+        out.write(markdown_report.outcome_markdown(outcome, scripts=scripts) + "\n")
+    else:
+        output.show_outcome(outcome, parsed, out)

@@ -52,6 +52,9 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
     results = output.results(out or sys.stdout)
     level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(parsed.verbose, 2)]
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    if not parsed.verbose:
+        for handler in logging.getLogger().handlers:
+            handler.addFilter(lambda record: not getattr(record, "reported", False))
     run: Run = parsed.run
     try:
         return run(parsed, results)
@@ -68,7 +71,8 @@ def _report_error(error: ContainerUpdateError, parsed: argparse.Namespace, out: 
     text = output.error(error, style, sentence)
     if text:
         out.write(text + "\n")
-    if style != output.JSON:
+    if style not in {output.JSON, output.YAML}:
+        out.flush()
         output.complain(with_advice(error, sentence))
 
 
@@ -119,18 +123,19 @@ def _add_operations(add: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the commands that work on a VNF instance."""
     text = "show what an update would write and restart, and why; write nothing"
     update.add_arguments(add("plan", update.plan, text))
-    update.add_arguments(add("apply", update.apply, "update the CNF to a new package"))
+    update.add_apply_arguments(add("apply", update.apply, "update the CNF to a new package"))
     text = "Change the VNF package (SOL003): everything in the new package takes effect."
     help_text = "change the VNF package: Blue-Green or rolling update"
     change.add_arguments(add("change-vnfpkg", change.run, help_text, text))
     command = add("status", recover.status, "show an operation that is running or was interrupted")
     connection.add_stack_arguments(command)
-    connection.add_cluster_arguments(command, (output.TEXT, output.JSON))
+    connection.add_cluster_arguments(command, (output.TEXT, output.JSON, output.YAML))
     for name, run, text in (
         ("resume", recover.resume, "finish an operation that was interrupted"),
         ("rollback", recover.rollback, "undo an operation that was interrupted"),
     ):
         command = add(name, run, text)
         recover.add_request_argument(command)
+        output.add_progress_arguments(command)
         connection.add_stack_arguments(command)
         connection.add_cluster_arguments(command)

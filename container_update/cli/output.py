@@ -1,31 +1,53 @@
-"""The output of the commands in the formats of ``-o``: text, JSON or an HTML page."""
+"""The output of the commands in the formats of ``-o``."""
 
 from __future__ import annotations
 
+import argparse
 import io
 import json
 import os
 import sys
-from contextlib import suppress
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, suppress
 from typing import Any, TextIO, cast
 
-from container_update.cli.reports import html_report, text_report
+import yaml
+
+from container_update.cli.reports import html_report, json_report, markdown_report
+from container_update.cli.reports.outcome_report import outcome_lines, outcome_text, summary_line
+from container_update.cli.reports.plan_report import plan_lines, plan_text
+from container_update.cli.terminal import approval
+from container_update.cli.terminal import progress as progress_views
+from container_update.cli.terminal.screen import ENCODING_ERRORS, Screen
 from container_update.model.errors import ContainerUpdateError, UpdateFailedError, with_advice
-from container_update.model.outcome import Event, Progress, StepResult
+from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import Plan
 
 DONE, NOTHING_TO_DO, CHANGES_PENDING = 0, 2, 3
 """Exit statuses; each class of error has its own."""
 
-TEXT, JSON, HTML = "text", "json", "html"
-FORMATS = (TEXT, JSON, HTML)
+TEXT, JSON, YAML, HTML, MARKDOWN = FORMATS = ("text", "json", "yaml", "html", "markdown")
 NOTHING_INTERRUPTED = "Nothing to do: no operation was interrupted."
 
-PLAN = {TEXT: text_report.plan_text, JSON: text_report.plan_json, HTML: html_report.plan_html}
-OUTCOME = {
-    TEXT: text_report.outcome_text,
-    JSON: text_report.outcome_json,
+
+def as_yaml(document: object) -> str:
+    """Return plain values as a YAML document, without its last line end."""
+    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True).rstrip("\n")
+
+
+PLAN: Mapping[str, Callable[[Plan], str]] = {
+    TEXT: plan_text,
+    JSON: json_report.plan_json,
+    YAML: lambda plan: as_yaml(json_report.plan_dict(plan)),
+    HTML: html_report.plan_html,
+    MARKDOWN: markdown_report.plan_markdown,
+}
+OUTCOME: Mapping[str, Callable[[Outcome], str]] = {
+    TEXT: outcome_text,
+    JSON: json_report.outcome_json,
+    YAML: lambda outcome: as_yaml(json_report.outcome_dict(outcome)),
     HTML: html_report.outcome_html,
+    MARKDOWN: markdown_report.outcome_markdown,
 }
 
 
@@ -36,6 +58,8 @@ class _Results(io.TextIOBase):
         self._stream = stream
         if stream is None:
             self._lose("it is closed")
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors=ENCODING_ERRORS)
 
     def write(self, text: str) -> int:
         self._try("write", text)
@@ -43,6 +67,16 @@ class _Results(io.TextIOBase):
 
     def flush(self) -> None:
         self._try("flush")
+
+    def close(self) -> None:
+        """Leave the stream open: others write to it too."""
+
+    def isatty(self) -> bool:
+        return self._stream is not None and self._stream.isatty()
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        return getattr(self._stream, "encoding", None) or "utf-8"
 
     def _try(self, action: str, *arguments: str) -> None:
         if self._stream is not None:
@@ -85,50 +119,93 @@ def drop(stream: TextIO) -> None:
         os.close(nowhere)
 
 
-def show_plan(plan: Plan, style: str, out: TextIO) -> int:
+def add_progress_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments about what is shown while an operation runs."""
+    add = command.add_argument
+    add("--progress", choices=progress_views.STYLES, default=progress_views.AUTO,
+        help="what is shown meanwhile: live (on a terminal), plain lines, one JSON event per line, "
+        "or none (default: live on a terminal, else plain)")  # fmt: skip
+
+
+def add_plan_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments about how a plan is shown."""
+    command.add_argument(
+        "--all", action="store_true", help="list everything that is usually only counted"
+    )
+
+
+def add_approval_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments about the question before anything is written."""
+    command.add_argument(
+        "-y", "--yes", action="store_true", help="do not ask on a terminal, carry out the plan"
+    )
+
+
+def show_plan(plan: Plan, parsed: argparse.Namespace, out: TextIO) -> int:
     """Write the plan of an operation that is not carried out; return the exit status."""
-    out.write(PLAN[style](plan) + "\n")
+    if parsed.output == TEXT:
+        Screen(out).show(plan_lines(plan, every=parsed.all))
+    else:
+        out.write(PLAN[parsed.output](plan) + "\n")
     return NOTHING_TO_DO if plan.is_empty else CHANGES_PENDING
 
 
-def progress(out: TextIO, style: str) -> Progress:
-    """Return a function that as text writes the plan, and each step when it ends."""
+def show_outcome(outcome: Outcome, parsed: argparse.Namespace, out: TextIO) -> None:
+    """Write an outcome whose steps were shown while they ran."""
+    if parsed.progress == progress_views.JSON:
+        out.write(json.dumps(json_report.outcome_dict(outcome)) + "\n")
+    elif parsed.output != TEXT:
+        out.write(OUTCOME[parsed.output](outcome) + "\n")
+    elif parsed.progress == progress_views.NONE:
+        Screen(out).show(outcome_lines(outcome))
+    elif outcome.results:
+        Screen(out).show([summary_line(outcome)])
 
-    def show(event: Event) -> None:
-        if isinstance(event, Plan):
-            out.write(f"{text_report.plan_text(event)}\n")
-        elif isinstance(event, StepResult):
-            out.write(f"{text_report.result_text(event)}\n")
-        out.flush()
 
-    return show if style == TEXT else (lambda _: None)
+def progress(parsed: argparse.Namespace, out: TextIO) -> AbstractContextManager[Progress]:
+    """Return a progress callback for a ``with`` block: what the arguments say is shown.
+
+    With another format than text the standard output is for the results alone.
+    """
+    to_results = parsed.output == TEXT or parsed.progress == progress_views.JSON
+    stream = out if to_results else results(sys.stderr)
+    asks = not getattr(parsed, "yes", True) and parsed.output == TEXT and approval.is_possible()
+    approve = approval.ask if asks else (lambda _: None)
+    every = getattr(parsed, "all", False)
+    return progress_views.shown(stream, parsed.progress, every=every, approve=approve)
 
 
 def error(failure: ContainerUpdateError, style: str, advice: str) -> str:
     """Return the text of an error for standard output; standard error gets its message too.
 
-    As text: the result of each step, '' if no step was started.
+    As text: nothing; what became of each step was shown when it ended.
 
     :param style: one of :data:`FORMATS`.
     :param advice: what the operator can do next, a sentence without its full stop.
     """
     outcome = failure.outcome if isinstance(failure, UpdateFailedError) else None
+    message = with_advice(failure, advice)
     if style == HTML:
-        message = with_advice(failure, advice)
         if outcome:
             return html_report.outcome_html(outcome, message)
         return html_report.sentence_html(message, failed=True)
-    if style == JSON:
+    if style == MARKDOWN:
+        if outcome:
+            return markdown_report.outcome_markdown(outcome, message)
+        return markdown_report.sentence_markdown(message, failed=True)
+    if style in {JSON, YAML}:
         body: dict[str, Any] = {
+            "apiVersion": json_report.API_VERSION,
+            "kind": "Error",
             "error": type(failure).__name__,
             "message": str(failure),
             "nextStep": failure.next_step.value,
             "advice": advice,
         }
         if outcome:
-            body["outcome"] = text_report.outcome_dict(outcome)
-        return json.dumps(body, indent=2)
-    return text_report.outcome_text(outcome) if outcome else ""
+            body["outcome"] = json_report.outcome_dict(outcome)
+        return json.dumps(body, indent=2) if style == JSON else as_yaml(body)
+    return ""
 
 
 def nothing(sentence: str, style: str) -> str:
@@ -137,4 +214,10 @@ def nothing(sentence: str, style: str) -> str:
     :param sentence: the text for people.
     :param style: one of :data:`FORMATS`.
     """
-    return {TEXT: sentence, JSON: "{}", HTML: html_report.sentence_html(sentence)}[style]
+    return {
+        TEXT: sentence,
+        JSON: "{}",
+        YAML: "{}",
+        HTML: html_report.sentence_html(sentence),
+        MARKDOWN: markdown_report.sentence_markdown(sentence),
+    }[style]

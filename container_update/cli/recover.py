@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
@@ -11,14 +14,19 @@ from container_update.cli import change, connection, option_arguments, output, s
 from container_update.cli.output import DONE, NOTHING_TO_DO
 from container_update.model.cancellation import CancelToken
 from container_update.model.operation import Status
-from container_update.model.outcome import Outcome
+from container_update.model.outcome import Outcome, Progress
+
+_STATUS: Mapping[str, Callable[[Status], str]] = {
+    output.TEXT: str,
+    output.JSON: lambda status: json.dumps(status.as_dict(), indent=2),
+    output.YAML: lambda status: output.as_yaml(status.as_dict()),
+}
 
 
 def status(parsed: argparse.Namespace, out: TextIO) -> int:
     """Show an operation that is running or was interrupted; return the exit status."""
     current = _stack_status(parsed) if parsed.stack else _cluster_status(parsed)
-    is_json = parsed.output == output.JSON
-    out.write((json.dumps(current.as_dict(), indent=2) if is_json else str(current)) + "\n")
+    out.write(_STATUS[parsed.output](current) + "\n")
     return DONE if current.record or current.holder else NOTHING_TO_DO
 
 
@@ -55,20 +63,25 @@ def rollback(parsed: argparse.Namespace, out: TextIO) -> int:
 
 
 def _recover(parsed: argparse.Namespace, out: TextIO, *, back: bool) -> int:
-    with signals.stopped_by_signals(leave=True) as cancel:
+    began = time.monotonic()
+    with (
+        output.progress(parsed, out) as progress,
+        signals.stopped_by_signals(leave=True) as cancel,
+    ):
         if parsed.stack:
-            outcome = _recover_stack(parsed, out, cancel, back=back)
+            outcome = _recover_stack(parsed, out, cancel, progress, back=back)
         else:
-            outcome = _recover_cluster(parsed, cancel, back=back)
+            outcome = _recover_cluster(parsed, cancel, progress, back=back)
     if outcome is None:
         out.write(output.nothing(output.NOTHING_INTERRUPTED, parsed.output) + "\n")
         return NOTHING_TO_DO
-    out.write(output.OUTCOME[parsed.output](outcome) + "\n")
+    outcome = replace(outcome, seconds=time.monotonic() - began)
+    output.show_outcome(outcome, parsed, out)
     return DONE
 
 
 def _recover_cluster(
-    parsed: argparse.Namespace, cancel: CancelToken, *, back: bool
+    parsed: argparse.Namespace, cancel: CancelToken, progress: Progress, *, back: bool
 ) -> Outcome | None:
     from container_update.operations import resume as recovery  # noqa: PLC0415, slow to load
 
@@ -76,17 +89,24 @@ def _recover_cluster(
     namespace, instance_id = parsed.namespace, parsed.instance_id
     options = option_arguments.read(parsed)
     with connection.connected_cluster(parsed) as cluster:
-        return recover(cluster, options, cancel, namespace=namespace, instance_id=instance_id)
+        return recover(
+            cluster, options, cancel, progress, namespace=namespace, instance_id=instance_id
+        )
 
 
 def _recover_stack(
-    parsed: argparse.Namespace, out: TextIO, cancel: CancelToken, *, back: bool
+    parsed: argparse.Namespace,
+    out: TextIO,
+    cancel: CancelToken,
+    progress: Progress,
+    *,
+    back: bool,
 ) -> Outcome | None:
     request = change.json_file(parsed.request) if parsed.request else None
     with connection.connected_heat(parsed) as heat:
         from container_update.operations.strategies import openstack_recovery  # noqa: PLC0415
 
-        instance = connection.stack_instance(parsed, heat)
+        instance = replace(connection.stack_instance(parsed, heat), progress=progress)
         target = connection.openstack_target(parsed, heat)
         outcome, scripts = openstack_recovery.recover_stack(
             instance, target, cancel, request, back=back

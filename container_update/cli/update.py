@@ -7,8 +7,14 @@ from typing import TextIO
 
 from container_update.cli import connection, option_arguments, output, signals
 from container_update.cli.output import DONE, NOTHING_TO_DO
-from container_update.cli.reports import text_report
 from container_update.model.requests import UpdateRequest
+
+
+def add_apply_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``apply``."""
+    add_arguments(command)
+    output.add_approval_arguments(command)
+    output.add_progress_arguments(command)
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -17,6 +23,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--config-path", action="append", default=[], metavar="PATH",
         help="a file of NEW with ConfigMaps or Secrets to update, as in configmap_secret_paths "
         "(repeatable; default: all that differ)")  # fmt: skip
+    output.add_plan_arguments(command)
     connection.add_cluster_arguments(command)
 
 
@@ -26,23 +33,20 @@ def plan(parsed: argparse.Namespace, out: TextIO) -> int:
 
     with connection.connected_cluster(parsed) as cluster:
         planned = plan_update(_request(parsed), cluster, option_arguments.read(parsed))
-    return output.show_plan(planned, parsed.output, out)
+    return output.show_plan(planned, parsed, out)
 
 
 def apply(parsed: argparse.Namespace, out: TextIO) -> int:
     """Update the CNF; return the exit status."""
     from container_update.operations.update import update  # noqa: PLC0415, slow to load
 
-    progress = output.progress(out, parsed.output)
     with (
+        output.progress(parsed, out) as progress,
         connection.connected_cluster(parsed) as cluster,
         signals.stopped_by_signals(leave=parsed.leave_on_signal) as cancel,
     ):
         outcome = update(_request(parsed), cluster, option_arguments.read(parsed), cancel, progress)
-    if parsed.output != output.TEXT:
-        out.write(output.OUTCOME[parsed.output](outcome) + "\n")
-    elif outcome.results:
-        out.write(text_report.summary_text(outcome) + "\n")
+    output.show_outcome(outcome, parsed, out)
     return DONE if outcome.results else NOTHING_TO_DO
 
 

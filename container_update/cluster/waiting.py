@@ -15,6 +15,8 @@ from container_update.workloads.readiness import Readiness, State
 Clock = Callable[[], float]
 """Seconds that only grow; ``time.monotonic`` outside tests."""
 
+WaitReport = Callable[[Readiness, float | None], object]
+"""Called with what is waited for, and after how many seconds that counts as a failure."""
 
 _SHORTEST_LOOK = 0.2
 """Seconds; below this, judging again would be a busy loop where there is no grace period."""
@@ -54,18 +56,21 @@ class Waiter:
         judge: Callable[[], Readiness],
         deadline: float,
         collections: Iterable[Collection],
+        report: WaitReport = lambda _readiness, _gives_up_in: None,
     ) -> None:
         """Wait until *judge* says done.
 
         :param judge: called with the informer's lock held, after every change.
         :param deadline: by the clock.
         :param collections: read once more before a timeout is declared.
+        :param report: called, without the informer's lock, when what is waited for is not what it
+            was.
         :raises NotReadyError: failed, failing for the grace period, or too late.
         :raises AbortedError: another step failed.
         """
-        give_up = math.inf
-        with self.informer.changed:
-            while True:
+        give_up, reported = math.inf, None
+        while True:
+            with self.informer.changed:
                 verdict, now = judge(), self.clock()
                 if verdict.state is State.DONE:
                     return
@@ -76,7 +81,11 @@ class Waiter:
                 if now >= deadline:
                     self._last_read(judge, collections)
                     return
-                self.pause(min(deadline, give_up, now + self.look_again) - now)
+                if verdict == reported:
+                    self.pause(min(deadline, give_up, now + self.look_again) - now)
+                    continue
+            report(verdict, give_up - now if failing else None)
+            reported = verdict  # and judge again: a change may have come meanwhile
 
     def sleep(self, seconds: float) -> None:
         """Wait all of *seconds*, also when something changes.

@@ -32,6 +32,11 @@ def as_line(event: Event) -> Json:
     return line
 
 
+def is_about_steps(line: Json) -> bool:
+    """Tell whether a value of :func:`as_line` says anything about steps or a plan."""
+    return bool(line["steps"]) or "brought" in line
+
+
 def from_environment() -> Progress:
     """Return a function that appends events to the file that the environment names, if any."""
     name = os.environ.get(PROGRESS_VARIABLE)
@@ -40,7 +45,10 @@ def from_environment() -> Progress:
     path, lock = Path(name), threading.Lock()
 
     def append(event: Event) -> None:
-        line = json.dumps(as_line(event)) + "\n"
+        values = as_line(event)
+        if not is_about_steps(values):
+            return
+        line = json.dumps(values) + "\n"
         try:
             with lock, path.open("a", encoding="utf-8") as file:
                 file.write(line)

@@ -15,6 +15,8 @@ class StepState(enum.Enum):
 
     DONE = "done"
     FAILED = "failed"
+    STOPPED = "stopped"
+    """Its own object had no trouble: another step failed, or the operation was cancelled."""
     NOT_STARTED = "not started"
     UNDONE = "undone"
     UNDO_FAILED = "could not be undone"
@@ -74,8 +76,39 @@ class Outcome:
     seconds: float = 0.0
 
 
-Event = Plan | Step | StepResult
-"""A plan that was made, a step that begins, a step that ended."""
+@dataclass(frozen=True)
+class StepWait:
+    """What a step that has begun waits for now."""
+
+    key: ObjectKey
+    message: str
+    """'7 of 12 pods are ready: pod web-5c-x2, container nginx: ImagePullBackOff'."""
+    ready: int = 0
+    desired: int = 0
+    """Pods of its workload; both are 0 where it waits for something else."""
+    gives_up_in: float | None = None
+    """Seconds until this state counts as a failure; None: it may well get better by itself."""
+
+
+@dataclass(frozen=True)
+class UndoStarted:
+    """The operation is being undone from now on: each of these steps gets another result."""
+
+    cause: str
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True)
+class ResumeStarted:
+    """An operation that was interrupted is being finished from now on."""
+
+    cause: str
+    steps: tuple[Step, ...]
+
+
+Event = Plan | Step | StepWait | StepResult | UndoStarted | ResumeStarted
+"""A plan that was made; a step that begins, that waits for something else than before, that ended;
+the begin of an undo, or of the end of an interrupted operation."""
 
 
 Progress = Callable[[Event], object]

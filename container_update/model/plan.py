@@ -20,21 +20,6 @@ class ConfigChange(enum.Enum):
 
 
 @dataclass(frozen=True)
-class Change:
-    """A ConfigMap or Secret whose live content is not what the new package says."""
-
-    key: ObjectKey
-    how: ConfigChange
-    keys: frozenset[str]
-    """The data keys that are added, removed or have another value."""
-    whole: bool
-    """Every use counts, whatever its key: the object appears, or its type changed."""
-    source: Source
-    details: tuple[str, ...] = ()
-    """For the operator: one line a key, Secrets' values only as digests."""
-
-
-@dataclass(frozen=True)
 class ImageChange:
     """A container whose image the new package changes."""
 
@@ -50,13 +35,58 @@ class ImageChange:
 
 
 @dataclass(frozen=True)
+class KeyChange:
+    """What happens to a key of a ConfigMap or Secret."""
+
+    key: str
+    how: str
+    """'new', 'removed' or 'changed'."""
+
+    def __str__(self) -> str:
+        return f"key {self.key}: {self.how}"
+
+
+@dataclass(frozen=True)
+class ConfigUse:
+    """The use of changed configuration by a workload."""
+
+    object: ObjectKey
+    """The ConfigMap or Secret."""
+    keys: tuple[str, ...]
+    """Those that are used and change; empty where the object's type changes."""
+    path: str
+    """The place in the pod template in words: 'env CMENV of container nginx'."""
+
+
+Cause = ImageChange | KeyChange | ConfigUse
+"""What stands behind a reason, for programs."""
+
+
+@dataclass(frozen=True)
 class Reason:
-    """Why a workload restarts, as a sentence without its full stop."""
+    """Why a step is in the plan, as a sentence without its full stop."""
 
     text: str
+    cause: Cause | None = field(default=None, compare=False)
+    """The same as data; None where there is nothing to add, or a journal has only the sentence."""
 
     def __str__(self) -> str:
         return self.text
+
+
+@dataclass(frozen=True)
+class Change:
+    """A ConfigMap or Secret whose live content is not what the new package says."""
+
+    key: ObjectKey
+    how: ConfigChange
+    keys: frozenset[str]
+    """The data keys that are added, removed or have another value."""
+    whole: bool
+    """Every use counts, whatever its key: the object appears, or its type changed."""
+    source: Source
+    reasons: tuple[Reason, ...] = ()
+    """What differs: a reason for each key, never with a value."""
 
 
 @dataclass(frozen=True)

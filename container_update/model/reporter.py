@@ -10,6 +10,10 @@ from container_update.model.plan import Plan
 
 LOG = logging.getLogger(__name__)
 
+REPORTED = {"reported": True}
+"""The ``extra`` of a log record about something that the caller is told anyhow, by an event or an
+exception: a front end that shows those need not show the record too."""
+
 
 class Reporter:
     """A progress callback that raises nothing once the operation may have written something.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 
 from container_update.model.objects import Json, ObjectKey
-from container_update.model.outcome import Event, StepState
+from container_update.model.outcome import Event, StepResult, StepState
 from container_update.model.plan import Plan, Step
 
 LOG = logging.getLogger(__name__)
@@ -18,7 +18,7 @@ def step_events(event: Event) -> list[Json]:
     """Return a value for each step of an event.
 
     For a plan these are all its steps, ``planned``, with their reasons; for a step that begins or
-    has ended it is that one, without reasons.
+    has ended it is that one, without reasons. What a step waits for is no state of it.
     """
     if isinstance(event, Plan):
         return [
@@ -27,6 +27,8 @@ def step_events(event: Event) -> list[Json]:
         ]
     if isinstance(event, Step):
         return [_values(event, RUNNING)]
+    if not isinstance(event, StepResult):
+        return []
     state = PLANNED if event.state is StepState.NOT_STARTED else event.state.value
     return [_values(event.step, state, event.message, event.seconds)]
 

@@ -28,7 +28,7 @@ from container_update.planning.steps.manifest import (
 )
 from container_update.planning.steps.metadata import dropped as dropped_metadata
 from container_update.planning.steps.new_objects import new_object
-from container_update.planning.update import ConfigUse, reasons_of
+from container_update.planning.update import ChangedUse, reasons_of
 from container_update.workloads import ownership
 from container_update.workloads.kind import POD
 from container_update.workloads.kinds.deployment import HASH_LABEL
@@ -50,7 +50,7 @@ class Pair:
     """The old one."""
     new: Manifest
     old: Manifest | None
-    uses: tuple[ConfigUse, ...]
+    uses: tuple[ChangedUse, ...]
     """Configuration that changes and that the old one uses."""
 
     @property

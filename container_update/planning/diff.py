@@ -1,6 +1,6 @@
 """What differs: live configuration against the new package, old manifests against new ones.
 
-Pure. A Secret's value never leaves this module: the details of a change give sizes.
+Pure. A Secret's value never leaves this module: the reasons of a change name its keys.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json, Manifest
-from container_update.model.plan import Change, ConfigChange, ImageChange
+from container_update.model.plan import Change, ConfigChange, ImageChange, KeyChange, Reason
 from container_update.workloads import pod_template
 from container_update.workloads.registry import is_workload
 
@@ -102,15 +102,17 @@ def config_change(new: Manifest, live: Json | None) -> Change | None:
     desired = _desired(new)
     if live is None:
         keys = frozenset(desired.data)
-        return Change(new.key, ConfigChange.CREATE, keys, True, new.source, ("is not there yet",))
+        why = (Reason("is not there yet"),)
+        return Change(new.key, ConfigChange.CREATE, keys, True, new.source, why)
     now = content(live)
     if desired == now:
         return None
-    names = desired.data.keys() | now.data.keys()
-    keys = frozenset(key for key in names if desired.data.get(key) != now.data.get(key))
+    changes = key_changes(now.data, desired.data)
+    keys = frozenset(change.key for change in changes)
     retyped = desired.type != now.type
     how = ConfigChange.RECREATE if now.immutable or retyped else ConfigChange.REPLACE
-    return Change(new.key, how, keys, retyped, new.source, tuple(_details(now, desired, keys)))
+    reasons = (*(Reason(str(change), change) for change in changes), *_details(now, desired))
+    return Change(new.key, how, keys, retyped, new.source, reasons)
 
 
 def _desired(manifest: Manifest, body: Json | None = None) -> Content:
@@ -120,21 +122,24 @@ def _desired(manifest: Manifest, body: Json | None = None) -> Content:
         raise PackageError(f"{manifest.source}: {manifest.key}: {error}") from None
 
 
-def _details(now: Content, desired: Content, keys: frozenset[str]) -> Iterator[str]:
-    for key in sorted(keys):
-        old, new = now.data.get(key), desired.data.get(key)
-        if old is None:
-            yield f"key {key}: new, {len(new or b'')} bytes"
-        elif new is None:
-            yield f"key {key}: removed"
-        else:
-            yield f"key {key}: other content, {len(old)} -> {len(new)} bytes"
+def key_changes(old: Mapping[str, bytes], new: Mapping[str, bytes]) -> tuple[KeyChange, ...]:
+    """Return what happens to each key that has not the same value in both, sorted."""
+    changes = []
+    for key in sorted(old.keys() | new.keys()):
+        if old.get(key) != new.get(key):
+            how = "new" if key not in old else "changed" if key in new else "removed"
+            changes.append(KeyChange(key, how))
+    return tuple(changes)
+
+
+def _details(now: Content, desired: Content) -> Iterator[Reason]:
     if desired.type != now.type:
-        yield f"type: {now.type} -> {desired.type}"
+        yield Reason(f"type: {now.type} -> {desired.type}")
     if desired.immutable != now.immutable:
-        yield f"immutable: {str(now.immutable).lower()} -> {str(desired.immutable).lower()}"
+        old, new = str(now.immutable).lower(), str(desired.immutable).lower()
+        yield Reason(f"immutable: {old} -> {new}")
     if now.immutable:
-        yield "is immutable: deleted and created again"
+        yield Reason("is immutable: deleted and created again")
 
 
 def image_changes(old: Manifest, new: Manifest) -> tuple[ImageChange, ...]:

@@ -17,6 +17,7 @@ from container_update.model.plan import (
     Action,
     Change,
     ConfigChange,
+    ConfigUse,
     ImageChange,
     Note,
     Plan,
@@ -133,7 +134,7 @@ def in_force(matching: Matching) -> Iterator[Manifest]:
 
 
 @dataclass(frozen=True)
-class ConfigUse:
+class ChangedUse:
     """A changed object as a workload's live pod spec uses it."""
 
     use: config_references.Use
@@ -144,20 +145,26 @@ class ConfigUse:
         """Why the workload restarts for it."""
         what, key = self.use.what, self.change.key
         if self.change.how is ConfigChange.CREATE:
-            return Reason(f"{what} uses {self._used} {key}, which appears")
-        if self.use.keys is None:
-            keys = ", ".join(sorted(self.change.keys)) or "its type"
-            return Reason(f"{what} uses all keys of {key}, of which {keys} changed")
-        return Reason(f"{what} uses {self._used} {key}, which changed")
+            text = f"{what} uses {self._used} {key}, which appears"
+        elif self.use.keys is None:
+            keys = ", ".join(self._changed) or "its type"
+            text = f"{what} uses all keys of {key}, of which {keys} changed"
+        else:
+            text = f"{what} uses {self._used} {key}, which changed"
+        return Reason(text, ConfigUse(key, self._changed, what))
+
+    @property
+    def _changed(self) -> tuple[str, ...]:
+        """The keys that are used and change, sorted."""
+        used, changed = self.use.keys, self.change.keys
+        return tuple(sorted(changed if used is None else changed & used))
 
     @property
     def _used(self) -> str:
-        keys = self.use.keys
-        if keys is None:
+        if self.use.keys is None:
             return "all keys of"
-        if not self.change.whole:
-            keys = keys & self.change.keys
-        return f"key{'s' if len(keys) > 1 else ''} {', '.join(sorted(keys))} of"
+        keys = sorted(self.use.keys) if self.change.whole else self._changed
+        return f"key{'s' if len(keys) > 1 else ''} {', '.join(keys)} of"
 
 
 class UpdatePlanner:
@@ -197,8 +204,7 @@ class UpdatePlanner:
             self.refuse_unfit(new.key, live)
         self.changes[new.key] = change
         self.opt_outs[new.key] = _opt_out(new.body) or _opt_out(live or {})
-        reasons = tuple(Reason(detail) for detail in change.details)
-        return ConfigStep(new.key, Action[change.how.name], live, new.body, reasons=reasons)
+        return ConfigStep(new.key, Action[change.how.name], live, new.body, reasons=change.reasons)
 
     def _refuse_foreign(self, new: Manifest) -> None:
         live = self.live.get(new.key)
@@ -244,7 +250,7 @@ class UpdatePlanner:
         yield step
 
     def restart_step(
-        self, key: ObjectKey, live: Json, images: Sequence[ImageChange], uses: Sequence[ConfigUse]
+        self, key: ObjectKey, live: Json, images: Sequence[ImageChange], uses: Sequence[ChangedUse]
     ) -> RestartStep:
         """Return the step that restarts a workload for these images and this configuration."""
         return RestartStep(
@@ -253,7 +259,7 @@ class UpdatePlanner:
             live,
             images={change.container: change.new for change in images},
             digest=self.config_digest(live, uses),
-            reasons=(*(Reason(str(change)) for change in images), *reasons_of(uses)),
+            reasons=(*(Reason(str(change), change) for change in images), *reasons_of(uses)),
         )
 
     def _effective_images(
@@ -284,7 +290,7 @@ class UpdatePlanner:
             raise PlanError(f"{old.key}: {text}, so its image cannot change: heal the VNF first")
         self.note(old.key, f"drift: {text}")
 
-    def config_uses(self, key: ObjectKey, live: Json) -> list[ConfigUse]:
+    def config_uses(self, key: ObjectKey, live: Json) -> list[ChangedUse]:
         """Return the uses of changed keys that make the workload restart; note opt-outs."""
         uses = []
         for use in config_references.uses(pod_template.pod_spec(live)):
@@ -296,12 +302,12 @@ class UpdatePlanner:
                 continue
             opt_out = self._opt_out_of(use, change, live)
             if opt_out is None:
-                uses.append(ConfigUse(use, change))
+                uses.append(ChangedUse(use, change))
             else:
                 self.note(key, opt_out)
         return uses
 
-    def config_digest(self, live: Json, uses: Sequence[ConfigUse]) -> str | None:
+    def config_digest(self, live: Json, uses: Sequence[ChangedUse]) -> str | None:
         """Return what stands for the configuration that the pods will be started with.
 
         It is made from what identifies the changed objects, never from their content: the digest
@@ -367,7 +373,7 @@ class UpdatePlanner:
             raise PlanError(f"{key}: {refusal}")
 
 
-def reasons_of(uses: Iterable[ConfigUse]) -> tuple[Reason, ...]:
+def reasons_of(uses: Iterable[ChangedUse]) -> tuple[Reason, ...]:
     """Return why a workload restarts for these uses, each reason once."""
     return tuple(dict.fromkeys(use.reason for use in uses))
 

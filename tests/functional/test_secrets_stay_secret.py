@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 from container_update.cli.main import main
-from container_update.cli.output import FORMATS, HTML
-from container_update.cli.reports import html_report, text_report
+from container_update.cli.output import FORMATS, HTML, MARKDOWN
+from container_update.cli.reports import html_report, json_report, outcome_report, plan_report
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Collection
@@ -107,7 +107,9 @@ class Recorder:
     def run_command(self, command: str, *arguments: str) -> int:
         """Run a command with each of its output formats; return the first exit status."""
         statuses = []
-        for output in [style for style in FORMATS if (command, style) != ("status", HTML)]:
+        for output in [
+            style for style in FORMATS if command != "status" or style not in {HTML, MARKDOWN}
+        ]:
             out = io.StringIO()
             statuses.append(main([command, *arguments, *self.common, "-o", output], out))
             self.texts.append(out.getvalue())
@@ -240,8 +242,8 @@ def test_in_the_status_and_the_rollback_of_an_interrupted_update(recorder: Recor
 def test_in_what_a_report_is_made_of(recorder: Recorder) -> None:
     outcome = recorder.cnf.update(files("new"))
     plan = outcome.plan
-    recorder.texts += [text_report.plan_text(plan), text_report.plan_json(plan)]
-    recorder.texts += [text_report.outcome_text(outcome), text_report.outcome_json(outcome)]
+    recorder.texts += [plan_report.plan_text(plan), json_report.plan_json(plan)]
+    recorder.texts += [outcome_report.outcome_text(outcome), json_report.outcome_json(outcome)]
     recorder.texts += [html_report.plan_html(plan), html_report.outcome_html(outcome)]
 
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from container_update.cli.demo import views
 from container_update.cli.demo.emulators import embedded_cloud, embedded_cluster
-from container_update.cli.reports import text_report
+from container_update.cli.reports.outcome_report import outcome_text
+from container_update.cli.reports.plan_report import plan_text
 from container_update.cluster.client import KubernetesCluster, connect
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome
@@ -62,7 +63,7 @@ def run(scenario: str, guide: str, out: TextIO) -> None:
         vnf.show(out)
         _write_title(out, vnf.heading)
         outcome, scripts = vnf.change()
-        out.write(f"{text_report.plan_text(outcome.plan)}\n\n{text_report.outcome_text(outcome)}\n")
+        out.write(f"{plan_text(outcome.plan)}\n\n{outcome_text(outcome)}\n")
         out.writelines(f"{script}\n" for script in scripts)
         _write_title(out, "The VNF after the change")
         vnf.show(out)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from container_update.cli.reports import text_report
+from container_update.cli.reports.outcome_report import summary_text
+from container_update.cli.reports.plan_report import NOTHING_TO_DO, remarks, sections, symbol
 from container_update.model.outcome import Outcome, StepResult, StepState
 from container_update.model.plan import Plan, Step
 
@@ -39,7 +40,7 @@ def outcome_html(outcome: Outcome, error: str = "", scripts: Sequence[str] = ())
     :param error: the message of the error, '' if there was none.
     :param scripts: the reports of the coordination scripts.
     """
-    summary = text_report.summary_text(outcome)
+    summary = summary_text(outcome)
     body = [_about(outcome.plan)]
     body += [f'<p class="sum">{escape(summary)}</p>'] if summary else []
     body += [f'<p class="error">{escape(error)}</p>'] if error else []
@@ -80,12 +81,12 @@ def _about(plan: Plan) -> str:
 
 def _plan(plan: Plan, level: int = 2) -> Iterator[str]:
     if plan.is_empty:
-        yield f"<p>{escape(text_report.NOTHING_TO_DO)}</p>"
-    for title, steps in text_report.sections(plan):
+        yield f"<p>{escape(NOTHING_TO_DO)}</p>"
+    for title, steps in sections(plan):
         yield f"<h{level}>{escape(title)}</h{level}>"
         rows = ([_named(step), step.action.value, _list(step.reasons)] for step in steps)
         yield from _table(("Object", "Action", "Reasons"), rows)
-    for title, texts in text_report.remarks(plan):
+    for title, texts in remarks(plan):
         yield f"<h{level}>{escape(title)}</h{level}>"
         yield _list(texts)
 
@@ -102,7 +103,7 @@ def _result(outcome: Outcome, result: StepResult) -> list[str]:
 
 
 def _named(step: Step) -> str:
-    return f"{text_report.symbol(step)} {escape(str(step.key))}"
+    return f"{symbol(step)} {escape(str(step.key))}"
 
 
 def _list(entries: Sequence[object]) -> str:

@@ -23,9 +23,9 @@ from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.options import Options
-from container_update.model.outcome import Outcome, Progress, StepResult, StepState
+from container_update.model.outcome import Outcome, Progress, StepResult, StepState, UndoStarted
 from container_update.model.plan import Action, Plan, Stage
-from container_update.model.reporter import reporter
+from container_update.model.reporter import REPORTED, reporter
 from container_update.planning.steps import ObjectStep, object_steps
 
 LOG = logging.getLogger(__name__)
@@ -38,7 +38,6 @@ _STEP_ERRORS = (
     errors.LeaseLostError,
     ChangedByAnotherError,
     NotReadyError,
-    AbortedError,
 )
 
 
@@ -108,7 +107,7 @@ class Execution:
                 self.owner,
                 self.plan.namespace,
             ),
-            RolloutWaiter(waiter),
+            RolloutWaiter(waiter, self.progress),
             self.pods_before,
             frozenset(uid for key in removed for uid in self.pods_before.get(key, ())),
         )
@@ -122,8 +121,9 @@ class Execution:
             self.undo("interrupted", self._begun())
             raise
         failed = [r for r in self._results.values() if r.state is StepState.FAILED]
-        if failed or any(step.place not in self._results for step in steps):
-            self._fail(next((result for result in failed if result.message), None))
+        results = [self._results.get(step.place) for step in steps]
+        if any(result is None or result.state is not StepState.DONE for result in results):
+            self._fail(next(iter(failed), None))
         if stage is Stage.WORKLOADS:
             self._stay_ready(steps)
         self._advanced.add(stage)
@@ -155,12 +155,18 @@ class Execution:
 
     def undo(self, cause: str, steps: Sequence[ObjectStep]) -> tuple[StepResult, ...]:
         """Revert these steps of the plan, as far as they were done."""
-        LOG.warning("undoing %d steps: %s", len(steps), cause)
+        LOG.warning("undoing %d steps: %s", len(steps), cause, extra=REPORTED)
         self.before_undo()
         self.informer.watch(followed(step.key for step in steps))
         waiter = Waiter(self.informer, max(self.options.grace_period, _UNDO_GRACE), self.clock)
         self.cancel.on_request(lambda: waiter.abort() if self.cancel.lease_lost else None)
-        undo = Undo(self._context_of(waiter), self.options.workers, self.options.drain_seconds)
+        self.progress(UndoStarted(cause, tuple(steps)))
+        undo = Undo(
+            self._context_of(waiter),
+            self.options.workers,
+            self.options.drain_seconds,
+            self.progress,
+        )
         return undo.run(steps, self.clock() + self.options.undo_timeout)
 
     def _run_all(self, steps: Sequence[ObjectStep]) -> None:
@@ -176,15 +182,16 @@ class Execution:
             return
         began = self.clock()
         state, message = StepState.DONE, ""
-        self._results[step.place] = StepResult(step, StepState.FAILED, "interrupted")
+        self._results[step.place] = StepResult(step, StepState.STOPPED)
         self.progress(step)
         try:
             executor_of(step, self._context).apply(step, began + self.options.timeout)
+        except AbortedError:
+            state = StepState.STOPPED
         except _STEP_ERRORS as error:
             state, message = StepState.FAILED, str(error)
-            if not isinstance(error, AbortedError):
-                LOG.error("%s: %s failed: %s", step.key, step.action.value, error)
-                self._waiter.abort()
+            LOG.error("%s: %s failed: %s", step.key, step.action.value, error, extra=REPORTED)
+            self._waiter.abort()
         result = StepResult(step, state, message, self.clock() - began)
         self._results[step.place] = result
         self.progress(result)

@@ -24,7 +24,7 @@ from container_update.model import errors, operation
 from container_update.model.cancellation import CancelToken
 from container_update.model.objects import ObjectKey
 from container_update.model.options import Options
-from container_update.model.outcome import Outcome, Progress, StepResult, StepState
+from container_update.model.outcome import Outcome, Progress, ResumeStarted, StepResult, StepState
 from container_update.model.plan import Action, Plan
 from container_update.planning import permissions
 from container_update.planning.steps import ObjectStep, object_steps
@@ -346,6 +346,7 @@ class Operation:
                 f"operation {record.operation}, a change of the VNF package, has not ended",
                 next_step=errors.NextStep.RESUME_OR_ROLLBACK,
             )
+        self.progress(ResumeStarted(f"operation {record.operation} was interrupted", record.steps))
         with run.until_ended():
             return Outcome(run.execution.plan, go_on(run))
 

@@ -9,10 +9,12 @@ from container_update.cluster.informer import Informer
 from container_update.cluster.refusals import RefusedPods
 from container_update.cluster.waiting import Waiter
 from container_update.model.objects import Collection, Json, ObjectKey
+from container_update.model.outcome import StepWait
 from container_update.planning.update import traffic
 from container_update.workloads import ownership
 from container_update.workloads.kind import pods_in
 from container_update.workloads.kinds import pod
+from container_update.workloads.pod_status import is_ready
 from container_update.workloads.readiness import DONE, Baseline, Readiness, State
 from container_update.workloads.registry import kind_of, known_kind
 from container_update.workloads.traffic import service_readiness
@@ -27,6 +29,8 @@ class RolloutWaiter:
     """
 
     waiter: Waiter
+    report: Callable[[StepWait], object] = lambda _: None
+    """Called when what an object waits for is not what it was."""
     _reached: dict[ObjectKey, Callable[[], Readiness]] = field(default_factory=dict)
     """What was waited for last, for each object."""
 
@@ -113,7 +117,21 @@ class RolloutWaiter:
 
     def _wait(self, key: ObjectKey, judge: Callable[[], Readiness], deadline: float) -> None:
         self._reached[key] = judge
-        self.waiter.until_done(judge, deadline, followed([key]))
+
+        def report(readiness: Readiness, gives_up_in: float | None) -> None:
+            self.report(StepWait(key, readiness.message, *self._pods(key), gives_up_in))
+
+        self.waiter.until_done(judge, deadline, followed([key]), report)
+
+    def _pods(self, key: ObjectKey) -> tuple[int, int]:
+        """Return how many pods of a workload are ready, and how many it should have."""
+        kind, live = kind_of(key), self.informer.get(key)
+        if kind is None or live is None:
+            return 0, 0
+        if kind.is_pod:
+            return int(is_ready(live)), 1
+        counts = kind.counts(live)
+        return counts.ready, counts.desired
 
 
 def followed(keys: Iterable[ObjectKey]) -> frozenset[Collection]:

@@ -19,8 +19,9 @@ from container_update.cluster.waiting import AbortedError, NotReadyError
 from container_update.model import context_threads
 from container_update.model.errors import ClusterError, LeaseLostError
 from container_update.model.objects import ObjectKey
-from container_update.model.outcome import StepResult, StepState
+from container_update.model.outcome import Progress, StepResult, StepState
 from container_update.model.plan import Action, Stage
+from container_update.model.reporter import REPORTED
 from container_update.planning.steps import ObjectStep, WorkloadStep
 from container_update.workloads.pod_status import is_deleting
 from container_update.workloads.registry import is_workload
@@ -43,6 +44,8 @@ class Undo:
     workers: int
     drain_seconds: float
     """How long new pods stay after traffic was taken from them."""
+    progress: Progress = lambda _: None
+    """Called with the result of each step."""
 
     def run(self, steps: Sequence[ObjectStep], deadline: float) -> tuple[StepResult, ...]:
         """Revert every step, going on past one that fails unless another depends on it.
@@ -54,9 +57,12 @@ class Undo:
         for round_ in self._rounds(steps):
             obstacles = [(step, _obstacle(step, results)) for step in round_]
             free = [step for step, obstacle in obstacles if not obstacle]
-            results += [
+            blocked = [
                 StepResult(step, StepState.UNDO_FAILED, text) for step, text in obstacles if text
             ]
+            for result in blocked:
+                self.progress(result)
+            results += blocked
             took_traffic_back = any(
                 result.step.stage is Stage.SWITCH and result.message == Reverted.RESTORED.value
                 for result in results
@@ -98,11 +104,13 @@ class Undo:
         try:
             state, message = StepState.UNDONE, self._insist(step, deadline).value
         except (ClusterError, ChangedByAnotherError, NotReadyError) as error:
-            LOG.error("%s could not be put back: %s", step.key, error)
+            LOG.error("%s could not be put back: %s", step.key, error, extra=REPORTED)
             state, message = StepState.UNDO_FAILED, str(error)
         except (AbortedError, LeaseLostError):
             state, message = StepState.UNDO_FAILED, "the lease was lost"
-        return StepResult(step, state, message, clock() - began)
+        result = StepResult(step, state, message, clock() - began)
+        self.progress(result)
+        return result
 
     def _insist(self, step: ObjectStep, deadline: float) -> Reverted:
         """Revert a step; where the server refuses, read the object again and retry."""

@@ -47,8 +47,11 @@ class Steps:
 
         :raises ContainerUpdateError: a plan cannot be stored: without it there is no way back.
         """
+        line = v2_progress.as_line(event)
+        if not v2_progress.is_about_steps(line):
+            return
         try:
-            self.take(v2_progress.as_line(event))
+            self.take(line)
         except SQLAlchemyError as error:
             raise ContainerUpdateError(
                 f"the database cannot store the progress: {type(error).__name__}",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 from container_update.cluster.informer import Informer
@@ -21,6 +23,7 @@ class ScriptedInformer(Informer):
         super().__init__(FakeCluster())
         self.now = 0.0
         self.reads = 0
+        self.reports: list[tuple[Readiness, float | None]] = []
 
     def wait(self, seconds: float) -> None:
         self.now += min(1.0, seconds)
@@ -33,12 +36,12 @@ def wait(*verdicts: Readiness, deadline: float = 60.0, grace: float = 5.0) -> Sc
     """Wait on these verdicts, one a second, the last one for ever."""
     informer = ScriptedInformer()
     waiter = Waiter(informer, grace, clock=lambda: informer.now)
-    remaining = list(verdicts)
 
     def judge() -> Readiness:
-        return remaining.pop(0) if len(remaining) > 1 else remaining[0]
+        looks = int(informer.now) + informer.reads
+        return verdicts[min(looks, len(verdicts) - 1)]
 
-    waiter.until_done(judge, deadline, [])
+    waiter.until_done(judge, deadline, [], lambda *report: informer.reports.append(report))
     return informer
 
 
@@ -66,6 +69,30 @@ def test_trouble_that_lasts_for_the_grace_period_is_raised_with_its_cause() -> N
 def test_a_timeout_tells_what_was_waited_for() -> None:
     with pytest.raises(NotReadyError, match="not ready in time: 1 of 2 pods are ready"):
         wait(PROGRESSING, deadline=3.0)
+
+
+def test_it_reports_what_it_waits_for_when_that_changes_and_when_it_gives_up() -> None:
+    informer = wait(PROGRESSING, PROGRESSING, FAILING, FAILING, PROGRESSING, DONE)
+    assert informer.reports == [(PROGRESSING, None), (FAILING, 5.0), (PROGRESSING, None)]
+
+
+def test_it_reports_without_the_lock_so_that_a_slow_report_delays_no_event() -> None:
+    informer = ScriptedInformer()
+    waiter = Waiter(informer, 5.0, clock=lambda: informer.now)
+    free: list[bool] = []
+
+    def take_lock() -> bool:
+        taken = informer.changed.acquire(timeout=5)
+        if taken:
+            informer.changed.release()
+        return taken
+
+    def report(*_: object) -> None:
+        with ThreadPoolExecutor() as pool:
+            free.append(pool.submit(take_lock).result())
+
+    waiter.until_done(lambda: DONE if informer.now else PROGRESSING, 60.0, [], report)
+    assert free == [True]
 
 
 def test_a_last_read_can_still_find_it_done() -> None:

@@ -7,11 +7,11 @@ from html.parser import HTMLParser
 import pytest
 
 from container_update.cli import output
-from container_update.cli.reports import html_report, text_report
+from container_update.cli.reports import html_report, outcome_report, plan_report
 from container_update.model.errors import ContainerUpdateError, PackageError, UpdateFailedError
 from container_update.model.outcome import Outcome, StepResult, StepState
 from container_update.model.plan import Note, Plan, Reason
-from tests.unit.cli.reports.test_text_report import CANARY, PLAN, POD, RESTART, ROLL
+from tests.unit.cli.reports.test_plan_report import CANARY, PLAN, POD, RESTART, ROLL
 
 HOSTILE = "<script>alert('x')</script>\" onload=\"x"
 VOID = {"meta", "br"}
@@ -65,8 +65,8 @@ def test_a_page_is_whole_runs_nothing_and_fetches_nothing(html: str) -> None:
 
 def test_a_plan_on_a_page_has_every_heading_step_reason_and_remark() -> None:
     text = Page(html_report.plan_html(PLAN)).text
-    told = [title for title, _ in [*text_report.sections(PLAN), *text_report.remarks(PLAN)]]
-    told += [word for _, notes in text_report.remarks(PLAN) for word in notes]
+    told = [title for title, _ in [*plan_report.sections(PLAN), *plan_report.remarks(PLAN)]]
+    told += [word for _, notes in plan_report.remarks(PLAN) for word in notes]
     for step in PLAN.steps:
         told += [str(step.key), step.action.value, *map(str, step.reasons)]
     assert [word for word in told if word not in text] == []
@@ -76,7 +76,7 @@ def test_an_outcome_on_a_page_has_each_result_with_its_pods_and_the_sum() -> Non
     done = Outcome(PLAN, (StepResult(ROLL, StepState.DONE),), restarted={ROLL.key: ("d-1", "d-2")})
     text = Page(html_report.outcome_html(done)).text
     assert "d-1, d-2" in text
-    assert text_report.summary_text(done) in text
+    assert outcome_report.summary_text(done) in text
 
 
 def test_a_failure_on_a_page_has_its_sentence_and_stands_out() -> None:
@@ -108,7 +108,10 @@ FAILURE = UpdateFailedError("it failed", Outcome(PLAN, (StepResult(ROLL, StepSta
         (PackageError("wrong"), output.JSON, '"nextStep": "fix request"'),
         (PackageError("wrong"), output.JSON, '"advice": "Do it again"'),
         (PackageError("wrong"), output.HTML, "wrong. Do it again."),
-        (FAILURE, output.TEXT, "failed: Deployment"),
+        (FAILURE, output.TEXT, ""),
+        (FAILURE, output.YAML, "kind: Error"),
+        (FAILURE, output.MARKDOWN, "| failed |"),
+        (PackageError("wrong"), output.MARKDOWN, "**Failed:** wrong"),
         (FAILURE, output.JSON, "outcome"),
         (FAILURE, output.HTML, "Results"),
     ],
@@ -123,6 +126,5 @@ def test_an_error_is_shown_in_each_format(
 
 @pytest.mark.parametrize("style", output.FORMATS)
 def test_nothing_to_do_is_said_in_each_format(style: str) -> None:
-    assert {"text": "no update", "json": "{}", "html": "<!doctype html>"}[style] in output.nothing(
-        "no update", style
-    )
+    words = {"json": "{}", "yaml": "{}", "html": "<!doctype html>"}
+    assert words.get(style, "no update") in output.nothing("no update", style)

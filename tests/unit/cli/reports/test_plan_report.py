@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
-from container_update.cli.reports import text_report
+from container_update.cli.reports import json_report, outcome_report, plan_report
 from container_update.model.objects import ObjectKey
 from container_update.model.outcome import Outcome, StepResult, StepState, Vnfc
-from container_update.model.plan import Action, Note, Plan, Reason
+from container_update.model.plan import Action, KeyChange, Note, Plan, Reason
 from container_update.planning.steps import ConfigStep, RestartStep
 
 CM = ObjectKey("", "ConfigMap", "ns", "cm")
@@ -17,9 +18,16 @@ SECRET = ObjectKey("", "Secret", "ns", "s")
 DEPLOYMENT = ObjectKey("apps", "Deployment", "ns", "d")
 POD = ObjectKey("", "Pod", "ns", "p")
 
-CANARY = "canary"
+CANARY = "Y2FuYXJ5"
 BODY = {"kind": "Secret", "metadata": {"name": "s"}, "data": {"k": CANARY}}
-REPLACE = ConfigStep(CM, Action.REPLACE, {}, {}, reasons=(Reason("key a: removed"),))
+BEFORE, AFTER = {"kind": "ConfigMap", "data": {"a": "1"}}, {"kind": "ConfigMap"}
+REPLACE = ConfigStep(
+    CM,
+    Action.REPLACE,
+    BEFORE,
+    AFTER,
+    reasons=(Reason("key a: removed", KeyChange("a", "removed")),),
+)
 RECREATE = ConfigStep(SECRET, Action.RECREATE, BODY, BODY, reasons=(Reason("is immutable"),))
 CREATE = ConfigStep(ObjectKey("", "Secret", "ns", "n"), Action.CREATE, None, BODY)
 ROLL = RestartStep(
@@ -39,13 +47,17 @@ PLAN = Plan(
 
 
 def test_a_plan_reads_from_configuration_to_restarts_to_what_is_left_alone() -> None:
-    assert text_report.plan_text(PLAN).splitlines() == [
+    assert plan_report.plan_text(PLAN).splitlines() == [
         "Configuration:",
         "  ~ ConfigMap ns/cm: replace",
         "      key a: removed",
+        "        @@ -1 +0,0 @@",
+        "        -1",
+        "        \\ No newline at end of file",
         "  ± Secret ns/s: recreate",
         "      is immutable",
         "  + Secret ns/n: create",
+        "      key k: new",
         "Restarts:",
         "  ↻ Deployment ns/d: roll",
         "      because container c: image app:1 -> app:2",
@@ -59,12 +71,13 @@ def test_a_plan_reads_from_configuration_to_restarts_to_what_is_left_alone() -> 
         "    ConfigMap ns/cm: left alone",
         "Unchanged:",
         "    Service ns/svc",
+        "Plan: 1 to replace, 1 to recreate, 1 to create, 2 to restart (2 pods), 1 unchanged.",
     ]
 
 
 def test_a_plan_with_nothing_to_do_says_so_with_its_notes() -> None:
     plan = Plan("ns", None, (), notes=(Note(CM, "left alone"),))
-    assert text_report.plan_text(plan).splitlines() == [
+    assert plan_report.plan_text(plan).splitlines() == [
         "Nothing to do: the running objects already match the new package.",
         "Notes:",
         "    ConfigMap ns/cm: left alone",
@@ -87,31 +100,27 @@ def test_an_outcome_has_a_line_for_each_step_and_the_sum() -> None:
         StepResult(ROLL, DONE, seconds=1.06),
         StepResult(RESTART, DONE, "was so already", 0.5),
     )
-    assert text_report.outcome_text(done).splitlines() == [
+    assert outcome_report.outcome_text(done).splitlines() == [
         "  done: ConfigMap ns/cm: replace (0.1 s)",
-        "  done: Deployment ns/d: roll (1.1 s), because container c: image app:1 -> app:2 "
-        "(and 1 more)",
+        "  done: Deployment ns/d: roll (1.1 s)",
         "      pods: d-1, d-2",
         "  done: Pod ns/p: restart in place (0.5 s): was so already",
-        "Updated in 1.2 s with 17 requests: 1 configuration objects written, 2 workloads restarted,"
-        " 1 objects unchanged.",
+        "Updated in 1.2 s with 17 requests: 1 configuration object written, 2 workloads restarted, "
+        "1 object unchanged.",
     ]
 
 
 def test_a_template_for_later_is_no_restart() -> None:
     cron = RestartStep(ObjectKey("batch", "CronJob", "ns", "c"), Action.TEMPLATE, {})
-    text = text_report.summary_text(outcome(StepResult(cron, DONE), StepResult(ROLL, DONE)))
-    assert "1 workloads restarted, 1 templates replaced, 1 objects" in text
-
-
-def test_one_reason_is_not_followed_by_more() -> None:
-    text = text_report.outcome_text(outcome(StepResult(RESTART, DONE)))
-    assert "restart in place, because container c\n" in text
+    plan = replace(PLAN, steps=(cron, ROLL))
+    done = outcome(StepResult(cron, DONE), StepResult(ROLL, DONE))
+    text = outcome_report.summary_text(replace(done, plan=plan))
+    assert "1 workload restarted, 1 template replaced, 1 object" in text
 
 
 @pytest.mark.parametrize("state", [state for state in StepState if state is not DONE])
 def test_an_outcome_that_failed_has_no_sum(state: StepState) -> None:
-    text = text_report.outcome_text(
+    text = outcome_report.outcome_text(
         outcome(StepResult(RESTART, DONE), StepResult(ROLL, state, "why"))
     )
     assert f"  {state.value}: Deployment ns/d: roll: why" in text
@@ -119,13 +128,13 @@ def test_an_outcome_that_failed_has_no_sum(state: StepState) -> None:
 
 
 def test_an_outcome_of_nothing_says_so() -> None:
-    assert text_report.outcome_text(outcome()) == (
+    assert outcome_report.outcome_text(outcome()) == (
         "Nothing to do: the running objects already match the new package."
     )
 
 
 def test_a_plan_as_json_has_what_happens_and_why_and_no_content() -> None:
-    text = text_report.plan_json(PLAN)
+    text = json_report.plan_json(PLAN)
     assert CANARY not in text
     document = json.loads(text)
     assert document["namespace"] == "ns"
@@ -134,7 +143,12 @@ def test_a_plan_as_json_has_what_happens_and_why_and_no_content() -> None:
         "object": {"group": "apps", "kind": "Deployment", "namespace": "ns", "name": "d"},
         "action": "roll",
         "images": {"c": "app:2"},
-        "reasons": ["container c: image app:1 -> app:2", "env E of container c"],
+        "pods": 1,
+        "reasons": [
+            {"text": "container c: image app:1 -> app:2"},
+            {"text": "env E of container c"},
+        ],
+        "diff": [],
     }
     assert [step["action"] for step in document["steps"]] == [
         "replace", "recreate", "create", "roll", "restart in place",
@@ -149,12 +163,12 @@ def test_a_plan_as_json_has_what_happens_and_why_and_no_content() -> None:
 
 
 def test_an_outcome_as_json_has_each_result_and_each_vnfc() -> None:
-    text = text_report.outcome_json(
+    text = json_report.outcome_json(
         outcome(StepResult(CREATE, DONE), StepResult(ROLL, FAILED, "why", 2.71828))
     )
     assert CANARY not in text
     document = json.loads(text)
-    assert document["plan"] == text_report.plan_dict(PLAN)
+    assert document["plan"] == json_report.plan_dict(PLAN)
     assert document["results"] == [
         {
             "object": "Secret ns/n", "state": "done", "message": "", "seconds": 0.0, "pods": [],
@@ -172,4 +186,4 @@ def test_an_outcome_as_json_has_each_result_and_each_vnfc() -> None:
 
 def test_no_content_of_a_secret_is_in_any_text() -> None:
     done = outcome(*(StepResult(step, DONE) for step in PLAN.steps))
-    assert CANARY not in text_report.plan_text(PLAN) + text_report.outcome_text(done)
+    assert CANARY not in plan_report.plan_text(PLAN) + outcome_report.outcome_text(done)

@@ -1,0 +1,139 @@
+"""Plans and outcomes as plain values, for programs: JSON, YAML. Pure; never a Secret's value."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from datetime import datetime, timezone
+from typing import Any
+
+from container_update.cli.reports.plan_report import content_diffs, pods_of
+from container_update.model.objects import ObjectKey
+from container_update.model.outcome import Event, Outcome, ResumeStarted, StepWait, UndoStarted
+from container_update.model.plan import ConfigUse, ImageChange, KeyChange, Plan, Reason, Step
+from container_update.operations.progress import step_events
+
+API_VERSION = "container-update/v1"
+"""Of the documents; another one means that a field was removed or has another meaning."""
+
+
+def plan_json(plan: Plan) -> str:
+    """Return a plan as a JSON document; see :func:`plan_dict`."""
+    return json.dumps(plan_dict(plan), indent=2)
+
+
+def outcome_json(outcome: Outcome) -> str:
+    """Return an outcome as a JSON document; see :func:`outcome_dict`."""
+    return json.dumps(outcome_dict(outcome), indent=2)
+
+
+def plan_dict(plan: Plan) -> dict[str, Any]:
+    """Return a plan as JSON values: actions and reasons; of configuration what changes, of a Secret
+    only the names of its keys."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Plan",
+        "namespace": plan.namespace,
+        "instanceId": plan.instance_id,
+        "steps": [_step_dict(step) for step in plan.steps],
+        "unchanged": [str(key) for key in plan.unchanged],
+        "ignored": [{"object": str(note.key), "text": note.text} for note in plan.ignored],
+        "notes": [{"object": str(note.key), "text": note.text} for note in plan.notes],
+        "defFiles": list(plan.def_files),
+    }
+
+
+def _step_dict(step: Step) -> dict[str, Any]:
+    return {
+        "object": asdict(step.key),
+        "action": step.action.value,
+        "pods": pods_of(step),
+        "images": dict(step.images),
+        "reasons": [entry for reason in step.reasons for entry in reason_dicts(reason)],
+        "diff": [
+            {
+                "key": diff.change.key,
+                "change": diff.change.how,
+                "lines": list(diff.lines),
+                "summary": diff.summary,
+            }
+            for diff in content_diffs(step)
+        ],
+    }
+
+
+def reason_dicts(reason: Reason) -> Iterator[dict[str, Any]]:
+    """Yield a reason as JSON values: one for each changed key of a ConfigMap or Secret."""
+    cause = reason.cause
+    if isinstance(cause, ConfigUse):
+        for key in cause.keys or (None,):
+            yield {"text": str(reason), **_named(cause.object), "key": key, "path": cause.path}
+    elif isinstance(cause, ImageChange):
+        path = f"{'init container' if cause.init else 'container'} {cause.container}: image"
+        yield {"text": str(reason), "path": path, "old": cause.old, "new": cause.new}
+    elif isinstance(cause, KeyChange):
+        yield {"text": str(reason), "key": cause.key, "change": cause.how}
+    else:
+        yield {"text": str(reason)}
+
+
+def event_dicts(event: Event) -> Iterator[dict[str, Any]]:
+    """Yield an event of a running operation as JSON values, for a stream of lines."""
+    common = {"apiVersion": API_VERSION, "kind": "Event", "time": _now()}
+    if isinstance(event, Plan):
+        yield {**common, "event": "plan", "plan": plan_dict(event)}
+    elif isinstance(event, UndoStarted | ResumeStarted):
+        name = "undo" if isinstance(event, UndoStarted) else "resume"
+        yield {**common, "event": name, "cause": event.cause}
+    elif isinstance(event, StepWait):
+        yield {
+            **common,
+            "event": "waiting",
+            "object": str(event.key),
+            "message": event.message,
+            "ready": event.ready,
+            "desired": event.desired,
+            "failsIn": event.gives_up_in,
+        }
+    else:
+        name = "step" if isinstance(event, Step) else "result"
+        yield from ({**common, "event": name, **values} for values in step_events(event))
+
+
+def _now() -> str:
+    return datetime.now(timezone.utc).isoformat(timespec="milliseconds")
+
+
+def _named(key: ObjectKey) -> dict[str, str]:
+    return {"kind": key.kind, "namespace": key.namespace, "name": key.name}
+
+
+def outcome_dict(outcome: Outcome) -> dict[str, Any]:
+    """Return an outcome as JSON values: the plan, the result of each step, the VNFCs."""
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "Outcome",
+        "plan": plan_dict(outcome.plan),
+        "results": [
+            {
+                "object": str(result.step.key),
+                "state": result.state.value,
+                "message": result.message,
+                "seconds": round(result.seconds, 3),
+                "pods": list(outcome.restarted.get(result.step.key, ())),
+            }
+            for result in outcome.results
+        ],
+        "vnfcs": [
+            {
+                "vduId": vnfc.vdu_id,
+                "pod": vnfc.pod_name,
+                "namespace": vnfc.namespace,
+                "workload": f"{vnfc.workload_kind} {vnfc.workload_name}",
+            }
+            for vnfc in outcome.vnfcs
+        ],
+        "requests": outcome.requests,
+        "seconds": round(outcome.seconds, 3),
+    }

@@ -1,0 +1,99 @@
+"""Plans and outcomes as Markdown, for a merge request or a ticket. Pure; never a Secret's value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from container_update.cli.reports.outcome_report import summary_text
+from container_update.cli.reports.plan_report import (
+    NOTHING_TO_DO,
+    content_diffs,
+    plan_sum,
+    remarks,
+    sections,
+    symbol,
+)
+from container_update.model.outcome import Outcome
+from container_update.model.plan import Plan, Step
+from container_update.planning.content_diff import printable
+
+_FENCE = "```"
+
+
+def plan_markdown(plan: Plan) -> str:
+    """Return a plan: its sum, what changes and why, with diffs to unfold, what stays."""
+    return "\n".join(["## Plan of an update", "", *_about(plan), *_plan(plan)]).rstrip("\n")
+
+
+def outcome_markdown(outcome: Outcome, error: str = "", scripts: Sequence[str] = ()) -> str:
+    """Return an outcome: the result of each step, then the plan.
+
+    :param error: the message of the error, '' if there was none.
+    :param scripts: the reports of the coordination scripts.
+    """
+    text = ["## Report of an update", "", *_about(outcome.plan)]
+    if summary := summary_text(outcome):
+        text += [f"**{_escaped(summary)}**", ""]
+    if error:
+        text += [f"**Failed:** {_escaped(error)}", ""]
+    if outcome.results:
+        text += ["| Object | Action | Result | Seconds |", "| --- | --- | --- | ---: |"]
+        for result in outcome.results:
+            state = ": ".join(filter(None, (result.state.value, result.message)))
+            cells = (_escaped(str(result.step.key)), result.step.action.value, _escaped(state))
+            text.append(f"| {' | '.join(cells)} | {result.seconds:.1f} |")
+        text.append("")
+    for script in scripts:
+        text += [*_fenced("text", script.splitlines()), ""]
+    if not outcome.plan.is_empty:
+        text += ["### Plan", "", *_plan(outcome.plan)]
+    return "\n".join(text).rstrip("\n")
+
+
+def sentence_markdown(sentence: str, *, failed: bool = False) -> str:
+    """Return a sentence, for an operation that started no step."""
+    return f"**Failed:** {_escaped(sentence)}" if failed else _escaped(sentence)
+
+
+def _about(plan: Plan) -> Iterator[str]:
+    instance = f"VNF instance {plan.instance_id}, " if plan.instance_id else ""
+    yield from (_escaped(f"{instance}namespace {plan.namespace}"), "")
+
+
+def _plan(plan: Plan) -> Iterator[str]:
+    yield from (NOTHING_TO_DO if plan.is_empty else f"**{plan_sum(plan)}**", "")
+    for title, steps in sections(plan):
+        yield from (f"**{title}**", "")
+        for step in steps:
+            yield from _step(step)
+        yield ""
+    for title, notes in remarks(plan):
+        yield from (f"**{title}**", "", *(f"- {_escaped(note)}" for note in notes), "")
+    if plan.unchanged:
+        yield from ("<details><summary>Unchanged</summary>", "")
+        yield from (f"- {_escaped(str(key))}" for key in plan.unchanged)
+        yield from ("", "</details>", "")
+
+
+def _step(step: Step) -> Iterator[str]:
+    yield f"- `{symbol(step)}` {_escaped(str(step.key))}: {step.action.value}"
+    yield from (f"  - {_escaped(str(reason))}" for reason in step.reasons)
+    for diff in content_diffs(step):
+        if diff.lines:
+            yield from ("", "  <details><summary>diff</summary>", "")
+            yield from (f"  {line}" for line in _fenced("diff", diff.lines))
+            yield from ("", "  </details>", "")
+
+
+def _fenced(language: str, content: Sequence[str]) -> Iterator[str]:
+    """Yield a block of code; its fence is longer than any in the content."""
+    fence = _FENCE
+    while any(fence in line for line in content):
+        fence += "`"
+    yield from (f"{fence}{language}", *map(printable, content), fence)
+
+
+def _escaped(text: str) -> str:
+    """Return a text in which nothing is markup, on one line."""
+    one_line = " ".join(printable(text).split())
+    return "".join(f"\\{c}" if c in r"\`*_[]<>|#" else c for c in one_line)

@@ -1,0 +1,113 @@
+"""What became of a plan, as lines for people. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from container_update.cli.reports import lines
+from container_update.cli.reports.lines import Line, text_of
+from container_update.cli.reports.plan_report import NOTHING_TO_DO, counted
+from container_update.model.outcome import Outcome, StepResult, StepState
+from container_update.model.plan import Action
+from container_update.planning.content_diff import printable
+from container_update.planning.steps import ConfigStep, RestartStep
+
+_STYLES = {
+    StepState.DONE: lines.GOOD,
+    StepState.FAILED: lines.BAD,
+    StepState.UNDO_FAILED: lines.BAD,
+    StepState.STOPPED: lines.WARNING,
+    StepState.UNDONE: lines.WARNING,
+}
+
+
+def outcome_text(outcome: Outcome) -> str:
+    """Return an outcome as text without styles; see :func:`outcome_lines`."""
+    return text_of(outcome_lines(outcome))
+
+
+def outcome_lines(outcome: Outcome) -> Iterator[Line]:
+    """Yield a line for each step, then the sum."""
+    for result in outcome.results:
+        yield from result_lines(result, outcome.restarted.get(result.step.key, ()))
+    if summary_text(outcome):
+        yield summary_line(outcome)
+
+
+def result_lines(result: StepResult, pods: Sequence[str] = ()) -> Iterator[Line]:
+    """Yield the result of a step as a line; its current pods, if given, as a second line."""
+    step = result.step
+    text = f": {step.key}: {step.action.value}"
+    text += f" ({result.seconds:.1f} s)" if result.seconds else ""
+    text += f": {printable(result.message)}" if result.message else ""
+    yield Line.of("  ", (result.state.value, _STYLES.get(result.state, lines.DIM)), text)
+    if pods:
+        yield Line.of(f"      pods: {', '.join(pods)}")
+
+
+def summary_line(outcome: Outcome) -> Line:
+    """Return :func:`summary_text` as a line."""
+    return Line.of((summary_text(outcome), lines.GOOD))
+
+
+def summary_text(outcome: Outcome) -> str:
+    """Return an outcome as one line; '' if a step failed."""
+    if not outcome.results:
+        return NOTHING_TO_DO
+    results = _of_the_plan(outcome)
+    states = {result.state for result in results}
+    if StepState.UNDONE in states and states <= {StepState.UNDONE, StepState.NOT_STARTED}:
+        undone = sum(result.state is StepState.UNDONE for result in results)
+        return f"Undone {_cost(outcome)}: everything is as before ({counted(undone, 'step')})."
+    if states != {StepState.DONE}:
+        return ""
+    if any(map(_is_of_change, results)):
+        return f"Changed {_cost(outcome)}: {_change_sum(outcome, results)}."
+    return f"Updated {_cost(outcome)}: {_update_sum(outcome, results)}."
+
+
+def _of_the_plan(outcome: Outcome) -> Sequence[StepResult]:
+    """Return the results of the plan's steps, without those of an interrupted operation before it;
+    its results where there was nothing else to do."""
+    own = {id(step) for step in outcome.plan.steps}
+    return [result for result in outcome.results if id(result.step) in own] or outcome.results
+
+
+def _cost(outcome: Outcome) -> str:
+    """Return the time and the requests that an operation took, as far as they are known."""
+    seconds = outcome.seconds or sum(result.seconds for result in outcome.results)
+    with_requests = f" with {counted(outcome.requests, 'request')}" if outcome.requests else ""
+    return f"in {seconds:.1f} s{with_requests}"
+
+
+def _is_of_change(result: StepResult) -> bool:
+    """Return whether a step is of a change of the package: more than content and images."""
+    step = result.step
+    return not isinstance(step, ConfigStep | RestartStep) or getattr(step, "with_metadata", False)
+
+
+def _update_sum(outcome: Outcome, results: Sequence[StepResult]) -> str:
+    config = sum(1 for result in results if result.step.is_config)
+    templates = sum(1 for result in results if result.step.action is Action.TEMPLATE)
+    restarted = len(results) - config - templates
+    return ", ".join(
+        [
+            f"{counted(config, 'configuration object')} written",
+            f"{counted(restarted, 'workload')} restarted",
+            *([f"{counted(templates, 'template')} replaced"] if templates else []),
+            f"{counted(len(outcome.plan.unchanged), 'object')} unchanged",
+        ]
+    )
+
+
+def _change_sum(outcome: Outcome, results: Sequence[StepResult]) -> str:
+    steps = [result.step for result in results]
+    actions = [step.action for step in steps]
+    created, deleted = actions.count(Action.CREATE), actions.count(Action.DELETE)
+    changed = {step.key for step in steps} - {
+        step.key for step in steps if step.action in (Action.CREATE, Action.DELETE)
+    }
+    return (
+        f"{counted(created, 'object')} created, {len(changed)} changed, {deleted} deleted, "
+        f"{len(outcome.plan.unchanged)} unchanged"
+    )

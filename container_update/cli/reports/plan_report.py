@@ -1,0 +1,203 @@
+"""A plan as lines for people: what changes, what restarts and why, what stays. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+
+from container_update.cli.reports import lines
+from container_update.cli.reports.lines import Line, text_of
+from container_update.model.plan import Action, KeyChange, Plan, Stage, Step
+from container_update.planning.content_diff import KeyDiff, content_diff, printable
+from container_update.planning.steps import ConfigStep, WorkloadStep
+from container_update.workloads.registry import kind_of
+
+NOTHING_TO_DO = "Nothing to do: the running objects already match the new package."
+_SYMBOLS = {
+    Action.CREATE: ("+", lines.CREATE),
+    Action.REPLACE: ("~", lines.CHANGE),
+    Action.RECREATE: ("±", lines.CHANGE),
+    Action.UPDATE: ("~", lines.CHANGE),
+    Action.HOLD: ("~", lines.CHANGE),
+    Action.SWITCH: ("⇄", lines.CHANGE),
+    Action.DELETE: ("-", lines.DELETE),
+}
+_RESTART = ("↻", lines.RESTART)
+_SECTIONS = {
+    Stage.OBJECTS: "Other objects",
+    Stage.WORKLOADS: "Restarts",
+    Stage.SWITCH: "When the new pods are ready",
+    Stage.REMOVE: "At the end",
+}
+_VERBS = {
+    Action.CREATE: "to create",
+    Action.REPLACE: "to replace",
+    Action.RECREATE: "to recreate",
+    Action.UPDATE: "to update",
+    Action.SCALE: "to scale",
+    Action.TEMPLATE: "to give another template",
+    Action.SWITCH: "to switch to the new pods",
+    Action.DELETE: "to delete",
+    Action.COORDINATE: "to coordinate",
+}
+_RESTARTS = "to restart"
+_ALIKE = 4
+"""From so many workloads on that restart for the same reasons, one line stands for all of them."""
+_LISTED = 10
+"""Unchanged objects that are listed; more are counted."""
+_DIFF_LINES = 60
+"""Lines of a key's diff that are shown; more are counted."""
+
+
+def plan_text(plan: Plan) -> str:
+    """Return a plan as text without styles; see :func:`plan_lines`."""
+    return text_of(plan_lines(plan))
+
+
+def plan_lines(plan: Plan, *, every: bool = False) -> Iterator[Line]:
+    """Yield a plan: what changes, what restarts and why, what does not, and the sum.
+
+    :param every: list every workload, every unchanged object and every line of a diff.
+    """
+    if plan.is_empty:
+        yield Line.of((NOTHING_TO_DO, lines.GOOD))
+    for title, steps in sections(plan):
+        yield Line.of((f"{title}:", lines.HEADING))
+        for alike in [[step] for step in steps] if every else _groups(steps):
+            yield from _group_lines(alike, every=every)
+    for title, notes in remarks(plan):
+        yield Line.of((f"{title}:", lines.HEADING))
+        yield from (Line.of(f"    {note}") for note in notes)
+    yield from _unchanged(plan, every=every)
+    if not plan.is_empty:
+        yield Line.of(("Plan: ", lines.HEADING), plan_sum(plan))
+
+
+def sections(plan: Plan) -> Iterator[tuple[str, list[Step]]]:
+    """Yield each heading of a plan with its steps, in the order of execution."""
+    config = [step for step in plan.steps if step.is_config and step.stage is Stage.OBJECTS]
+    if config:
+        yield "Configuration", config
+    for stage in _SECTIONS:
+        with_config = stage is Stage.REMOVE
+        steps = [s for s in plan.steps if s.stage is stage and (with_config or not s.is_config)]
+        if steps:
+            yield _title(stage, steps), steps
+
+
+def remarks(plan: Plan) -> Iterator[tuple[str, list[str]]]:
+    """Yield each heading below the steps with its lines, each line once."""
+    for title, entries in (
+        ("Not applied (a heal of the whole VNF would apply it)", plan.ignored),
+        ("Notes", plan.notes),
+    ):
+        if entries:
+            yield title, [printable(str(entry)) for entry in dict.fromkeys(entries)]
+
+
+def symbol(step: Step) -> str:
+    """Return a symbol for the action of a step."""
+    return _SYMBOLS.get(step.action, _RESTART)[0]
+
+
+def plan_sum(plan: Plan) -> str:
+    """Return the number of objects for each action: '2 to replace, 3 to restart (9 pods), ...'."""
+    steps = {step.place: step for step in plan.steps if step.action is not Action.HOLD}.values()
+    counts = Counter(_VERBS.get(step.action, _RESTARTS) for step in steps)
+    words = [f"{number} {verb}" for verb, number in counts.items() if verb != _RESTARTS]
+    if number := counts[_RESTARTS]:
+        restarts = [step for step in steps if step.action not in _VERBS]
+        pods = sum(map(pods_of, restarts))
+        words.append(f"{number} {_RESTARTS}" + (f" ({counted(pods, 'pod')})" if pods else ""))
+    if plan.unchanged:
+        words.append(f"{len(plan.unchanged)} unchanged")
+    return f"{', '.join(words)}."
+
+
+def pods_of(step: Step) -> int:
+    """Return how many pods the workload of a step should have; 0 where that is not known."""
+    if not isinstance(step, WorkloadStep) or step.before is None:
+        return 0
+    kind = kind_of(step.key)
+    if kind is None:
+        return 0
+    return 1 if kind.is_pod else kind.counts(step.before).desired
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: '1 pod', '2 pods'."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _title(stage: Stage, steps: Sequence[Step]) -> str:
+    creates = any(step.action is Action.CREATE for step in steps)
+    return "Workloads" if stage is Stage.WORKLOADS and creates else _SECTIONS[stage]
+
+
+# --- steps --------------------------------------------------------------------------------------
+
+
+def _groups(steps: Iterable[Step]) -> Iterator[list[Step]]:
+    """Yield the steps in order, those together that do the same to many objects of a kind."""
+    groups: dict[object, list[Step]] = {}
+    for step in steps:
+        alike = (step.key.kind, step.key.namespace, step.action, step.reasons)
+        groups.setdefault(alike if isinstance(step, WorkloadStep) else step.place, []).append(step)
+    for group in groups.values():
+        yield from [group] if len(group) >= _ALIKE else [[step] for step in group]
+
+
+def _group_lines(group: Sequence[Step], *, every: bool) -> Iterator[Line]:
+    step, pods = group[0], sum(map(pods_of, group))
+    sign, style = _SYMBOLS.get(step.action, _RESTART)
+    what = str(step.key)
+    if len(group) > 1:
+        what = f"{len(group)} {step.key.kind}s of namespace {step.key.namespace}"
+    words = step.action.value
+    if pods and (pods > 1 or len(group) > 1):
+        words += f", {counted(pods, 'pod')}"
+    if len(group) > 1:
+        words += " (--all lists them)"
+    yield Line.of((f"  {sign} ", style), (what, lines.HEADING), f": {words}")
+    yield from _reason_lines(step, every=every)
+
+
+def _reason_lines(step: Step, *, every: bool) -> Iterator[Line]:
+    diffs = content_diffs(step)
+    because = "" if step.is_config else "because "
+    for reason in step.reasons:
+        if not (diffs and isinstance(reason.cause, KeyChange)):
+            yield Line.of(f"      {because}{printable(str(reason))}")
+    for diff in diffs:
+        yield from _diff_lines(diff, every=every)
+
+
+def content_diffs(step: Step) -> tuple[KeyDiff, ...]:
+    """Return what a step changes in a ConfigMap or Secret, key by key; nothing for other steps."""
+    if not isinstance(step, ConfigStep) or step.action is Action.DELETE:
+        return ()
+    return content_diff(step.before, step.content)
+
+
+def _diff_lines(diff: KeyDiff, *, every: bool) -> Iterator[Line]:
+    summary = f" ({diff.summary})" if diff.summary else ""
+    yield Line.of(f"      {printable(str(diff.change))}{summary}")
+    limit = None if every else _DIFF_LINES
+    for text in islice(diff.lines, limit):
+        style = {"+": lines.ADDED, "-": lines.REMOVED, "@": lines.HUNK}.get(text[:1], lines.PLAIN)
+        yield Line.of("        ", (text, style), is_content=True)
+    if limit is not None and len(diff.lines) > limit:
+        yield Line.of((f"        {len(diff.lines) - limit} more lines (--all)", lines.DIM))
+
+
+def _unchanged(plan: Plan, *, every: bool) -> Iterator[Line]:
+    if not plan.unchanged:
+        return
+    yield Line.of(("Unchanged:", lines.HEADING))
+    if every or len(plan.unchanged) <= _LISTED:
+        yield from (Line.of(f"    {key}") for key in dict.fromkeys(plan.unchanged))
+    else:
+        kinds = Counter(key.kind for key in plan.unchanged)
+        words = ", ".join(counted(number, kind) for kind, number in kinds.items())
+        yield Line.of(f"    {words} (--all lists them)")

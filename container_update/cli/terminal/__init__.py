@@ -1,0 +1,1 @@
+"""What a person at a terminal sees: styles, progress, a question."""

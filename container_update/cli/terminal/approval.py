@@ -1,0 +1,59 @@
+"""Asks on a terminal whether a plan is to be carried out."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from container_update.model.errors import ContainerUpdateError
+from container_update.model.plan import Plan
+
+_SIGNALS = (signal.SIGHUP, signal.SIGINT, signal.SIGTERM)
+_YES = ("y", "yes")
+
+
+class NotApprovedError(ContainerUpdateError):
+    """The plan was not approved: nothing was written."""
+
+    exit_status = 11
+
+
+def ask(plan: Plan) -> None:
+    """Ask whether the plan that was shown is to be carried out.
+
+    :raises NotApprovedError: any answer but yes.
+    """
+    try:
+        with _default_signals():
+            sys.stdout.write(f"Do this in namespace {plan.namespace}? [y/N] ")
+            sys.stdout.flush()
+            answer = sys.stdin.readline()
+    except KeyboardInterrupt:
+        answer = "\n"
+    if not answer.endswith("\n"):
+        sys.stdout.write("\n")
+    if answer.strip().lower() not in _YES:
+        raise NotApprovedError("Not approved: nothing was written")
+
+
+def is_possible() -> bool:
+    """Tell whether there is a person to ask: at a terminal, for input and output."""
+    streams = (sys.stdin, sys.stdout)
+    return all(stream is not None and stream.isatty() for stream in streams)
+
+
+@contextmanager
+def _default_signals() -> Iterator[None]:
+    """Let signals end the command for the block: there is nothing to undo yet."""
+    before = {number: signal.getsignal(number) for number in _SIGNALS}
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:
+            default = signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL
+            signal.signal(number, default)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

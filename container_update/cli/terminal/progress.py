@@ -1,0 +1,188 @@
+"""Shows what happens while it happens: live on a terminal, else a line for each event.
+
+Without a terminal nothing is silent for more than ten seconds: a line then says what is waited for.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, TextIO
+
+from container_update.cli.reports import json_report, lines
+from container_update.cli.reports.lines import Line
+from container_update.cli.reports.outcome_report import result_lines
+from container_update.cli.reports.plan_report import plan_lines
+from container_update.cli.terminal.running import Running
+from container_update.cli.terminal.screen import Screen
+from container_update.model.errors import UpdateFailedError
+from container_update.model.outcome import (
+    Event,
+    Outcome,
+    Progress,
+    ResumeStarted,
+    StepResult,
+    UndoStarted,
+)
+from container_update.model.plan import Plan
+from container_update.planning.content_diff import printable
+
+if TYPE_CHECKING:
+    from rich.live import Live
+
+SILENCE = 10.0
+"""Seconds after which it is said that the operation goes on."""
+_RESERVED = 3
+"""Lines of a terminal that are kept free of steps under way."""
+AUTO, LIVE, PLAIN, JSON, NONE = STYLES = ("auto", "live", "plain", "json", "none")
+"""How progress is shown; auto: live on a terminal, plain elsewhere."""
+
+Approve = Callable[[Plan], object]
+"""Called with a plan that was shown; raises a ContainerUpdateError where it is not approved."""
+
+
+@contextmanager
+def shown(
+    out: TextIO, style: str = AUTO, *, every: bool = False, approve: Approve = lambda _: None
+) -> Iterator[Progress]:
+    """Yield a progress callback that shows events until the block ends.
+
+    :param style: one of :data:`STYLES`.
+    :param every: the plan is shown with everything that is usually only counted.
+    """
+    if style == NONE:
+        yield lambda event: approve(event) if isinstance(event, Plan) else None
+        return
+    screen = Screen(out)
+    if style == JSON:
+        view: _View = _JsonView(screen, approve)
+    elif style == LIVE or (style == AUTO and screen.is_terminal):
+        view = _LiveView(screen, approve, every=every)
+    else:
+        view = _PlainView(screen, approve, every=every)
+    with view.opened():
+        try:
+            yield view
+        except UpdateFailedError as error:
+            view.complete(error.outcome)
+            raise
+
+
+class _View(ABC):
+    """A progress callback. It is called from several threads."""
+
+    def __init__(self, screen: Screen, approve: Approve, *, every: bool = False) -> None:
+        self._screen = screen
+        self._approve = approve
+        self._every = every
+        self._lock = threading.RLock()
+        self._shown: set[object] = set()
+        self.running = Running(time.monotonic())
+
+    def __call__(self, event: Event) -> None:
+        """Show an event."""
+        with self._lock:
+            self.running.take(event, time.monotonic())
+            if isinstance(event, StepResult):
+                self._shown.add((event.step.place, event.state))
+            self.show(event)
+            self._screen.flush()
+        if isinstance(event, Plan) and not event.is_empty:
+            self._approve(event)
+
+    def complete(self, outcome: Outcome) -> None:
+        """Show what became of the steps of which no event said so."""
+        for result in outcome.results:
+            if (result.step.place, result.state) not in self._shown:
+                self(result)
+
+    @abstractmethod
+    def show(self, event: Event) -> None:
+        """Write what there is to say about an event."""
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        """Show what is under way while the block runs."""
+        yield
+
+
+class _JsonView(_View):
+    """Each event as a line of JSON."""
+
+    def show(self, event: Event) -> None:
+        for value in json_report.event_dicts(event):
+            self._screen.show([Line.of(json.dumps(value), is_content=True)])
+
+
+class _PlainView(_View):
+    """The plan, a line for each step that ends, and one after each silence."""
+
+    def show(self, event: Event) -> None:
+        self._screen.show(_event_lines(event, every=self._every))
+        self._last = time.monotonic()
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        self._last = time.monotonic()
+        ended = threading.Event()
+        thread = threading.Thread(target=self._break_silence, args=(ended,), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+
+    def _break_silence(self, ended: threading.Event) -> None:
+        while not ended.wait(max(0.0, self._last + SILENCE - time.monotonic())):
+            with self._lock:
+                now = time.monotonic()
+                if now - self._last >= SILENCE:
+                    self._screen.show(self.running.lines(now, most=1))
+                    self._screen.flush()
+                    self._last = now
+
+
+class _LiveView(_View):
+    """The same, and below it what is under way at the moment."""
+
+    _live: Live | None = None
+
+    def show(self, event: Event) -> None:
+        self._screen.show(_event_lines(event, every=self._every))
+        if self._live is None and not isinstance(event, Plan):
+            self._live = self._opening.enter_context(self._new_live())
+
+    def _new_live(self) -> Live:
+        from rich.live import Live  # noqa: PLC0415, slow to load
+
+        return Live(
+            console=self._screen.console,
+            get_renderable=lambda: self._screen.block(
+                self.running.lines(
+                    time.monotonic(), max(1, self._screen.console.height - _RESERVED)
+                )
+            ),
+            refresh_per_second=4,
+            transient=True,
+            redirect_stdout=False,
+        )
+
+    @contextmanager
+    def opened(self) -> Iterator[None]:
+        with ExitStack() as self._opening:
+            yield
+
+
+def _event_lines(event: Event, *, every: bool) -> Iterator[Line]:
+    if isinstance(event, Plan):
+        yield from plan_lines(event, every=every)
+    elif isinstance(event, StepResult):
+        yield from result_lines(event)
+    elif isinstance(event, UndoStarted | ResumeStarted):
+        what = "Undoing" if isinstance(event, UndoStarted) else "Finishing"
+        yield Line.of((f"{what}: ", lines.WARNING), printable(event.cause))

@@ -1,0 +1,172 @@
+"""What is shown while an operation runs."""
+
+from __future__ import annotations
+
+import io
+import json
+import threading
+
+import pytest
+
+from container_update.cli.terminal import progress
+from container_update.cli.terminal.running import Running, clock_text
+from container_update.model.errors import ContainerUpdateError, UpdateFailedError
+from container_update.model.outcome import (
+    Event,
+    Outcome,
+    ResumeStarted,
+    StepResult,
+    StepState,
+    StepWait,
+    UndoStarted,
+)
+from container_update.model.plan import Plan
+from tests.unit.cli.reports.test_plan_report import DEPLOYMENT, PLAN, REPLACE, RESTART, ROLL
+
+WAIT = StepWait(DEPLOYMENT, "7 of 12 pods are ready: pod d-1: ImagePullBackOff", 7, 12, 30.0)
+BETTER = StepWait(DEPLOYMENT, "8 of 12 pods are ready: pod d-1 is not Ready", 8, 12)
+DONE = StepResult(ROLL, StepState.DONE, seconds=2.0)
+
+
+def running(*events: tuple[float, Event]) -> Running:
+    under_way = Running(100.0)
+    for now, event in events:
+        under_way.take(event, now)
+    return under_way
+
+
+STATES = {
+    "nothing yet": ((), 103.0, ["  reading the packages and the cluster, 3 s elapsed"]),
+    "a step that has begun": (
+        ((101, PLAN), (102, ROLL)), 165.0,
+        ["  Deployment ns/d  1:03", "  0 of 5 steps done, 1 under way, 1:05 elapsed"],
+    ),
+    "a workload that is in trouble, and when that is a failure": (
+        ((101, PLAN), (102, ROLL), (103, WAIT)), 115.0,
+        ["  Deployment ns/d  7/12 ready  pod d-1: ImagePullBackOff, fails in 18 s  13 s",
+         "  0 of 5 steps done, 1 under way, 15 s elapsed"],
+    ),
+    "trouble that passed": (
+        ((101, PLAN), (102, ROLL), (103, WAIT), (104, BETTER)), 105.0,
+        ["  Deployment ns/d  8/12 ready  pod d-1 is not Ready  3 s",
+         "  0 of 5 steps done, 1 under way, 5 s elapsed"],
+    ),
+    "a step that has ended": (
+        ((101, PLAN), (102, ROLL), (103, DONE)), 105.0,
+        ["  1 of 5 steps done, 0 under way, 5 s elapsed"],
+    ),
+    "the worst first, and more than there is room for": (
+        ((101, PLAN), (101, RESTART), (102, ROLL), (103, WAIT)), 104.0,
+        ["  Deployment ns/d  7/12 ready  pod d-1: ImagePullBackOff, fails in 29 s  2 s",
+         "  0 of 5 steps done, 2 under way, 4 s elapsed, 1 more not shown"],
+    ),
+    "an undo": (
+        ((101, PLAN), (102, ROLL), (103, UndoStarted("it failed", (ROLL,)))), 104.0,
+        ["  Deployment ns/d  1 s", "  undoing: 0 of 1 step done, 1 under way, 4 s elapsed"],
+    ),
+    "an operation that is finished after an interruption": (
+        ((101, ResumeStarted("it was interrupted", (ROLL, RESTART))), (102, DONE)), 104.0,
+        ["  finishing: 1 of 2 steps done, 0 under way, 4 s elapsed"],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("events", "now", "expected"), STATES.values(), ids=STATES)
+def test_what_is_under_way(
+    events: tuple[tuple[float, Event], ...], now: float, expected: list[str]
+) -> None:
+    assert [str(line) for line in running(*events).lines(now, most=1)] == expected
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(-1, "0 s"), (59.9, "59 s"), (60, "1:00"), (3723, "1:02:03")]
+)
+def test_a_duration_is_written_as_people_read_it(seconds: float, text: str) -> None:
+    assert clock_text(seconds) == text
+
+
+def test_without_a_terminal_each_step_is_a_line_when_it_ends() -> None:
+    out = io.StringIO()
+    with progress.shown(out) as report:
+        for event in (PLAN, ROLL, WAIT, DONE):
+            report(event)
+    assert out.getvalue().splitlines()[0] == "Configuration:"
+    assert out.getvalue().splitlines()[-1] == "  done: Deployment ns/d: roll (2.0 s)"
+
+
+def test_without_a_terminal_nothing_is_silent_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "SILENCE", 0.01)
+    spoken = threading.Event()
+
+    class Pipe(io.StringIO):
+        def write(self, text: str) -> int:
+            if "7/12 ready" in text:
+                spoken.set()
+            return super().write(text)
+
+    with progress.shown(Pipe()) as report:
+        for event in (PLAN, ROLL, WAIT):
+            report(event)
+        assert spoken.wait(30)
+
+
+def test_an_undo_says_why_and_then_what_was_put_back() -> None:
+    out = io.StringIO()
+    with progress.shown(out) as report:
+        report(UndoStarted("Deployment ns/d failed", (ROLL,)))
+        report(StepResult(ROLL, StepState.UNDONE, "restored"))
+    assert out.getvalue().splitlines() == [
+        "Undoing: Deployment ns/d failed",
+        "  undone: Deployment ns/d: roll: restored",
+    ]
+
+
+def test_a_failure_shows_what_became_of_each_step_and_each_of_them_once() -> None:
+    out, undone = io.StringIO(), StepResult(ROLL, StepState.UNDONE)
+    outcome = Outcome(PLAN, (undone, StepResult(REPLACE, StepState.UNDONE)))
+
+    def fail() -> None:
+        with progress.shown(out) as report:
+            report(undone)
+            raise UpdateFailedError("it failed", outcome)
+
+    with pytest.raises(UpdateFailedError):
+        fail()
+    assert out.getvalue().splitlines() == [
+        "  undone: Deployment ns/d: roll",
+        "  undone: ConfigMap ns/cm: replace",
+    ]
+
+
+def test_events_for_programs_are_one_json_object_a_line() -> None:
+    out = io.StringIO()
+    with progress.shown(out, progress.JSON) as report:
+        for event in (PLAN, ROLL, WAIT, DONE, UndoStarted("why", ()), ResumeStarted("why", ())):
+            report(event)
+    events = [json.loads(line) for line in out.getvalue().splitlines()]
+    assert [event["event"] for event in events] == [
+        "plan", "step", "waiting", "result", "undo", "resume",
+    ]  # fmt: skip
+    assert {event["apiVersion"] for event in events} == {"container-update/v1"}
+    assert events[2]["failsIn"] == 30.0
+
+
+def test_none_shows_nothing_and_a_plan_is_approved_all_the_same() -> None:
+    out, approved = io.StringIO(), []
+    with progress.shown(out, progress.NONE, approve=approved.append) as report:
+        report(PLAN)
+        report(ROLL)
+    assert (out.getvalue(), approved) == ("", [PLAN])
+
+
+def test_a_plan_is_approved_after_it_was_shown_and_one_without_steps_is_not() -> None:
+    out = io.StringIO()
+
+    def refuse(plan: Plan) -> None:
+        assert "Restarts:" in out.getvalue()
+        raise ContainerUpdateError(f"no, not {plan.namespace}")
+
+    with progress.shown(out, approve=refuse) as report:
+        report(Plan("ns", None, ()))
+        with pytest.raises(ContainerUpdateError, match="not ns"):
+            report(PLAN)
