@@ -191,15 +191,21 @@ class Journal:
     def _create(self, name: str, files: Json) -> Json:
         body: Json = {"stack_name": name, "template": _TEMPLATE, "files": files}
         body |= {"tags": self._tags(), "timeout_mins": heat_minutes(_SETTLES_WITHIN)}
-        self._renewed = self.clock.monotonic()
-        try:
-            self.service.create(body)
-        except ClusterError as error:
-            if error.status != 409:
-                raise
-            present = self.service.stack(name)  # ours, where the first answer was lost
-            if present is None or Holder.of(present).operation != self.operation:
-                raise self._taken(name) from error
+        deadline = time.monotonic() + _SETTLES_WITHIN
+        while True:
+            self._renewed = self.clock.monotonic()
+            try:
+                self.service.create(body)
+                break
+            except ClusterError as error:
+                if error.status != 409:
+                    raise
+                present = self.service.stack(name)
+                if present and Holder.of(present).operation == self.operation:
+                    break  # the first answer was lost
+                if (present and self._is_there(present)) or time.monotonic() > deadline:
+                    raise self._taken(name) from error
+            time.sleep(0.02)  # Heat keeps the name of a deleted stack for a moment
         stack = self._settle(name)
         if stack is None:
             raise self._gone(name)
