@@ -6,6 +6,7 @@ import argparse
 import shlex
 from collections.abc import Mapping
 
+from container_update.cli.terminal.approval import NotApprovedError
 from container_update.model.errors import ContainerUpdateError, NextStep
 
 SENTENCES: Mapping[NextStep, str] = {
@@ -27,6 +28,8 @@ def advice(error: ContainerUpdateError, parsed: argparse.Namespace) -> str:
 
     :param parsed: the arguments of the command that failed.
     """
+    if isinstance(error, NotApprovedError):
+        return "Answer y, or use --yes, to have it carried out"
     is_stack = bool(getattr(parsed, "stack", None))
     cluster = ("kubeconfig", "context", "namespace", "instance_id")
     options = _options(parsed, ("stack", "os_cloud", "instance_id") if is_stack else cluster)

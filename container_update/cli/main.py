@@ -25,7 +25,7 @@ from container_update.cli import (
     serve,
     update,
 )
-from container_update.model.errors import ContainerUpdateError, with_advice
+from container_update.model.errors import ContainerUpdateError
 
 USAGE = 64
 
@@ -67,13 +67,13 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
 
 def _report_error(error: ContainerUpdateError, parsed: argparse.Namespace, out: TextIO) -> None:
     style = getattr(parsed, "output", output.TEXT)
-    sentence = advice.advice(error, parsed)
-    text = output.error(error, style, sentence)
+    next_step = advice.advice(error, parsed)
+    text = output.error(error, style, next_step)
     if text:
         out.write(text + "\n")
     if style not in {output.JSON, output.YAML}:
         out.flush()
-        output.complain(with_advice(error, sentence))
+        output.complain(output.sentence(error, parsed, next_step))
 
 
 # --- commands -----------------------------------------------------------------------------------

@@ -13,7 +13,8 @@ from typing import Any, TextIO, cast
 
 import yaml
 
-from container_update.cli.reports import html_report, json_report, markdown_report
+from container_update.cli.reports import html_report, json_report, lines, markdown_report
+from container_update.cli.reports.lines import Line
 from container_update.cli.reports.outcome_report import outcome_lines, outcome_text, summary_line
 from container_update.cli.reports.plan_report import plan_lines, plan_text
 from container_update.cli.terminal import approval
@@ -105,8 +106,9 @@ def complain(sentence: str) -> None:
     """Write a sentence to standard error, if that is possible."""
     if sys.stderr is not None:
         try:
-            sys.stderr.write(f"container-update: {sentence}\n")
-            sys.stderr.flush()
+            screen = Screen(sys.stderr)
+            screen.show([Line.of(("container-update: ", lines.BAD), sentence)])
+            screen.flush()
         except (OSError, ValueError):
             drop(sys.stderr)
 
@@ -173,6 +175,23 @@ def progress(parsed: argparse.Namespace, out: TextIO) -> AbstractContextManager[
     approve = approval.ask if asks else (lambda _: None)
     every = getattr(parsed, "all", False)
     return progress_views.shown(stream, parsed.progress, every=every, approve=approve)
+
+
+def sentence(failure: ContainerUpdateError, parsed: argparse.Namespace, advice: str) -> str:
+    """Return the sentence about an error for standard error, without what its reader has read.
+
+    On a terminal the cause was shown when the step failed.
+    """
+    message = with_advice(failure, advice)
+    cause = failure.cause if isinstance(failure, UpdateFailedError) else ""
+    was_shown = (
+        cause
+        and getattr(parsed, "output", None) == TEXT
+        and getattr(parsed, "progress", None) in {progress_views.AUTO, progress_views.LIVE}
+        and approval.is_possible()
+        and sys.stderr.isatty()
+    )
+    return message.removeprefix(f"{cause}. ") if was_shown else message
 
 
 def error(failure: ContainerUpdateError, style: str, advice: str) -> str:

@@ -140,16 +140,18 @@ class UpdateFailedError(ContainerUpdateError):
 
     :param message: the cause, then what became of the undo.
     :param outcome: what became of each step.
+    :param cause: the beginning of the message, up to its first full stop; '' where it is not known.
     """
 
     exit_status = 7
     next_step = NextStep.FIX_AND_RETRY
 
     def __init__(
-        self, message: str, outcome: Outcome, *, next_step: NextStep | None = None
+        self, message: str, outcome: Outcome, *, cause: str = "", next_step: NextStep | None = None
     ) -> None:
         super().__init__(message, next_step=next_step)
         self.outcome = outcome
+        self.cause = cause
 
 
 class UndoIncompleteError(UpdateFailedError):

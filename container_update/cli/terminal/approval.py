@@ -17,7 +17,7 @@ _YES = ("y", "yes")
 class NotApprovedError(ContainerUpdateError):
     """The plan was not approved: nothing was written."""
 
-    exit_status = 11
+    exit_status = 13
 
 
 def ask(plan: Plan) -> None:
@@ -31,7 +31,7 @@ def ask(plan: Plan) -> None:
             sys.stdout.flush()
             answer = sys.stdin.readline()
     except KeyboardInterrupt:
-        answer = "\n"
+        answer = ""
     if not answer.endswith("\n"):
         sys.stdout.write("\n")
     if answer.strip().lower() not in _YES:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TextIO
 from container_update.cli.reports import json_report, lines
 from container_update.cli.reports.lines import Line
 from container_update.cli.reports.outcome_report import result_lines
-from container_update.cli.reports.plan_report import plan_lines
+from container_update.cli.reports.plan_report import counted, plan_lines
 from container_update.cli.terminal.running import Running
 from container_update.cli.terminal.screen import Screen
 from container_update.model.errors import UpdateFailedError
@@ -81,6 +81,7 @@ class _View(ABC):
         self._every = every
         self._lock = threading.RLock()
         self._shown: set[object] = set()
+        self._told: set[str] = set()
         self.running = Running(time.monotonic())
 
     def __call__(self, event: Event) -> None:
@@ -89,6 +90,7 @@ class _View(ABC):
             self.running.take(event, time.monotonic())
             if isinstance(event, StepResult):
                 self._shown.add((event.step.place, event.state))
+                self._told |= {event.message} - {""}
             self.show(event)
             self._screen.flush()
         if isinstance(event, Plan) and not event.is_empty:
@@ -99,6 +101,19 @@ class _View(ABC):
         for result in outcome.results:
             if (result.step.place, result.state) not in self._shown:
                 self(result)
+
+    def lines(self, event: Event) -> Iterator[Line]:
+        """Yield what there is to say about an event to a person; a cause is told once."""
+        if isinstance(event, Plan):
+            yield from plan_lines(event, every=self._every)
+        elif isinstance(event, StepResult):
+            yield from result_lines(event)
+        elif isinstance(event, UndoStarted | ResumeStarted):
+            what = "Undoing" if isinstance(event, UndoStarted) else "Finishing"
+            is_told = any(text in event.cause for text in self._told)
+            why = "" if is_told else f": {printable(event.cause)}"
+            number = counted(len(event.steps), "step")
+            yield Line.of((f"{what} {number}", lines.WARNING), why)
 
     @abstractmethod
     def show(self, event: Event) -> None:
@@ -122,7 +137,7 @@ class _PlainView(_View):
     """The plan, a line for each step that ends, and one after each silence."""
 
     def show(self, event: Event) -> None:
-        self._screen.show(_event_lines(event, every=self._every))
+        self._screen.show(self.lines(event))
         self._last = time.monotonic()
 
     @contextmanager
@@ -153,7 +168,7 @@ class _LiveView(_View):
     _live: Live | None = None
 
     def show(self, event: Event) -> None:
-        self._screen.show(_event_lines(event, every=self._every))
+        self._screen.show(self.lines(event))
         if self._live is None and not isinstance(event, Plan):
             self._live = self._opening.enter_context(self._new_live())
 
@@ -176,13 +191,3 @@ class _LiveView(_View):
     def opened(self) -> Iterator[None]:
         with ExitStack() as self._opening:
             yield
-
-
-def _event_lines(event: Event, *, every: bool) -> Iterator[Line]:
-    if isinstance(event, Plan):
-        yield from plan_lines(event, every=every)
-    elif isinstance(event, StepResult):
-        yield from result_lines(event)
-    elif isinstance(event, UndoStarted | ResumeStarted):
-        what = "Undoing" if isinstance(event, UndoStarted) else "Finishing"
-        yield Line.of((f"{what}: ", lines.WARNING), printable(event.cause))

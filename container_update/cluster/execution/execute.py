@@ -248,6 +248,7 @@ class Execution:
             raise error(
                 f"{what}. Everything is left as it is",
                 self._outcome(),
+                cause=what,
                 next_step=errors.NextStep.RESUME_OR_ROLLBACK,
             )
         undone = self.undo(what, self._begun())
@@ -257,12 +258,14 @@ class Execution:
         if could_not:
             objects = "; ".join(f"{result.step.key}: {result.message}" for result in could_not)
             raise errors.UndoIncompleteError(
-                f"{what}. Not everything could be put back: {objects}", outcome
+                f"{what}. Not everything could be put back: {objects}", outcome, cause=what
             )
         theirs = [str(r.step.key) for r in undone if r.message == Reverted.OF_OTHERS.value]
         kept = f"; {', '.join(theirs)}: left as somebody else changed it" if theirs else ""
         raise error(
-            f"{what}. Everything is as before ({len(undone)} objects looked at{kept})", outcome
+            f"{what}. Everything is as before ({len(undone)} objects looked at{kept})",
+            outcome,
+            cause=what,
         )
 
     def refuse_if_lost(self) -> None:

@@ -116,7 +116,7 @@ def test_an_undo_says_why_and_then_what_was_put_back() -> None:
         report(UndoStarted("Deployment ns/d failed", (ROLL,)))
         report(StepResult(ROLL, StepState.UNDONE, "restored"))
     assert out.getvalue().splitlines() == [
-        "Undoing: Deployment ns/d failed",
+        "Undoing 1 step: Deployment ns/d failed",
         "  undone: Deployment ns/d: roll: restored",
     ]
 

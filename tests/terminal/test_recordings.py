@@ -1,0 +1,99 @@
+"""What a person sees of the user guide's update, at two widths.
+
+``RECORD=1`` writes the recordings anew: read the difference before you commit it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from container_update.cli.demo.scenarios import guide_request
+from container_update.cluster.client import connect
+from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster
+from container_update.operations.install import install
+from tests.functional.cnf import BAD_IMAGE
+from tests.terminal.recorder import Recording, record
+
+RECORDINGS = Path(__file__).with_name("recordings")
+REQUEST = guide_request("v1")
+WIDTHS = (80, 200)
+ASKED = "[y/N] "
+
+
+@pytest.fixture
+def kubeconfig(tmp_path: Path) -> Iterator[str]:
+    """A cluster with the guide's CNF."""
+    with EmbeddedCluster(behaviour=Behaviour()) as embedded:
+        path = str(embedded.write_kubeconfig(tmp_path / "kubeconfig"))
+        with connect(path) as cluster:
+            install(REQUEST.old, cluster, def_files=REQUEST.def_files)
+        yield path
+
+
+@pytest.fixture
+def bad(tmp_path: Path) -> str:
+    """The guide's new package with an image that nobody can pull."""
+    package = Path(shutil.copytree(REQUEST.new, tmp_path / "bad"))
+    for file in package.rglob("*.yaml"):
+        file.write_text(file.read_text().replace("image: cirros", f"image: {BAD_IMAGE}"))
+    shutil.rmtree(package / "TOSCA-Metadata")
+    return str(package)
+
+
+def update(
+    kubeconfig: str, *more: str, columns: int = 80, new: str = REQUEST.new, answer: str = "y\n"
+) -> Recording:
+    command = ["apply", REQUEST.old, new, "--kubeconfig", kubeconfig, "--workers", "1", *more]
+    return record(command, columns, {ASKED: answer})
+
+
+def compare(recording: Recording, name: str) -> None:
+    file = RECORDINGS / f"{name}-{recording.columns}.txt"
+    if os.environ.get("RECORD"):
+        file.write_text(recording.text)
+    # the time that a step took may move the end of a line
+    assert recording.text.split() == file.read_text().split()
+    longest = max(map(len, recording.text.splitlines()))
+    assert longest <= recording.columns
+
+
+@pytest.mark.parametrize("columns", WIDTHS)
+def test_an_update(kubeconfig: str, columns: int) -> None:
+    recording = update(kubeconfig, columns=columns)
+    assert recording.status == 0
+    compare(recording, "update")
+    again = update(kubeconfig, columns=columns)
+    assert again.status == 2
+    compare(again, "nothing")
+
+
+@pytest.mark.parametrize("columns", WIDTHS)
+def test_an_update_that_fails(kubeconfig: str, bad: str, columns: int) -> None:
+    recording = update(kubeconfig, "--grace-period", "0.5", columns=columns, new=bad)
+    assert recording.status == 7
+    compare(recording, "failure")
+
+
+def test_what_is_under_way_is_shown_while_it_is_and_not_at_the_end(kubeconfig: str) -> None:
+    recording = update(kubeconfig)
+    assert "under way" in recording.raw
+    assert "under way" not in recording.text
+    assert "\x1b[36m" in recording.raw
+
+
+def test_an_update_that_is_not_approved_writes_nothing(kubeconfig: str) -> None:
+    recording = update(kubeconfig, answer="\n")
+    assert recording.status == 13
+    assert "Not approved: nothing was written. Answer y, or use --yes" in recording.words
+    assert "Updated in" in update(kubeconfig, "--yes").text
+
+
+def test_an_interrupt_at_the_question_writes_nothing(kubeconfig: str) -> None:
+    recording = update(kubeconfig, answer="\x03")
+    assert recording.status == 13
+    assert "nothing was written" in recording.words
