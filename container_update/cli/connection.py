@@ -40,8 +40,9 @@ def add_cluster_arguments(
         "of the pod)")  # fmt: skip
     add("--context", metavar="NAME",
         help="the context in the kubeconfig file (default: its current context)")  # fmt: skip
-    add("-n", "--namespace", metavar="NAME", default="default",
-        help="the namespace of objects that name none (default: %(default)s)")  # fmt: skip
+    add("-n", "--namespace", metavar="NAME",
+        help="the namespace of objects that name none (default: that of the context or of the pod, "
+        "otherwise 'default')")  # fmt: skip
     add("--instance-id", metavar="ID",
         help="the id of the VNF instance; objects of another instance are refused (default with "
         "--stack: the stack's id)")  # fmt: skip
@@ -64,10 +65,15 @@ def add_stack_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def connected_cluster(parsed: argparse.Namespace) -> KubernetesCluster:
-    """Connect to the cluster that the arguments name."""
+    """Connect to the cluster that the arguments name.
+
+    Afterwards ``parsed.namespace`` is set, for the command as for the advice after an error.
+    """
     from container_update.cluster.client import connect  # noqa: PLC0415, slow to load
 
-    return connect(parsed.kubeconfig, parsed.context, options=option_arguments.read(parsed))
+    cluster = connect(parsed.kubeconfig, parsed.context, options=option_arguments.read(parsed))
+    parsed.namespace = parsed.namespace or cluster.context.namespace
+    return cluster
 
 
 def kubernetes_target(parsed: argparse.Namespace, cluster: KubernetesCluster) -> KubernetesTarget:

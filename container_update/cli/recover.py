@@ -33,9 +33,9 @@ def status(parsed: argparse.Namespace, out: TextIO) -> int:
 def _cluster_status(parsed: argparse.Namespace) -> Status:
     from container_update.operations import resume as recovery  # noqa: PLC0415, slow to load
 
-    namespace, instance_id = parsed.namespace, parsed.instance_id
     options = option_arguments.read(parsed)
     with connection.connected_cluster(parsed) as cluster:
+        namespace, instance_id = parsed.namespace, parsed.instance_id
         return recovery.status(cluster, options, namespace=namespace, instance_id=instance_id)
 
 
@@ -86,9 +86,9 @@ def _recover_cluster(
     from container_update.operations import resume as recovery  # noqa: PLC0415, slow to load
 
     recover = recovery.rollback if back else recovery.resume
-    namespace, instance_id = parsed.namespace, parsed.instance_id
     options = option_arguments.read(parsed)
     with connection.connected_cluster(parsed) as cluster:
+        namespace, instance_id = parsed.namespace, parsed.instance_id
         return recover(
             cluster, options, cancel, progress, namespace=namespace, instance_id=instance_id
         )

@@ -13,14 +13,16 @@ import logging
 import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+from container_update.cluster import kubeconfig as kubeconfigs
 from container_update.cluster.credentials import basic, checked_url, header_value, pem, private_file
 from container_update.cluster.oidc import OidcToken
 from container_update.cluster.responses import cause, events, is_tls, refuse
-from container_update.model.cluster import Listing, Right, WatchEvent
+from container_update.model.cluster import ClusterContext, Listing, Right, WatchEvent
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.options import Options
@@ -47,35 +49,39 @@ def connect(
 
     :param kubeconfig: the file; None: ``$KUBECONFIG``, ``~/.kube/config``, else in-cluster.
     :param context: of the kubeconfig; None: its current one.
-    :returns: the connection, to be closed after use; a context manager.
+    :returns: the connection, to be closed after use; a context manager. Its ``context`` says which
+        cluster it is, and which namespace is the default.
     :raises ClusterError: there is no usable configuration.
     """
     from kubernetes import client, config  # noqa: PLC0415
 
     loader: Any = config
     configuration = client.Configuration()
-    paths = kubeconfig or os.environ.get("KUBECONFIG") or "~/.kube/config"
-    file = Path(paths.split(os.pathsep)[0]).expanduser()
-    in_cluster = kubeconfig is None and not file.exists()
+    files = kubeconfigs.files(kubeconfig)
     try:
-        if in_cluster:
-            loader.load_incluster_config(client_configuration=configuration)
+        if files:
+            found = kubeconfigs.read(files).context(context)
+            paths = os.pathsep.join(map(str, files))
+            loader.load_kube_config(paths, found.name, configuration, persist_config=False)
         else:
-            loader.load_kube_config(paths, context, configuration, persist_config=False)
-    except config.ConfigException as error:
-        where = "inside a cluster" if in_cluster else f"in {paths}"
+            loader.load_incluster_config(client_configuration=configuration)
+            found = ClusterContext("", namespace=kubeconfigs.namespace_of_pod() or "default")
+    except (config.ConfigException, ValueError) as error:
+        where = f"in {kubeconfigs.named(files)}" if files else "inside a cluster"
+        cause_text = str(error).partition("{")[0]  # then may come an entry, with its credentials
         raise ClusterError(
-            f"no usable configuration {where}: {error}: expected a kubeconfig file"
-        ) from error
+            f"no usable configuration {where}: {cause_text}: expected a kubeconfig file"
+        ) from None
     except OSError as error:
         raise ClusterError(f"cannot read the kubeconfig: {error}") from error
     configuration.host = checked_url(configuration.host, "the server of the kubeconfig")
     if options.insecure_skip_tls_verify:
         configuration.verify_ssl = False
-    access = {} if in_cluster else {"kubeconfig": str(file.absolute())}
-    if context:
-        access["context"] = context
-    return KubernetesCluster(configuration, options, access=access)
+    access = {"kubeconfig": paths} if files else {}
+    if context or len(files) > 1:  # other programs may choose another of several files
+        access["context"] = str(found.name)
+    found = replace(found, server=configuration.host)
+    return KubernetesCluster(configuration, options, access=access, context=found)
 
 
 def connect_vim(  # noqa: PLR0913
@@ -135,6 +141,7 @@ class KubernetesCluster:
         *,
         ca_file: Path | None = None,
         access: Mapping[str, str] | None = None,
+        context: ClusterContext | None = None,
     ) -> None:
         from kubernetes.client import rest  # noqa: PLC0415
 
@@ -154,6 +161,7 @@ class KubernetesCluster:
         self._watches: set[Any] = set()
         self.requests = 0
         self.access = access or {}
+        self.context = context or ClusterContext(configuration.host)
 
     def close(self) -> None:
         """End the watches, close the connections and remove the private file."""

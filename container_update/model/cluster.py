@@ -26,6 +26,27 @@ class WatchEvent:
     object: Json
 
 
+@dataclass(frozen=True)
+class ClusterContext:
+    """Which cluster it is and who asks, as the configuration calls them; nothing secret.
+
+    >>> with connect("admin.conf") as cluster:  # doctest: +SKIP
+    ...     print(cluster.context.name, cluster.context.namespace)
+    site-1 cnf
+    """
+
+    server: str
+    """The URL of the API server."""
+    name: str | None = None
+    """Of the kubeconfig's context. None, as are the next two: there is no kubeconfig."""
+    cluster: str | None = None
+    """The name of the context's cluster in the kubeconfig."""
+    user: str | None = None
+    """The name of the context's user in the kubeconfig; None also where it names none."""
+    namespace: str = "default"
+    """The namespace of commands that name none, as for ``kubectl``."""
+
+
 @dataclass(frozen=True, order=True)
 class Right:
     """A permission of an account, as a rule of a Role grants it."""

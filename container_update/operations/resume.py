@@ -14,6 +14,7 @@ from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
 from container_update.operations.change_package import coordination_of, resume_change
 from container_update.operations.change_request import ChangeRequest
+from container_update.operations.namespaces import refuse_if_known_missing
 from container_update.operations.strategies.kubernetes import KubernetesTarget
 from container_update.operations.strategy import ChangeJob
 
@@ -42,6 +43,7 @@ def resume(  # noqa: PLR0913
     :param instance_id: the VNF instance, as it was given to the interrupted operation.
     :returns: what became of it; None where no operation was interrupted.
     :raises PackageError: the new package is not there; nothing was done.
+    :raises PlanError: there is no such namespace.
     :raises UpdateInProgressError: the operation is still running.
     :raises UpdateFailedError: it could not be finished and was undone.
     """
@@ -49,7 +51,7 @@ def resume(  # noqa: PLR0913
     instance = _instance(cluster, options, progress, namespace, instance_id)
     record = instance.journal.read()
     if record is None or not record.context:
-        return instance.recover(cancel=cancel)
+        return _of_something(instance, instance.recover(cancel=cancel))
     context = record.context
     def_files, one_namespace = tuple(context["defFiles"]), context["oneNamespace"]
     target = KubernetesTarget(cluster, namespace, def_files, cluster.access, one_namespace)
@@ -80,11 +82,12 @@ def rollback(  # noqa: PLR0913
 
     :returns: what became of it; None where no operation was interrupted. The parameters are those
         of :func:`resume`.
+    :raises PlanError: there is no such namespace.
     :raises UpdateInProgressError: the operation is still running.
     :raises UndoIncompleteError: something could not be put back.
     """
     instance = _instance(cluster, options, progress, namespace, instance_id)
-    return instance.recover(back=True, cancel=cancel)
+    return _of_something(instance, instance.recover(back=True, cancel=cancel))
 
 
 def status(
@@ -103,8 +106,20 @@ def status(
     :param cluster: where the VNF runs.
     :param namespace: of the VNF.
     :param instance_id: the VNF instance.
+    :raises PlanError: there is no such namespace.
     """
-    return _instance(cluster, options, lambda _: None, namespace, instance_id).status()
+    instance = _instance(cluster, options, lambda _: None, namespace, instance_id)
+    found = instance.status()
+    if not (found.record or found.holder or found.leftovers):
+        refuse_if_known_missing(namespace, instance.cluster)
+    return found
+
+
+def _of_something(instance: Operation, outcome: Outcome | None) -> Outcome | None:
+    """Return the outcome; "nothing to do" only of a namespace that exists."""
+    if outcome is None:
+        refuse_if_known_missing(instance.namespace, instance.cluster)
+    return outcome
 
 
 def _instance(

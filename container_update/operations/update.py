@@ -16,13 +16,14 @@ from container_update.cluster.record import goal_of
 from container_update.cluster.retry import RetryingCluster
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
-from container_update.model.errors import ClusterError, PlanError
+from container_update.model.errors import ClusterError
 from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, StepResult
 from container_update.model.plan import Plan, Stage
 from container_update.model.reporter import reporter
 from container_update.model.requests import UpdateRequest
+from container_update.operations import namespaces
 from container_update.operations.progress import log_remarks
 from container_update.operations.read_packages import read_manifests, stored_images
 from container_update.package import csar
@@ -200,15 +201,11 @@ def _match(request: UpdateRequest, old: csar.Csar, new: csar.Csar) -> match.Matc
 def _refuse_missing_namespaces(
     keys: Sequence[ObjectKey], cluster: Cluster, informer: Informer
 ) -> None:
-    """Raise PlanError for a namespace that does not exist: to list its objects is no error.
+    """Raise PlanError for a namespace that does not exist.
 
     Only a namespace without live objects costs a request.
     """
     for namespace in sorted({key.namespace for key in keys} - {""}):
         if any(key.namespace == namespace for key in informer.live):
             continue
-        if cluster.get(ObjectKey("", "Namespace", "", namespace)) is None:
-            raise PlanError(
-                f"namespace {namespace} does not exist: create it and instantiate the VNF there, "
-                "or name the right one"
-            )
+        namespaces.refuse_missing(namespace, cluster)

@@ -9,8 +9,11 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
 from container_update.cli.main import main
 from tests.functional.cnf import BAD_IMAGE, INSTANCE, Cnf
@@ -133,6 +136,53 @@ def test_each_class_of_error_has_a_status_of_its_own(
     shell = Shell(cnf, admin_kubeconfig)
     common = ("-n", cnf.namespace, "--kubeconfig", admin_kubeconfig)
     assert main(["apply", cnf.old, shell.package(files), *common, *more]) == status
+
+
+@pytest.mark.parametrize("command", ["status", "resume", "rollback"])
+def test_nothing_interrupted_is_said_only_of_a_namespace_that_exists(
+    cnf: Cnf, admin_kubeconfig: str, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell = Shell(cnf, admin_kubeconfig)
+    assert shell.run(command)[0] == 2
+    common = ("--kubeconfig", admin_kubeconfig, "--instance-id", INSTANCE)
+    assert main([command, "-n", "no-such-namespace", *common]) == 5
+    assert "namespace no-such-namespace does not exist" in capsys.readouterr().err
+
+
+COMMANDS = {
+    "plan": (["plan", "OLD", "NEW"], 3, 5),
+    "apply": (["apply", "OLD", "NEW"], 0, 5),
+    "change-vnfpkg": (["change-vnfpkg", "OLD", "NEW", "--upgrade-type", "RollingUpdate"], 0, 6),
+    "status": (["status"], 2, 5),
+    "resume": (["resume"], 2, 5),
+    "rollback": (["rollback"], 2, 5),
+}
+"""Each with its exit status where the VNF is, and in a namespace that does not exist."""
+
+
+@pytest.mark.parametrize(("words", "status", "missing"), COMMANDS.values(), ids=COMMANDS)
+def test_the_namespace_is_that_of_the_context_unless_an_option_names_another(
+    cnf: Cnf, admin_kubeconfig: str, tmp_path: Path, words: list[str], status: int, missing: int
+) -> None:
+    cnf.instantiate(**OLD)
+    names = {"OLD": cnf.old, "NEW": cnf.package({f"{n}.yaml": text for n, text in NEW.items()})}
+    command = [names.get(word, word) for word in words] + ["--instance-id", INSTANCE]
+    here, elsewhere = (
+        str(with_namespace(admin_kubeconfig, name, tmp_path / name))
+        for name in (cnf.namespace, "no-such-namespace")
+    )
+    assert main([*command, "--kubeconfig", elsewhere]) == missing
+    assert main([*command, "--kubeconfig", here, "-n", "no-such-namespace"]) == missing
+    assert main([*command, "--kubeconfig", here]) == status
+
+
+def with_namespace(kubeconfig: str, namespace: str, to: Path) -> Path:
+    """Write a kubeconfig whose current context has this namespace."""
+    content: Any = yaml.safe_load(Path(kubeconfig).read_text())
+    for entry in content["contexts"]:
+        entry["context"]["namespace"] = namespace
+    to.write_text(yaml.safe_dump(content))
+    return to
 
 
 @contextmanager

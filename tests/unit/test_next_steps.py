@@ -101,7 +101,7 @@ def command_as_json(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> str:
-    return as_text(command("resume", "-o", "json")(error, monkeypatch, capsys))
+    return as_text(command("resume", "-n", "cnf", "-o", "json")(error, monkeypatch, capsys))
 
 
 def problem(**how: bool) -> Said:

@@ -15,9 +15,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import urllib3
 
+from container_update.cluster import kubeconfig
 from container_update.cluster.client import KubernetesCluster, connect, connect_vim
 from container_update.cluster.credentials import pem
-from container_update.model.cluster import Right
+from container_update.model.cluster import ClusterContext, Right
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, ObjectKey
 from container_update.model.options import Options
@@ -457,12 +458,29 @@ def test_a_script_reaches_a_cluster_by_the_same_kubeconfig(
     assert connect(context=context).access == {"kubeconfig": str(file), **expected}
 
 
-@pytest.mark.parametrize("context", ["other", None])
-def test_an_unusable_kubeconfig_is_told(tmp_path: Path, context: str | None) -> None:
+def test_a_credential_of_a_kubeconfig_that_the_client_refuses_is_not_told(tmp_path: Path) -> None:
     file = tmp_path / "config"
-    file.write_text("apiVersion: v1\nkind: Config\n")
-    with pytest.raises(ClusterError, match="no usable configuration"):
-        connect(str(file), context)
+    file.write_text(KUBECONFIG.replace('"user": {"token"', '"token": {"token"'))
+    with pytest.raises(ClusterError, match="no usable configuration") as raised:
+        connect(str(file))
+    assert '"kt"' in file.read_text()
+    assert "kt'" not in "".join(traceback.format_exception(raised.value))
+
+
+def test_the_first_file_that_names_a_current_context_decides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    first.write_text(KUBECONFIG)
+    second.write_text(KUBECONFIG.replace('"x"', '"y"').replace("k8s:", "other:"))
+    monkeypatch.setenv(
+        "KUBECONFIG", os.pathsep.join([str(tmp_path / "none"), "", *map(str, (first, second))])
+    )
+    cluster = connect()
+    assert cluster.context == ClusterContext("https://k8s:6443", "x", "c", "u", "default")
+    assert cluster.access == {"kubeconfig": f"{first}{os.pathsep}{second}", "context": "x"}
+    with connect(**cluster.access) as again:
+        assert again.context == cluster.context
 
 
 def test_inside_a_cluster_the_service_account_is_used(
@@ -478,7 +496,10 @@ def test_inside_a_cluster_the_service_account_is_used(
     monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1")
     monkeypatch.setenv("KUBERNETES_SERVICE_PORT", "443")
     monkeypatch.setenv("KUBECONFIG", str(tmp_path / "none"))
+    (tmp_path / "namespace").write_text("cnf\n")
+    monkeypatch.setattr(kubeconfig, "SERVICE_ACCOUNT", tmp_path)
     cluster = connect()
+    assert cluster.context == ClusterContext("https://10.96.0.1:443", namespace="cnf")
     pool = Pool(Answer(404, {}))
     cluster._pool = pool
     cluster.get(POD)

@@ -1,0 +1,193 @@
+"""Kubeconfig files: where they are, what they say together, and what is wrong with them.
+
+Source: Kubernetes documentation, "Organizing Cluster Access Using kubeconfig Files": of several
+files the first that names something decides. No message quotes a value: it may be a credential.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from container_update.model.cluster import ClusterContext
+from container_update.model.errors import ClusterError
+
+SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
+"""Where a pod finds its token, and its namespace."""
+
+_CONTEXTS, _CLUSTERS, _USERS = "contexts", "clusters", "users"
+_SECTIONS = {_CONTEXTS: "context", _CLUSTERS: "cluster", _USERS: "user"}
+"""The lists of named entries, and where in an entry its content is."""
+_TEXTS = frozenset(
+    {"server", "certificate-authority", "certificate-authority-data", "tls-server-name"}
+    | {"proxy-url", "token", "tokenFile", "username", "password", "client-certificate"}
+    | {"client-certificate-data", "client-key", "client-key-data", "cluster", "user", "namespace"}
+)
+_OBJECTS = frozenset({"exec", "auth-provider"})
+
+
+def files(named_file: str | None) -> tuple[Path, ...]:
+    """Return the kubeconfig files that exist: that one, ``$KUBECONFIG``, or ``~/.kube/config``.
+
+    :returns: absolute paths; () where there are none, so that only a pod's service account is left.
+    :raises ClusterError: *named_file* does not exist.
+    """
+    text = named_file or os.environ.get("KUBECONFIG") or "~/.kube/config"
+    paths = [Path(path).expanduser().absolute() for path in text.split(os.pathsep) if path]
+    there = tuple(path for path in paths if path.exists())
+    if named_file and not there:
+        raise ClusterError(f"kubeconfig {named_file}: there is no such file: name one that exists")
+    return there
+
+
+def named(paths: Iterable[Path]) -> str:
+    """Return how messages name these files."""
+    return f"kubeconfig {', '.join(map(str, paths))}"
+
+
+def namespace_of_pod() -> str | None:
+    """Return the namespace of the service account of the pod that this runs in; None outside."""
+    if not os.environ.get("KUBERNETES_SERVICE_HOST"):
+        return None
+    try:
+        in_file = (SERVICE_ACCOUNT / "namespace").read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        in_file = ""
+    return os.environ.get("POD_NAMESPACE") or in_file or None
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A named context, cluster or user."""
+
+    body: Mapping[str, Any]
+    file: Path
+    place: str
+    """For messages: ``FILE: users[NAME]``."""
+
+    def text(self, name: str) -> str:
+        """Return a field's text, '' where there is none."""
+        return str(self.body.get(name) or "")
+
+    def check(self) -> None:
+        """Raise ClusterError for a field whose value is of the wrong type."""
+        for name, value in self.body.items():
+            if name in _TEXTS and not isinstance(value, str | None):
+                raise _unexpected(f"{self.place}.{name}", "a text", value)
+            if name in _OBJECTS and not isinstance(value, Mapping | None):
+                raise _unexpected(f"{self.place}.{name}", "an object", value)
+
+
+@dataclass(frozen=True)
+class Kubeconfig:
+    """What one or several files say together."""
+
+    paths: tuple[Path, ...]
+    current: str
+    """The name of the current context, or ''."""
+    entries: Mapping[str, Mapping[str, Entry]]
+    """By section and name."""
+
+    def context(self, name: str | None = None) -> ClusterContext:
+        """Return a context whose parts are all there.
+
+        :param name: None: the current one.
+        :raises ClusterError: there is none with this name, or a part of it is not there.
+        """
+        context = self.chosen(name)
+        cluster, user = self.cluster_of(context), self.user_of(context)
+        for entry in filter(None, (context, cluster, user)):
+            entry.check()
+        return ClusterContext(
+            server=cluster.text("server"),
+            name=name or self.current,
+            cluster=context.text("cluster"),
+            user=context.text("user") or None,
+            namespace=context.text("namespace") or namespace_of_pod() or "default",
+        )
+
+    def chosen(self, name: str | None = None) -> Entry:
+        """Return the context of that name, or the current one."""
+        contexts = self.entries[_CONTEXTS]
+        wanted, its = name or self.current, f"its contexts are: {_names(contexts)}"
+        if not wanted:
+            raise ClusterError(f"{named(self.paths)}: it has no current context: name one; {its}")
+        if wanted not in contexts:
+            which = "" if name else ", which is to be its current one"
+            raise ClusterError(f"{named(self.paths)}: there is no context {wanted}{which}; {its}")
+        return contexts[wanted]
+
+    def cluster_of(self, context: Entry) -> Entry:
+        """Return the cluster of a context."""
+        name, known = context.text("cluster"), self.entries[_CLUSTERS]
+        if name not in known:
+            raise ClusterError(
+                f"{context.place}.cluster: expected one of its clusters ({_names(known)}), found "
+                f"{name or 'nothing'}: correct the file"
+            )
+        return known[name]
+
+    def user_of(self, context: Entry) -> Entry | None:
+        """Return the user of a context; None where it names none, or one that is not there."""
+        return self.entries[_USERS].get(context.text("user"))
+
+
+def read(paths: Sequence[Path]) -> Kubeconfig:
+    """Read kubeconfig files.
+
+    :raises ClusterError: one cannot be read, or is no kubeconfig file.
+    """
+    documents = [(path, _document(path)) for path in paths]
+    entries: dict[str, dict[str, Entry]] = {section: {} for section in _SECTIONS}
+    for path, document in documents:
+        for section in _SECTIONS:
+            for name, entry in _entries(path, document, section):
+                entries[section].setdefault(name, entry)
+    currents = (str(document.get("current-context") or "") for _, document in documents)
+    return Kubeconfig(tuple(paths), next(filter(None, currents), ""), entries)
+
+
+def _document(path: Path) -> Mapping[str, Any]:
+    where = named([path])
+    try:
+        document = yaml.safe_load(path.read_bytes())
+    except OSError as error:
+        raise ClusterError(f"{where}: cannot be read: {error.strerror}") from error
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f", line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        raise ClusterError(f"{where}{line}: expected YAML: correct the file") from None
+    except (ValueError, RecursionError):
+        raise ClusterError(f"{where}: expected YAML: correct the file") from None
+    if not isinstance(document, Mapping):
+        raise _unexpected(where, "apiVersion, clusters, users and contexts", document)
+    return document
+
+
+def _entries(path: Path, document: Mapping[str, Any], section: str) -> Iterable[tuple[str, Entry]]:
+    items, where = document.get(section) or [], f"{named([path])}: {section}"
+    if not isinstance(items, list):
+        raise _unexpected(where, "a list", items)
+    field = _SECTIONS[section]
+    for number, item in enumerate(items):
+        name = item.get("name") if isinstance(item, Mapping) else None
+        if not isinstance(name, str) or not name:
+            raise _unexpected(f"{where}[{number}]", "an object with a name", item)
+        body = item.get(field)
+        if body is not None and not isinstance(body, Mapping):
+            raise _unexpected(f"{where}[{name}].{field}", "an object", body)
+        yield name, Entry(body or {}, path, f"{where}[{name}].{field}")
+
+
+def _names(known: Iterable[str]) -> str:
+    return ", ".join(sorted(known)) or "none"
+
+
+def _unexpected(place: str, expected: str, value: object) -> ClusterError:
+    found = "nothing" if value is None else type(value).__name__
+    return ClusterError(f"{place}: expected {expected}, found {found}: correct the file")

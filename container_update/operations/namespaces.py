@@ -1,0 +1,28 @@
+"""Namespaces that do not exist: to list or read what is in one is no error to the API server."""
+
+from __future__ import annotations
+
+from container_update.model.cluster import Cluster
+from container_update.model.errors import ClusterError, PlanError
+from container_update.model.objects import ObjectKey
+
+
+def refuse_missing(namespace: str, cluster: Cluster) -> None:
+    """Raise PlanError where the namespace does not exist.
+
+    :raises ClusterError: it cannot be read; with status 403: the account may not.
+    """
+    if cluster.get(ObjectKey("", "Namespace", "", namespace)) is None:
+        raise PlanError(
+            f"namespace {namespace} does not exist: create it and instantiate the VNF there, "
+            "or name the right one"
+        )
+
+
+def refuse_if_known_missing(namespace: str, cluster: Cluster) -> None:
+    """Raise PlanError where the account may read namespaces, and this one does not exist."""
+    try:
+        refuse_missing(namespace, cluster)
+    except ClusterError as error:
+        if error.status != 403:
+            raise
