@@ -47,7 +47,7 @@ spec:
 def emulated(folder: Path) -> Iterator[Path]:
     """Run the embedded cluster in another process; yield its kubeconfig."""
     kubeconfig = folder / "kubeconfig"
-    command = [*COMMAND, "emulate", "--kubeconfig", str(kubeconfig)]
+    command = [*COMMAND, "emulate", "--write-kubeconfig", str(kubeconfig)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         process.stdout.readline()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
+import re
 import signal
 import threading
 from pathlib import Path
@@ -12,17 +12,20 @@ from typing import TextIO
 
 from container_update.cli.output import DONE
 
-_SCENARIOS = ("modify", "blue-green", "rolling", "openstack-blue-green", "openstack-rolling")
+_SCENARIOS = (
+    *("modify", "failure", "blue-green", "rolling"),
+    *("openstack-blue-green", "openstack-rolling"),
+)
 
 
 def add_demo_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of ``demo``."""
     add = command.add_argument
     add("--guide", choices=("v1", "v2"), default="v1",
-        help="the user guide of the scenario modify (default: %(default)s)")  # fmt: skip
+        help="the user guide of the update (default: %(default)s)")  # fmt: skip
     add("--scenario", default="modify", choices=_SCENARIOS,
-        help="modify: the user guide's update; others: a change of the VNF package "
-        "(default: %(default)s)")  # fmt: skip
+        help="modify: the user guide's update; failure: the same with an image that cannot be "
+        "pulled; others: a change of the VNF package (default: %(default)s)")  # fmt: skip
 
 
 def demo(parsed: argparse.Namespace, out: TextIO) -> int:
@@ -40,11 +43,32 @@ def add_emulate_arguments(command: argparse.ArgumentParser) -> None:
         help="the port on loopback; 0: any free port (default: %(default)s)")  # fmt: skip
     add("--nodes", type=int, default=1, metavar="N",
         help="the number of nodes (default: %(default)s)")  # fmt: skip
-    add("--kubeconfig", type=Path, default=Path("kubeconfig"), metavar="FILE",
-        help="the kubeconfig file to write (default: %(default)s)")  # fmt: skip
+    add("--write-kubeconfig", type=Path, default=Path("kubeconfig"), metavar="FILE",
+        help="the kubeconfig file to write; a file that the emulator did not write stays as it is, "
+        "and the command ends (default: %(default)s)")  # fmt: skip
+    add("--slow", type=_seconds, default=None, metavar="TIME",
+        help="how long a container takes from its start until it is ready: 5s, 500ms, 1m, or "
+        "seconds")  # fmt: skip
+    add("--fail", action="append", default=[], metavar="PATTERN",
+        help="images that cannot be pulled, as the manifest names them: 'upf:*' "
+        "(repeatable)")  # fmt: skip
     add("--openstack", action="store_true", help="run Keystone and Heat of an OpenStack instead")
     add("--clouds-yaml", type=Path, default=Path("clouds.yaml"), metavar="FILE",
-        help="with --openstack: the clouds.yaml file to write (default: %(default)s)")  # fmt: skip
+        help="with --openstack: the clouds.yaml file to write, under the same condition "
+        "(default: %(default)s)")  # fmt: skip
+
+
+_UNITS = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def _seconds(text: str) -> float:
+    """Return the seconds of a duration such as 5s."""
+    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|)", text)
+    if found is None:
+        raise argparse.ArgumentTypeError(
+            f"expected a time such as 5s, 500ms, 1m or a number of seconds, found {text!r}"
+        )
+    return float(found[1]) * _UNITS[found[2]]
 
 
 def emulate(parsed: argparse.Namespace, out: TextIO) -> int:
@@ -57,10 +81,14 @@ def emulate(parsed: argparse.Namespace, out: TextIO) -> int:
 
 
 def _emulate_cluster(parsed: argparse.Namespace, out: TextIO, stop: threading.Event) -> None:
+    from container_update.cli.demo import login_files  # noqa: PLC0415
     from container_update.cli.demo.emulators import embedded_cluster  # noqa: PLC0415
 
     with embedded_cluster(port=parsed.port, nodes=parsed.nodes) as embedded:
-        path = embedded.write_kubeconfig(parsed.kubeconfig)
+        embedded.behaviour.ready_seconds = parsed.slow or embedded.behaviour.ready_seconds
+        embedded.behaviour.bad_images.extend(parsed.fail)
+        text = login_files.MARK + embedded.kubeconfig()
+        path = login_files.write(parsed.write_kubeconfig, text)
         out.write(f"Kubernetes API on {embedded.url}\nkubectl --kubeconfig {path} get pods\n")
         out.flush()
         stop.wait()
@@ -68,16 +96,17 @@ def _emulate_cluster(parsed: argparse.Namespace, out: TextIO, stop: threading.Ev
 
 def _emulate_cloud(parsed: argparse.Namespace, out: TextIO, stop: threading.Event) -> None:
     """Run the embedded cloud and a load balancer; only the owner can read the files with logins."""
+    from container_update.cli.demo import login_files  # noqa: PLC0415
     from container_update.cli.demo.emulators import embedded_cloud  # noqa: PLC0415
 
     with embedded_cloud(parsed.port) as (cloud, balancer):
-        path = cloud.write_clouds_yaml(parsed.clouds_yaml)
-        login = path.with_name("balancer.json")
-        with os.fdopen(os.open(login, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-            file.write(json.dumps({"external_lb_param": balancer.login()}, indent=2) + "\n")
+        path = login_files.write(parsed.clouds_yaml, login_files.MARK + cloud.clouds_yaml())
+        login = json.dumps({"external_lb_param": balancer.login()}, indent=2) + "\n"
+        begin = '{\n  "external_lb_param"'
+        login_file = login_files.write(path.with_name("balancer.json"), login, begin)
         out.write(
             f"Keystone and Heat on {cloud.url}, a load balancer on 127.0.0.1 port {balancer.port} "
-            f"(its login: {login})\nexport OS_CLIENT_CONFIG_FILE={path} OS_CLOUD=embedded\n"
+            f"(its login: {login_file})\nexport OS_CLIENT_CONFIG_FILE={path} OS_CLOUD=embedded\n"
         )
         out.flush()
         stop.wait()

@@ -67,7 +67,7 @@ def connect(
             loader.load_incluster_config(client_configuration=configuration)
             found = ClusterContext("", namespace=kubeconfigs.namespace_of_pod() or "default")
     except (config.ConfigException, ValueError) as error:
-        where = f"in {kubeconfigs.named(files)}" if files else "inside a cluster"
+        where = f"in {kubeconfigs.named(files)}" if files else kubeconfigs.NOWHERE
         cause_text = str(error).partition("{")[0]  # then may come an entry, with its credentials
         raise ClusterError(
             f"no usable configuration {where}: {cause_text}: expected a kubeconfig file"

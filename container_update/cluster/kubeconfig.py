@@ -20,6 +20,8 @@ from container_update.model.errors import ClusterError
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 """Where a pod finds its token, and its namespace."""
 
+NOWHERE = "in $KUBECONFIG or ~/.kube/config, nor a service account of a pod"
+
 _CONTEXTS, _CLUSTERS, _USERS = "contexts", "clusters", "users"
 _SECTIONS = {_CONTEXTS: "context", _CLUSTERS: "cluster", _USERS: "user"}
 """The lists of named entries, and where in an entry its content is."""

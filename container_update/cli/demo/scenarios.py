@@ -17,6 +17,11 @@ from container_update.cli.demo.emulators import embedded_cloud, embedded_cluster
 from container_update.cli.reports.outcome_report import outcome_text
 from container_update.cli.reports.plan_report import plan_text
 from container_update.cluster.client import KubernetesCluster, connect
+from container_update.model.errors import (
+    ContainerUpdateError,
+    UndoIncompleteError,
+    UpdateFailedError,
+)
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome
 from container_update.model.requests import DEF_FILES, UpdateRequest
@@ -36,6 +41,8 @@ if TYPE_CHECKING:
 STACK = "vnf-sample"
 INSTANCE_ID = "f21814f0-3e00-4651-a9ac-ec10f3248c19"
 """The VNF instance of the user guide."""
+_NEW_IMAGE = "cirros"
+"""The image that both guides' updates give to Deployments and Pods."""
 
 
 @dataclass(frozen=True)
@@ -45,27 +52,30 @@ class Vnf:
     heading: str
     """Of its change."""
     install: Callable[[], object]
-    change: Callable[[], tuple[Outcome, Sequence[ScriptReport]]]
+    change: Callable[[], tuple[Outcome, Sequence[object]]]
+    """Returns also what is to be shown below the outcome, line by line."""
     show: Callable[[TextIO], None]
+    last_heading: str = "The VNF after the change"
 
 
 def run(scenario: str, guide: str, out: TextIO) -> None:
     """Instantiate a sample's old package, show the VNF, change it, show it again.
 
-    :param scenario: 'modify', or a key of :data:`SCENARIOS`.
-    :param guide: of 'modify': 'v1' or 'v2'.
+    :param scenario: 'modify', 'failure', or a key of :data:`SCENARIOS`.
+    :param guide: of 'modify' and 'failure': 'v1' or 'v2'.
     :raises ContainerUpdateError: a step failed, or an extra is not installed.
     """
-    opened = _guide(guide) if scenario == "modify" else SCENARIOS[scenario]()
+    guides = {"modify": _guide, "failure": _failing_guide}
+    opened = guides[scenario](guide) if scenario in guides else SCENARIOS[scenario]()
     with opened as vnf:
         _write_title(out, "The VNF as its old package describes it")
         vnf.install()
         vnf.show(out)
         _write_title(out, vnf.heading)
-        outcome, scripts = vnf.change()
+        outcome, more = vnf.change()
         out.write(f"{plan_text(outcome.plan)}\n\n{outcome_text(outcome)}\n")
-        out.writelines(f"{script}\n" for script in scripts)
-        _write_title(out, "The VNF after the change")
+        out.writelines(f"{line}\n" for line in more)
+        _write_title(out, vnf.last_heading)
         vnf.show(out)
     if scenario == "modify":
         _write_title(out, "What restarted, and what did not")
@@ -90,12 +100,17 @@ def _restarts(outcome: Outcome) -> Iterator[str]:
 
 
 @contextmanager
-def _connected() -> Iterator[KubernetesCluster]:
+def _connected(bad_images: Sequence[str] = ()) -> Iterator[KubernetesCluster]:
+    """Connect to an embedded cluster.
+
+    :param bad_images: patterns of the images that cannot be pulled.
+    """
     with (
         embedded_cluster() as embedded,
         TemporaryDirectory() as folder,
         connect(str(embedded.write_kubeconfig(Path(folder, "kubeconfig")))) as cluster,
     ):
+        embedded.behaviour.bad_images.extend(bad_images)
         yield cluster
 
 
@@ -110,6 +125,34 @@ def _guide(guide: str) -> Iterator[Vnf]:
             lambda: (update(request, cluster), ()),
             partial(views.show_cluster, cluster),
         )
+
+
+@contextmanager
+def _failing_guide(guide: str) -> Iterator[Vnf]:
+    request = guide_request(guide)
+    files, instance_id = request.def_files, request.instance_id
+    with _connected(bad_images=(_NEW_IMAGE,)) as cluster:
+        yield Vnf(
+            f"The update, when the image {_NEW_IMAGE} cannot be pulled",
+            lambda: install(request.old, cluster, def_files=files, instance_id=instance_id),
+            partial(_failed, request, cluster),
+            partial(views.show_cluster, cluster),
+            "The VNF after the failure: as it was before",
+        )
+
+
+def _failed(request: UpdateRequest, cluster: KubernetesCluster) -> tuple[Outcome, Sequence[object]]:
+    """Return the outcome of an update that fails and is undone, and the cause.
+
+    :raises UndoIncompleteError: it could not be undone.
+    """
+    try:
+        update(request, cluster, Options(grace_period=1))
+    except UndoIncompleteError:
+        raise
+    except UpdateFailedError as error:
+        return error.outcome, ["", f"{error}."]
+    raise ContainerUpdateError(f"the update succeeded: expected that {_NEW_IMAGE} cannot be pulled")
 
 
 def guide_request(guide: str) -> UpdateRequest:

@@ -1,0 +1,131 @@
+"""``emulate`` and ``demo``: what their options do, and the files that they leave alone."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import re
+import stat
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from container_update.cli import emulate
+from container_update.cli.demo import emulators
+from container_update.cli.main import main
+from container_update.emulator.kubernetes import EmbeddedCluster
+from container_update.model.errors import PackageError
+
+
+def parse(*words: str) -> argparse.Namespace:
+    parser = argparse.ArgumentParser()
+    emulate.add_emulate_arguments(parser)
+    return parser.parse_args(words)
+
+
+@pytest.fixture(autouse=True)
+def _in_a_folder_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def run(*words: str) -> str:
+    """Run the command, which ends at once."""
+    out, stop = io.StringIO(), threading.Event()
+    stop.set()
+    kind = emulate._emulate_cloud if "--openstack" in words else emulate._emulate_cluster
+    kind(parse(*words), out, stop)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("5s", 5), ("500ms", 0.5), ("1m", 60), ("0.5m", 30), ("7", 7), ("1.5", 1.5), ("1h", 3600)],
+)
+def test_a_time_has_a_unit_or_is_in_seconds(text: str, seconds: float) -> None:
+    assert parse("--slow", text).slow == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize("text", ["5x", "", "-1s", "1 s", "s", "1e3", "nan"])
+def test_another_time_is_wrong_usage(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse(f"--slow={text}")
+    assert "expected a time such as 5s" in capsys.readouterr().err
+
+
+def test_pods_are_slow_and_images_cannot_be_pulled(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[EmbeddedCluster] = []
+
+    def embedded(**how: Any) -> EmbeddedCluster:
+        made.append(EmbeddedCluster(**how))
+        return made[-1]
+
+    monkeypatch.setattr(emulators, "embedded_cluster", embedded)
+    run("--slow", "5s", "--fail", "upf:*", "--fail", "*/smf:2")
+    behaviour = made[0].behaviour
+    assert behaviour.ready_seconds == 5
+    images = ("upf:1", "site/smf:2", "site/smf:1", "amf:1", "is/missing:1")
+    assert [image for image in images if behaviour.pull_fails(image, 0)] == [
+        *("upf:1", "site/smf:2", "is/missing:1")
+    ]
+    run()
+    assert made[1].behaviour.ready_seconds == 0
+
+
+FILES = {
+    "kubeconfig": ("kubeconfig", ()),
+    "another kubeconfig": ("mine/config", ("--write-kubeconfig", "mine/config")),
+    "clouds.yaml": ("clouds.yaml", ("--openstack",)),
+    "login of the balancer": ("balancer.json", ("--openstack",)),
+}
+
+
+@pytest.mark.parametrize(("name", "words"), FILES.values(), ids=FILES)
+def test_a_file_of_somebody_else_stays_as_it_is(name: str, words: tuple[str, ...]) -> None:
+    file = Path(name)
+    file.parent.mkdir(exist_ok=True)
+    file.write_text("# precious\n")
+    with pytest.raises(PackageError, match=f"^{name} exists, and was not .*name another"):
+        run(*words)
+    assert file.read_text() == "# precious\n"
+
+
+@pytest.mark.parametrize(("name", "words"), FILES.values(), ids=FILES)
+def test_a_file_that_it_wrote_itself_is_written_again(name: str, words: tuple[str, ...]) -> None:
+    file = Path(name)
+    file.parent.mkdir(exist_ok=True)
+    run(*words)
+    first = file.read_text()
+    file.chmod(0o644)
+    run(*words)
+    assert yaml.safe_load(file.read_text()).keys() == yaml.safe_load(first).keys()
+    assert file.read_text() != first
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+def test_a_folder_that_is_not_there_is_told() -> None:
+    with pytest.raises(PackageError, match="none/config cannot be written: No such file"):
+        run("--write-kubeconfig", "none/config")
+
+
+@pytest.mark.parametrize("guide", ["v1", "v2"])
+def test_the_demo_of_a_failure_shows_the_cause_and_that_all_is_as_before(guide: str) -> None:
+    out = io.StringIO()
+    assert main(["demo", "--scenario", "failure", "--guide", guide], out) == 0
+    before, update, after = out.getvalue().split("\n\nThe ")
+    assert "failed: " in update
+    assert 'ImagePullBackOff: Back-off pulling image "cirros". Everything is as before' in update
+    assert "undone: ConfigMap default/cm-data: replace" in update
+
+    assert table(after, "KIND ") == table(before, "KIND ")
+    assert table(after, "NAME  ") == table(before, "NAME  ")
+
+
+def table(text: str, heading: str) -> list[list[str]]:
+    """The first table of what runs: without ages and the ReplicaSet that is left of a new state."""
+    found = next(part for part in text.split("\n\n") if part.startswith(heading))
+    rows = [line.split() for line in found.splitlines()]
+    ages = re.compile(r"\d+s|AGE")
+    return [[c for c in row if not ages.fullmatch(c)] for row in rows if "0/0" not in row]
