@@ -82,7 +82,7 @@ class StepWait:
 
     key: ObjectKey
     message: str
-    """'7 of 12 pods are ready: pod web-5c-x2, container nginx: ImagePullBackOff'."""
+    """'7 of 12 pods are ready: pod web-5c-x2 is not Ready'."""
     ready: int = 0
     desired: int = 0
     """Pods of its workload; both are 0 where it waits for something else."""

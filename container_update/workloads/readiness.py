@@ -64,12 +64,13 @@ class Baseline:
 
 
 def _progressing(live: Json, count: str, new: Sequence[Json], pods: Sequence[Json]) -> Readiness:
-    """Report that it is not done yet: failing where all new pods are in trouble or refused."""
+    """Report that it is not done yet: failing where all new pods are in trouble or refused, of
+    which the cause is said first."""
     if refusal := _refusal(live):
-        return Readiness(State.FAILING, f"{count}: {refusal}")
+        return Readiness(State.FAILING, f"{refusal} ({count})")
     problems = [pod_status.problem(pod) for pod in new if not pod_status.is_deleting(pod)]
     if problems and all(problems):
-        return Readiness(State.FAILING, f"{count}: {problems[0]}")
+        return Readiness(State.FAILING, f"{problems[0]} ({count})")
     waiting = pod_status.waiting_for(new) or pod_status.waiting_for(pods)
     return Readiness(State.PROGRESSING, f"{count}: {waiting}" if waiting else count)
 
@@ -118,16 +119,20 @@ def judge(live: Json, counts: Counts, pods: Sequence[Json], baseline: Baseline) 
     if counts.updated < needed:
         message = f"{counts.updated} of {needed} pods are updated"
     elif counts.total > counts.desired:
-        message = f"{counts.total - counts.desired} old pods are still there"
+        message = _old_pods(counts.total - counts.desired)
     elif serving < counts.desired:
         message = f"{serving} of {counts.desired} pods are ready"
     elif old:
-        message = f"{old} old pods are still there"
+        message = _old_pods(old)
     elif ready < max(len(present), counts.desired):
         message = f"{ready} of {counts.desired} pods are ready"
     else:
         return DONE
     return _progressing(live, message, new, present)
+
+
+def _old_pods(number: int) -> str:
+    return f"{number} old {'pod is' if number == 1 else 'pods are'} still there"
 
 
 def all_there(live: Json, desired: int, pods: Sequence[Json]) -> Readiness:

@@ -90,13 +90,16 @@ def _line(key: ObjectKey, begun: _Begun, now: float) -> Line:
     if begun.wait is None:
         return Line.of("  ", (str(key), lines.HEADING), f"  {elapsed}")
     wait = begun.wait
-    count, _, detail = wait.message.partition(": ")
     ready = f"  {wait.ready}/{wait.desired} ready" if wait.desired else ""
-    text, style = printable(detail or count), lines.PLAIN
-    if wait.gives_up_in is not None:
-        left = max(0.0, wait.gives_up_in - (now - begun.seen))
-        text, style = f"{text}, fails in {clock_text(left)}", lines.BAD
-    return Line.of("  ", (str(key), lines.HEADING), f"{ready}  ", (text, style), f"  {elapsed}")
+    if wait.gives_up_in is None:
+        count, _, detail = wait.message.partition(": ")
+        text, style = detail or count, lines.PLAIN
+    else:
+        left = clock_text(wait.gives_up_in - (now - begun.seen))
+        text, style = f"{wait.message}, fails in {left}", lines.BAD
+    return Line.of(
+        "  ", (str(key), lines.HEADING), f"{ready}  ", (printable(text), style), f"  {elapsed}"
+    )
 
 
 def clock_text(seconds: float) -> str:

@@ -74,7 +74,7 @@ class RolloutWaiter:
             what = ""
             if live is None:
                 left = ownership.left_behind(key, self.informer.all(pods))
-                what = f"{len(left)} pods are still there" if left else ""
+                what = f"{len(left)} of its pods are still there" if left else ""
             elif live["metadata"]["uid"] == uid:
                 what = f"{key.kind.lower()} {key.name} is still being deleted"
             return Readiness(State.PROGRESSING, what) if what else DONE

@@ -49,7 +49,7 @@ def test_a_workload_is_gone_when_its_last_pod_is_on_its_way_out() -> None:
     informer = Informer(cluster)
     informer.list([Collection("", "Pod", "n")])
     rollout = RolloutWaiter(Waiter(informer, 1.0))
-    with pytest.raises(NotReadyError, match="1 pods are still there"):
+    with pytest.raises(NotReadyError, match="1 of its pods are still there"):
         rollout.until_gone(WEB, "uid-of-web", 0.0)
     cluster.put(pod(deletionTimestamp="now"))
     rollout.until_gone(WEB, "uid-of-web", 0.0)

@@ -98,7 +98,7 @@ DEPLOYMENT: dict[str, tuple[Json, list[Json], State, str]] = {
     ),
     "the server refuses new pods": (
         replicas(3, 0, 3) | {"conditions": [REFUSED]}, [O1, O2, O3],
-        FAILING, "0 of 3 pods are updated: FailedCreate: pods are forbidden",
+        FAILING, "FailedCreate: pods are forbidden (0 of 3 pods are updated)",
     ),
     "the server refused pods before": (
         replicas(3, 0, 3) | {"conditions": [REFUSED | {"status": "False"}]}, [O1, O2, O3],
@@ -117,7 +117,7 @@ DEPLOYMENT: dict[str, tuple[Json, list[Json], State, str]] = {
         PROGRESSING, "2 of 3 pods are updated: pod o3 is still being deleted",
     ),
     "all are updated, an old one is there": (
-        replicas(4, 3, 4), [O1, N1, N2, N3], PROGRESSING, "1 old pods are still there",
+        replicas(4, 3, 4), [O1, N1, N2, N3], PROGRESSING, "1 old pod is still there",
     ),
     "all are updated, one is not ready": (
         replicas(3, 3, 2), [N1, N2, pod("n3", ready=False, status={"conditions": [UNREADY]})],
@@ -128,11 +128,11 @@ DEPLOYMENT: dict[str, tuple[Json, list[Json], State, str]] = {
         replicas(3, 3, 3, 2), [N1, N2, N3], PROGRESSING, "2 of 3 pods are ready",
     ),
     "an old one more by the counts, the pods of the list lag behind": (
-        replicas(4, 3, 4), [N1, N2, N3], PROGRESSING, "1 old pods are still there",
+        replicas(4, 3, 4), [N1, N2, N3], PROGRESSING, "1 old pod is still there",
     ),
     "the counts are right, an old pod still leaves": (
         replicas(3, 3, 3), [LEAVING, N1, N2, N3],
-        PROGRESSING, "1 old pods are still there: pod o3 is still being deleted",
+        PROGRESSING, "1 old pod is still there: pod o3 is still being deleted",
     ),
     "the counts are right, the pods of the list lag behind": (
         replicas(3, 3, 3), [N1, N2], PROGRESSING, "2 of 3 pods are ready",
@@ -158,11 +158,11 @@ DEPLOYMENT: dict[str, tuple[Json, list[Json], State, str]] = {
     ),
     "a new pod does not start": (
         replicas(4, 1, 3), [O1, O2, O3, bad("n1")],
-        FAILING, "1 of 3 pods are updated: pod n1, container a: ErrImagePull",
+        FAILING, "pod n1, container a: ErrImagePull (1 of 3 pods are updated)",
     ),
     "all new pods do not start": (
         replicas(3, 3, 0), [bad("n1"), bad("n2", "ImagePullBackOff"), bad("n3")],
-        FAILING, "0 of 3 pods are ready: pod n1, container a: ErrImagePull",
+        FAILING, "pod n1, container a: ErrImagePull (0 of 3 pods are ready)",
     ),
     "one of the new pods does not start, the other does": (
         replicas(4, 2, 3), [O1, O2, N1, bad("n2")],
@@ -171,7 +171,7 @@ DEPLOYMENT: dict[str, tuple[Json, list[Json], State, str]] = {
     "the only new pod crashes": (
         replicas(4, 1, 3), [O1, O2, O3, crashing("n1")],
         FAILING,
-        "1 of 3 pods are updated: pod n1, container a: CrashLoopBackOff: ended with exit code 1",
+        "pod n1, container a: CrashLoopBackOff: ended with exit code 1 (1 of 3 pods are updated)",
     ),
     "one of the new pods crashes, the other does not": (
         replicas(4, 2, 3), [O1, O2, N1, crashing("n2")],
@@ -301,12 +301,12 @@ def nodes(wanted: int, updated: int, ready: int, available: int | None = None) -
             nodes(2, 2, 2, 1), [N1, N2], PROGRESSING, "1 of 2 pods are ready", id="not available"
         ),
         pytest.param(
-            nodes(2, 2, 2), [N1, O2], PROGRESSING, "1 old pods are still there", id="no proof"
+            nodes(2, 2, 2), [N1, O2], PROGRESSING, "1 old pod is still there", id="no proof"
         ),
         pytest.param(nodes(2, 2, 2), [N1, N2], DONE, "", id="both nodes"),
         pytest.param(
             nodes(2, 1, 1), [O1, bad("n2")], FAILING,
-            "1 of 2 pods are updated: pod n2, container a: ErrImagePull", id="the new one is bad",
+            "pod n2, container a: ErrImagePull (1 of 2 pods are updated)", id="the new one is bad",
         ),
         pytest.param(nodes(0, 0, 0), [], DONE, "", id="no node is to have one"),
         pytest.param(
@@ -365,10 +365,10 @@ def rolling(partition: int) -> Json:
         ),
         pytest.param(
             replicas(3, 3, 3), [*OLD[:1], *NEW[1:]],
-            (PROGRESSING, "1 old pods are still there"), id="the list lags behind",
+            (PROGRESSING, "1 old pod is still there"), id="the list lags behind",
         ),
         pytest.param(
-            replicas(4, 3, 4), NEW, (PROGRESSING, "1 old pods are still there"),
+            replicas(4, 3, 4), NEW, (PROGRESSING, "1 old pod is still there"),
             id="one too many by the counts",
         ),
         pytest.param(replicas(3, 3, 3), NEW, (DONE, ""), id="all are new"),
@@ -408,7 +408,7 @@ def test_a_partition_leaves_pods_at_the_old_template(spec: Json, left: str) -> N
             replicas(3, 0, 3), OLD, (PROGRESSING, "0 of 1 pods are updated"), id="nothing yet"
         ),
         pytest.param(
-            replicas(3, 1, 3), OLD, (PROGRESSING, "1 old pods are still there"), id="no proof"
+            replicas(3, 1, 3), OLD, (PROGRESSING, "1 old pod is still there"), id="no proof"
         ),
         pytest.param(
             replicas(3, 1, 2), [*OLD[:2], member(2, "new", ready=False)],
@@ -417,7 +417,7 @@ def test_a_partition_leaves_pods_at_the_old_template(spec: Json, left: str) -> N
         ),
         pytest.param(
             replicas(3, 1, 3), [NEW[0], OLD[1], OLD[2]],
-            (PROGRESSING, "1 old pods are still there"),
+            (PROGRESSING, "1 old pod is still there"),
             id="a pod below the partition was replaced, the one above was not",
         ),
         pytest.param(replicas(3, 1, 3), [*OLD[:2], NEW[2]], (DONE, ""), id="the last one is new"),
@@ -427,7 +427,7 @@ def test_a_partition_leaves_pods_at_the_old_template(spec: Json, left: str) -> N
         ),
         pytest.param(
             replicas(3, 1, 2), [*OLD[:2], bad("w-2")],
-            (FAILING, "2 of 3 pods are ready: pod w-2, container a: ErrImagePull"),
+            (FAILING, "pod w-2, container a: ErrImagePull (2 of 3 pods are ready)"),
             id="the new one is bad",
         ),
     ],
@@ -468,11 +468,11 @@ def one_by_one(total: int, ready: int) -> Json:
 
 TURNS: dict[str, tuple[Json, list[Json], str, Verdict]] = {
     "the first is evicted, nothing is seen of it": (
-        one_by_one(4, 4), FOUR, "o2 o3 o4", (PROGRESSING, "1 old pods are still there"),
+        one_by_one(4, 4), FOUR, "o2 o3 o4", (PROGRESSING, "1 old pod is still there"),
     ),
     "the first is being deleted": (
         one_by_one(4, 4), [pod("o1", deleting=True), *FOUR[1:]], "o2 o3 o4",
-        (PROGRESSING, "1 old pods are still there: pod o1 is still being deleted"),
+        (PROGRESSING, "1 old pod is still there: pod o1 is still being deleted"),
     ),
     "the first is gone, its replacement is not there": (
         one_by_one(3, 3), FOUR[1:], "o2 o3 o4", (PROGRESSING, "3 of 4 pods are ready"),
@@ -486,16 +486,16 @@ TURNS: dict[str, tuple[Json, list[Json], str, Verdict]] = {
     ),
     "the replacement does not start": (
         one_by_one(4, 3), [*FOUR[1:], bad("n1")], "o2 o3 o4",
-        (FAILING, "3 of 4 pods are ready: pod n1, container a: ErrImagePull"),
+        (FAILING, "pod n1, container a: ErrImagePull (3 of 4 pods are ready)"),
     ),
     "the replacement is Ready": (one_by_one(4, 4), [*FOUR[1:], N1], "o2 o3 o4", (DONE, "")),
     "the second turn is not done by the first": (
-        one_by_one(4, 4), [*FOUR[1:], N1], "o3 o4", (PROGRESSING, "1 old pods are still there"),
+        one_by_one(4, 4), [*FOUR[1:], N1], "o3 o4", (PROGRESSING, "1 old pod is still there"),
     ),
     "the last turn": (one_by_one(4, 4), [N1, N2, N3, pod("n4")], "", (DONE, "")),
     "one more than wanted": (
         one_by_one(5, 5), [*FOUR[1:], N1, N2], "o2 o3 o4",
-        (PROGRESSING, "1 old pods are still there"),
+        (PROGRESSING, "1 old pod is still there"),
     ),
 }  # fmt: skip
 
