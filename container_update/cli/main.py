@@ -18,6 +18,7 @@ from container_update.cli import (
     change,
     connection,
     csar,
+    doctor,
     emulate,
     output,
     recover,
@@ -87,6 +88,8 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     add = partial(_add, commands)
     _add_operations(add)
+    text = "check all that an update needs: cluster, namespace, rights, packages; write nothing"
+    doctor.add_arguments(add("doctor", doctor.run, text))
     packages = commands.add_parser("csar", help="packages for Tacker: check, build, bundle, sample")
     kinds = packages.add_subparsers(title="commands", required=True, metavar="COMMAND")
     csar.add_commands(partial(_add, kinds))

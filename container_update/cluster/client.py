@@ -241,6 +241,11 @@ class KubernetesCluster:
                 self._watches.discard(response)
             response.close()
 
+    def version(self) -> str:
+        """Return the server's version: ``v1.36.2``."""
+        answer = self._call("GET", "/version", "read the version of the API server")
+        return str(answer.get("gitVersion"))
+
     # --- writing --------------------------------------------------------------------------------
 
     def create(self, body: Json) -> Json:
