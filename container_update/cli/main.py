@@ -25,6 +25,7 @@ from container_update.cli import (
     samples,
     serve,
     update,
+    vim_config,
 )
 from container_update.model.errors import ContainerUpdateError
 
@@ -90,6 +91,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_operations(add)
     text = "check all that an update needs: cluster, namespace, rights, packages; write nothing"
     doctor.add_arguments(add("doctor", doctor.run, text))
+    text = "write a cluster of the kubeconfig as the vim_config.yaml of 'openstack vim register'"
+    vim_config.add_arguments(add("vim-config", vim_config.run, text))
     packages = commands.add_parser("csar", help="packages for Tacker: check, build, bundle, sample")
     kinds = packages.add_subparsers(title="commands", required=True, metavar="COMMAND")
     csar.add_commands(partial(_add, kinds))
