@@ -63,7 +63,8 @@ def record(
     process, terminal = pty.fork()
     if process == 0:
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", _ROWS, columns, 0, 0))
-        kept = {name: value for name, value in os.environ.items() if not name.endswith("_COLOR")}
+        own = {"COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR"}
+        kept = {name: value for name, value in os.environ.items() if name not in own}
         os.execve(
             sys.executable,
             [sys.executable, "-m", "container_update", *arguments],

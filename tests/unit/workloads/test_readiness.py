@@ -214,8 +214,8 @@ DEADLINE = [
     [
         pytest.param(
             replicas(4, 1, 3), [O1, O2, O3, bad("n1")],
-            (FAILED, "ProgressDeadlineExceeded: 1 of 3 pods are updated: pod n1, container a: "
-                     "ErrImagePull"),
+            (FAILED, "ProgressDeadlineExceeded: pod n1, container a: ErrImagePull "
+                     "(1 of 3 pods are updated)"),
             id="fails for good where a pod does not start",
         ),
         pytest.param(

@@ -43,7 +43,7 @@ STATES = {
     ),
     "a workload that is in trouble, and when that is a failure": (
         ((101, PLAN), (102, ROLL), (103, WAIT)), 115.0,
-        ["  Deployment ns/d  7/12 ready  pod d-1: ImagePullBackOff (7 of 12 pods are ready), fails in 18 s  13 s",
+        [f"  Deployment ns/d  7/12 ready  {WAIT.message}, fails in 18 s  13 s",
          "  0 of 5 steps done, 1 under way, 15 s elapsed"],
     ),
     "trouble that passed": (
@@ -57,7 +57,7 @@ STATES = {
     ),
     "the worst first, and more than there is room for": (
         ((101, PLAN), (101, RESTART), (102, ROLL), (103, WAIT)), 104.0,
-        ["  Deployment ns/d  7/12 ready  pod d-1: ImagePullBackOff (7 of 12 pods are ready), fails in 29 s  2 s",
+        [f"  Deployment ns/d  7/12 ready  {WAIT.message}, fails in 29 s  2 s",
          "  0 of 5 steps done, 2 under way, 4 s elapsed, 1 more not shown"],
     ),
     "an undo": (
