@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from container_update.cli import connection, option_arguments, output, signals
-from container_update.cli.output import DONE, NOTHING_TO_DO
+from container_update.cli import connection, option_arguments
 from container_update.cli.reports import html_report, json_report, markdown_report
 from container_update.cli.reports.outcome_report import outcome_text
+from container_update.cli.terminal import output, signals
+from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import PackageError
 from container_update.model.requests import DEF_FILES

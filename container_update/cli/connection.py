@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
-from container_update.cli import extras, option_arguments, output
+from container_update.cli import extras, option_arguments
+from container_update.cli.terminal import output
 from container_update.model.errors import ClusterError
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
-from container_update.cli import option_arguments, output
-from container_update.cli.output import DONE
+from container_update.cli import option_arguments
+from container_update.cli.terminal import output
+from container_update.cli.terminal.output import DONE
 from container_update.model.errors import PackageError
 from container_update.model.options import PACKAGE_OPTIONS
 

@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 from typing import TextIO
 
-from container_update.cli.output import DONE
+from container_update.cli.terminal.output import DONE
 
 _SCENARIOS = (
     *("modify", "failure", "blue-green", "rolling"),

@@ -14,19 +14,18 @@ from functools import partial
 from typing import Any, NoReturn, TextIO
 
 from container_update.cli import (
-    advice,
     change,
     connection,
     csar,
     doctor,
     emulate,
-    output,
     recover,
     samples,
     serve,
     update,
     vim_config,
 )
+from container_update.cli.terminal import advice, output
 from container_update.model.errors import ContainerUpdateError
 
 USAGE = 64

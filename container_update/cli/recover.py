@@ -10,8 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
-from container_update.cli import change, connection, option_arguments, output, signals
-from container_update.cli.output import DONE, NOTHING_TO_DO
+from container_update.cli import change, connection, option_arguments
+from container_update.cli.terminal import output, signals
+from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
 from container_update.model.cancellation import CancelToken
 from container_update.model.operation import Status
 from container_update.model.outcome import Outcome, Progress

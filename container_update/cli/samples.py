@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TextIO
 
-from container_update.cli.output import DONE
+from container_update.cli.terminal.output import DONE
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TextIO
 
 from container_update.cli import extras
-from container_update.cli.output import DONE
+from container_update.cli.terminal.output import DONE
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.options import Options
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import TextIO
 
-from container_update.cli import connection, option_arguments, output, signals
-from container_update.cli.output import DONE, NOTHING_TO_DO
+from container_update.cli import connection, option_arguments
+from container_update.cli.terminal import output, signals
+from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
 from container_update.model.requests import UpdateRequest
 
 

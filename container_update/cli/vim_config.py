@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 from typing import TextIO
 
-from container_update.cli import output
-from container_update.cli.output import DONE
+from container_update.cli.terminal import output
+from container_update.cli.terminal.output import DONE
 from container_update.model.errors import ClusterError, PackageError
 
 

@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 from container_update.cli.main import main
-from container_update.cli.output import FORMATS, HTML, MARKDOWN
 from container_update.cli.reports import html_report, json_report, outcome_report, plan_report
+from container_update.cli.terminal.output import FORMATS, HTML, MARKDOWN
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Collection

@@ -1,1 +1,1 @@
-"""What a person at a terminal sees: styles, progress, a question."""
+"""What the command line writes and asks: results, progress, errors, questions; and signals."""

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from container_update.cli import advice, connection
+from container_update.cli import connection
 from container_update.cli.main import main
+from container_update.cli.terminal import advice
 from container_update.model.errors import ContainerUpdateError, NextStep
 
 KUBECONFIG = {

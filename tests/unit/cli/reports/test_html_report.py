@@ -6,8 +6,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from container_update.cli import output
 from container_update.cli.reports import html_report, outcome_report, plan_report
+from container_update.cli.terminal import output
 from container_update.model.errors import ContainerUpdateError, PackageError, UpdateFailedError
 from container_update.model.outcome import Outcome, StepResult, StepState
 from container_update.model.plan import Note, Plan, Reason

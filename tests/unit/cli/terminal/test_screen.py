@@ -6,8 +6,8 @@ import io
 
 import pytest
 
-from container_update.cli import output
 from container_update.cli.reports.lines import CREATE, Line
+from container_update.cli.terminal import output
 from container_update.cli.terminal.screen import Screen
 
 LINE = Line.of("  ", ("+", CREATE), " ConfigMap cnf/settings: create because nobody has it yet")

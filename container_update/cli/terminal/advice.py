@@ -29,7 +29,7 @@ def advice(error: ContainerUpdateError, parsed: argparse.Namespace) -> str:
     :param parsed: the arguments of the command that failed.
     """
     if isinstance(error, NotApprovedError):
-        return "Answer y, or use --yes, to have it carried out"
+        return "Run the same command again and answer y, or use --yes"
     is_stack = bool(getattr(parsed, "stack", None))
     cluster = ("kubeconfig", "context", "namespace", "instance_id")
     options = _options(parsed, ("stack", "os_cloud", "instance_id") if is_stack else cluster)
