@@ -11,10 +11,7 @@ import pytest
 from container_update.cli import main
 
 ROOT = Path(__file__).parents[2]
-DEMO = (
-    "python3 -m venv .venv && .venv/bin/pip install -q '.[emulator]' "
-    "&& .venv/bin/container-update demo"
-)
+DEMO = "python3 install.py emulator && .venv/bin/container-update demo"
 TESTS = "python3 -m venv .venv && .venv/bin/pip install -q -e '.[test]' && .venv/bin/pytest"
 PLACES = re.compile(r"/(?:work|home|root|Users|opt/pypi[a-z-]*)/[A-Za-z0-9.]")
 """Paths that only exist on somebody's own machine."""
