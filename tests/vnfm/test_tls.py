@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import http.client
+import re
 import ssl
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import trustme
 
+from container_update.model.errors import ContainerUpdateError
+from container_update.vnfm.http import connections
 from container_update.vnfm.settings import Settings
 from tests.vnfm.served import Served
 
@@ -79,3 +83,21 @@ def test_plain_http_is_not_answered(service: Served) -> None:
 def test_a_certificate_without_its_key_is_refused() -> None:
     with pytest.raises(ValueError, match="expected both or neither"):
         Settings(tls_cert="cert.pem")
+
+
+@pytest.mark.parametrize(
+    ("cert", "key"),
+    [("none", "key.pem"), ("cert.pem", "none"), ("key.pem", "key.pem"), ("cert.pem", "other.pem")],
+    ids=["no certificate", "no key", "no certificate in the file", "another certificate's key"],
+)
+def test_a_certificate_that_cannot_be_used_is_named_with_its_key(
+    cert: str, key: str, authority: trustme.CA, tmp_path: Path
+) -> None:
+    issued, other = (authority.issue_cert("127.0.0.1") for _ in range(2))
+    issued.private_key_pem.write_to_path(tmp_path / "key.pem")
+    other.private_key_pem.write_to_path(tmp_path / "other.pem")
+    issued.cert_chain_pems[0].write_to_path(tmp_path / "cert.pem")
+    settings = Settings(tls_cert=str(tmp_path / cert), tls_key=str(tmp_path / key))
+    names = rf"tls_cert {re.escape(settings.tls_cert)}, tls_key {re.escape(settings.tls_key)}: "
+    with pytest.raises(ContainerUpdateError, match=names + r"expected .*: (?!None)\S"):
+        connections.server_config(None, settings)

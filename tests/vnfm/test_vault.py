@@ -9,7 +9,7 @@ import pytest
 from cryptography.fernet import Fernet
 
 from container_update.model.errors import ContainerUpdateError
-from container_update.vnfm.store.private_file import private_text
+from container_update.vnfm.store.private_file import others_rights, private_text
 from container_update.vnfm.store.vault import Vault, VaultError
 
 VALUE = {"cluster": {"accessInfo": {"bearer_token": "s3cret", "many": [1, None, True]}}}
@@ -84,3 +84,21 @@ def test_two_services_that_start_at_once_share_the_key_file(tmp_path: Path) -> N
         thread.join(10)
     assert len(texts) == 8
     assert len(set(texts)) == 1
+
+
+@pytest.mark.parametrize(
+    ("owner", "user", "mode", "private"),
+    [
+        pytest.param(10001, 10001, 0o600, True, id="the user's own"),
+        pytest.param(10001, 10001, 0o640, False, id="the user's own, and its group reads it"),
+        pytest.param(0, 10001, 0o440, True, id="a Secret of Kubernetes, a credential of systemd"),
+        pytest.param(0, 10001, 0o460, False, id="root's, and its group writes it"),
+        pytest.param(0, 10001, 0o444, False, id="root's, and everybody reads it"),
+        pytest.param(0, 0, 0o440, False, id="the service runs as root, and a group reads it"),
+        pytest.param(10002, 10001, 0o440, False, id="another user's"),
+    ],
+)
+def test_only_roots_own_group_may_read_a_private_file(
+    owner: int, user: int, mode: int, private: bool
+) -> None:
+    assert (mode & others_rights(owner, user) == 0) is private

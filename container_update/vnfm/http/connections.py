@@ -13,6 +13,7 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
+from container_update.model.errors import ContainerUpdateError
 from container_update.vnfm.settings import Settings
 
 MAX_CONNECTIONS = 256
@@ -27,8 +28,11 @@ HEADER_SECONDS = 10.0
 
 
 def server_config(app: Any, settings: Settings) -> uvicorn.Config:
-    """Return uvicorn's configuration for the service."""
-    return uvicorn.Config(
+    """Return uvicorn's configuration for the service.
+
+    :raises ContainerUpdateError: the certificate or its key cannot be used.
+    """
+    config = uvicorn.Config(
         app,
         http=Connection,
         log_config=None,
@@ -38,6 +42,14 @@ def server_config(app: Any, settings: Settings) -> uvicorn.Config:
         ssl_certfile=settings.tls_cert or None,
         ssl_keyfile=settings.tls_key or None,
     )
+    try:
+        config.load()
+    except OSError as error:  # also what ssl raises; neither has the name of the file
+        raise ContainerUpdateError(
+            f"tls_cert {settings.tls_cert}, tls_key {settings.tls_key}: expected a certificate and "
+            f"its private key in PEM, which the service's user may read: {error.strerror}"
+        ) from error
+    return config
 
 
 class Connection(H11Protocol):

@@ -59,8 +59,9 @@ def private_text(path: Path, first: str) -> str:
     try:
         _create(path, first)
         with path.open(encoding="ascii") as file:
-            mode = os.fstat(file.fileno()).st_mode & 0o777
-            if mode & 0o077:
+            found = os.fstat(file.fileno())
+            mode = found.st_mode & 0o777
+            if mode & others_rights(found.st_uid, os.geteuid()):
                 raise ContainerUpdateError(
                     f"{path}: others than its owner have rights on it (mode {mode:o}): "
                     f"see who read it, then chmod 600 {path}"
@@ -70,6 +71,18 @@ def private_text(path: Path, first: str) -> str:
         raise ContainerUpdateError(
             f"{path}: expected a text file that this process may read and make: {error}"
         ) from error
+
+
+def others_rights(owner: int, user: int) -> int:
+    """Return the rights that make a file known to others than the service's user.
+
+    Root's file may be readable for its group: a mounted Secret of Kubernetes and a credential of
+    systemd are, and only root has chosen who is in that group.
+
+    >>> oct(others_rights(owner=0, user=10001)), oct(others_rights(owner=10001, user=10001))
+    ('0o37', '0o77')
+    """
+    return 0o037 if owner == 0 and user != 0 else 0o077
 
 
 def _create(path: Path, text: str) -> None:
