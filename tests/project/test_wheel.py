@@ -1,19 +1,23 @@
-"""The content of the wheel, with the samples in it."""
+"""The content of the sdist, and of the wheel that is built from it, with the samples in it."""
 
 from __future__ import annotations
 
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
+from collections.abc import Mapping
+from email import message_from_bytes
 from pathlib import Path
 
 import pytest
 
+from tests.deploy.test_containerfile import sources
 from tests.project.test_repository import ROOT, tracked
 
-BUILD = "from setuptools.build_meta import build_wheel; build_wheel('dist')"
-NOT_BUILT_FROM = {"tests", "doc", "benchmarks", "releasenotes"}
+BUILD = "from setuptools.build_meta import build_{0}; build_{0}('dist')"
+WRITTEN_BY_SETUPTOOLS = {"PKG-INFO", "container_update.egg-info", "setup.cfg"}
 
 
 def run(folder: Path, *arguments: str) -> str:
@@ -25,23 +29,6 @@ def run(folder: Path, *arguments: str) -> str:
     return completed.stdout
 
 
-@pytest.fixture(scope="module")
-def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel's files. It is built from a copy, as a build writes beside its sources."""
-    copy = tmp_path_factory.mktemp("sources")
-    for path in tracked():
-        name = path.relative_to(ROOT)
-        if path.is_file() and name.parts[0] not in NOT_BUILT_FROM:
-            (copy / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, copy / name)
-    run(copy, "-c", BUILD)
-    (wheel,) = copy.glob("dist/*.whl")
-    folder = tmp_path_factory.mktemp("installed")
-    with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(folder)
-    return folder
-
-
 def files(folder: Path) -> dict[str, bytes]:
     """Return the contents of a folder by path, without compiled modules."""
     return {
@@ -51,27 +38,113 @@ def files(folder: Path) -> dict[str, bytes]:
     }
 
 
-def test_the_wheel_has_every_sample_and_every_module(unpacked: Path) -> None:
+@pytest.fixture(scope="module")
+def repository() -> Mapping[str, bytes]:
+    """The contents of the repository's files by path."""
+    return {
+        path.relative_to(ROOT).as_posix(): path.read_bytes() for path in tracked() if path.is_file()
+    }
+
+
+@pytest.fixture(scope="module")
+def sdist(repository: Mapping[str, bytes], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The sdist's files. It is built from a copy, as a build writes beside its sources."""
+    copy = tmp_path_factory.mktemp("sources")
+    for name in repository:
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / name, copy / name)
+    (copy / "tests/__pycache__").mkdir()
+    (copy / "tests/__pycache__/attributes.cpython-311.pyc").touch()
+    run(copy, "-c", BUILD.format("sdist"))
+    (archive,) = copy.glob("dist/*.tar.gz")
+    folder = tmp_path_factory.mktemp("sdist")
+    with tarfile.open(archive) as tar:
+        tar.extractall(folder, filter="data")
+    (top,) = folder.iterdir()
+    return top
+
+
+@pytest.fixture(scope="module")
+def wheel(sdist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of the wheel that is built from the sdist, as pip does."""
+    copy = tmp_path_factory.mktemp("wheel") / "sources"
+    shutil.copytree(sdist, copy)
+    run(copy, "-c", BUILD.format("wheel"))
+    (archive,) = copy.glob("dist/*.whl")
+    folder = tmp_path_factory.mktemp("installed")
+    with zipfile.ZipFile(archive) as content:
+        content.extractall(folder)
+    return folder
+
+
+def test_the_sdist_has_the_whole_repository_and_nothing_else(
+    repository: Mapping[str, bytes], sdist: Path
+) -> None:
+    assert {"tox.ini", "deploy", "doc", "releasenotes", "samples", "tests"} <= {
+        name.partition("/")[0] for name in repository
+    }
+    found = {
+        name: content
+        for name, content in files(sdist).items()
+        if name.partition("/")[0] not in WRITTEN_BY_SETUPTOOLS
+    }
+    expected = {name: content for name, content in repository.items() if name != "setup.cfg"}
+    assert found.keys() == expected.keys()
+    assert found == expected
+    assert list(sdist.rglob("*.pyc")) == []
+
+
+def test_the_wheel_has_every_sample_and_every_module(
+    repository: Mapping[str, bytes], wheel: Path
+) -> None:
     expected = {}
-    for path in tracked():
-        name = path.relative_to(ROOT).as_posix()
+    for name, content in repository.items():
         if name.startswith("samples/"):
-            expected[f"container_update/{name}"] = path.read_bytes()
-        elif name.startswith("container_update/") and path.suffix != ".rst":
-            expected[name] = path.read_bytes()
+            expected[f"container_update/{name}"] = content
+        elif name.startswith("container_update/") and not name.endswith(".rst"):
+            expected[name] = content
     assert len(expected) > 400
-    names = {name for name in files(unpacked) if name.startswith("container_update/")}
-    assert names == expected.keys()
-    assert {name: (unpacked / name).read_bytes() for name in names} == expected
+    found = {
+        name: content
+        for name, content in files(wheel).items()
+        if not name.partition("/")[0].endswith(".dist-info")
+    }
+    assert found.keys() == expected.keys()
+    assert found == expected
+
+
+def test_the_image_gets_all_that_the_wheel_is_built_from(
+    repository: Mapping[str, bytes], wheel: Path, tmp_path: Path
+) -> None:
+    """Build it from what the Containerfile copies and compare."""
+    for name, content in repository.items():
+        if name.partition("/")[0] in sources():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_bytes(content)
+    run(tmp_path, "-c", BUILD.format("wheel"))
+    (archive,) = tmp_path.glob("dist/*.whl")
+    with zipfile.ZipFile(archive) as content:
+        assert sorted(content.namelist()) == sorted(files(wheel))
+
+
+def test_an_index_shows_where_the_project_is_and_who_writes_it(wheel: Path) -> None:
+    (path,) = wheel.glob("*.dist-info/METADATA")
+    metadata = message_from_bytes(path.read_bytes())
+    urls = dict(line.split(", ") for line in metadata.get_all("Project-URL", []))
+    assert urls.keys() == {"Documentation", "Source", "Issues", "Release notes"}
+    assert [url for url in urls.values() if not url.startswith("https://")] == []
+    assert metadata["Author"] == metadata["Maintainer"] == "container-update contributors"
+    statuses = [line for line in metadata.get_all("Classifier", []) if "Status" in line]
+    assert len(statuses) == 1
 
 
 def test_without_a_checkout_a_sample_is_copied_and_none_is_in_the_bundle(
-    unpacked: Path, tmp_path: Path
+    wheel: Path, tmp_path: Path
 ) -> None:
-    output = run(unpacked, "-m", "container_update", "samples", "04-blue-green", f"{tmp_path}/copy")
+    output = run(wheel, "-m", "container_update", "samples", "04-blue-green", f"{tmp_path}/copy")
     assert output == f"{tmp_path}/copy\n"
-    assert files(tmp_path / "copy") == files(unpacked / "container_update/samples/04-blue-green")
-    run(unpacked, "-m", "container_update", "csar", "bundle", f"{tmp_path}/script.py")
+    assert files(tmp_path / "copy") == files(wheel / "container_update/samples/04-blue-green")
+    run(wheel, "-m", "container_update", "csar", "bundle", f"{tmp_path}/script.py")
     with zipfile.ZipFile(tmp_path / "script.py") as bundle:
         names = bundle.namelist()
     assert "container_update/package/samples.py" in names
