@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from container_update.cli import connection, option_arguments
 from container_update.cli.reports import html_report, json_report, markdown_report
+from container_update.cli.reports.header import NONE, Header
 from container_update.cli.reports.outcome_report import outcome_text
 from container_update.cli.terminal import output, signals
 from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
@@ -65,14 +66,18 @@ def run(parsed: argparse.Namespace, out: TextIO) -> int:
     with signals.stopped_by_signals(leave=parsed.leave_on_signal) as cancel:
         if parsed.stack:
             with connection.connected_heat(parsed) as heat:
-                return _run(parsed, connection.openstack_target(parsed, heat), cancel, out)
+                header = connection.stack_header(parsed)
+                target = connection.openstack_target(parsed, heat)
+                return _run(parsed, target, header, cancel, out)
         with connection.connected_cluster(parsed) as cluster:
-            return _run(parsed, connection.kubernetes_target(parsed, cluster), cancel, out)
+            header = connection.cluster_header(parsed, cluster)
+            return _run(parsed, connection.kubernetes_target(parsed, cluster), header, cancel, out)
 
 
 def _run(
     parsed: argparse.Namespace,
     target: KubernetesTarget | OpenStackTarget,
+    header: Header,
     cancel: CancelToken,
     out: TextIO,
 ) -> int:
@@ -81,12 +86,12 @@ def _run(
     job = _job(parsed, target.vim_type)
     if parsed.plan:
         plan = change_package.preview_change(job, target)
-        return output.show_plan(plan, parsed, out)
+        return output.show_plan(plan, header, parsed, out)
     scripts = change_package.coordination_of(job, target, cancel)
     if parsed.rollback:
         return _roll_back(job, target, scripts, parsed, out)
     try:
-        with output.progress(parsed, out) as progress:
+        with output.progress(header, parsed, out) as progress:
             changed = change_package.run_change(job, target, cancel, progress, scripts)
     finally:
         if parsed.output == output.TEXT:
@@ -111,7 +116,7 @@ def _roll_back(
         raise PackageError(
             "--rollback works only with --stack: use container-update rollback instead"
         )
-    with output.progress(parsed, out) as progress:
+    with output.progress(NONE, parsed, out) as progress:
         outcome = openstack.roll_back(job, target, scripts, progress)
     show_scripts(scripts.reports, out)
     out.write((outcome_text(outcome) if outcome else output.NOTHING_INTERRUPTED) + "\n")

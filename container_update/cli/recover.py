@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TextIO
 
 from container_update.cli import change, connection, option_arguments
+from container_update.cli.reports.header import NONE
 from container_update.cli.terminal import output, signals
 from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
 from container_update.model.cancellation import CancelToken
@@ -66,7 +67,7 @@ def rollback(parsed: argparse.Namespace, out: TextIO) -> int:
 def _recover(parsed: argparse.Namespace, out: TextIO, *, back: bool) -> int:
     began = time.monotonic()
     with (
-        output.progress(parsed, out) as progress,
+        output.progress(NONE, parsed, out) as progress,
         signals.stopped_by_signals(leave=True) as cancel,
     ):
         if parsed.stack:

@@ -33,8 +33,9 @@ def plan(parsed: argparse.Namespace, out: TextIO) -> int:
     from container_update.operations.update import plan_update  # noqa: PLC0415, slow to load
 
     with connection.connected_cluster(parsed) as cluster:
+        header = connection.cluster_header(parsed, cluster)
         planned = plan_update(_request(parsed), cluster, option_arguments.read(parsed))
-    return output.show_plan(planned, parsed, out)
+        return output.show_plan(planned, header, parsed, out)
 
 
 def apply(parsed: argparse.Namespace, out: TextIO) -> int:
@@ -42,8 +43,8 @@ def apply(parsed: argparse.Namespace, out: TextIO) -> int:
     from container_update.operations.update import update  # noqa: PLC0415, slow to load
 
     with (
-        output.progress(parsed, out) as progress,
         connection.connected_cluster(parsed) as cluster,
+        output.progress(connection.cluster_header(parsed, cluster), parsed, out) as progress,
         signals.stopped_by_signals(leave=parsed.leave_on_signal) as cancel,
     ):
         outcome = update(_request(parsed), cluster, option_arguments.read(parsed), cancel, progress)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -18,6 +19,9 @@ CONFIG_PATHS: Final = "configmap_secret_paths"
 UPGRADE_TYPE: Final = "upgrade_type"
 """The attribute that says how a package is changed; a modify request with it changes the package.
 """
+
+_HASH_DIGITS = 12
+"""Of a hash, as people compare it."""
 
 
 @dataclass(frozen=True)
@@ -89,3 +93,25 @@ def _unexpected(place: str, expected: str, value: Any) -> PackageError:
     found = {"": "an empty one"}.get(value) if isinstance(value, str) else None
     kind = found or ("null" if value is None else type(value).__name__)
     return PackageError(f"{place}: expected {expected}, found {kind}")
+
+
+@dataclass(frozen=True)
+class PackageIdentity:
+    """A package as its VNFD and its bytes identify it.
+
+    >>> str(PackageIdentity("upf.zip", "upf", "1.3", "91bc" + 60 * "0"))
+    'upf 1.3 (sha256 91bc00000000)'
+    """
+
+    source: str
+    """The path it was read from."""
+    product: str
+    """``product_name`` of the VNFD; '' where that cannot be read."""
+    version: str
+    """``software_version`` of the VNFD, or else its ``descriptor_version``."""
+    sha256: str
+    """Of the zip; of a folder, of the names and the hashes of its files."""
+
+    def __str__(self) -> str:
+        name = f"{self.product} {self.version}".strip() or posixpath.basename(self.source)
+        return f"{name} (sha256 {self.sha256[:_HASH_DIGITS]})"

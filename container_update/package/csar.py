@@ -93,6 +93,10 @@ class Csar:
                 digest = self._files.digest(artifact.path, artifact.algorithm or "sha256")
                 self._check_hash(artifact, digest)
 
+    def digest(self, path: str) -> str:
+        """Return the SHA-256 hash of a file of the package, in hexadecimal digits."""
+        return self._files.digest(path, "sha256")
+
     def manifest_files(self) -> Sequence[str]:
         """Return the listed files that may hold Kubernetes manifests, in listed order.
 

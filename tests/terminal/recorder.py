@@ -20,6 +20,7 @@ _VARYING = {
     r"\b\d+ requests\b": "N requests",
     # the end of a pod's name; API reference, ObjectMeta.generateName
     r"-[bcdfghjklmnpqrstvwxz2456789]{5}\b": "-XXXXX",
+    r"(sha256\s+)[0-9a-f]{12}": r"\1HASH",
     r"127\.0\.0\.1:\d+": "127.0.0.1:PORT",
 }
 

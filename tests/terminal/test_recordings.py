@@ -89,7 +89,10 @@ def test_what_is_under_way_is_shown_while_it_is_and_not_at_the_end(kubeconfig: s
 def test_an_update_that_is_not_approved_writes_nothing(kubeconfig: str) -> None:
     recording = update(kubeconfig, answer="\n")
     assert recording.status == 13
-    assert "Not approved: nothing was written. Run the same command again and answer y" in recording.words
+    assert (
+        "Not approved: nothing was written. Run the same command again and answer y"
+        in recording.words
+    )
     assert "Updated in" in update(kubeconfig, "--yes").text
 
 

@@ -14,6 +14,7 @@ from typing import Any, TextIO, cast
 import yaml
 
 from container_update.cli.reports import html_report, json_report, lines, markdown_report
+from container_update.cli.reports.header import Header
 from container_update.cli.reports.lines import Line
 from container_update.cli.reports.outcome_report import outcome_lines, outcome_text, summary_line
 from container_update.cli.reports.plan_report import plan_lines, plan_text
@@ -36,6 +37,10 @@ def as_yaml(document: object) -> str:
     return yaml.safe_dump(document, sort_keys=False, allow_unicode=True).rstrip("\n")
 
 
+DOCUMENT: Mapping[str, Callable[[object], str]] = {
+    JSON: lambda document: json.dumps(document, indent=2),
+    YAML: as_yaml,
+}
 PLAN: Mapping[str, Callable[[Plan], str]] = {
     TEXT: plan_text,
     JSON: json_report.plan_json,
@@ -143,10 +148,13 @@ def add_approval_arguments(command: argparse.ArgumentParser) -> None:
     )
 
 
-def show_plan(plan: Plan, parsed: argparse.Namespace, out: TextIO) -> int:
+def show_plan(plan: Plan, header: Header, parsed: argparse.Namespace, out: TextIO) -> int:
     """Write the plan of an operation that is not carried out; return the exit status."""
     if parsed.output == TEXT:
-        Screen(out).show(plan_lines(plan, every=parsed.all))
+        Screen(out).show([*header.lines(), *plan_lines(plan, every=parsed.all)])
+    elif parsed.output in {JSON, YAML}:
+        document = {**json_report.plan_dict(plan), **header.as_dict()}
+        out.write(DOCUMENT[parsed.output](document) + "\n")
     else:
         out.write(PLAN[parsed.output](plan) + "\n")
     return NOTHING_TO_DO if plan.is_empty else CHANGES_PENDING
@@ -164,8 +172,12 @@ def show_outcome(outcome: Outcome, parsed: argparse.Namespace, out: TextIO) -> N
         Screen(out).show([summary_line(outcome)])
 
 
-def progress(parsed: argparse.Namespace, out: TextIO) -> AbstractContextManager[Progress]:
+def progress(
+    header: Header, parsed: argparse.Namespace, out: TextIO
+) -> AbstractContextManager[Progress]:
     """Return a progress callback for a ``with`` block: what the arguments say is shown.
+
+    :param header: is shown before the plan.
 
     With another format than text the standard output is for the results alone.
     """
@@ -174,7 +186,8 @@ def progress(parsed: argparse.Namespace, out: TextIO) -> AbstractContextManager[
     asks = not getattr(parsed, "yes", True) and parsed.output == TEXT and approval.is_possible()
     approve = approval.ask if asks else (lambda _: None)
     every = getattr(parsed, "all", False)
-    return progress_views.shown(stream, parsed.progress, every=every, approve=approve)
+    shown = progress_views.shown
+    return shown(stream, parsed.progress, every=every, approve=approve, header=header)
 
 
 def sentence(failure: ContainerUpdateError, parsed: argparse.Namespace, advice: str) -> str:

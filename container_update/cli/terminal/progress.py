@@ -14,6 +14,8 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, TextIO
 
 from container_update.cli.reports import json_report, lines
+from container_update.cli.reports.header import NONE as NO_HEADER
+from container_update.cli.reports.header import Header
 from container_update.cli.reports.lines import Line
 from container_update.cli.reports.outcome_report import result_lines
 from container_update.cli.reports.plan_report import counted, plan_lines
@@ -47,23 +49,29 @@ Approve = Callable[[Plan], object]
 
 @contextmanager
 def shown(
-    out: TextIO, style: str = AUTO, *, every: bool = False, approve: Approve = lambda _: None
+    out: TextIO,
+    style: str = AUTO,
+    *,
+    every: bool = False,
+    approve: Approve = lambda _: None,
+    header: Header = NO_HEADER,
 ) -> Iterator[Progress]:
     """Yield a progress callback that shows events until the block ends.
 
     :param style: one of :data:`STYLES`.
     :param every: the plan is shown with everything that is usually only counted.
+    :param header: is shown before the plan.
     """
     if style == NONE:
         yield lambda event: approve(event) if isinstance(event, Plan) else None
         return
     screen = Screen(out)
     if style == JSON:
-        view: _View = _JsonView(screen, approve)
+        view: _View = _JsonView(screen, approve, header)
     elif style == LIVE or (style == AUTO and screen.is_terminal):
-        view = _LiveView(screen, approve, every=every)
+        view = _LiveView(screen, approve, header, every=every)
     else:
-        view = _PlainView(screen, approve, every=every)
+        view = _PlainView(screen, approve, header, every=every)
     with view.opened():
         try:
             yield view
@@ -75,8 +83,11 @@ def shown(
 class _View(ABC):
     """A progress callback. It is called from several threads."""
 
-    def __init__(self, screen: Screen, approve: Approve, *, every: bool = False) -> None:
+    def __init__(
+        self, screen: Screen, approve: Approve, header: Header, *, every: bool = False
+    ) -> None:
         self._screen = screen
+        self._header = header
         self._approve = approve
         self._every = every
         self._lock = threading.RLock()
@@ -105,6 +116,7 @@ class _View(ABC):
     def lines(self, event: Event) -> Iterator[Line]:
         """Yield what there is to say about an event to a person; a cause is told once."""
         if isinstance(event, Plan):
+            yield from self._header.lines()
             yield from plan_lines(event, every=self._every)
         elif isinstance(event, StepResult):
             yield from result_lines(event)
@@ -130,6 +142,8 @@ class _JsonView(_View):
 
     def show(self, event: Event) -> None:
         for value in json_report.event_dicts(event):
+            if isinstance(event, Plan):
+                value["plan"] |= self._header.as_dict()
             self._screen.show([Line.of(json.dumps(value), is_content=True)])
 
 

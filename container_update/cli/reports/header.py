@@ -1,0 +1,65 @@
+"""The head of a report: which cluster or cloud, which namespace or stack, which packages. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from container_update.cli.reports import lines
+from container_update.cli.reports.lines import Line
+from container_update.model.cluster import ClusterContext
+from container_update.model.requests import PackageIdentity
+from container_update.planning.content_diff import printable
+
+
+@dataclass(frozen=True)
+class Header:
+    """What an operation is about."""
+
+    target: tuple[tuple[str, str], ...]
+    """A word and its value: ('Namespace', 'core')."""
+    packages: Callable[[], tuple[PackageIdentity, ...]] = tuple
+    """Returns the old package and the new one; it may wait for what is still being read."""
+
+    @classmethod
+    def of_cluster(
+        cls,
+        context: ClusterContext,
+        namespace: str,
+        packages: Callable[[], tuple[PackageIdentity, ...]] = tuple,
+    ) -> Header:
+        """Return the head for a namespace of a cluster."""
+        known = {"cluster": context.cluster, "context": context.name, "user": context.user}
+        words = ", ".join(f"{word} {name}" for word, name in known.items() if name)
+        where = f"{context.server} ({words})" if words else context.server
+        return cls((("Cluster", where), ("Namespace", namespace)), packages)
+
+    def lines(self) -> Iterator[Line]:
+        """Yield the head for people."""
+        rows = list(self.target)
+        if packages := self.packages():
+            rows.append(("Packages", " -> ".join(map(str, packages))))
+        width = max((len(word) for word, _ in rows), default=0)
+        for word, value in rows:
+            yield Line.of((f"{word:<{width}}  ", lines.DIM), printable(value))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the head as JSON values."""
+        packages = [
+            {
+                "source": package.source,
+                "product": package.product,
+                "version": package.version,
+                "sha256": package.sha256,
+            }
+            for package in self.packages()
+        ]
+        return {
+            "target": {word.lower(): value for word, value in self.target},
+            "packages": packages,
+        }
+
+
+NONE = Header(())
+"""Of an operation whose target is said elsewhere."""

@@ -1,0 +1,42 @@
+"""What identifies a package for people: product, version, hash."""
+
+from __future__ import annotations
+
+import hashlib
+from functools import partial
+from pathlib import Path
+
+from container_update.model.errors import PackageError
+from container_update.model.options import DEFAULTS, Options
+from container_update.model.requests import PackageIdentity
+from container_update.package import csar
+
+_CHUNK = 1 << 20
+
+
+def identity_of(source: str, options: Options = DEFAULTS) -> PackageIdentity:
+    """Return what identifies a package.
+
+    :param source: the path of a folder or of a zip file.
+    :raises PackageError: it does not exist, is unsafe, or exceeds the limits.
+    """
+    with csar.open_package(source, options=options) as package:
+        try:
+            product = next((dict(f.product) for f in package.flavours if f.product), {})
+        except PackageError:
+            product = {}  # an old package may be one that would not be accepted today
+        version = product.get("software_version") or product.get("descriptor_version", "")
+        return PackageIdentity(source, product.get("product_name", ""), version, _hash(package))
+
+
+def _hash(package: csar.Csar) -> str:
+    path = Path(package.source)
+    digest = hashlib.sha256()
+    if path.is_file():
+        with path.open("rb") as file:
+            for chunk in iter(partial(file.read, _CHUNK), b""):
+                digest.update(chunk)
+    else:
+        for name in package.names():
+            digest.update(f"{package.digest(name)}  {name}\n".encode())
+    return digest.hexdigest()

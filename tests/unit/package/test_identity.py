@@ -1,0 +1,49 @@
+"""What identifies a package for people."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from pathlib import Path
+
+import pytest
+
+from container_update.model.errors import PackageError
+from container_update.package import samples
+from container_update.package.identity import identity_of
+
+PACKAGE = samples.root() / samples.GUIDE / "v1" / "after"
+
+
+def test_a_package_is_identified_by_its_vnfd_and_its_bytes(tmp_path: Path) -> None:
+    zipped = shutil.make_archive(str(tmp_path / "after"), "zip", PACKAGE)
+    folder, archive = identity_of(str(PACKAGE)), identity_of(zipped)
+    assert (folder.product, folder.version) == ("Sample VNF", "2.0")
+    assert (archive.product, archive.version) == ("Sample VNF", "2.0")
+    assert archive.sha256 == hashlib.sha256(Path(zipped).read_bytes()).hexdigest()
+    assert str(folder) == f"Sample VNF 2.0 (sha256 {folder.sha256[:12]})"
+
+
+def test_a_folder_has_another_hash_when_a_file_of_it_has_another_content_or_name(
+    tmp_path: Path,
+) -> None:
+    copy = Path(shutil.copytree(PACKAGE, tmp_path / "copy"))
+    hashes = [identity_of(str(copy)).sha256]
+    assert hashes == [identity_of(str(PACKAGE)).sha256]
+    (copy / "note").write_text("1")
+    hashes.append(identity_of(str(copy)).sha256)
+    (copy / "note").rename(copy / "other")
+    hashes.append(identity_of(str(copy)).sha256)
+    assert len(set(hashes)) == 3
+
+
+def test_a_package_whose_vnfd_is_not_accepted_has_its_name_and_its_hash(tmp_path: Path) -> None:
+    copy = Path(shutil.copytree(PACKAGE, tmp_path / "copy"))
+    shutil.rmtree(copy / "TOSCA-Metadata")
+    identity = identity_of(str(copy))
+    assert str(identity) == f"copy (sha256 {identity.sha256[:12]})"
+
+
+def test_there_has_to_be_a_package(tmp_path: Path) -> None:
+    with pytest.raises(PackageError, match="nowhere"):
+        identity_of(str(tmp_path / "nowhere"))
