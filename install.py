@@ -57,4 +57,7 @@ def install(extras: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(install(sys.argv[1:]))
+    try:
+        sys.exit(install(sys.argv[1:]))
+    except KeyboardInterrupt:
+        sys.exit("\nstopped; run it again")
