@@ -87,8 +87,9 @@ def _emulate_cluster(parsed: argparse.Namespace, out: TextIO, stop: threading.Ev
     with embedded_cluster(port=parsed.port, nodes=parsed.nodes) as embedded:
         embedded.behaviour.ready_seconds = parsed.slow or embedded.behaviour.ready_seconds
         embedded.behaviour.bad_images.extend(parsed.fail)
-        text = login_files.MARK + embedded.kubeconfig()
-        path = login_files.write(parsed.write_kubeconfig, text)
+        path = login_files.write(
+            parsed.write_kubeconfig, embedded.kubeconfig(), login_files.is_kubeconfig
+        )
         out.write(f"Kubernetes API on {embedded.url}\nkubectl --kubeconfig {path} get pods\n")
         out.flush()
         stop.wait()
@@ -100,10 +101,13 @@ def _emulate_cloud(parsed: argparse.Namespace, out: TextIO, stop: threading.Even
     from container_update.cli.demo.emulators import embedded_cloud  # noqa: PLC0415
 
     with embedded_cloud(parsed.port) as (cloud, balancer):
-        path = login_files.write(parsed.clouds_yaml, login_files.MARK + cloud.clouds_yaml())
+        path = login_files.write(
+            parsed.clouds_yaml, cloud.clouds_yaml(), login_files.is_clouds_yaml
+        )
         login = json.dumps({"external_lb_param": balancer.login()}, indent=2) + "\n"
-        begin = '{\n  "external_lb_param"'
-        login_file = login_files.write(path.with_name("balancer.json"), login, begin)
+        login_file = login_files.write(
+            path.with_name("balancer.json"), login, login_files.is_balancer_login
+        )
         out.write(
             f"Keystone and Heat on {cloud.url}, a load balancer on 127.0.0.1 port {balancer.port} "
             f"(its login: {login_file})\nexport OS_CLIENT_CONFIG_FILE={path} OS_CLOUD=embedded\n"

@@ -130,13 +130,20 @@ def rights(plan: Plan, cluster: Cluster) -> str:
 
 def idle(status: Status) -> str:
     """Say that no operation is under way, and none was interrupted."""
+    told = "; ".join(line.rstrip(".:") for line in _headlines(status))
     if status.record or status.holder:
         alive = status.holder is not None and not status.expired
         raise UpdateInProgressError(
-            str(status).replace("\n", " "),
+            told,
             next_step=NextStep.WAIT if alive else NextStep.RESUME_OR_ROLLBACK,
         )
-    return str(status).replace("\n", " ")
+    return told
+
+
+def _headlines(status: Status) -> list[str]:
+    """Return the lines of a status without the steps, and without "no update" where one begins."""
+    lines = [line for line in str(status).splitlines() if not line.startswith(" ")]
+    return lines[1:] if status.holder and not status.record else lines
 
 
 def changes(plan: Plan) -> str:

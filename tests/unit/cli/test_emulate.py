@@ -82,14 +82,37 @@ FILES = {
 }
 
 
+FOREIGN = {
+    "a comment": "# precious\n",
+    "other names": "clusters: [{name: site}]\nusers: [{name: embedded}]\nclouds: {site: {}}\n",
+    "one more": "clusters: [{name: embedded}]\nusers: [{name: embedded}, {name: me}]\n"
+    "clouds: {embedded: {}, site: {}}\nexternal_lb_param: {}\n",
+    "a list": "[external_lb_param]\n---\n",
+    "no YAML": "clusters: *embedded",
+    "binary": "\0",
+}
+
+
+@pytest.mark.parametrize("text", FOREIGN.values(), ids=FOREIGN)
 @pytest.mark.parametrize(("name", "words"), FILES.values(), ids=FILES)
-def test_a_file_of_somebody_else_stays_as_it_is(name: str, words: tuple[str, ...]) -> None:
+def test_a_file_of_somebody_else_stays_as_it_is(
+    name: str, words: tuple[str, ...], text: str
+) -> None:
     file = Path(name)
     file.parent.mkdir(exist_ok=True)
-    file.write_text("# precious\n")
+    file.write_text(text)
     with pytest.raises(PackageError, match=f"^{name} exists, and was not .*name another"):
         run(*words)
-    assert file.read_text() == "# precious\n"
+    assert file.read_text() == text
+
+
+def test_its_kubeconfig_is_written_again_after_its_namespace_was_changed() -> None:
+    run()
+    content = yaml.safe_load(Path("kubeconfig").read_text())
+    content["contexts"][0] = {"name": "mine", "context": {"cluster": "embedded"}}
+    Path("kubeconfig").write_text(yaml.safe_dump(content))
+    run()
+    assert "mine" not in Path("kubeconfig").read_text()
 
 
 @pytest.mark.parametrize(("name", "words"), FILES.values(), ids=FILES)
