@@ -63,6 +63,8 @@ def connect(
             found = kubeconfigs.read(files).context(context)
             paths = os.pathsep.join(map(str, files))
             loader.load_kube_config(paths, found.name, configuration, persist_config=False)
+        elif context:
+            raise ClusterError(f"there is no kubeconfig, and so no context {context}: name a file")
         else:
             loader.load_incluster_config(client_configuration=configuration)
             found = ClusterContext("", namespace=kubeconfigs.namespace_of_pod() or "default")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from pathlib import Path
 
 import pytest
@@ -60,6 +61,32 @@ def test_the_advice_names_the_namespace_that_the_command_worked_in(
         assert connection.kubernetes_target(parsed, cluster).namespace == namespace
     error = ContainerUpdateError(next_step=NextStep.RESUME)
     assert f" --namespace {namespace}" in advice.advice(error, parsed)
+
+
+def test_a_context_needs_a_kubeconfig(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("KUBERNETES_SERVICE_HOST", "10.96.0.1")
+    assert main(["status", "--context", "west"]) == 6
+    assert "there is no kubeconfig, and so no context west" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["status", "resume", "rollback", "change-vnfpkg OLD NEW", "change-vnfpkg OLD NEW --plan"],
+)
+def test_a_stack_without_the_extra_is_told_what_to_install(
+    command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delitem(sys.modules, "container_update.stacks.client", raising=False)
+    for name in [name for name in sys.modules if name.split(".")[0] == "openstack"]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "openstack", None)
+    assert main([*command.split(), "--stack", "vnf"]) == 6
+    error = capsys.readouterr().err
+    assert "--stack needs the Python package openstack" in error
+    assert "pip install 'container-update[openstack]'" in error
 
 
 @pytest.mark.parametrize("command", ["status", "resume", "rollback", "plan", "apply"])

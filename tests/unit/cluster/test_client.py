@@ -472,7 +472,8 @@ def test_the_first_file_that_names_a_current_context_decides(
 ) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
     first.write_text(KUBECONFIG)
-    second.write_text(KUBECONFIG.replace('"x"', '"y"').replace("k8s:", "other:"))
+    names = KUBECONFIG.replace('"x"', '"y"').replace('"c"', '"d"')
+    second.write_text(names.replace("k8s:", "other:"))
     monkeypatch.setenv(
         "KUBECONFIG", os.pathsep.join([str(tmp_path / "none"), "", *map(str, (first, second))])
     )
