@@ -85,7 +85,7 @@ def test_rights_that_are_missing_are_told(monkeypatch: pytest.MonkeyPatch) -> No
     ids=["runs", "interrupted"],
 )
 def test_an_operation_that_has_not_ended_is_a_problem(status: Status, step: NextStep) -> None:
-    with pytest.raises(UpdateInProgressError, match="^Held by host-1 since 10:00") as raised:
+    with pytest.raises(UpdateInProgressError, match=r"^Held by host-1 since 10:00") as raised:
         preflight.idle(status)
     assert raised.value.next_step is step
 
