@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from container_update.cli import connection, option_arguments
+from container_update.cli import connection
+from container_update.cli.arguments import option_arguments
 from container_update.cli.reports import html_report, json_report, markdown_report
 from container_update.cli.reports.header import NONE, Header
 from container_update.cli.reports.outcome_report import outcome_text

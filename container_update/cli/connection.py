@@ -9,7 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
-from container_update.cli import extras, option_arguments
+from container_update.cli import extras
+from container_update.cli.arguments import option_arguments
 from container_update.cli.reports.header import Header
 from container_update.cli.terminal import output
 from container_update.model.errors import ClusterError, ContainerUpdateError
@@ -51,8 +52,8 @@ def add_cluster_arguments(
     add("--instance-id", metavar="ID",
         help="the id of the VNF instance; objects of another instance are refused (default with "
         "--stack: the stack's id)")  # fmt: skip
-    add("-o", "--output", choices=formats, default=output.TEXT,
-        help="the format of the output (default: %(default)s)")  # fmt: skip
+    add("-o", "--output", metavar="FORMAT", choices=formats, default=output.TEXT,
+        help=f"{', '.join(formats)} (default: %(default)s)")  # fmt: skip
     add("--leave-on-signal", action="store_true",
         help="at SIGHUP, SIGINT or SIGTERM, leave the operation for resume or rollback instead of "
         "undoing it")  # fmt: skip

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
-from container_update.cli import option_arguments
+from container_update.cli.arguments import option_arguments
 from container_update.cli.terminal import output
 from container_update.cli.terminal.output import DONE
 from container_update.model.errors import PackageError

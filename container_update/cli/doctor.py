@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, TextIO
 
-from container_update.cli import connection, option_arguments
+from container_update.cli import connection
+from container_update.cli.arguments import option_arguments
 from container_update.cli.terminal import advice, output
 from container_update.model.errors import ClusterError, ContainerUpdateError, with_advice
 from container_update.model.plan import Plan

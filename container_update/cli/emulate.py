@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import signal
 import threading
 from pathlib import Path
 from typing import TextIO
 
+from container_update.cli.arguments import values
 from container_update.cli.terminal.output import DONE
 
 _SCENARIOS = (
@@ -58,17 +58,12 @@ def add_emulate_arguments(command: argparse.ArgumentParser) -> None:
         "(default: %(default)s)")  # fmt: skip
 
 
-_UNITS = {"ms": 0.001, "s": 1.0, "": 1.0, "m": 60.0, "h": 3600.0}
-
-
 def _seconds(text: str) -> float:
     """Return the seconds of a duration such as 5s."""
-    found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)(ms|s|m|h|)", text)
-    if found is None:
-        raise argparse.ArgumentTypeError(
-            f"expected a time such as 5s, 500ms, 1m or a number of seconds, found {text!r}"
-        )
-    return float(found[1]) * _UNITS[found[2]]
+    try:
+        return values.seconds_of(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def emulate(parsed: argparse.Namespace, out: TextIO) -> int:

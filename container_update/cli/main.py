@@ -9,9 +9,9 @@ from __future__ import annotations
 import argparse
 import logging
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NoReturn, TextIO
+from typing import Any, TextIO
 
 from container_update.cli import (
     change,
@@ -25,21 +25,12 @@ from container_update.cli import (
     update,
     vim_config,
 )
+from container_update.cli.arguments import parser, sources
 from container_update.cli.terminal import advice, output
 from container_update.model.errors import ContainerUpdateError
 
-USAGE = 64
-
 Run = Callable[[argparse.Namespace, TextIO], int]
 """Runs a command with its arguments, writes the results, returns the exit status."""
-
-
-class _Parser(argparse.ArgumentParser):
-    """A parser whose exit status for wrong usage is not 2, which means "nothing to do" here."""
-
-    def error(self, message: str) -> NoReturn:
-        self.print_usage(sys.stderr)
-        self.exit(USAGE, f"{self.prog}: {message}\n")
 
 
 def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> int:
@@ -49,11 +40,12 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
     :param out: receives the results; None: standard output. Logs and errors go to standard error.
     :returns: the exit status: that of the operation, also where the results cannot be written.
     """
-    parsed = _parser().parse_args(arguments)
+    words, verbose = parser.verbosity(sys.argv[1:] if arguments is None else arguments)
+    parsed = _parser().parse_args(words)
     results = output.results(out or sys.stdout)
-    level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(parsed.verbose, 2)]
+    level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    if not parsed.verbose:
+    if not verbose:
         for handler in logging.getLogger().handlers:
             handler.addFilter(lambda record: not getattr(record, "reported", False))
     run: Run = parsed.run
@@ -81,11 +73,14 @@ def _report_error(error: ContainerUpdateError, parsed: argparse.Namespace, out: 
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
+    root = parser.Parser(
         prog="container-update",
         description="Move a running VNF to a new package; restart only what the change affects.",
+        epilog=_EPILOG,
     )
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    root.add_argument("--version", action=_Version, help="show the version and exit")
+    _add_verbose(root)
+    commands = root.add_subparsers(title="commands", required=True, metavar="COMMAND")
     add = partial(_add, commands)
     _add_operations(add)
     text = "check all that an update needs: cluster, namespace, rights, packages; write nothing"
@@ -101,27 +96,114 @@ def _parser() -> argparse.ArgumentParser:
     text = "run the embedded cluster until it is interrupted"
     emulate.add_emulate_arguments(add("emulate", emulate.emulate, text))
     text = "run a small VNFM with the REST API of SOL003, for use without Tacker"
-    serve.add_arguments(add("serve", serve.run, text))
-    return parser
+    serve.add_arguments(add("serve", serve.run, text, configured=False))
+    for command in [*commands.choices.values(), *kinds.choices.values()]:
+        if command.get_default("run") not in {None, serve.run}:
+            sources.know(command)
+    return root
 
 
-def _add(
-    commands: Any, name: str, run: Run, text: str, description: str = ""
+def _add(  # noqa: PLR0913
+    commands: Any,
+    name: str,
+    run: Run,
+    text: str,
+    description: str = "",
+    *,
+    configured: bool = True,
 ) -> argparse.ArgumentParser:
     """Add a command.
 
     :param commands: the subparsers of argparse.
     :param text: its help in the list of the commands.
     :param description: in its own help; '': *text*.
+    :param configured: its options have defaults in the environment and the configuration file.
     """
-    command: argparse.ArgumentParser = commands.add_parser(
-        name, help=text, description=description or text
+    what = (description or text).rstrip(".")
+    command: parser.Parser = commands.add_parser(
+        name,
+        help=text,
+        description=f"{what[0].upper()}{what[1:]}.",
+        epilog=EXAMPLES.get(name),
+        configured=configured,
     )
+    _add_verbose(command)
+    if configured:
+        sources.add_arguments(command)
+    command.set_defaults(run=run)
+    return command
+
+
+def _add_verbose(command: argparse.ArgumentParser) -> None:
+    """Add the option for the help; :func:`parser.verbosity` reads it."""
     command.add_argument(
         "-v", "--verbose", action="count", default=0, help="log each action (-vv: with details)"
     )
-    command.set_defaults(run=run)
-    return command
+
+
+class _Version(argparse.Action):
+    """Show the version and end."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, **how: Any) -> None:
+        super().__init__(option_strings, dest, nargs=0, **{"default": argparse.SUPPRESS, **how})
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """See the class."""
+        from container_update import __version__  # noqa: PLC0415, reads the installed metadata
+
+        sys.stdout.write(f"container-update {__version__}\n")
+        parser.exit()
+
+
+_EPILOG = """\
+begin with:
+  container-update demo                    an update, on an embedded cluster
+  container-update plan v1.csar v2.csar    what an update would do here, and why
+  container-update apply v1.csar v2.csar   the same, then do it
+"""
+EXAMPLES: Mapping[str, str] = {
+    "plan": """\
+examples:
+  container-update plan v1.csar v2.csar -n core
+  container-update plan v1.csar v2.csar -o markdown > change.md
+""",
+    "apply": """\
+examples:
+  container-update apply v1.csar v2.csar -n core --timeout 5m
+  container-update apply v1.csar v2.csar --yes --progress json
+""",
+    "change-vnfpkg": """\
+examples:
+  container-update change-vnfpkg v1.csar v2.csar --upgrade-type Blue-Green --plan
+  container-update change-vnfpkg v1.csar v2.csar --upgrade-type RollingUpdate --vdu VDU1
+""",
+    "status": """\
+example:
+  container-update status -n core
+""",
+    "resume": """\
+example:
+  container-update resume -n core
+""",
+    "rollback": """\
+example:
+  container-update rollback -n core
+""",
+    "doctor": """\
+example:
+  container-update doctor v1.csar v2.csar -n core
+""",
+    "demo": """\
+examples:
+  container-update demo
+  container-update demo --scenario failure
+""",
+    "emulate": """\
+example:
+  container-update emulate --write-kubeconfig embedded.conf --slow 5s --fail 'upf:*'
+""",
+}
+"""What ends the help of a command."""
 
 
 def _add_operations(add: Callable[..., argparse.ArgumentParser]) -> None:

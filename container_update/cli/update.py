@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TextIO
 
-from container_update.cli import connection, option_arguments
+from container_update.cli import connection
+from container_update.cli.arguments import option_arguments
 from container_update.cli.terminal import output, signals
 from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
 from container_update.model.requests import UpdateRequest

@@ -127,7 +127,6 @@ def test_there_is_nothing_to_resume_or_roll_back_after_an_update(shell: Shell) -
         pytest.param({"w": OLD["w"]}, (), 4, id="a wrong package"),
         pytest.param(NEW, ("--namespace", "no-such-namespace"), 5, id="a wrong namespace"),
         pytest.param(NEW, ("--context", "none"), 6, id="no cluster"),
-        pytest.param(NEW, ("--workers", "0"), 1, id="an option out of bounds"),
     ],
 )
 def test_each_class_of_error_has_a_status_of_its_own(

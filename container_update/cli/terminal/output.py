@@ -129,9 +129,10 @@ def drop(stream: TextIO) -> None:
 def add_progress_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments about what is shown while an operation runs."""
     add = command.add_argument
-    add("--progress", choices=progress_views.STYLES, default=progress_views.AUTO,
-        help="what is shown meanwhile: live (on a terminal), plain lines, one JSON event per line, "
-        "or none (default: live on a terminal, else plain)")  # fmt: skip
+    add("--progress", dest="progress_style", metavar="STYLE", choices=progress_views.STYLES,
+        default=progress_views.AUTO,
+        help="what is shown meanwhile: live, plain, json (an event per line) or none (default: "
+        "live on a terminal, else plain)")  # fmt: skip
 
 
 def add_plan_arguments(command: argparse.ArgumentParser) -> None:
@@ -162,11 +163,11 @@ def show_plan(plan: Plan, header: Header, parsed: argparse.Namespace, out: TextI
 
 def show_outcome(outcome: Outcome, parsed: argparse.Namespace, out: TextIO) -> None:
     """Write an outcome whose steps were shown while they ran."""
-    if parsed.progress == progress_views.JSON:
+    if parsed.progress_style == progress_views.JSON:
         out.write(json.dumps(json_report.outcome_dict(outcome)) + "\n")
     elif parsed.output != TEXT:
         out.write(OUTCOME[parsed.output](outcome) + "\n")
-    elif parsed.progress == progress_views.NONE:
+    elif parsed.progress_style == progress_views.NONE:
         Screen(out).show(outcome_lines(outcome))
     elif outcome.results:
         Screen(out).show([summary_line(outcome)])
@@ -181,13 +182,13 @@ def progress(
 
     With another format than text the standard output is for the results alone.
     """
-    to_results = parsed.output == TEXT or parsed.progress == progress_views.JSON
+    to_results = parsed.output == TEXT or parsed.progress_style == progress_views.JSON
     stream = out if to_results else results(sys.stderr)
     asks = not getattr(parsed, "yes", True) and parsed.output == TEXT and approval.is_possible()
     approve = approval.ask if asks else (lambda _: None)
     every = getattr(parsed, "all", False)
     shown = progress_views.shown
-    return shown(stream, parsed.progress, every=every, approve=approve, header=header)
+    return shown(stream, parsed.progress_style, every=every, approve=approve, header=header)
 
 
 def sentence(failure: ContainerUpdateError, parsed: argparse.Namespace, advice: str) -> str:
@@ -200,7 +201,7 @@ def sentence(failure: ContainerUpdateError, parsed: argparse.Namespace, advice: 
     was_shown = (
         cause
         and getattr(parsed, "output", None) == TEXT
-        and getattr(parsed, "progress", None) in {progress_views.AUTO, progress_views.LIVE}
+        and getattr(parsed, "progress_style", None) in {progress_views.AUTO, progress_views.LIVE}
         and approval.is_possible()
         and sys.stderr.isatty()
     )

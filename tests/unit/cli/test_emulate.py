@@ -52,7 +52,7 @@ def test_a_time_has_a_unit_or_is_in_seconds(text: str, seconds: float) -> None:
 def test_another_time_is_wrong_usage(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         parse(f"--slow={text}")
-    assert "expected a time such as 5s" in capsys.readouterr().err
+    assert "expected a duration such as 5m" in capsys.readouterr().err
 
 
 def test_pods_are_slow_and_images_cannot_be_pulled(monkeypatch: pytest.MonkeyPatch) -> None:

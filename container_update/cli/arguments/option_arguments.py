@@ -1,0 +1,93 @@
+"""The settings of :class:`Options` as arguments of the command line."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Collection
+from dataclasses import Field, fields
+from typing import Any
+
+from container_update.cli.arguments import parser, values
+from container_update.model.errors import ContainerUpdateError
+from container_update.model.options import Options
+
+ALL = tuple(option.name for option in fields(Options))
+DAILY = ("timeout", "undo_timeout")
+"""The settings that ``--help`` shows; the others are shown by ``--help-all``."""
+
+
+def add_arguments(command: argparse.ArgumentParser, names: Collection[str] = ALL) -> None:
+    """Add an argument for each of these settings, in a group of its own in the help."""
+    group = command.add_argument_group("settings")
+    for option in fields(Options):
+        if option.name in names:
+            action = _add_argument(group, option)
+            if option.name not in DAILY:
+                parser.hide(action)
+    command.add_argument(
+        "--help-all", action=parser.HelpAll, help="show all settings too, and exit"
+    )
+
+
+def _add_argument(group: Any, option: Field[Any]) -> argparse.Action:
+    name, default = "--" + option.name.replace("_", "-"), option.default
+    text = option.metadata["help"].rstrip(".")
+    text = text[0].lower() + text[1:].replace(" in seconds", "").replace(" in bytes", "")
+    action: argparse.Action
+    if default is False:
+        action = group.add_argument(name, action="store_true", help=text)
+        return action
+    convert, metavar, words = _kind(option)
+    help_text = f"{text} (default: {words})"
+    action = group.add_argument(
+        name, type=_checked(option, convert), default=default, metavar=metavar, help=help_text
+    )
+    return action
+
+
+def _kind(option: Field[Any]) -> tuple[Callable[[str], Any], str, str]:
+    """Return how a setting is read, what stands for its value in the help, and its default."""
+    default = option.default
+    if isinstance(default, tuple):
+        return _split, "A,B", ", ".join(default) or "none"
+    if isinstance(default, float):
+        return values.seconds_of, "TIME", values.duration_text(default)
+    if option.name.endswith("_bytes"):
+        return values.bytes_of, "SIZE", values.size_text(int(str(default)))
+    return int, "N", str(default)
+
+
+def _checked(option: Field[Any], convert: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Return what reads a setting and compares it with its minimum."""
+    minimum = option.metadata["min"]
+
+    def read_value(text: str) -> Any:
+        try:
+            value = convert(text)
+        except ValueError as error:
+            message = f'expected a number, found "{text}"' if convert is int else str(error)
+            raise argparse.ArgumentTypeError(message) from None
+        if minimum is not None and value < minimum:
+            is_time = convert is values.seconds_of
+            least = values.duration_text(minimum) if is_time else f"{minimum:g}"
+            raise argparse.ArgumentTypeError(f"expected at least {least}, found {text}")
+        return value
+
+    return read_value
+
+
+def _split(text: str) -> tuple[str, ...]:
+    """Split the items of a list at its commas."""
+    return tuple(filter(None, text.split(",")))
+
+
+def read(parsed: argparse.Namespace, names: Collection[str] = ALL) -> Options:
+    """Return the settings with the values of the arguments.
+
+    :param names: the settings that have arguments; the others get their defaults.
+    :raises ContainerUpdateError: a value is below its minimum.
+    """
+    try:
+        return Options(**{name: getattr(parsed, name) for name in names})
+    except ValueError as error:
+        raise ContainerUpdateError(str(error)) from error
