@@ -132,6 +132,21 @@ def key_changes(old: Mapping[str, bytes], new: Mapping[str, bytes]) -> tuple[Key
     return tuple(changes)
 
 
+def drift(old: Manifest, new: Manifest, live: Json) -> tuple[KeyChange, ...]:
+    """Return what was changed in a live object since it was made from the old package, sorted by
+    key; what is already as the new package says is no drift.
+
+    :param old: the old manifest of a ConfigMap or Secret; with a wrong value nothing is drift.
+    """
+    try:
+        said = content(as_created(old, new, live).body).data
+    except ValueError:
+        return ()
+    now, desired = content(live).data, _desired(new).data
+    changes = key_changes(said, now)
+    return tuple(each for each in changes if now.get(each.key) != desired.get(each.key))
+
+
 def _details(now: Content, desired: Content) -> Iterator[Reason]:
     if desired.type != now.type:
         yield Reason(f"type: {now.type} -> {desired.type}")

@@ -188,11 +188,20 @@ class UpdatePlanner:
             elif old.key.is_config:
                 new_as_created = diff.as_created(new, old, self.live.get(new.key))
                 if step := self.config_step(new_as_created):
+                    self._note_drift(old, new_as_created)
                     yield step
         for new in matching.added:
             if step := self.config_step(new):
                 self._refuse_foreign(new)
                 yield step
+
+    def _note_drift(self, old: Manifest, new: Manifest) -> None:
+        """Note what somebody changed in a ConfigMap or Secret that is overwritten now."""
+        live = self.live.get(new.key)
+        how = {"new": "added", "removed": "removed", "changed": "edited"}
+        for change in diff.drift(old, new, live) if live else ():
+            what = f"key {change.key} was {how[change.how]} since the old package"
+            self.note(new.key, f"drift: {what}: the new content replaces that")
 
     def config_step(self, new: Manifest) -> ConfigStep | None:
         """Return the step that brings one object to its new content; None where it has it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -79,6 +80,29 @@ def test_configuration_is_compared_with_what_is_live_not_with_the_old_package() 
     assert planned([A1], [A2], [live(A2)]).is_empty
     drifted = planned([A1], [A1], [live(a3)])
     assert [str(step.key) for step in drifted.steps] == ["ConfigMap ns/cm"]
+
+
+KEYS = {"a": "1", "b": "1"}
+DRIFTS = {
+    "edited": ({"a": "mine", "b": "1"}, ["key a was edited"]),
+    "removed": ({"a": "1"}, ["key b was removed"]),
+    "added": ({**KEYS, "c": "mine"}, ["key c was added"]),
+    "not at all": (KEYS, []),
+    "what the new package says too": ({"a": "2", "b": "1"}, []),
+    "both": ({"a": "2", "b": "mine"}, ["key b was edited"]),
+}
+
+
+@pytest.mark.parametrize(("data", "expected"), DRIFTS.values(), ids=DRIFTS)
+@pytest.mark.parametrize("build_one", [config_map, secret])
+def test_what_somebody_changed_in_configuration_is_named_before_it_is_replaced(
+    build_one: Callable[..., Json], data: dict[str, str], expected: list[str]
+) -> None:
+    old, new = build_one(data=KEYS), build_one(data={"a": "2", "b": "1", "n": "new"})
+    plan = planned([old], [new], [live(build_one(data=data))])
+    text = " since the old package: the new content replaces that"
+    assert [note.text for note in plan.notes] == [f"drift: {words}{text}" for words in expected]
+    assert "mine" not in str(plan.notes)
 
 
 CONFIG_ACTIONS = {
