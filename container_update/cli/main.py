@@ -11,10 +11,12 @@ import logging
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import PurePath
 from typing import Any, TextIO
 
 from container_update.cli import (
     change,
+    completion,
     connection,
     csar,
     doctor,
@@ -41,7 +43,9 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
     :returns: the exit status: that of the operation, also where the results cannot be written.
     """
     words, verbose = parser.verbosity(sys.argv[1:] if arguments is None else arguments)
-    parsed = _parser().parse_args(words)
+    root = _parser()
+    completion.answer(root)
+    parsed = root.parse_args(words)
     results = output.results(out or sys.stdout)
     level = (logging.WARNING, logging.INFO, logging.DEBUG)[min(verbose, 2)]
     logging.basicConfig(level=level, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
@@ -74,7 +78,7 @@ def _report_error(error: ContainerUpdateError, parsed: argparse.Namespace, out: 
 
 def _parser() -> argparse.ArgumentParser:
     root = parser.Parser(
-        prog="container-update",
+        prog=_program(),
         description="Move a running VNF to a new package; restart only what the change affects.",
         epilog=_EPILOG,
     )
@@ -93,14 +97,23 @@ def _parser() -> argparse.ArgumentParser:
     text = "list the samples, or copy one: packages, requests, scripts, roles"
     samples.add_arguments(add("samples", samples.run, text))
     emulate.add_demo_arguments(add("demo", emulate.demo, "run a change of a sample on an emulator"))
+    text = "write what a shell runs to complete commands and options: bash, zsh, fish"
+    completion.add_arguments(add("completion", completion.run, text))
     text = "run the embedded cluster until it is interrupted"
     emulate.add_emulate_arguments(add("emulate", emulate.emulate, text))
     text = "run a small VNFM with the REST API of SOL003, for use without Tacker"
     serve.add_arguments(add("serve", serve.run, text, configured=False))
+    root.set_defaults(program=root.prog)
     for command in [*commands.choices.values(), *kinds.choices.values()]:
         if command.get_default("run") not in {None, serve.run}:
             sources.know(command)
     return root
+
+
+def _program() -> str:
+    """Return how the user called this program, which is a plugin of kubectl too."""
+    is_plugin = PurePath(sys.argv[0]).name == "kubectl-cnf"
+    return "kubectl cnf" if is_plugin else "container-update"
 
 
 def _add(  # noqa: PLR0913

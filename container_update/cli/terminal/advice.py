@@ -34,10 +34,11 @@ def advice(error: ContainerUpdateError, parsed: argparse.Namespace) -> str:
     cluster = ("kubeconfig", "context", "namespace", "instance_id")
     options = _options(parsed, ("stack", "os_cloud", "instance_id") if is_stack else cluster)
     request = _options(parsed, ("request",)) if is_stack else ""
+    program = getattr(parsed, "program", "container-update")
     return SENTENCES[error.next_step].format(
-        resume=f"container-update resume{options}{request}",
-        rollback=f"container-update rollback{options}{request}",
-        status=f"container-update status{options}",
+        resume=f"{program} resume{options}{request}",
+        rollback=f"{program} rollback{options}{request}",
+        status=f"{program} status{options}",
     )
 
 
