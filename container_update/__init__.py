@@ -27,7 +27,13 @@ if TYPE_CHECKING:
     )
     from container_update.model.operation import Status
     from container_update.model.options import Options
-    from container_update.model.outcome import Outcome, StepResult
+    from container_update.model.outcome import (
+        Outcome,
+        ResumeStarted,
+        StepResult,
+        StepWait,
+        UndoStarted,
+    )
     from container_update.model.plan import Plan, Step
     from container_update.model.requests import UpdateRequest
     from container_update.operations.change_package import change_package, plan_change
@@ -52,10 +58,13 @@ __all__ = [
     "PackageError",
     "Plan",
     "PlanError",
+    "ResumeStarted",
     "Status",
     "Step",
     "StepResult",
+    "StepWait",
     "UndoIncompleteError",
+    "UndoStarted",
     "UpdateFailedError",
     "UpdateInProgressError",
     "UpdateInterruptedError",
@@ -82,7 +91,10 @@ _MODULES = {
     "Plan": "model.plan",
     "Status": "model.operation",
     "Step": "model.plan",
+    "ResumeStarted": "model.outcome",
     "StepResult": "model.outcome",
+    "StepWait": "model.outcome",
+    "UndoStarted": "model.outcome",
     "UpdateRequest": "model.requests",
     "change_package": "operations.change_package",
     "connect": "cluster.client",

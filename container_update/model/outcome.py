@@ -78,7 +78,14 @@ class Outcome:
 
 @dataclass(frozen=True)
 class StepWait:
-    """What a step that has begun waits for now."""
+    """What a step that has begun waits for now.
+
+    >>> def show(event: object) -> None:
+    ...     if isinstance(event, StepWait):
+    ...         print(f"{event.key}: {event.ready}/{event.desired}: {event.message}")
+    >>> update(request, cluster, progress=show)  # doctest: +SKIP
+    Deployment cnf/web: 1/2: 1 of 2 pods are updated: pod web-5c-x2 is not Ready
+    """
 
     key: ObjectKey
     message: str
@@ -92,7 +99,11 @@ class StepWait:
 
 @dataclass(frozen=True)
 class UndoStarted:
-    """The operation is being undone from now on: each of these steps gets another result."""
+    """The operation is being undone from now on: each of these steps gets another result.
+
+    >>> UndoStarted("Deployment cnf/web failed: ErrImagePull", steps=()).cause
+    'Deployment cnf/web failed: ErrImagePull'
+    """
 
     cause: str
     steps: tuple[Step, ...]
@@ -100,7 +111,11 @@ class UndoStarted:
 
 @dataclass(frozen=True)
 class ResumeStarted:
-    """An operation that was interrupted is being finished from now on."""
+    """An operation that was interrupted is being finished from now on.
+
+    >>> ResumeStarted("operation ac70 was interrupted", steps=()).cause
+    'operation ac70 was interrupted'
+    """
 
     cause: str
     steps: tuple[Step, ...]

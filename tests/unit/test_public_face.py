@@ -17,7 +17,7 @@ NAMES = {
     *("connect", "install", "plan_update", "update", "plan_change", "change_package", "terminate"),
     *("resume", "rollback", "status"),
     *("Options", "UpdateRequest", "ChangeRequest", "Plan", "Step", "Outcome", "Cluster"),
-    *("CancelToken", "StepResult", "Status"),
+    *("CancelToken", "StepResult", "StepWait", "UndoStarted", "ResumeStarted", "Status"),
     *("ContainerUpdateError", "PackageError", "PlanError", "ClusterError", "UpdateFailedError"),
     *("UndoIncompleteError", "UpdateInProgressError", "UpdateInterruptedError", "LeaseLostError"),
     *("NextStep", "__version__"),
