@@ -71,6 +71,23 @@ log.console.level = warning
 vm_memory_high_watermark.absolute = 512MB
 """
 
+CONSUMERS = """
+import time, amqp
+deadline = time.monotonic() + 90
+def consumed(queue):
+    try:
+        with amqp.Connection("127.0.0.1:{rabbit}") as connection:
+            return connection.channel().queue_declare(queue, passive=True).consumer_count
+    except amqp.exceptions.NotFound:
+        return False
+for queue in ("TACKER_CONDUCTOR", "TACKER_CONDUCTOR_V2"):
+    while not consumed(queue):
+        if time.monotonic() > deadline:
+            raise SystemExit(queue + " has no consumer after 90 s")
+        time.sleep(0.1)
+"""
+"""Waits until the conductor consumes its queues: what is sent to it before that is lost."""
+
 
 @dataclass(frozen=True)
 class Tacker:
@@ -120,8 +137,7 @@ def running(lab: Lab, folder: Path) -> Iterator[Tacker]:
             starter.start(name, [lab.binary(f"tacker-{name}"), *config], environment)
         url = f"http://127.0.0.1:{ports['api']}"
         starter.wait("server", lambda: _serves(f"{url}/vnflcm/v2/vnf_instances"))
-        conductor = folder / "conductor.log"
-        starter.wait("conductor", lambda: "Creating Consumer connection" in conductor.read_text())
+        starter.once("consumers", [str(lab.python), "-c", CONSUMERS.format(**ports)], os.environ)
         yield Tacker(lab, url, conf, environment, folder)
 
 
