@@ -14,10 +14,11 @@ from functools import partial
 from pathlib import PurePath
 from typing import Any, TextIO
 
-from container_update.cli import (
+from container_update.cli import connection
+from container_update.cli.arguments import parser, sources
+from container_update.cli.commands import (
     change,
     completion,
-    connection,
     csar,
     doctor,
     emulate,
@@ -27,7 +28,6 @@ from container_update.cli import (
     update,
     vim_config,
 )
-from container_update.cli.arguments import parser, sources
 from container_update.cli.terminal import advice, output
 from container_update.model.errors import ContainerUpdateError
 

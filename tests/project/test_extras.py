@@ -14,7 +14,7 @@ for name in ("openstack", "keystoneauth1", "heatclient"):
 importlib.import_module(sys.argv[1])
 """
 MODULES = [
-    "container_update.cli.csar",
+    "container_update.cli.commands.csar",
     "container_update.cli.demo.scenarios",
     "container_update.cli.demo.views",
     "container_update.cli.main",

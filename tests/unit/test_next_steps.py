@@ -17,7 +17,7 @@ import pytest
 
 import container_update
 from container_update.cli import main as command_line
-from container_update.cli import recover
+from container_update.cli.commands import recover
 from container_update.drivers import v1_records, v2_process
 from container_update.model.errors import ContainerUpdateError, NextStep, UpdateFailedError
 from container_update.model.outcome import Outcome

@@ -87,7 +87,7 @@ class Forks:
 @functools.cache
 def services() -> Forks:
     """Return the forks of ``container-update serve``."""
-    return Forks("container_update.cli.main", "container_update.cli.serve",
+    return Forks("container_update.cli.main", "container_update.cli.commands.serve",
                  "container_update.vnfm.service", "uvicorn.protocols.http.auto",
                  "container_update.operations.update",
                  "container_update.vnfm.lcm.openstack")  # fmt: skip

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from container_update.cli import main as command_line
-from container_update.cli.completion import SHELLS
+from container_update.cli.commands.completion import SHELLS
 
 PROGRAM = "import sys; sys.argv[0] = {!r}; from container_update.cli.main import main; main()"
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from container_update.cli import emulate
+from container_update.cli.commands import emulate
 from container_update.cli.demo import emulators
 from container_update.cli.main import main
 from container_update.emulator.kubernetes import EmbeddedCluster

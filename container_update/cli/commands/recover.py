@@ -10,8 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
-from container_update.cli import change, connection
+from container_update.cli import connection
 from container_update.cli.arguments import option_arguments
+from container_update.cli.commands import change
 from container_update.cli.reports.header import NONE
 from container_update.cli.terminal import output, signals
 from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
