@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
@@ -13,8 +12,7 @@ from container_update.cli import extras
 from container_update.cli.arguments import option_arguments
 from container_update.cli.reports.header import Header
 from container_update.cli.terminal import output
-from container_update.model.errors import ClusterError, ContainerUpdateError
-from container_update.model.requests import PackageIdentity
+from container_update.model.errors import ClusterError
 
 if TYPE_CHECKING:
     from container_update.cluster.client import KubernetesCluster
@@ -83,36 +81,14 @@ def connected_cluster(parsed: argparse.Namespace) -> KubernetesCluster:
 
 
 def cluster_header(parsed: argparse.Namespace, cluster: KubernetesCluster) -> Header:
-    """Return the head of a report about the cluster and the packages that the arguments name."""
-    return Header.of_cluster(cluster.context, parsed.namespace, _identities(parsed))
+    """Return the head of a report about the cluster that the arguments name."""
+    return Header.of_cluster(cluster.context, parsed.namespace)
 
 
 def stack_header(parsed: argparse.Namespace) -> Header:
-    """Return the head of a report about the stack and the packages that the arguments name."""
+    """Return the head of a report about the stack that the arguments name."""
     cloud = parsed.os_cloud or os.environ.get("OS_CLOUD") or os.environ.get("OS_AUTH_URL", "")
-    return Header((("Cloud", cloud), ("Stack", parsed.stack)), _identities(parsed))
-
-
-def _identities(parsed: argparse.Namespace) -> Callable[[], tuple[PackageIdentity, ...]]:
-    """Begin to read what identifies the packages; return what waits for it.
-
-    It is read beside everything else: most of the time a process parses the VNFD.
-    """
-    from container_update.package.identity import identity_of  # noqa: PLC0415, slow to load
-
-    options = option_arguments.read(parsed)
-    sources = (parsed.old, parsed.new)
-    pool = ThreadPoolExecutor(1)
-    reading = pool.submit(lambda: tuple(identity_of(source, options) for source in sources))
-    pool.shutdown(wait=False)
-
-    def result() -> tuple[PackageIdentity, ...]:
-        try:
-            return reading.result()
-        except ContainerUpdateError:
-            return ()  # the operation says what is wrong with a package
-
-    return result
+    return Header((("Cloud", cloud), ("Stack", parsed.stack)))
 
 
 def kubernetes_target(parsed: argparse.Namespace, cluster: KubernetesCluster) -> KubernetesTarget:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from container_update.model.objects import Manifest, ObjectKey, Source
+from container_update.model.requests import PackageIdentity
 
 
 class ConfigChange(enum.Enum):
@@ -197,6 +198,8 @@ class Plan:
     manifests: tuple[Manifest, ...] = ()
     """The CNF's manifests as they are in force after the update: old ones with the new images and
     the new configuration."""
+    packages: tuple[PackageIdentity, ...] = ()
+    """The old package and the new one; empty where they are not known."""
 
     @property
     def is_empty(self) -> bool:

@@ -26,6 +26,7 @@ from container_update.operations.scripts.coordination import Coordination, Coord
 from container_update.operations.strategies.kubernetes import KubernetesTarget
 from container_update.operations.strategy import ChangeJob, Strategy, Target
 from container_update.operations.vnf_records import Records
+from container_update.package.identity import identities_of
 
 
 def change_package(  # noqa: PLR0913
@@ -134,6 +135,7 @@ def run_change(
     cancel = CancelToken() if cancel is None else cancel
     scripts = scripts or coordination_of(job, target, cancel)
     with closing(_strategy(job, target, cancel, progress, scripts)) as chosen:
+        chosen.identities = identities_of(job.old, job.new, job.options)
         chosen.recover(lambda interrupted: _carry_out(interrupted, scripts))
         plan = _with_notes(chosen.validate(), chosen)
         chosen.progress(plan)
@@ -152,6 +154,7 @@ def preview_change(job: ChangeJob, target: Target) -> Plan:
     cancel = CancelToken()
     scripts = coordination_of(job, target, cancel)
     with closing(_strategy(job, target, cancel, lambda _: None, scripts)) as chosen:
+        chosen.identities = identities_of(job.old, job.new, job.options)
         return _with_notes(chosen.validate(), chosen)
 
 
@@ -197,6 +200,7 @@ def _carry_out(chosen: Strategy, scripts: Coordination) -> None:
 
 
 def _with_notes(plan: Plan, chosen: Strategy) -> Plan:
+    plan = replace(plan, packages=chosen.identities())
     if plan.is_empty:
         return plan
     texts = coordination.notes(chosen.job, chosen.scripts_used)

@@ -19,6 +19,7 @@ from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import Plan
 from container_update.model.reporter import reporter
+from container_update.model.requests import PackageIdentity
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.upgrade_types import NAMESPACE, kind_of_vim, resolve
 from container_update.operations.vnf_records import Records
@@ -103,6 +104,8 @@ class Strategy(ABC):
         self.target = target
         self.cancel = cancel
         self.progress = reporter(progress)
+        self.identities: Callable[[], tuple[PackageIdentity, ...]] = tuple
+        """Returns the old package and the new one; () where they are not known."""
 
     @property
     def scripts_used(self) -> frozenset[str]:

@@ -6,7 +6,7 @@ packages -> manifests -> matching -> live objects -> plan -> execute (or undo) -
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -22,11 +22,12 @@ from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, StepResult
 from container_update.model.plan import Plan, Stage
 from container_update.model.reporter import reporter
-from container_update.model.requests import UpdateRequest
+from container_update.model.requests import PackageIdentity, UpdateRequest
 from container_update.operations import namespaces
 from container_update.operations.progress import log_remarks
 from container_update.operations.read_packages import read_manifests, stored_images
 from container_update.package import csar
+from container_update.package.identity import identities_of
 from container_update.planning import match, renames
 from container_update.planning.steps.stored_images import unexplained
 from container_update.planning.update import collections, in_force, make_plan, unknown_workloads
@@ -106,6 +107,7 @@ class _Packages:
     matched: match.Matching
     vdus: Mapping[str, str]
     in_force: tuple[Manifest, ...]
+    identities: Callable[[], tuple[PackageIdentity, ...]]
 
     @property
     def keys(self) -> list[ObjectKey]:
@@ -115,12 +117,13 @@ class _Packages:
 
 
 def _read_packages(request: UpdateRequest, options: Options) -> _Packages:
+    identities = identities_of(request.old, request.new, options)
     with (
         csar.open_package(request.old, options=options) as old,
         csar.open_package(request.new, options=options) as new,
     ):
         matched = _match(request, old, new)
-        return _Packages(matched, dict(new.vdus()), tuple(in_force(matched)))
+        return _Packages(matched, dict(new.vdus()), tuple(in_force(matched)), identities)
 
 
 @contextmanager
@@ -139,7 +142,7 @@ def _planned(
             instance_id=request.instance_id,
             stored=stored_images(cluster, unexplained(matched.pairs, informer.live)),
         )
-        yield plan, informer
+        yield replace(plan, packages=packages.identities()), informer
 
 
 def _unknown_workloads(packages: _Packages, cluster: Cluster) -> dict[ObjectKey, Json]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
-from container_update.model.errors import PackageError
+from container_update.model.errors import ContainerUpdateError, PackageError
 from container_update.model.options import DEFAULTS, Options
 from container_update.model.requests import PackageIdentity
 from container_update.package import csar
@@ -27,6 +29,29 @@ def identity_of(source: str, options: Options = DEFAULTS) -> PackageIdentity:
             product = {}  # an old package may be one that would not be accepted today
         version = product.get("software_version") or product.get("descriptor_version", "")
         return PackageIdentity(source, product.get("product_name", ""), version, _hash(package))
+
+
+def identities_of(
+    old: str, new: str, options: Options = DEFAULTS
+) -> Callable[[], tuple[PackageIdentity, ...]]:
+    """Begin to read what identifies two packages; return what waits for it.
+
+    It is read beside everything else: most of the time a process parses the VNFD.
+
+    :returns: a function that returns both; () where one of them cannot be read, which the operation
+        says in its own words.
+    """
+    pool = ThreadPoolExecutor(1)
+    reading = pool.submit(lambda: tuple(identity_of(source, options) for source in (old, new)))
+    pool.shutdown(wait=False)
+
+    def result() -> tuple[PackageIdentity, ...]:
+        try:
+            return reading.result()
+        except ContainerUpdateError:
+            return ()
+
+    return result
 
 
 def _hash(package: csar.Csar) -> str:

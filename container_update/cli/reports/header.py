@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,26 +19,22 @@ class Header:
 
     target: tuple[tuple[str, str], ...]
     """A word and its value: ('Namespace', 'core')."""
-    packages: Callable[[], tuple[PackageIdentity, ...]] = tuple
-    """Returns the old package and the new one; it may wait for what is still being read."""
 
     @classmethod
-    def of_cluster(
-        cls,
-        context: ClusterContext,
-        namespace: str,
-        packages: Callable[[], tuple[PackageIdentity, ...]] = tuple,
-    ) -> Header:
+    def of_cluster(cls, context: ClusterContext, namespace: str) -> Header:
         """Return the head for a namespace of a cluster."""
         known = {"cluster": context.cluster, "context": context.name, "user": context.user}
         words = ", ".join(f"{word} {name}" for word, name in known.items() if name)
         where = f"{context.server} ({words})" if words else context.server
-        return cls((("Cluster", where), ("Namespace", namespace)), packages)
+        return cls((("Cluster", where), ("Namespace", namespace)))
 
-    def lines(self) -> Iterator[Line]:
-        """Yield the head for people."""
+    def lines(self, packages: Sequence[PackageIdentity]) -> Iterator[Line]:
+        """Yield the head for people.
+
+        :param packages: of the plan below it.
+        """
         rows = list(self.target)
-        if packages := self.packages():
+        if packages:
             rows.append(("Packages", " -> ".join(map(str, packages))))
         width = max((len(word) for word, _ in rows), default=0)
         for word, value in rows:
@@ -46,19 +42,7 @@ class Header:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the head as JSON values."""
-        packages = [
-            {
-                "source": package.source,
-                "product": package.product,
-                "version": package.version,
-                "sha256": package.sha256,
-            }
-            for package in self.packages()
-        ]
-        return {
-            "target": {word.lower(): value for word, value in self.target},
-            "packages": packages,
-        }
+        return {"target": {word.lower(): value for word, value in self.target}}
 
 
 NONE = Header(())

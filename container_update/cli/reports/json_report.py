@@ -36,6 +36,7 @@ def plan_dict(plan: Plan) -> dict[str, Any]:
         "kind": "Plan",
         "namespace": plan.namespace,
         "instanceId": plan.instance_id,
+        "packages": [asdict(package) for package in plan.packages],
         "steps": [_step_dict(step) for step in plan.steps],
         "unchanged": [str(key) for key in plan.unchanged],
         "ignored": [{"object": str(note.key), "text": note.text} for note in plan.ignored],

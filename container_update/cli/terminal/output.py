@@ -152,7 +152,7 @@ def add_approval_arguments(command: argparse.ArgumentParser) -> None:
 def show_plan(plan: Plan, header: Header, parsed: argparse.Namespace, out: TextIO) -> int:
     """Write the plan of an operation that is not carried out; return the exit status."""
     if parsed.output == TEXT:
-        Screen(out).show([*header.lines(), *plan_lines(plan, every=parsed.all)])
+        Screen(out).show([*header.lines(plan.packages), *plan_lines(plan, every=parsed.all)])
     elif parsed.output in {JSON, YAML}:
         document = {**json_report.plan_dict(plan), **header.as_dict()}
         out.write(DOCUMENT[parsed.output](document) + "\n")

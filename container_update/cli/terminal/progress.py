@@ -116,7 +116,7 @@ class _View(ABC):
     def lines(self, event: Event) -> Iterator[Line]:
         """Yield what there is to say about an event to a person; a cause is told once."""
         if isinstance(event, Plan):
-            yield from self._header.lines()
+            yield from self._header.lines(event.packages)
             yield from plan_lines(event, every=self._every)
         elif isinstance(event, StepResult):
             yield from result_lines(event)

@@ -117,7 +117,7 @@ class KubernetesStrategy(Strategy):
         )
         stored = stored_images(self._cluster, unexplained(pairs, live))
         planner = self.planner(packages, live, self.target.namespace, self.job.instance_id, stored)
-        self._plan = plan = planner.plan()
+        self._plan = plan = replace(planner.plan(), packages=self.identities())
         if not plan.is_empty:
             names = self.successors(planner)
             self._facts = _Facts(
