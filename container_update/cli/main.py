@@ -22,6 +22,7 @@ from container_update.cli.commands import (
     csar,
     doctor,
     emulate,
+    history,
     recover,
     samples,
     serve,
@@ -190,6 +191,23 @@ examples:
   container-update change-vnfpkg v1.csar v2.csar --upgrade-type Blue-Green --plan
   container-update change-vnfpkg v1.csar v2.csar --upgrade-type RollingUpdate --vdu VDU1
 """,
+    "history": """\
+example:
+  container-update history -n core
+""",
+    "show": """\
+example:
+  container-update show 14 -n core
+""",
+    "diff": """\
+example:
+  container-update diff 14 -n core
+""",
+    "undo": """\
+examples:
+  container-update undo -n core            the newest update
+  container-update undo 12 --plan -n core  what it takes to go back to before update 12
+""",
     "status": """\
 example:
   container-update status -n core
@@ -219,6 +237,18 @@ example:
 """What ends the help of a command."""
 
 
+def _add_history(add: Callable[..., argparse.ArgumentParser]) -> None:
+    """Add the commands about operations that have ended."""
+    text = "list the operations of this instance that have ended"
+    history.add_history_arguments(add("history", history.history, text))
+    text = "show an operation that has ended: who, when, from which package, what it did and why"
+    history.add_show_arguments(add("show", history.show, text))
+    text = "show what an operation changed: images, and the lines of each ConfigMap"
+    history.add_show_arguments(add("diff", history.diff, text))
+    text = "undo finished updates: go back to what was there before"
+    history.add_undo_arguments(add("undo", history.undo, text))
+
+
 def _add_operations(add: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the commands that work on a VNF instance."""
     text = "show what an update would write and restart, and why; write nothing"
@@ -227,6 +257,7 @@ def _add_operations(add: Callable[..., argparse.ArgumentParser]) -> None:
     text = "Change the VNF package (SOL003): everything in the new package takes effect."
     help_text = "change the VNF package: Blue-Green or rolling update"
     change.add_arguments(add("change-vnfpkg", change.run, help_text, text))
+    _add_history(add)
     command = add("status", recover.status, "show an operation that is running or was interrupted")
     connection.add_stack_arguments(command)
     connection.add_cluster_arguments(command, (output.TEXT, output.JSON, output.YAML))

@@ -10,8 +10,10 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
+from datetime import datetime
 from typing import Any
 
+from container_update.cluster.history.revision import Origin, Result, Revision, is_private
 from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.operation import OperationRecord, Phase, from_bytes, to_bytes
 from container_update.planning.steps import ObjectStep
@@ -35,6 +37,10 @@ class Record(OperationRecord):
     """What a change of the package needs beside its steps, as plain values; empty for others."""
     milestones: frozenset[str] = frozenset()
     """What was passed on the way beside the steps."""
+    origin: Origin | None = None
+    """For the history; None: an earlier version began the operation."""
+    objects: tuple[ObjectKey, ...] = ()
+    """Every object of the CNF, for the history."""
 
     @property
     def planned(self) -> tuple[ObjectStep, ...]:
@@ -46,6 +52,32 @@ def goal_of(manifests: Iterable[Manifest]) -> str:
     """Return a digest of the manifests that an update leads to: the same in every run of it."""
     bodies = [[str(m.key), m.body] for m in sorted(manifests, key=lambda m: m.key)]
     return hashlib.sha256(json.dumps(bodies, sort_keys=True).encode()).hexdigest()
+
+
+def ended_revision(
+    record: Record, ended: datetime, namespace: str, cause: str | None = None
+) -> Revision:
+    """Return the entry of an operation that has ended in the history; it gets its number there.
+
+    :param namespace: where the history is kept.
+    :param cause: why it was undone; None where it was not.
+    """
+    assert record.origin is not None, "the operation belongs in the history"
+    return Revision(
+        number=0,
+        operation=record.operation,
+        origin=record.origin,
+        started=record.started,
+        ended=ended.isoformat(timespec="seconds"),
+        seconds=(ended - datetime.fromisoformat(record.started)).total_seconds(),
+        result=Result.DONE if cause is None else Result.UNDONE,
+        changes=len({step.key for step in record.steps}),
+        cause=cause or "",
+        is_kept=cause is None and not is_private(record.steps, namespace),
+        steps=record.steps,
+        objects=record.objects,
+        def_files=record.def_files,
+    )
 
 
 def encode(record: Record, namespace: str) -> dict[str, bytes]:
@@ -67,6 +99,8 @@ def encode(record: Record, namespace: str) -> dict[str, bytes]:
         "steps": steps,
         "context": dict(record.context),
         "podsBefore": [[asdict(key), sorted(uids)] for key, uids in record.pods_before.items()],
+        "origin": record.origin and record.origin.as_dict(),
+        "objects": [asdict(key) for key in record.objects],
     }
     others = {
         other: gzip.compress(json.dumps(bodies).encode(), mtime=0)
@@ -100,4 +134,6 @@ def decode(
         def_files=tuple(payload["defFiles"]),
         context=payload["context"],
         milestones=milestones,
+        origin=Origin.of(payload["origin"]) if payload.get("origin") else None,
+        objects=tuple(ObjectKey(**key) for key in payload.get("objects", ())),
     )

@@ -69,10 +69,10 @@ class Source:
     path: str
     """The def-file as the package names it."""
     line: int
-    """The first line of the object, from 1."""
+    """The first line of the object, from 1; 0: it is not in a file."""
 
     def __str__(self) -> str:
-        return f"{self.path}:{self.line}"
+        return f"{self.path}:{self.line}" if self.line else self.path
 
 
 @dataclass(frozen=True)

@@ -71,6 +71,12 @@ class Options:
         "Time in seconds without a heartbeat after which another host may take over an update.",
         3,
     )
+    history: int = _option(
+        10,
+        "How many operations that have ended are kept of each VNF instance, as Secrets in its "
+        "namespace, to show and to undo them; 0: none.",
+        0,
+    )
     workers: int = _option(32, "Maximum number of workloads that restart at the same time.", 1)
     request_timeout: float = _option(
         30.0, "Maximum time in seconds for one request to the API server.", 1

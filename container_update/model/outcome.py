@@ -74,6 +74,8 @@ class Outcome:
     requests: int = 0
     """How many requests went to the API server."""
     seconds: float = 0.0
+    revision: int | None = None
+    """Its number in the history of the instance; None where it is not kept."""
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -115,3 +115,18 @@ class PackageIdentity:
     def __str__(self) -> str:
         name = f"{self.product} {self.version}".strip() or posixpath.basename(self.source)
         return f"{name} (sha256 {self.sha256[:_HASH_DIGITS]})"
+
+
+def names(packages: Sequence[PackageIdentity]) -> str:
+    """Return packages by product and version, a common product once; '' for none.
+
+    >>> names([PackageIdentity(f"{v}.zip", "upf", v, sha256="") for v in ("1.2", "1.3")])
+    'upf 1.2 -> 1.3'
+    """
+    products = {package.product for package in packages}
+    if len(products) == 1 and (product := products.pop()):
+        return f"{product} {' -> '.join(package.version for package in packages)}"
+    return " -> ".join(
+        f"{package.product} {package.version}".strip() or posixpath.basename(package.source)
+        for package in packages
+    )

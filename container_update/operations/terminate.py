@@ -10,6 +10,7 @@ import time
 from collections.abc import Container, Iterable, Sequence
 from functools import partial
 
+from container_update.cluster.history.store import History
 from container_update.cluster.informer import Informer
 from container_update.cluster.waiting import NotReadyError, Waiter
 from container_update.model.cluster import Cluster
@@ -75,7 +76,16 @@ def terminate(  # noqa: PLR0913
             cluster.delete(key, uid=informer.live[key]["metadata"]["uid"])
         informer.watch(followed)
         _wait([*doomed, *pods], informer, deadline, followed, options)
+        _clear_history(cluster, namespace, instance_id)
         return tuple(doomed)
+
+
+def _clear_history(cluster: Cluster, namespace: str, instance_id: str) -> None:
+    """Delete the history of an instance that is no more, where the account may."""
+    try:
+        History(cluster, namespace, instance_id).clear()
+    except ClusterError as error:
+        LOG.warning("the history of the VNF instance stays: %s", error)
 
 
 _OTHERS = (("", "ConfigMap"), ("", "PersistentVolumeClaim"), ("", "Secret"), ("", "Service"))

@@ -11,6 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from container_update.cluster.execution.operation import Operation
+from container_update.cluster.history.origin import origin_of
+from container_update.cluster.history.revision import UPDATE
 from container_update.cluster.informer import Informer
 from container_update.cluster.record import goal_of
 from container_update.cluster.retry import RetryingCluster
@@ -29,6 +31,7 @@ from container_update.operations.read_packages import read_manifests, stored_ima
 from container_update.package import csar
 from container_update.package.identity import identities_of
 from container_update.planning import match, renames
+from container_update.planning.change_cause import with_change_causes
 from container_update.planning.steps.stored_images import unexplained
 from container_update.planning.update import collections, in_force, make_plan, unknown_workloads
 from container_update.workloads import ownership
@@ -74,7 +77,8 @@ def update(
         if plan.is_empty:
             instance.tidy(cancel)
         else:
-            results = (*results, *instance.run(plan, informer, cancel))
+            origin = origin_of(UPDATE, plan.packages)
+            results = (*results, *instance.run(plan, informer, cancel, origin=origin))
         return Outcome(
             plan=plan,
             results=results,
@@ -82,6 +86,7 @@ def update(
             restarted=restarted_pods(results, informer),
             requests=cluster.requests - sent_before,
             seconds=time.monotonic() - began,
+            revision=instance.revision,
         )
 
 
@@ -142,7 +147,7 @@ def _planned(
             instance_id=request.instance_id,
             stored=stored_images(cluster, unexplained(matched.pairs, informer.live)),
         )
-        yield replace(plan, packages=packages.identities()), informer
+        yield with_change_causes(replace(plan, packages=packages.identities())), informer
 
 
 def _unknown_workloads(packages: _Packages, cluster: Cluster) -> dict[ObjectKey, Json]:

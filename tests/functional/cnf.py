@@ -9,11 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from container_update.cluster.client import KubernetesCluster
+from container_update.cluster.history.revision import Revision
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome
 from container_update.model.plan import Plan
 from container_update.model.requests import UpdateRequest
+from container_update.operations.history import history, undo
 from container_update.operations.install import install
 from container_update.operations.resume import resume, rollback
 from container_update.operations.update import plan_update, update
@@ -101,14 +103,23 @@ class Cnf:
 
     def resume(self) -> Outcome | None:
         """Finish the update that was interrupted."""
-        return resume(self.cluster, self.options, **self._where)
+        return resume(self.cluster, self.options, **self.where)
 
     def rollback(self) -> Outcome | None:
         """Undo the update that was interrupted."""
-        return rollback(self.cluster, self.options, **self._where)
+        return rollback(self.cluster, self.options, **self.where)
+
+    def history(self) -> tuple[Revision, ...]:
+        """Return its operations that have ended, the newest first."""
+        return history(self.cluster, self.options, **self.where)
+
+    def undo(self, revision: int | None = None, options: Options | None = None) -> Outcome | None:
+        """Undo finished updates."""
+        return undo(self.cluster, options or self.options, revision=revision, **self.where)
 
     @property
-    def _where(self) -> dict[str, str]:
+    def where(self) -> dict[str, Any]:
+        """The arguments that say which instance it is."""
         return {"namespace": self.namespace, "instance_id": INSTANCE}
 
     def key(self, kind: str, name: str) -> ObjectKey:

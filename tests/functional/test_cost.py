@@ -17,7 +17,8 @@ def test_requests_grow_with_the_changed_objects_not_with_all_objects(
 ) -> None:
     """4 kinds listed, 3 of them watched; a write for each changed object; the rights checked
     for; the journal read, looked for parts, written in two steps, watched and deleted; the lease
-    acquired, confirmed and released; no more."""
+    acquired, confirmed and released; the history listed and written; an Event for each restart;
+    no more."""
     files = {"cm": config_map(setting="old")}
     new = {"cm": config_map(setting="new")}
     for number in range(CHANGED):
@@ -31,7 +32,10 @@ def test_requests_grow_with_the_changed_objects_not_with_all_objects(
         cnf.cluster = counted
         outcome = cnf.update(new)
     lists, watches, writes, rights, journal, lease = 4, 3, 1 + CHANGED, 1, 6, 3
-    assert outcome.requests == lists + watches + writes + rights + journal + lease
+    history, events = 2, CHANGED
+    assert (
+        outcome.requests == lists + watches + writes + rights + journal + lease + history + events
+    )
 
 
 def test_an_update_with_nothing_to_do_only_reads(cnf: Cnf, kubeconfig: str) -> None:

@@ -136,7 +136,7 @@ def prepare(cnf: Cnf, right: Right, old: Files) -> None:
         cnf.admin.create({**body, "spec": spec})
 
 
-OPTIONAL = ("delete leases", "list events", "watch secrets")
+OPTIONAL = ("create events", "delete leases", "list events", "watch secrets")
 
 
 @pytest.mark.parametrize("right", [r for r in RIGHTS if str(r) not in OPTIONAL], ids=str)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from container_update.cli.demo import tables
 from container_update.cluster.client import KubernetesCluster
+from container_update.cluster.history.store import SECRET_TYPE
 from container_update.model.objects import Collection, Json
 from container_update.planning.release_labels import selector_of
 from container_update.stacks.vnfcs import PORT, SERVER, stack_of
@@ -27,7 +28,11 @@ def show_cluster(cluster: KubernetesCluster, out: TextIO) -> None:
 
     def objects(kind: str, group: str = "") -> list[Json]:
         listing = cluster.list(Collection(group, kind, "default"))
-        return [body for body in listing.items if body["metadata"]["name"] != "kube-root-ca.crt"]
+        return [
+            body
+            for body in listing.items
+            if body["metadata"]["name"] != "kube-root-ca.crt" and body.get("type") != SECRET_TYPE
+        ]
 
     workloads = [body for kind in _WORKLOADS for body in objects(kind, "apps")]
     out.write(tables.config([*objects("ConfigMap"), *objects("Secret")]) + "\n\n")

@@ -37,7 +37,7 @@ def plan_dict(plan: Plan) -> dict[str, Any]:
         "namespace": plan.namespace,
         "instanceId": plan.instance_id,
         "packages": [asdict(package) for package in plan.packages],
-        "steps": [_step_dict(step) for step in plan.steps],
+        "steps": [step_dict(step) for step in plan.steps],
         "unchanged": [str(key) for key in plan.unchanged],
         "ignored": [{"object": str(note.key), "text": note.text} for note in plan.ignored],
         "notes": [{"object": str(note.key), "text": note.text} for note in plan.notes],
@@ -45,7 +45,8 @@ def plan_dict(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _step_dict(step: Step) -> dict[str, Any]:
+def step_dict(step: Step) -> dict[str, Any]:
+    """Return a step as JSON values."""
     return {
         "object": asdict(step.key),
         "action": step.action.value,
@@ -137,4 +138,5 @@ def outcome_dict(outcome: Outcome) -> dict[str, Any]:
         ],
         "requests": outcome.requests,
         "seconds": round(outcome.seconds, 3),
+        "revision": outcome.revision,
     }

@@ -61,9 +61,14 @@ def summary_text(outcome: Outcome) -> str:
         return f"Undone {_cost(outcome)}: everything is as before ({counted(undone, 'step')})."
     if states != {StepState.DONE}:
         return ""
-    if any(map(_is_of_change, results)):
+    if is_change(outcome):
         return f"Changed {_cost(outcome)}: {_change_sum(outcome, results)}."
     return f"Updated {_cost(outcome)}: {_update_sum(outcome, results)}."
+
+
+def is_change(outcome: Outcome) -> bool:
+    """Return whether it is of a change of the package: more than content and images."""
+    return any(map(_is_of_change, _of_the_plan(outcome)))
 
 
 def _of_the_plan(outcome: Outcome) -> Sequence[StepResult]:

@@ -62,16 +62,21 @@ def plan_lines(plan: Plan, *, every: bool = False) -> Iterator[Line]:
     """
     if plan.is_empty:
         yield Line.of((NOTHING_TO_DO, lines.GOOD))
-    for title, steps in sections(plan):
-        yield Line.of((f"{title}:", lines.HEADING))
-        for alike in [[step] for step in steps] if every else _groups(steps):
-            yield from _group_lines(alike, every=every)
+    yield from step_lines(plan, every=every)
     for title, notes in remarks(plan):
         yield Line.of((f"{title}:", lines.HEADING))
         yield from (Line.of(f"    {note}") for note in notes)
     yield from _unchanged(plan, every=every)
     if not plan.is_empty:
         yield Line.of(("Plan: ", lines.HEADING), plan_sum(plan))
+
+
+def step_lines(plan: Plan, *, every: bool = False) -> Iterator[Line]:
+    """Yield the steps of a plan with their reasons."""
+    for title, steps in sections(plan):
+        yield Line.of((f"{title}:", lines.HEADING))
+        for alike in [[step] for step in steps] if every else _groups(steps):
+            yield from _group_lines(alike, every=every)
 
 
 def sections(plan: Plan) -> Iterator[tuple[str, list[Step]]]:
@@ -170,7 +175,7 @@ def _reason_lines(step: Step, *, every: bool) -> Iterator[Line]:
         if not (diffs and isinstance(reason.cause, KeyChange)):
             yield Line.of(f"      {because}{printable(str(reason))}")
     for diff in diffs:
-        yield from _diff_lines(diff, every=every)
+        yield from diff_lines(diff, every=every)
 
 
 def content_diffs(step: Step) -> tuple[KeyDiff, ...]:
@@ -180,7 +185,8 @@ def content_diffs(step: Step) -> tuple[KeyDiff, ...]:
     return content_diff(step.before, step.content)
 
 
-def _diff_lines(diff: KeyDiff, *, every: bool) -> Iterator[Line]:
+def diff_lines(diff: KeyDiff, *, every: bool) -> Iterator[Line]:
+    """Yield what changes in a key of a ConfigMap or Secret."""
     summary = f" ({diff.summary})" if diff.summary else ""
     yield Line.of(f"      {printable(str(diff.change))}{summary}")
     limit = None if every else _DIFF_LINES

@@ -22,6 +22,8 @@ SENTENCES: Mapping[NextStep, str] = {
     "finish it: {resume}; or go back: {rollback}",
 }
 
+_CLUSTER = ("kubeconfig", "context", "namespace", "instance_id")
+
 
 def advice(error: ContainerUpdateError, parsed: argparse.Namespace) -> str:
     """Return what to do next.
@@ -31,15 +33,26 @@ def advice(error: ContainerUpdateError, parsed: argparse.Namespace) -> str:
     if isinstance(error, NotApprovedError):
         return "Run the same command again and answer y, or use --yes"
     is_stack = bool(getattr(parsed, "stack", None))
-    cluster = ("kubeconfig", "context", "namespace", "instance_id")
-    options = _options(parsed, ("stack", "os_cloud", "instance_id") if is_stack else cluster)
+    options = _options(parsed, ("stack", "os_cloud", "instance_id") if is_stack else _CLUSTER)
     request = _options(parsed, ("request",)) if is_stack else ""
-    program = getattr(parsed, "program", "container-update")
+    program = _program(parsed)
     return SENTENCES[error.next_step].format(
         resume=f"{program} resume{options}{request}",
         rollback=f"{program} rollback{options}{request}",
         status=f"{program} status{options}",
     )
+
+
+def undo_command(revision: int, parsed: argparse.Namespace) -> str:
+    """Return the command that undoes a revision.
+
+    :param parsed: the arguments of the command that made it.
+    """
+    return f"{_program(parsed)} undo {revision}{_options(parsed, _CLUSTER)}"
+
+
+def _program(parsed: argparse.Namespace) -> str:
+    return getattr(parsed, "program", "container-update")
 
 
 def _options(parsed: argparse.Namespace, names: tuple[str, ...]) -> str:

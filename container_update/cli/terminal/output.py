@@ -7,7 +7,7 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from typing import Any, TextIO, cast
 
@@ -16,10 +16,16 @@ import yaml
 from container_update.cli.reports import html_report, json_report, lines, markdown_report
 from container_update.cli.reports.header import Header
 from container_update.cli.reports.lines import Line
-from container_update.cli.reports.outcome_report import outcome_lines, outcome_text, summary_line
+from container_update.cli.reports.outcome_report import (
+    is_change,
+    outcome_lines,
+    outcome_text,
+    summary_line,
+)
 from container_update.cli.reports.plan_report import plan_lines, plan_text
 from container_update.cli.terminal import approval
 from container_update.cli.terminal import progress as progress_views
+from container_update.cli.terminal.advice import undo_command
 from container_update.cli.terminal.screen import ENCODING_ERRORS, Screen
 from container_update.model.errors import ContainerUpdateError, UpdateFailedError, with_advice
 from container_update.model.outcome import Outcome, Progress
@@ -167,10 +173,18 @@ def show_outcome(outcome: Outcome, parsed: argparse.Namespace, out: TextIO) -> N
         out.write(json.dumps(json_report.outcome_dict(outcome)) + "\n")
     elif parsed.output != TEXT:
         out.write(OUTCOME[parsed.output](outcome) + "\n")
+    elif outcome.results:
+        is_shown = parsed.progress_style != progress_views.NONE
+        shown = [summary_line(outcome)] if is_shown else outcome_lines(outcome)
+        Screen(out).show([*shown, *_way_back(outcome, parsed)])
     elif parsed.progress_style == progress_views.NONE:
         Screen(out).show(outcome_lines(outcome))
-    elif outcome.results:
-        Screen(out).show([summary_line(outcome)])
+
+
+def _way_back(outcome: Outcome, parsed: argparse.Namespace) -> Iterator[Line]:
+    """Yield how to go back to what was there before an update."""
+    if outcome.revision is not None and not is_change(outcome):
+        yield Line.of(f"To go back: {undo_command(outcome.revision, parsed)}")
 
 
 def progress(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 from container_update.cluster.execution.context import ExecutionContext, Reverted
+from container_update.cluster.execution.events import EventRecorder
 from container_update.cluster.execution.executors import executor_of
 from container_update.cluster.execution.rollout import RolloutWaiter, followed
 from container_update.cluster.execution.undo import Undo
@@ -52,6 +53,7 @@ class Execution:
     :param progress: called with each step when it begins and with its result when it ends.
     :param leave_failed: keep what a failure leaves for a rollback or a resume, do not undo it.
     :param owner: the ownerReference that new objects of the plan's namespace get.
+    :param events: records an Event about each workload that changes; None: it does not.
     """
 
     plan: Plan
@@ -65,6 +67,7 @@ class Execution:
     clock: Clock = time.monotonic
     leave_failed: bool = False
     owner: Json | None = None
+    events: EventRecorder | None = None
 
     def __post_init__(self) -> None:
         self.progress = reporter(self.progress)
@@ -161,11 +164,17 @@ class Execution:
         waiter = Waiter(self.informer, max(self.options.grace_period, _UNDO_GRACE), self.clock)
         self.cancel.on_request(lambda: waiter.abort() if self.cancel.lease_lost else None)
         self.progress(UndoStarted(cause, tuple(steps)))
+
+        def report(result: StepResult) -> None:
+            self.progress(result)
+            if self.events is not None and result.step.stage is Stage.WORKLOADS:
+                self.events.was_undone(result, cause)
+
         undo = Undo(
             self._context_of(waiter),
             self.options.workers,
             self.options.drain_seconds,
-            self.progress,
+            report,
         )
         return undo.run(steps, self.clock() + self.options.undo_timeout)
 
@@ -184,6 +193,8 @@ class Execution:
         state, message = StepState.DONE, ""
         self._results[step.place] = StepResult(step, StepState.STOPPED)
         self.progress(step)
+        if self.events is not None and step.stage is Stage.WORKLOADS:
+            self.events.begins(step)
         try:
             executor_of(step, self._context).apply(step, began + self.options.timeout)
         except AbortedError:

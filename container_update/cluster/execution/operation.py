@@ -9,12 +9,14 @@ import logging
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from container_update.cluster.execution.context import Reverted
+from container_update.cluster.execution.events import EventRecorder
 from container_update.cluster.execution.execute import Execution, pods_by_workload
 from container_update.cluster.execution.fence import Fence
+from container_update.cluster.execution.journalled_run import JournalledRun
+from container_update.cluster.history.revision import Origin
 from container_update.cluster.informer import Informer
 from container_update.cluster.journal import Journal
 from container_update.cluster.lease import Holder, LeaseLock, utc_now
@@ -24,80 +26,13 @@ from container_update.model import errors, operation
 from container_update.model.cancellation import CancelToken
 from container_update.model.objects import ObjectKey
 from container_update.model.options import Options
-from container_update.model.outcome import Outcome, Progress, ResumeStarted, StepResult, StepState
+from container_update.model.outcome import Outcome, Progress, ResumeStarted, StepResult
 from container_update.model.plan import Action, Plan
 from container_update.planning import permissions
 from container_update.planning.steps import ObjectStep, object_steps
 from container_update.planning.update import collections, traffic
 
 LOG = logging.getLogger(__name__)
-
-
-@dataclass
-class JournalledRun:
-    """A run that holds the lease and has a journal."""
-
-    lock: LeaseLock
-    journal: Journal
-    record: Record
-    execution: Execution
-    marked: tuple[ObjectKey, ...]
-    """The objects that may have a label or an owner until the run has ended; see Fence."""
-
-    def has_passed(self, milestone: str) -> bool:
-        """Return whether this run, or an interrupted one before it, passed the milestone."""
-        return milestone in self.record.milestones
-
-    def pass_milestone(self, milestone: str) -> None:
-        """Note in the journal, for a resume, that the run passed the milestone."""
-        self.record = self.journal.pass_milestone(self.record, milestone)
-
-    def turn_back(self) -> None:
-        """Note in the journal that the run is being undone; the undo goes on without that too.
-
-        :raises LeaseLostError: another run has the journal by now.
-        """
-        try:
-            self.record = self.journal.set_phase(self.record, operation.Phase.UNDO)
-        except errors.ClusterError as error:
-            LOG.warning("the journal still says that the update goes on: %s", error)
-
-    def end(self, undone: Outcome | None = None) -> None:
-        """Remove the journal of a run that is finished or completely undone.
-
-        Where the API server refuses, it stays, and the next run removes it.
-
-        :param undone: what became of each step where it was undone: of what it had created only
-            objects that somebody else has changed since are still there.
-        :raises LeaseLostError: another run may have gone on with it.
-        """
-        stay = frozenset(self.marked)
-        if undone is not None:
-            theirs = Reverted.OF_OTHERS.value
-            stay = frozenset(r.step.key for r in undone.results if r.message == theirs)
-        self.lock.confirm()
-        for _ in range(2):
-            try:
-                execution = self.execution
-                fence = Fence(execution.cluster, execution.options.workers)
-                fence.lower(self.marked, self.journal.owner, stay)
-                self.journal.remove()
-                break
-            except errors.ClusterError as error:
-                LOG.warning("the journal of a run that ended could not be removed: %s", error)
-        self.lock.check()
-
-    @contextmanager
-    def until_ended(self) -> Iterator[None]:
-        """Remove the journal when the block is finished or completely undone, and only then."""
-        try:
-            yield
-        except errors.UpdateFailedError as error:
-            states = {result.state for result in error.outcome.results}
-            if states <= {StepState.UNDONE, StepState.NOT_STARTED}:
-                self.end(error.outcome)
-            raise
-        self.end()
 
 
 @dataclass
@@ -111,6 +46,8 @@ class Operation:
     progress: Progress = lambda _: None
     leave_failed: bool = False
     """What a failure leaves is kept for a rollback or a resume, not undone."""
+    revision: int | None = field(default=None, init=False)
+    """The number in the history of the run that ended last; None where it is not kept."""
     _read_at: str = field(default="", init=False)
     """The version at which the journal was read before the plan was made; see Journal."""
 
@@ -136,28 +73,42 @@ class Operation:
             cancel,
         )
 
-    def run(self, plan: Plan, informer: Informer, cancel: CancelToken) -> tuple[StepResult, ...]:
+    def run(
+        self,
+        plan: Plan,
+        informer: Informer,
+        cancel: CancelToken,
+        *,
+        goal: str = "",
+        origin: Origin | None = None,
+    ) -> tuple[StepResult, ...]:
         """Carry out a plan, with lease and journal.
 
+        :param goal: a digest of what is requested; '': of the plan's manifests.
+        :param origin: for the history; None: the operation does not belong in there.
         :raises UpdateInProgressError: another update of this instance runs.
         :raises UpdateFailedError: see :meth:`Execution.run`.
         """
-        with self.begun(plan, informer, cancel, goal_of(plan.manifests)) as run:
+        goal = goal or goal_of(plan.manifests)
+        with self.begun(plan, informer, cancel, goal, origin=origin) as run:
             return run.execution.run()
 
     @contextmanager
-    def begun(
+    def begun(  # noqa: PLR0913
         self,
         plan: Plan,
         informer: Informer,
         cancel: CancelToken,
         goal: str,
         context: Mapping[str, Any] | None = None,
+        *,
+        origin: Origin | None = None,
     ) -> Iterator[JournalledRun]:
         """Hold the lease and the journal while the block carries out the plan.
 
         :param goal: a digest of what is requested.
         :param context: plain values that a resume needs beside the steps.
+        :param origin: for the history; None: the operation does not belong in there.
         :raises ClusterError: the account lacks a right; nothing was written.
         :raises UpdateInProgressError: another update of this instance runs, or ran since the
             plan was made.
@@ -172,6 +123,8 @@ class Operation:
                 pods_before=pods_by_workload(steps, informer),
                 def_files=plan.def_files,
                 context=context or {},
+                origin=origin,
+                objects=tuple(manifest.key for manifest in plan.manifests),
             )
             journal = self._journal_of(lock)
             journal.write(record, lock, lambda: self._refuse_stale(journal, plan, informer))
@@ -179,6 +132,7 @@ class Operation:
             run.marked = _created(steps) if owns else ()
             with run.until_ended():
                 yield run
+            self.revision = run.revision
 
     def _refuse_stale(self, journal: Journal, plan: Plan, informer: Informer) -> None:
         """Raise UpdateInProgressError where an object of the plan has changed since it was listed.
@@ -231,6 +185,7 @@ class Operation:
             progress=self.progress,
             leave_failed=self.leave_failed,
             owner=journal.owner if owns else None,
+            events=EventRecorder(self.cluster.unretried),
         )
         run = JournalledRun(lock, journal, record, execution, tuple(s.key for s in record.steps))
         execution.before_undo = run.turn_back
@@ -348,15 +303,17 @@ class Operation:
             )
         self.progress(ResumeStarted(f"operation {record.operation} was interrupted", record.steps))
         with run.until_ended():
-            return Outcome(run.execution.plan, go_on(run))
+            outcome = Outcome(run.execution.plan, go_on(run))
+        return replace(outcome, revision=run.revision)
 
     def _go_back(self, run: JournalledRun) -> Outcome:
         record, execution = run.record, run.execution
-        results = execution.undo(f"operation {record.operation} was interrupted", record.steps)
+        cause = f"operation {record.operation} was interrupted"
+        results = execution.undo(cause, record.steps)
         outcome = Outcome(execution.plan, results)
         execution.refuse_if_lost()
         operation.refuse_incomplete(record, outcome)
-        run.end(outcome)
+        run.end(outcome, cause)
         return outcome
 
 

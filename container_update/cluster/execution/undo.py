@@ -9,7 +9,7 @@ twice, is safe.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from container_update.cluster.execution.context import ExecutionContext, Reverted
@@ -19,7 +19,7 @@ from container_update.cluster.waiting import AbortedError, NotReadyError
 from container_update.model import context_threads
 from container_update.model.errors import ClusterError, LeaseLostError
 from container_update.model.objects import ObjectKey
-from container_update.model.outcome import Progress, StepResult, StepState
+from container_update.model.outcome import StepResult, StepState
 from container_update.model.plan import Action, Stage
 from container_update.model.reporter import REPORTED
 from container_update.planning.steps import ObjectStep, WorkloadStep
@@ -44,7 +44,7 @@ class Undo:
     workers: int
     drain_seconds: float
     """How long new pods stay after traffic was taken from them."""
-    progress: Progress = lambda _: None
+    report: Callable[[StepResult], object] = lambda _: None
     """Called with the result of each step."""
 
     def run(self, steps: Sequence[ObjectStep], deadline: float) -> tuple[StepResult, ...]:
@@ -61,7 +61,7 @@ class Undo:
                 StepResult(step, StepState.UNDO_FAILED, text) for step, text in obstacles if text
             ]
             for result in blocked:
-                self.progress(result)
+                self.report(result)
             results += blocked
             took_traffic_back = any(
                 result.step.stage is Stage.SWITCH and result.message == Reverted.RESTORED.value
@@ -109,7 +109,7 @@ class Undo:
         except (AbortedError, LeaseLostError):
             state, message = StepState.UNDO_FAILED, "the lease was lost"
         result = StepResult(step, state, message, clock() - began)
-        self.progress(result)
+        self.report(result)
         return result
 
     def _insist(self, step: ObjectStep, deadline: float) -> Reverted:

@@ -13,7 +13,9 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, NoReturn
 
-from container_update.cluster.execution.operation import JournalledRun, Operation
+from container_update.cluster.execution.journalled_run import JournalledRun
+from container_update.cluster.execution.operation import Operation
+from container_update.cluster.history.origin import origin_of
 from container_update.cluster.informer import Informer
 from container_update.cluster.record import goal_of
 from container_update.cluster.retry import RetryingCluster
@@ -28,6 +30,7 @@ from container_update.operations.update import restarted_pods
 from container_update.operations.vnf_records import Records, services, workloads_of
 from container_update.planning import renames
 from container_update.planning.change import ChangePlanner
+from container_update.planning.change_cause import with_change_causes
 from container_update.planning.package_pair import Packages, Placing
 from container_update.planning.release_labels import selector_of
 from container_update.planning.steps import ManifestStep, object_steps
@@ -117,7 +120,8 @@ class KubernetesStrategy(Strategy):
         )
         stored = stored_images(self._cluster, unexplained(pairs, live))
         planner = self.planner(packages, live, self.target.namespace, self.job.instance_id, stored)
-        self._plan = plan = replace(planner.plan(), packages=self.identities())
+        plan = with_change_causes(replace(planner.plan(), packages=self.identities()))
+        self._plan = plan
         if not plan.is_empty:
             names = self.successors(planner)
             self._facts = _Facts(
@@ -184,7 +188,12 @@ class KubernetesStrategy(Strategy):
         """See Strategy."""
         assert self._plan is not None, "a plan is validated before it is begun"
         with self._instance.begun(
-            self._plan, self._informer, self.cancel, self._goal, self._context()
+            self._plan,
+            self._informer,
+            self.cancel,
+            self._goal,
+            self._context(),
+            origin=origin_of(self.job.request.upgrade_type, self.identities()),
         ) as run:
             self._run = run
             run.execution.begin()
@@ -307,6 +316,7 @@ class KubernetesStrategy(Strategy):
             restarted=restarted_pods(results, self._informer),
             requests=self.target.cluster.requests - self._sent_before,
             seconds=time.monotonic() - self._began,
+            revision=self._instance.revision,
         )
 
     def _vnfcs(self, plan: Plan) -> tuple[Vnfc, ...]:

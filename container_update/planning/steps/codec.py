@@ -7,7 +7,7 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from container_update.model.objects import Json, ObjectKey
-from container_update.model.plan import Action, Reason
+from container_update.model.plan import Action, ImageChange, KeyChange, Reason
 from container_update.planning.steps.base import ObjectStep
 from container_update.planning.steps.config import ConfigStep
 from container_update.planning.steps.manifest import ManifestStep
@@ -24,6 +24,9 @@ _TYPES: Mapping[str, type[ObjectStep]] = {
 }
 _NAMES = {step_type: name for name, step_type in _TYPES.items()}
 
+_CAUSES: Mapping[str, type[ImageChange | KeyChange]] = {"image": ImageChange, "key": KeyChange}
+"""Those causes that a history shows; of the others the sentence is enough."""
+
 
 def step_to_dict(step: ObjectStep) -> Json:
     """Return the step as plain values, without ``metadata.managedFields`` of its object."""
@@ -36,7 +39,7 @@ def step_to_dict(step: ObjectStep) -> Json:
         "type": _NAMES[type(step)],
         "key": asdict(step.key),
         "action": step.action.name,
-        "reasons": [reason.text for reason in step.reasons],
+        "reasons": [_reason_to_dict(reason) for reason in step.reasons],
     }
 
 
@@ -46,8 +49,22 @@ def step_from_dict(values: Mapping[str, Any]) -> ObjectStep:
         **values,
         "key": ObjectKey(**values["key"]),
         "action": Action[values["action"]],
-        "reasons": tuple(Reason(text) for text in values["reasons"]),
+        "reasons": tuple(map(_reason_from_dict, values["reasons"])),
     }
     for pairs in {"dropped", "pods"} & values.keys():
         attributes[pairs] = tuple((first, second) for first, second in values[pairs])
     return _TYPES[attributes.pop("type")](**attributes)
+
+
+def _reason_to_dict(reason: Reason) -> Json:
+    for name, cause_type in _CAUSES.items():
+        if isinstance(reason.cause, cause_type):
+            return {"text": reason.text, name: asdict(reason.cause)}
+    return {"text": reason.text}
+
+
+def _reason_from_dict(values: str | Mapping[str, Any]) -> Reason:
+    if isinstance(values, str):  # of an earlier version
+        return Reason(values)
+    causes = (_CAUSES[name](**values[name]) for name in _CAUSES if name in values)
+    return Reason(values["text"], next(causes, None))

@@ -8,9 +8,14 @@ from dataclasses import dataclass, field, replace
 
 from container_update.model.objects import Json
 from container_update.model.plan import Stage
+from container_update.planning.steps import metadata
 from container_update.planning.steps.base import ObjectStep
 from container_update.planning.steps.new_objects import recreated_pod
 from container_update.workloads import pod_template
+
+CHANGE_CAUSE = "kubernetes.io/change-cause"
+"""What ``kubectl rollout history`` shows; controllers copy it to the revision that they make
+(Kubernetes documentation, "Well-known Labels, Annotations and Taints")."""
 
 
 @dataclass(frozen=True)
@@ -43,21 +48,37 @@ class WorkloadStep(ObjectStep):
 class RestartStep(WorkloadStep):
     """Change images and configuration digest of a live workload, and nothing else."""
 
+    change_cause: str = field(default="", kw_only=True)
+    """What the annotation of that name is to say; '': it stays as it is. Not a change by itself."""
+
     stage = Stage.WORKLOADS
 
     def desired(self, live: Json) -> Json:
         """Return the live workload with the new images and digest; see :class:`ObjectStep`."""
         changed = pod_template.with_images(live, self.images)
-        return changed if self.digest is None else pod_template.with_digest(changed, self.digest)
+        if self.digest is not None:
+            changed = pod_template.with_digest(changed, self.digest)
+        return self._with_change_cause(changed, self.change_cause)
 
     def restored(self, live: Json) -> Json:
         """Return the live workload with the images and the digest that it had."""
         before = pod_template.images(self.old)
         images = {name: before[name] for name in self.images if name in before}
         changed = pod_template.with_images(live, images)
-        if self.digest is None:
-            return changed
-        return pod_template.with_digest(changed, pod_template.config_digest(self.old))
+        if self.digest is not None:
+            changed = pod_template.with_digest(changed, pod_template.config_digest(self.old))
+        before = metadata.value_of(self.old, "annotations", CHANGE_CAUSE)
+        return self._with_change_cause(changed, before)
+
+    def _with_change_cause(self, body: Json, cause: str | None) -> Json:
+        """Return the body with that annotation; without it where *cause* is None."""
+        if not self.change_cause:
+            return body
+        changed = {**body, "metadata": dict(body["metadata"])}
+        annotations = {**(changed["metadata"].get("annotations") or {}), CHANGE_CAUSE: cause}
+        values = {name: value for name, value in annotations.items() if value is not None}
+        metadata.assign(changed["metadata"], "annotations", values)
+        return changed
 
     def with_stored(self, images: Mapping[str, str]) -> RestartStep:
         """See :class:`WorkloadStep`."""

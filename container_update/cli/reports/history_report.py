@@ -1,0 +1,126 @@
+"""Operations that have ended: a table of them, and one in full. Pure; never a Secret's value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from container_update.cli.reports import lines
+from container_update.cli.reports.json_report import API_VERSION, step_dict
+from container_update.cli.reports.lines import Line
+from container_update.cli.reports.plan_report import content_diffs, diff_lines, step_lines
+from container_update.cluster.history.revision import Result, Revision
+from container_update.model.plan import ImageChange, Plan
+from container_update.model.requests import names
+from container_update.planning.content_diff import printable
+
+NOTHING_KEPT = "No operation of this VNF instance is kept in the namespace."
+NOTHING_TO_UNDO = "Nothing to undo: no finished update of this VNF instance is kept."
+_COLUMNS = ("REV", "ENDED (UTC)", "WHO", "WHAT", "PACKAGES", "RESULT", "TOOK")
+_GAP = "  "
+
+
+def history_lines(revisions: Sequence[Revision]) -> Iterator[Line]:
+    """Yield a table of revisions."""
+    rows = [_row(revision) for revision in revisions]
+    widths = [max(map(len, column)) for column in zip(_COLUMNS, *rows, strict=True)]
+    for row, style in [(_COLUMNS, lines.HEADING), *((row, lines.PLAIN) for row in rows)]:
+        cells = (f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True))
+        yield Line.of((_GAP.join(cells).rstrip(), style), is_content=True)
+
+
+def _row(revision: Revision) -> tuple[str, ...]:
+    origin = revision.origin
+    return (
+        str(revision.number),
+        _time(revision.ended),
+        printable(origin.who),
+        printable(origin.title),
+        printable(names(revision.origin.packages)),
+        revision.result.value,
+        _took(revision),
+    )
+
+
+def revision_lines(revision: Revision, *, every: bool = False) -> Iterator[Line]:
+    """Yield one revision: who, when, which packages, how it ended, what it did and why.
+
+    :param every: list everything that is usually only counted.
+    """
+    origin, is_done = revision.origin, revision.result is Result.DONE
+    rows = [
+        ("Revision", f"{revision.number}: {origin.title}, by {origin.who}"),
+        ("Packages", " -> ".join(map(str, origin.packages)) or "not known"),
+        ("Time", f"{_time(revision.started)} to {_time(revision.ended)} UTC ({_took(revision)})"),
+    ]
+    for word, value in rows:
+        yield Line.of((f"{word:<8}  ", lines.DIM), printable(value))
+    style = lines.GOOD if is_done else lines.WARNING
+    why = f": {printable(revision.cause)}" if revision.cause else ""
+    yield Line.of(("Result    ", lines.DIM), (revision.result.value, style), why)
+    if revision.steps:
+        yield from step_lines(_plan(revision), every=every)
+    elif is_done:
+        yield Line.of(f"Changed {revision.changes} objects; what they were before is not kept.")
+
+
+def diff_of_revision(revision: Revision) -> Iterator[Line]:
+    """Yield what a revision changed: the images, and the lines of each ConfigMap."""
+    for step in revision.steps:
+        images = [reason for reason in step.reasons if isinstance(reason.cause, ImageChange)]
+        diffs = content_diffs(step)
+        if not (images or diffs):
+            continue
+        yield Line.of((f"{step.key}: {step.action.value}", lines.HEADING))
+        if not diffs:
+            yield from (Line.of(f"      {printable(str(reason))}") for reason in images)
+        for diff in diffs:
+            yield from diff_lines(diff, every=True)
+
+
+def history_dict(revisions: Sequence[Revision]) -> dict[str, Any]:
+    """Return revisions as JSON values, without their steps."""
+    entries = [_summary(revision) for revision in revisions]
+    return {"apiVersion": API_VERSION, "kind": "History", "revisions": entries}
+
+
+def revision_dict(revision: Revision) -> dict[str, Any]:
+    """Return one revision as JSON values."""
+    steps = [step_dict(step) for step in revision.steps]
+    return {
+        "apiVersion": API_VERSION, "kind": "Revision", **_summary(revision), "steps": steps
+    }  # fmt: skip
+
+
+def _summary(revision: Revision) -> dict[str, Any]:
+    origin = revision.origin
+    return {
+        "revision": revision.number,
+        "operation": revision.operation,
+        "type": origin.kind,
+        "undoes": origin.undoes,
+        "user": origin.user,
+        "host": origin.host,
+        "packages": origin.as_dict()["packages"],
+        "started": revision.started,
+        "ended": revision.ended,
+        "seconds": revision.seconds,
+        "result": revision.result.value,
+        "cause": revision.cause,
+        "objects": revision.changes,
+        "canBeUndone": revision.can_be_undone,
+    }
+
+
+def _plan(revision: Revision) -> Plan:
+    return Plan("", None, revision.steps)
+
+
+def _time(moment: str) -> str:
+    """Return '2026-11-22 10:15:30' for a moment in UTC."""
+    return moment.removesuffix("+00:00").replace("T", " ")
+
+
+def _took(revision: Revision) -> str:
+    minutes, seconds = divmod(round(revision.seconds), 60)
+    return f"{minutes}m{seconds:02}s" if minutes else f"{seconds}s"

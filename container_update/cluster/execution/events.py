@@ -1,0 +1,81 @@
+"""Events about the workloads that change, for ``kubectl describe`` and everything that shows them.
+
+Source: Kubernetes API reference, Event v1 core; API conventions, "Events". An account that may not
+create them, or a server that refuses them, costs nothing but the Events.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from dataclasses import dataclass, field
+
+from container_update.cluster.lease import utc_now
+from container_update.model.cluster import Cluster
+from container_update.model.errors import ClusterError
+from container_update.model.objects import Json
+from container_update.model.outcome import StepResult
+from container_update.model.plan import Step
+from container_update.planning.steps import ObjectStep
+
+LOG = logging.getLogger(__name__)
+
+COMPONENT = "container-update"
+_LONGEST = 1024
+"""Characters of an Event's message; the server refuses longer ones."""
+
+
+@dataclass
+class EventRecorder:
+    """Records the Events of one run.
+
+    :param cluster: without retries: an Event is not worth waiting for.
+    """
+
+    cluster: Cluster
+    _refused: bool = field(default=False, init=False)
+
+    def begins(self, step: Step) -> None:
+        """Record that a workload is being changed, and why."""
+        why = "; ".join(map(str, step.reasons))
+        self._record(step, "Normal", "Updating", f"{step.action.value}: {why}")
+
+    def was_undone(self, result: StepResult, cause: str) -> None:
+        """Record that a workload was restored, or could not be, and why it had to be."""
+        what = f"{result.step.action.value}: {result.state.value}"
+        self._record(result.step, "Warning", "UpdateUndone", f"{what}: {cause}")
+
+    def _record(self, step: Step, kind: str, reason: str, message: str) -> None:
+        about = step.before if isinstance(step, ObjectStep) else None
+        if self._refused or about is None:
+            return
+        try:
+            self.cluster.create(_event(about, kind, reason, message))
+        except ClusterError as error:
+            self._refused = True
+            LOG.info("no Events are recorded: %s", error)
+
+
+def _event(about: Json, kind: str, reason: str, message: str) -> Json:
+    metadata, now = about["metadata"], utc_now().strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {
+            "name": f"{metadata['name'][:200]}.{uuid.uuid4().hex[:16]}",
+            "namespace": metadata["namespace"],
+        },
+        "involvedObject": {
+            "apiVersion": about["apiVersion"],
+            "kind": about["kind"],
+            **{name: metadata[name] for name in ("namespace", "name", "uid")},
+        },
+        "type": kind,
+        "reason": reason,
+        "message": message if len(message) <= _LONGEST else f"{message[: _LONGEST - 3]}...",
+        "source": {"component": COMPONENT},
+        "reportingComponent": COMPONENT,
+        "firstTimestamp": now,
+        "lastTimestamp": now,
+        "count": 1,
+    }

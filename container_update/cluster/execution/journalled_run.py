@@ -1,0 +1,104 @@
+"""A run that holds the lease and has a journal, until both are released."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from container_update.cluster.execution.context import Reverted
+from container_update.cluster.execution.execute import Execution
+from container_update.cluster.execution.fence import Fence
+from container_update.cluster.history.store import History
+from container_update.cluster.journal import Journal
+from container_update.cluster.lease import LeaseLock, utc_now
+from container_update.cluster.record import Record, ended_revision
+from container_update.model import errors, operation
+from container_update.model.objects import ObjectKey
+from container_update.model.outcome import Outcome, StepState
+
+LOG = logging.getLogger(__name__)
+
+
+@dataclass
+class JournalledRun:
+    """A run that holds the lease and has a journal."""
+
+    lock: LeaseLock
+    journal: Journal
+    record: Record
+    execution: Execution
+    marked: tuple[ObjectKey, ...]
+    """The objects that may have a label or an owner until the run has ended; see Fence."""
+    revision: int | None = field(default=None, init=False)
+    """Its number in the history once it has ended; None where it is not kept."""
+
+    def has_passed(self, milestone: str) -> bool:
+        """Return whether this run, or an interrupted one before it, passed the milestone."""
+        return milestone in self.record.milestones
+
+    def pass_milestone(self, milestone: str) -> None:
+        """Note in the journal, for a resume, that the run passed the milestone."""
+        self.record = self.journal.pass_milestone(self.record, milestone)
+
+    def turn_back(self) -> None:
+        """Note in the journal that the run is being undone; the undo goes on without that too.
+
+        :raises LeaseLostError: another run has the journal by now.
+        """
+        try:
+            self.record = self.journal.set_phase(self.record, operation.Phase.UNDO)
+        except errors.ClusterError as error:
+            LOG.warning("the journal still says that the update goes on: %s", error)
+
+    def end(self, undone: Outcome | None = None, cause: str = "") -> None:
+        """Keep what the run did in the history, then remove its journal.
+
+        Where the API server refuses, it stays, and the next run removes it.
+
+        :param undone: what became of each step where it was undone: of what it had created only
+            objects that somebody else has changed since are still there.
+        :param cause: why it was undone.
+        :raises LeaseLostError: another run may have gone on with it.
+        """
+        stay = frozenset(self.marked)
+        if undone is not None:
+            theirs = Reverted.OF_OTHERS.value
+            stay = frozenset(r.step.key for r in undone.results if r.message == theirs)
+        self.lock.confirm()
+        self._keep_history(None if undone is None else cause)
+        for _ in range(2):
+            try:
+                execution = self.execution
+                fence = Fence(execution.cluster, execution.options.workers)
+                fence.lower(self.marked, self.journal.owner, stay)
+                self.journal.remove()
+                break
+            except errors.ClusterError as error:
+                LOG.warning("the journal of a run that ended could not be removed: %s", error)
+        self.lock.check()
+
+    @contextmanager
+    def until_ended(self) -> Iterator[None]:
+        """Remove the journal when the block is finished or completely undone, and only then."""
+        try:
+            yield
+        except errors.UpdateFailedError as error:
+            states = {result.state for result in error.outcome.results}
+            if states <= {StepState.UNDONE, StepState.NOT_STARTED}:
+                self.end(error.outcome, error.cause)
+            raise
+        self.end()
+
+    def _keep_history(self, cause: str | None) -> None:
+        """Write the revision of this run; whether that succeeds does not matter to the run.
+
+        :param cause: why it was undone; None where it was not.
+        """
+        record, execution = self.record, self.execution
+        if record.origin is not None:
+            namespace = execution.plan.namespace
+            history = History(execution.cluster, namespace, record.instance_id)
+            ended = ended_revision(record, utc_now(), namespace, cause)
+            self.revision = history.keep(ended, execution.options.history)

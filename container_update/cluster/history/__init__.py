@@ -1,0 +1,1 @@
+"""The operations of a VNF instance that have ended: what each was, and what was there before it."""

@@ -1,0 +1,21 @@
+"""Who begins an operation: the login name and the host of this process."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+
+from container_update.cluster.history.revision import Origin
+from container_update.model.requests import PackageIdentity
+
+
+def origin_of(
+    kind: str, packages: tuple[PackageIdentity, ...], undoes: int | None = None
+) -> Origin:
+    """Return the origin of an operation that this process begins."""
+    try:
+        user = getpass.getuser()
+    except (OSError, KeyError, ImportError):  # the account has no name
+        user = str(os.getuid())
+    return Origin(kind, user, socket.gethostname(), packages, undoes)

@@ -1,0 +1,192 @@
+"""An operation that has ended, and its form as the data of a Secret. Pure.
+
+Of a Secret only what a way back needs is kept: its content before the operation. The new content is
+in the cluster; here its place is taken by a mark that says which keys changed.
+"""
+
+from __future__ import annotations
+
+import base64
+import enum
+import gzip
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from container_update.model.objects import Json, ObjectKey
+from container_update.model.requests import PackageIdentity
+from container_update.planning import diff
+from container_update.planning.steps import ConfigStep, ObjectStep
+from container_update.planning.steps.codec import step_from_dict, step_to_dict
+
+UPDATE, UNDO = "update", "undo"
+"""Kinds of operations; the other ones are upgrade types."""
+UPDATES = frozenset({UPDATE, UNDO})
+"""Those that change configuration and images only, and can be undone."""
+
+_FORMAT = 1
+_SUMMARY, _CONTENT = "summary", "content"
+_LIMIT = 900_000
+"""Bytes of the content; the API server allows 1 MiB for all data of a Secret."""
+_NEW_VALUE = base64.b64encode(b"another value").decode()
+_NO_FIELDS = ("managedFields", "resourceVersion", "generation")
+
+
+class Result(enum.Enum):
+    """How an operation ended."""
+
+    DONE = "done"
+    UNDONE = "undone"
+    """It failed or was stopped, and everything was put back."""
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Who asked for an operation, and for which; kept in the journal while it is under way."""
+
+    kind: str
+    """:data:`UPDATE`, :data:`UNDO` or an upgrade type."""
+    user: str
+    """The login name."""
+    host: str
+    packages: tuple[PackageIdentity, ...] = ()
+    """The old one and the new one; () where they are not known."""
+    undoes: int | None = None
+    """The first revision that an :data:`UNDO` undoes; it undoes all after that one too."""
+
+    @property
+    def who(self) -> str:
+        """The user on the host: 'ann@workstation'."""
+        return f"{self.user}@{self.host}"
+
+    @property
+    def title(self) -> str:
+        """What it is, for people: 'update', 'undo of 14'."""
+        return self.kind if self.undoes is None else f"{self.kind} of {self.undoes}"
+
+    def as_dict(self) -> Json:
+        """Return it as plain values."""
+        return asdict(self)
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Origin:
+        """Return the origin of :meth:`as_dict`."""
+        packages = tuple(PackageIdentity(**package) for package in values["packages"])
+        return cls(**{**values, "packages": packages})
+
+
+@dataclass(frozen=True)
+class Revision:
+    """One operation that has ended.
+
+    :param steps: what it did, with what was there before; empty where it was undone or its content
+        is too large for a Secret.
+    :param objects: every object of the CNF at its end.
+    """
+
+    number: int
+    operation: str
+    origin: Origin
+    started: str
+    """In UTC (RFC 3339), as is *ended*."""
+    ended: str
+    seconds: float
+    result: Result
+    changes: int
+    """How many objects it changed, or was to change."""
+    cause: str = ""
+    """Why it was undone."""
+    is_kept: bool = True
+    """What it did is kept, so that it can be undone."""
+    steps: tuple[ObjectStep, ...] = field(default=(), repr=False)
+    objects: tuple[ObjectKey, ...] = field(default=(), repr=False)
+    def_files: tuple[str, ...] = ()
+
+    @property
+    def can_be_undone(self) -> bool:
+        """It is a finished update, or an undo of one, and what was there before it is kept."""
+        is_update = self.origin.kind in UPDATES
+        return is_update and self.is_kept and self.result is Result.DONE
+
+
+def encode(revision: Revision) -> dict[str, bytes]:
+    """Return the revision as the data of a Secret; without its steps where it would be too large,
+    or where one is about a Secret of another namespace, whose content is nobody's business here."""
+    content = b""
+    if revision.is_kept:
+        payload = {
+            "steps": [step_to_dict(_reduced(step)) for step in revision.steps],
+            "objects": [asdict(key) for key in revision.objects],
+            "defFiles": list(revision.def_files),
+        }
+        content = gzip.compress(json.dumps(payload).encode(), mtime=0)
+    is_kept = 0 < len(content) <= _LIMIT
+    summary = {
+        "format": _FORMAT,
+        "number": revision.number,
+        "operation": revision.operation,
+        "origin": revision.origin.as_dict(),
+        "started": revision.started,
+        "ended": revision.ended,
+        "seconds": round(revision.seconds, 3),
+        "result": revision.result.value,
+        "changes": revision.changes,
+        "cause": revision.cause,
+        "isKept": is_kept,
+    }
+    data = {_SUMMARY: json.dumps(summary).encode()}
+    return {**data, _CONTENT: content} if is_kept else data
+
+
+def decode(data: Mapping[str, bytes]) -> Revision:
+    """Return the revision of :func:`encode`.
+
+    :raises ValueError: another version of this program, or somebody else, wrote it.
+    """
+    try:
+        values = json.loads(data[_SUMMARY])
+        if values["format"] != _FORMAT:
+            raise ValueError(f"has format {values['format']}, expected {_FORMAT}")
+        payload = json.loads(gzip.decompress(data[_CONTENT])) if values["isKept"] else {}
+        return Revision(
+            **{name: values[name] for name in ("number", "operation", "started", "ended")},
+            **{name: values[name] for name in ("seconds", "changes", "cause")},
+            origin=Origin.of(values["origin"]),
+            result=Result(values["result"]),
+            is_kept=values["isKept"],
+            steps=tuple(map(step_from_dict, payload.get("steps", ()))),
+            objects=tuple(ObjectKey(**key) for key in payload.get("objects", ())),
+            def_files=tuple(payload.get("defFiles", ())),
+        )
+    except (KeyError, TypeError, OSError, EOFError) as error:
+        raise ValueError("is damaged") from error
+
+
+def is_private(steps: Sequence[ObjectStep], namespace: str) -> bool:
+    """Tell whether the content of one of the steps may not be kept in a namespace: a Secret's of
+    another one. Who may read Secrets in one namespace is to learn nothing of another one's."""
+    return any(step.key.kind == "Secret" and step.key.namespace != namespace for step in steps)
+
+
+def _reduced(step: ObjectStep) -> ObjectStep:
+    """Return the step without what no way back needs."""
+    before = step.before
+    if before is not None:
+        kept = {name: v for name, v in before["metadata"].items() if name not in _NO_FIELDS}
+        body = {name: value for name, value in before.items() if name != "status"}
+        step = replace(step, before={**body, "metadata": kept})
+    if isinstance(step, ConfigStep) and step.key.kind == "Secret":
+        step = replace(step, content=_marked(step.content, before or {}))
+    return step
+
+
+def _marked(content: Json, before: Json) -> Json:
+    """Return a Secret's manifest with its old values, and a mark for each that is another one."""
+    old, new = diff.content(before).data if before else {}, diff.content(content).data
+    data = {
+        key: base64.b64encode(value).decode() if old.get(key) == value else _NEW_VALUE
+        for key, value in new.items()
+    }
+    without = {name: value for name, value in content.items() if name != "stringData"}
+    return {**without, "data": data}

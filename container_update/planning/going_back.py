@@ -1,0 +1,95 @@
+"""From what finished updates did to a plan that undoes them. Pure.
+
+What an update wrote is written back, by the rules of an update: configuration as it was, images as
+they were, and a restart of what uses them. Everything else of an object stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from container_update.model.objects import Json, Manifest, ObjectKey, Source
+from container_update.model.plan import Action, Plan, Reason
+from container_update.planning.match import Matching
+from container_update.planning.steps import ManifestStep, ObjectStep
+from container_update.planning.steps.new_objects import new_object
+from container_update.planning.update import Live
+
+
+@dataclass(frozen=True)
+class Undoing:
+    """What is to be undone.
+
+    :param steps: of every update that is undone, the oldest first.
+    :param objects: every object of the CNF.
+    :param source: stands for the package that the plan leads to: 'before revision 14'.
+    """
+
+    steps: tuple[ObjectStep, ...]
+    objects: tuple[ObjectKey, ...]
+    source: str
+    def_files: tuple[str, ...] = ()
+
+    @property
+    def keys(self) -> tuple[ObjectKey, ...]:
+        """Every object that may be concerned."""
+        return tuple(dict.fromkeys([*self.objects, *(step.key for step in self.steps)]))
+
+    def matching(self, live: Live) -> Matching:
+        """Return what stands for the packages: each object as the updates left it, with what it was
+        before them. What they have created is not in there; see :meth:`completed`."""
+        return Matching(tuple(self._pairs(live)), (), (), self.def_files)
+
+    def completed(self, plan: Plan, live: Live) -> Plan:
+        """Return the plan of the matching with the deletion of what the updates have created, and
+        without remarks on what only the updates themselves have written, like digests."""
+        removals = (
+            ManifestStep(key, Action.DELETE, live[key], reasons=(Reason(f"is new since {when}"),))
+            for key, when in ((key, self.source.removeprefix("before ")) for key in self._created)
+            if key in live
+        )
+        return replace(plan, steps=(*plan.steps, *removals), ignored=())
+
+    @property
+    def _created(self) -> Iterator[ObjectKey]:
+        return (key for key in self.keys if self._is_created(self._steps_of(key)))
+
+    @staticmethod
+    def _is_created(steps: Sequence[ObjectStep]) -> bool:
+        return bool(steps) and steps[0].before is None
+
+    def _steps_of(self, key: ObjectKey) -> list[ObjectStep]:
+        return [step for step in self.steps if step.key == key]
+
+    def _pairs(self, live: Live) -> Iterator[tuple[Manifest, Manifest | None]]:
+        for key in self.keys:
+            steps, body = self._steps_of(key), live.get(key)
+            if self._is_created(steps) or (body is None and not steps):
+                continue
+            if body is None:
+                body = new_object(steps[0].old, key.namespace, {})
+            yield (
+                self._manifest(key, _after(steps, body)),
+                self._manifest(key, _before(steps, body)),
+            )
+
+    def _manifest(self, key: ObjectKey, body: Json) -> Manifest:
+        return Manifest(key, body, Source(self.source, 0))
+
+
+def _after(steps: Iterable[ObjectStep], body: Json) -> Json:
+    """Return an object as the updates left it, whatever was changed by hand since.
+
+    Of a Secret what they wrote is not known: it counts as unchanged since.
+    """
+    for step in steps:
+        if step.key.kind != "Secret" and step.action is not Action.DELETE:
+            body = step.desired(body)
+    return body
+
+
+def _before(steps: Sequence[ObjectStep], body: Json) -> Json:
+    for step in reversed(steps):
+        body = step.restored(body)
+    return body

@@ -1,0 +1,261 @@
+"""What an operation leaves when it has ended: its revision, and the way back."""
+
+from __future__ import annotations
+
+import base64
+import getpass
+import gzip
+import json
+from dataclasses import replace
+
+import pytest
+
+from container_update.cluster.execution.journalled_run import JournalledRun
+from container_update.cluster.history.revision import Result
+from container_update.model.errors import PlanError, UpdateFailedError
+from container_update.model.objects import Collection, Json
+from container_update.model.outcome import StepState
+from container_update.model.plan import Action
+from container_update.operations.change_package import change_package
+from container_update.operations.history import plan_undo
+from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
+from tests.functional.manifests import ENV, config_map, secret, workload
+
+OLD = {
+    "cm": config_map(setting="old"),
+    "user": workload("Deployment", "user", container=ENV),
+    "other": workload("Deployment", "other"),
+}
+NEW = {**OLD, "cm": config_map(setting="new")}
+NEWER = {**NEW, "other": workload("Deployment", "other", image=IMAGES[1])}
+BAD = {**NEW, "user": workload("Deployment", "user", container=ENV, image=BAD_IMAGE)}
+
+
+def kept(cnf: Cnf) -> list[Json]:
+    """Return the Secrets of the history."""
+    secrets = cnf.admin.list(Collection("", "Secret", cnf.namespace)).items
+    return [body for body in secrets if body["type"] == "container-update/revision"]
+
+
+def setting(cnf: Cnf) -> str:
+    return str(cnf.get("ConfigMap", "cm")["data"]["setting"])
+
+
+def image(cnf: Cnf, name: str) -> str:
+    template = cnf.get("Deployment", name)["spec"]["template"]
+    return str(template["spec"]["containers"][0]["image"])
+
+
+def test_a_finished_update_is_in_the_history(cnf: Cnf) -> None:
+    cnf.instantiate(**OLD)
+    assert cnf.history() == ()
+    outcome = cnf.update(NEW)
+    (revision,) = cnf.history()
+    assert (revision.number, revision.result) == (outcome.revision, Result.DONE) == (1, Result.DONE)
+    assert revision.origin.user == getpass.getuser()
+    assert [package.source for package in revision.origin.packages] == [
+        package.source for package in outcome.plan.packages
+    ]
+    assert [step.key for step in revision.steps] == [step.key for step in outcome.plan.steps]
+    assert revision.can_be_undone
+
+
+def test_an_update_with_nothing_to_do_is_not_in_the_history(cnf: Cnf) -> None:
+    cnf.instantiate(**OLD)
+    assert cnf.update(OLD).revision is None
+    assert cnf.history() == ()
+
+
+def test_a_failed_update_is_in_the_history_with_its_cause_and_cannot_be_undone(cnf: Cnf) -> None:
+    cnf.instantiate(**OLD)
+    with pytest.raises(UpdateFailedError):
+        cnf.update(BAD, replace(cnf.options, grace_period=0.5))
+    (revision,) = cnf.history()
+    assert revision.result is Result.UNDONE
+    assert "ImagePull" in revision.cause
+    assert not revision.can_be_undone
+    assert cnf.undo() is None
+    with pytest.raises(PlanError, match="revision 1: expected a finished operation"):
+        cnf.undo(1)
+
+
+def test_an_undo_goes_back_and_restarts_only_what_uses_what_changes(cnf: Cnf) -> None:
+    cnf.instantiate(**OLD)
+    others = cnf.pods("Deployment", "other")
+    cnf.update(NEW)
+    users = cnf.pods("Deployment", "user")
+    outcome = cnf.undo()
+    assert outcome is not None
+    assert {result.state for result in outcome.results} == {StepState.DONE}
+    assert [step.key.name for step in outcome.plan.steps] == ["cm", "user"]
+    assert setting(cnf) == "old"
+    assert cnf.pods("Deployment", "user").keys().isdisjoint(users)
+    assert cnf.pods("Deployment", "other") == others
+    undone, update = cnf.history()
+    assert (undone.origin.title, update.origin.title) == ("undo of 1", "update")
+    assert undone.origin.packages == update.origin.packages[::-1]
+
+
+def test_an_undo_can_be_undone_and_another_one_goes_further_back(cnf: Cnf) -> None:
+    cnf.instantiate(**OLD)
+    cnf.update(NEW)
+    cnf.update(NEWER)
+    cnf.undo()
+    assert (setting(cnf), image(cnf, "other")) == ("new", IMAGES[0])
+    cnf.undo()
+    assert (setting(cnf), image(cnf, "other")) == ("old", IMAGES[0])
+    assert cnf.undo() is None
+    cnf.undo(4)
+    assert (setting(cnf), image(cnf, "other")) == ("new", IMAGES[0])
+
+
+def test_an_older_update_is_undone_with_all_that_came_after_it(cnf: Cnf) -> None:
+    cnf.instantiate(**OLD)
+    cnf.update(NEW)
+    cnf.update(NEWER)
+    cnf.undo(1)
+    assert (setting(cnf), image(cnf, "other")) == ("old", IMAGES[0])
+    assert cnf.history()[0].origin.undoes == 1
+
+
+def test_an_undo_that_fails_is_itself_put_back(cnf: Cnf) -> None:
+    cnf.instantiate(**{**OLD, "user": workload("Deployment", "user", container=ENV)})
+    cnf.update({**NEW, "user": workload("Deployment", "user", container=ENV, image=IMAGES[1])})
+    (revision,) = cnf.history()
+    wrong = cnf.get("Secret", "container-update-" + cnf.where["instance_id"] + ".v1")
+    content = json.loads(gzip.decompress(base64.b64decode(wrong["data"]["content"])))
+    text = json.dumps(content).replace(IMAGES[0], BAD_IMAGE)  # the registry lost the old image
+    wrong["data"]["content"] = base64.b64encode(gzip.compress(text.encode())).decode()
+    cnf.admin.replace(wrong)
+    with pytest.raises(UpdateFailedError):
+        cnf.undo(options=replace(cnf.options, grace_period=0.5))
+    assert (setting(cnf), image(cnf, "user")) == ("new", IMAGES[1])
+    assert cnf.history()[0].result is Result.UNDONE
+    assert revision.can_be_undone
+
+
+def test_what_an_update_created_is_deleted_by_its_undo(cnf: Cnf) -> None:
+    cnf.instantiate(**OLD)
+    cnf.update({**OLD, "cm": OLD["cm"] + "---\n" + config_map("extra", a="b")})
+    assert cnf.get("ConfigMap", "extra")["data"] == {"a": "b"}
+    outcome = cnf.undo()
+    assert outcome is not None
+    assert [(s.key.name, s.action) for s in outcome.plan.steps] == [("extra", Action.DELETE)]
+    assert cnf.admin.get(cnf.key("ConfigMap", "extra")) is None
+    cnf.undo(2)
+    assert cnf.get("ConfigMap", "extra")["data"] == {"a": "b"}
+
+
+def test_what_was_changed_by_hand_since_is_named_before_an_undo(cnf: Cnf) -> None:
+    cnf.instantiate(**OLD)
+    cnf.update(NEW)
+    edited = cnf.get("ConfigMap", "cm")
+    edited["data"]["setting"] = "by hand"
+    cnf.admin.replace(edited)
+    plan = plan_undo(cnf.cluster, cnf.options, **cnf.where)
+    assert plan is not None
+    assert [note.key.name for note in plan.notes] == ["cm"]
+    assert setting(cnf) == "by hand"
+
+
+def test_the_oldest_revisions_are_deleted(cnf: Cnf) -> None:
+    cnf.instantiate(**OLD)
+    options = replace(cnf.options, history=2)
+    for files in (NEW, OLD, NEW):
+        cnf.update(files, options)
+    assert [revision.number for revision in cnf.history()] == [3, 2]
+    assert len(kept(cnf)) == 2
+
+
+def test_no_history_is_written_where_none_is_wanted(cnf: Cnf) -> None:
+    cnf.instantiate(**OLD)
+    assert cnf.update(NEW, replace(cnf.options, history=0)).revision is None
+    assert kept(cnf) == []
+
+
+def test_of_a_secret_only_what_was_there_before_is_kept(cnf: Cnf) -> None:
+    files = {"sec": secret(password="previous-Zq7", same="unchanged-Zq7")}
+    cnf.instantiate(**files)
+    cnf.update({"sec": secret(password="replacement-Zq7", same="unchanged-Zq7")})
+    (body,) = kept(cnf)
+    content = gzip.decompress(base64.b64decode(body["data"]["content"])).decode()
+    summary = base64.b64decode(body["data"]["summary"]).decode()
+    forms = [form for word in ("previous", "replacement") for form in (word, b64(word))]
+    assert [form for form in forms if form in summary] == []
+    assert [form for form in forms if form in content] == [b64("previous")]
+    cnf.undo()
+    data = cnf.get("Secret", "sec")["data"]
+    assert base64.b64decode(data["password"]) == b"previous-Zq7"
+
+
+def b64(text: str) -> str:
+    """Return the middle of a text in base64, which does not depend on what follows it."""
+    return base64.b64encode(text.encode()).decode()[:8]
+
+
+def test_a_run_that_ends_twice_is_once_in_the_history(
+    cnf: Cnf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed after it wrote the revision and before it removed the journal."""
+    cnf.instantiate(**OLD)
+
+    class Killed(BaseException):
+        pass
+
+    def die(*_: object) -> None:
+        raise Killed
+
+    end = JournalledRun._keep_history
+    with monkeypatch.context() as patch:
+        patch.setattr(JournalledRun, "_keep_history", lambda *a: (end(*a), die()))
+        with pytest.raises(Killed):
+            cnf.update(NEW, replace(cnf.options, lease_seconds=3))
+    resumed = cnf.resume()
+    assert resumed is not None
+    assert [revision.number for revision in cnf.history()] == [1] == [resumed.revision]
+
+
+def test_a_change_of_the_package_is_in_the_history_and_says_how_to_change_back(cnf: Cnf) -> None:
+    cnf.instantiate(**OLD)
+    request = {"vnfdId": "unknown", "additionalParams": {"upgrade_type": "RollingUpdate"}}
+    new = cnf.package({f"{name}.yaml": text for name, text in NEW.items()})
+    change_package(request, cnf.cluster, cnf.options, old=cnf.old, new=new, **cnf.where)
+    (revision,) = cnf.history()
+    assert (revision.origin.kind, revision.can_be_undone) == ("RollingUpdate", False)
+    with pytest.raises(PlanError, match="found a change of the VNF package"):
+        cnf.undo()
+
+
+def test_a_workload_shows_why_it_was_changed(cnf: Cnf) -> None:
+    """What ``kubectl rollout history`` and ``kubectl describe`` show."""
+    cnf.instantiate(**OLD)
+    cnf.update(NEW)
+    live = cnf.get("Deployment", "user")
+    cause = live["metadata"]["annotations"]["kubernetes.io/change-cause"]
+    assert cause.endswith(": ConfigMap cm")
+    sets = cnf.admin.list(Collection("apps", "ReplicaSet", cnf.namespace)).items
+    causes = [(body["metadata"].get("annotations") or {}).get("kubernetes.io/change-cause")
+              for body in sets if body["metadata"]["name"].startswith("user-")]  # fmt: skip
+    assert cause in causes
+    (event,) = events(cnf, "user")
+    assert (event["type"], event["reason"]) == ("Normal", "Updating")
+    assert "uses key setting of ConfigMap" in event["message"]
+    assert events(cnf, "other") == []
+
+
+def test_an_undo_puts_the_cause_of_the_last_change_back_and_is_an_event(cnf: Cnf) -> None:
+    cnf.instantiate(**OLD)
+    with pytest.raises(UpdateFailedError):
+        cnf.update(BAD, replace(cnf.options, grace_period=0.5))
+    annotations = cnf.get("Deployment", "user")["metadata"].get("annotations") or {}
+    assert "kubernetes.io/change-cause" not in annotations
+    undone = next(each for each in events(cnf, "user") if each["reason"] == "UpdateUndone")
+    assert undone["type"] == "Warning"
+    assert "ImagePull" in undone["message"]
+
+
+def events(cnf: Cnf, name: str) -> list[Json]:
+    """Return our Events about a Deployment."""
+    about = f"involvedObject.name={name},involvedObject.kind=Deployment"
+    listed = cnf.admin.list(Collection("", "Event", cnf.namespace, fields=about)).items
+    return [body for body in listed if body["source"].get("component") == "container-update"]
