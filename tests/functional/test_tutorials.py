@@ -62,9 +62,13 @@ def test_what_a_page_lets_you_type_prints_what_it_shows(page: str, tmp_path: Pat
     program.parent.mkdir()
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -m container_update "$@"\n')
     program.chmod(0o755)
-    path = f"{program.parent}:{os.environ['PATH']}"
-    environment = os.environ | {"PATH": path, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"}
-    environment.pop("KUBECONFIG", None)
+    ours = re.compile("(CONTAINER_UPDATE_.*|KUBECONFIG)")
+    environment = {name: text for name, text in os.environ.items() if not ours.fullmatch(name)} | {
+        "PATH": f"{program.parent}:{os.environ['PATH']}",
+        "PYTHONPATH": str(ROOT),
+        "PYTHONUTF8": "1",
+        "XDG_CONFIG_HOME": str(tmp_path),
+    }
     typed: list[tuple[str, list[str]]] = []
     with contextlib.ExitStack() as terminals:
         for language, options, text in blocks(page):
