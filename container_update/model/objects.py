@@ -5,7 +5,7 @@ They are plain dicts, exactly as the server sent them (:data:`Json`); what is ou
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,14 +62,24 @@ class ObjectKey:
         return f"{self.kind} {namespace}{self.name}"
 
 
+FieldPath = tuple[str | int, ...]
+"""The keys and the indexes of lists that lead to a field."""
+
+
 @dataclass(frozen=True)
 class Source:
-    """Where a manifest is written."""
+    """Where a manifest, or a field of it, is written."""
 
     path: str
     """The def-file as the package names it."""
     line: int
-    """The first line of the object, from 1; 0: it is not in a file."""
+    """Its first line, from 1; 0: it is not in a file."""
+    line_of: Callable[[FieldPath], int] | None = field(default=None, repr=False, compare=False)
+    """Returns the line of a field of the object, or of the nearest one around it; None: unknown."""
+
+    def of(self, path: FieldPath) -> Source:
+        """Return where a field of the object is written; where the object is if that is unknown."""
+        return self if self.line_of is None else Source(self.path, self.line_of(path))
 
     def __str__(self) -> str:
         return f"{self.path}:{self.line}" if self.line else self.path

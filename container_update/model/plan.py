@@ -59,7 +59,38 @@ class ConfigUse:
     """The place in the pod template in words: 'env CMENV of container nginx'."""
 
 
-Cause = ImageChange | KeyChange | ConfigUse
+HIDDEN = "(not shown)"
+"""Stands for the value of a Secret."""
+
+
+@dataclass(frozen=True)
+class FieldChange:
+    """A field that the new package describes in another way than the old one."""
+
+    path: str
+    """With the names of what is in a list: 'spec.template.spec.containers[web].env[A].value'."""
+    old: str | None
+    """Its value in the old package as compact JSON, shortened; None if it is absent there."""
+    new: str | None
+    source: Source
+    """Where it is in the new package; in the old one if it is absent in the new one."""
+
+    @property
+    def place(self) -> str:
+        """The file and the line, with the package where that is the old one."""
+        return f"{self.source}{' of the old package' if self.new is None else ''}"
+
+    def __str__(self) -> str:
+        values = f"{_or_none(self.old)} -> {_or_none(self.new)}"
+        hidden = self.old == self.new == HIDDEN
+        return f"{self.path}: {'changed' if hidden else values} ({self.place})"
+
+
+def _or_none(value: str | None) -> str:
+    return "none" if value is None else value
+
+
+Cause = ImageChange | KeyChange | ConfigUse | FieldChange
 """What stands behind a reason, for programs."""
 
 
@@ -68,6 +99,7 @@ class Reason:
     """Why a step is in the plan, as a sentence without its full stop."""
 
     text: str
+    """It has no value of a field: journals and logs keep it. The cause has them, for a reader."""
     cause: Cause | None = field(default=None, compare=False)
     """The same as data; None where there is nothing to add, or a journal has only the sentence."""
 
@@ -96,6 +128,8 @@ class Note:
 
     key: ObjectKey
     text: str
+    change: FieldChange | None = field(default=None, compare=False)
+    """The same as data, where it is about a field that differs."""
 
     def __str__(self) -> str:
         return f"{self.key}: {self.text}"

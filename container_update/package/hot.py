@@ -17,6 +17,7 @@ from container_update.model.errors import PackageError
 from container_update.model.objects import Json
 from container_update.model.options import DEFAULTS, Options
 from container_update.package.schema import LINE, MAPPING, TEXT, MapOf, Record
+from container_update.package.values.field_lines import FieldLines
 from container_update.package.yaml11 import Usage, mapping
 
 SERVER, GROUP = "OS::Nova::Server", "OS::Heat::AutoScalingGroup"
@@ -101,10 +102,12 @@ def parse(text: str, source: str, options: Options = DEFAULTS, usage: Usage | No
     :param usage: as in :func:`~container_update.package.yaml11.documents`.
     :raises PackageError: it is not a template.
     """
-    template = mapping(text.encode(), source, options, "a HEAT template", usage)
+    content = text.encode()
+    template = mapping(content, source, options, "a HEAT template", usage)
     for wrong in _TEMPLATE.violations(template):
+        line = FieldLines(content).line(0, wrong.path)
         raise PackageError(
-            f"{source}: expected {wrong.expected} as {wrong.field}, found {wrong.found}"
+            f"{source}:{line}: expected {wrong.expected} as {wrong.field}, found {wrong.found}"
         )
     if "heat_template_version" not in template or not template.get("resources"):
         raise PackageError(f"{source}: expected heat_template_version and resources")

@@ -1,7 +1,7 @@
 """The objects of a def-file: YAML text to :class:`~container_update.model.objects.Manifest` values.
 
 A def-file may hold several documents, empty ones, and lists (``kind: List``, or what
-``kubectl get -o yaml`` writes); each object becomes a manifest with the line where it begins.
+``kubectl get -o yaml`` writes); each object becomes a manifest that knows the line of each field.
 Objects of unknown kinds are kept.
 """
 
@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from container_update.model.errors import PackageError
-from container_update.model.objects import Json, Manifest, ObjectKey, Source
+from container_update.model.objects import FieldPath, Json, Manifest, ObjectKey, Source
 from container_update.model.options import DEFAULTS, Options
 from container_update.package import schema
+from container_update.package.values.field_lines import FieldLines
 from container_update.package.yaml11 import Document, Usage, describe, documents
 
 
@@ -35,36 +37,49 @@ def parse(
     :raises PackageError: invalid YAML, a limit exceeded, an object without the fields that identify
         it, or a field of a wrong type; with file and line.
     """
-    manifests = tuple(
-        _manifests(documents(text, path, options, usage=usage), path, default_namespace)
-    )
+    lines = FieldLines(text)
+    read = documents(text, path, options, usage=usage)
+    manifests = tuple(_manifests(read, path, default_namespace, lines))
     if not manifests or text.endswith(b"\n"):
         return manifests
     as_written = documents(text, path, options, ends_last_line=False)
-    *_, last = _manifests(as_written, path, default_namespace)
+    *_, last = _manifests(as_written, path, default_namespace, lines)
     if last.body == manifests[-1].body:
         return manifests
     return (*manifests[:-1], replace(manifests[-1], without_line_end=last.body))
 
 
-def _manifests(read: Iterable[Document], path: str, default_namespace: str) -> Iterator[Manifest]:
-    for document in read:
+def _manifests(
+    read: Iterable[Document], path: str, default_namespace: str, lines: FieldLines
+) -> Iterator[Manifest]:
+    for number, document in enumerate(read):
         if document.value is None:
             continue
-        for item in _objects(_Item(document.value, path, document.line), document.line_of):
+        root = _Item(document.value, Source(path, document.line), partial(lines.line, number))
+        for item in _objects(root, document.line_of):
             key = _identity(item, default_namespace)
-            _check_schema(item, key, document)
-            yield Manifest(key, item.body, Source(path, item.line))
+            _check_schema(item, key)
+            yield Manifest(key, item.body, replace(item.source, line_of=item.line_of))
 
 
 @dataclass(frozen=True)
 class _Item:
-    body: Any
-    path: str
-    line: int
+    """A document, or an object in a list."""
 
-    def error(self, expected: str, found: str) -> PackageError:
-        return PackageError(f"{self.path}:{self.line}: expected {expected}, found {found}")
+    body: Any
+    source: Source
+    document_line: Callable[[FieldPath], int]
+    """Returns the line of a field of the document."""
+    at: FieldPath = ()
+    """Where it is in the document."""
+
+    def line_of(self, path: FieldPath) -> int:
+        return self.document_line((*self.at, *path))
+
+    def error(self, expected: str, found: str, *path: str | int) -> PackageError:
+        """Return the error for a field, or for the whole item."""
+        line = self.line_of(path) if path else self.source.line
+        return PackageError(f"{self.source.path}:{line}: expected {expected}, found {found}")
 
 
 def _objects(item: _Item, line_of: Callable[[object], int]) -> Iterator[_Item]:
@@ -78,20 +93,22 @@ def _objects(item: _Item, line_of: Callable[[object], int]) -> Iterator[_Item]:
     kind = body.get("kind")
     if not isinstance(kind, str) or not kind:
         found = "none" if kind in (None, "") else describe(kind)
-        raise item.error('a Kubernetes object with a "kind"', found)
+        raise item.error('a Kubernetes object with a "kind"', found, "kind")
     if not schema.KIND.pattern.fullmatch(kind):
-        raise item.error('a "kind" of letters and digits', "invalid text")
+        raise item.error('a "kind" of letters and digits', "invalid text", "kind")
     entries = body.get("items")
     if kind == "List" and entries is None:
         return
     if not kind.endswith("List") or not isinstance(entries, list):
         yield item
         return
-    for entry in entries:
+    for index, entry in enumerate(entries):
         if kind != "List" and isinstance(entry, dict):  # the server leaves both out of its lists
             entry.setdefault("kind", kind.removesuffix("List"))
             entry.setdefault("apiVersion", body.get("apiVersion"))
-        yield from _objects(_Item(entry, item.path, line_of(entry)), line_of)
+        at = (*item.at, "items", index)
+        source = replace(item.source, line=line_of(entry))
+        yield from _objects(replace(item, body=entry, source=source, at=at), line_of)
 
 
 def _identity(item: _Item, default_namespace: str) -> ObjectKey:
@@ -101,31 +118,31 @@ def _identity(item: _Item, default_namespace: str) -> ObjectKey:
     version = body.get("apiVersion")
     if not isinstance(version, str) or not schema.API_VERSION.pattern.fullmatch(version):
         found = "invalid text" if isinstance(version, str) else describe(version)
-        raise item.error(f'an "apiVersion" in the {kind}', found)
+        raise item.error(f'an "apiVersion" in the {kind}', found, "apiVersion")
     if not isinstance(metadata, dict):
-        raise item.error(f'"metadata" with a name in the {kind}', describe(metadata))
+        raise item.error(f'"metadata" with a name in the {kind}', describe(metadata), "metadata")
     name = metadata.get("name")
     if not isinstance(name, str) or not name:
         hint = (
             " (a generateName names a new object each time)" if "generateName" in metadata else ""
         )
         found = "none" if name in (None, "") else f"{describe(name)}: quote it"
-        raise item.error(f'text as "metadata.name" in the {kind}', found + hint)
+        expected = f'text as "metadata.name" in the {kind}'
+        raise item.error(expected, found + hint, "metadata", "name")
     namespace = metadata.get("namespace")
     if not isinstance(namespace, str | None):
-        raise item.error(
-            f'text as "metadata.namespace" in the {kind} {name}', f"{describe(namespace)}: quote it"
-        )
+        expected = f'text as "metadata.namespace" in the {kind} {name}'
+        raise item.error(expected, f"{describe(namespace)}: quote it", "metadata", "namespace")
     return ObjectKey.of(body, default_namespace)
 
 
-def _check_schema(item: _Item, key: ObjectKey, document: Document) -> None:
+def _check_schema(item: _Item, key: ObjectKey) -> None:
     violation = schema.first_violation(key, item.body)
     if violation is None:
         return
-    line = document.line_of(violation.parent)
     unquoted = violation.expected == "text" and violation.found != "a mapping"
-    raise PackageError(
-        f'{item.path}:{line}: expected {violation.expected} as "{violation.field}" in the '
-        f"{key.kind}, found {violation.found}{': quote it' if unquoted else ''}"
+    raise item.error(
+        f'{violation.expected} as "{violation.field}" in the {key.kind}',
+        f"{violation.found}{': quote it' if unquoted else ''}",
+        *violation.path,
     )

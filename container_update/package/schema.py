@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from container_update.model.objects import Json, ObjectKey
+from container_update.model.objects import FieldPath, Json, ObjectKey
 from container_update.package.yaml11 import describe
 from container_update.workloads.config_references import MOUNTING_SECRETS
 from container_update.workloads.registry import kind_of
@@ -22,13 +22,16 @@ from container_update.workloads.registry import kind_of
 class Violation:
     """A field whose value does not match its schema."""
 
-    field: str
-    """Its path: 'spec.containers[0].name'."""
+    path: FieldPath
     expected: str
     found: str
     """What kind of value is there; never the value itself."""
-    parent: Any
-    """The mapping or list that has the field."""
+
+    @property
+    def field(self) -> str:
+        """Its path as text: 'spec.containers[0].name'."""
+        steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in self.path)
+        return "".join(steps).removeprefix(".")
 
 
 @dataclass(frozen=True)
@@ -38,20 +41,16 @@ class Schema:
     type: type
     description: str
 
-    def violations(self, value: Any, path: str = "", parent: Any = None) -> Iterator[Violation]:
-        """Yield every violation in the value of a field.
-
-        :param path: of the field.
-        :param parent: the mapping or list that has the field.
-        """
+    def violations(self, value: Any, path: FieldPath = ()) -> Iterator[Violation]:
+        """Yield every violation in the value of a field."""
         if type(value) is self.type:
-            yield from self._inside(value, path, parent)
+            yield from self._inside(value, path)
         else:
-            yield Violation(path, self.description, describe(value), parent)
+            yield Violation(path, self.description, describe(value))
 
-    def _inside(self, value: Any, path: str, parent: Any) -> Iterator[Violation]:
+    def _inside(self, value: Any, path: FieldPath) -> Iterator[Violation]:
         """Yield the violations in a value of this type."""
-        del value, path, parent
+        del value, path
         yield from ()
 
 
@@ -62,9 +61,9 @@ class Text(Schema):
     type: type = field(default=str, init=False)
     pattern: re.Pattern[str]
 
-    def _inside(self, value: Any, path: str, parent: Any) -> Iterator[Violation]:
+    def _inside(self, value: Any, path: FieldPath) -> Iterator[Violation]:
         if not self.pattern.fullmatch(value):
-            yield Violation(path, self.description, "invalid text", parent)
+            yield Violation(path, self.description, "invalid text")
 
 
 @dataclass(frozen=True)
@@ -75,10 +74,9 @@ class ListOf(Schema):
     description: str = field(default="a list", init=False)
     item: Schema
 
-    def _inside(self, value: Any, path: str, parent: Any) -> Iterator[Violation]:
-        del parent
+    def _inside(self, value: Any, path: FieldPath) -> Iterator[Violation]:
         for index, item in enumerate(value):
-            yield from self.item.violations(item, f"{path}[{index}]", value)
+            yield from self.item.violations(item, (*path, index))
 
 
 @dataclass(frozen=True)
@@ -93,13 +91,12 @@ class MapOf(Schema):
     nullable: bool = True
     """Whether a value may be null."""
 
-    def _inside(self, value: Any, path: str, parent: Any) -> Iterator[Violation]:
-        del parent
+    def _inside(self, value: Any, path: FieldPath) -> Iterator[Violation]:
         for key, item in value.items():
             if not self.key.pattern.fullmatch(key):
-                yield Violation(path, self.key.description, "an invalid key", value)
+                yield Violation(path, self.key.description, "an invalid key")
             elif self.value and not (self.nullable and item is None):
-                yield from self.value.violations(item, f"{path}.{key}", value)
+                yield from self.value.violations(item, (*path, key))
 
 
 @dataclass(frozen=True)
@@ -111,12 +108,10 @@ class Record(Schema):
     fields: Mapping[str, Schema]
     required: frozenset[str] = frozenset()
 
-    def _inside(self, value: Any, path: str, parent: Any) -> Iterator[Violation]:
-        del parent
+    def _inside(self, value: Any, path: FieldPath) -> Iterator[Violation]:
         for name, schema in self.fields.items():
             if name in self.required or value.get(name) is not None:
-                inner = f"{path}.{name}" if path else name
-                yield from schema.violations(value.get(name), inner, value)
+                yield from schema.violations(value.get(name), (*path, name))
 
 
 # --- names and texts ----------------------------------------------------------------------------

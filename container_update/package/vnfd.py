@@ -20,12 +20,13 @@ from graphlib import CycleError, TopologicalSorter
 from typing import Any, TypeVar
 
 from container_update.model.errors import PackageError
-from container_update.model.objects import Json, Source
+from container_update.model.objects import FieldPath, Json, Source
 from container_update.model.options import DEFAULTS, Options
 from container_update.model.scaling import Scaling
 from container_update.package.schema import LINE, MAPPING, TEXT, ListOf, MapOf, Record
 from container_update.package.tosca import process
 from container_update.package.tosca.process import Node, Topology
+from container_update.package.values.field_lines import FieldLines
 from container_update.package.yaml11 import Usage, mapping
 
 _TYPE_SECTIONS = (
@@ -124,6 +125,13 @@ class Definitions:
     files: Mapping[str, Json]
     """Their content by path, in the order in which they are imported."""
     imports: tuple[Import, ...]
+    lines: Mapping[str, FieldLines] = field(default_factory=dict, repr=False, compare=False)
+    """The lines of their fields, by path."""
+
+    def source(self, file: str, path: FieldPath) -> Source:
+        """Return where a field is written; the first line of the file if that is unknown."""
+        lines = self.lines.get(file)
+        return Source(file, lines.line(0, path) if lines else 1)
 
 
 def load(
@@ -142,6 +150,7 @@ def load(
     :raises PackageError: a file is missing, or not in the package, or no definitions.
     """
     files: dict[str, Json] = {}
+    lines: dict[str, FieldLines] = {}
     imports: list[Import] = []
     in_package = _Finder(names)
     queue = [(entry, "Entry-Definitions")]
@@ -156,8 +165,9 @@ def load(
                 f"the VNFD cannot be read: {importer} names {path}: {error}"
             ) from error
         files[path] = mapping(text, path, options, "TOSCA definitions", usage)
-        for name in _imported_names(path, files[path]):
-            source = Source(path, _line_of(name, text))
+        lines[path] = FieldLines(text)
+        for index, name in enumerate(_imported_names(path, files[path])):
+            source = Source(path, lines[path].line(0, ("imports", index)))
             found = in_package.find(name, source) if is_url(name) else _beside(path, name)
             imports.append(Import(name, found, source))
             if len(imports) > _MOST_IMPORTS:
@@ -167,7 +177,12 @@ def load(
             queue.append((found, path))
     if "tosca_definitions_version" not in files[entry]:
         raise PackageError(f"{entry}: expected TOSCA definitions with tosca_definitions_version")
-    return Definitions(entry, files, tuple(imports))
+    return Definitions(entry, files, tuple(imports), lines)
+
+
+def node_path(node: str, *path: str) -> FieldPath:
+    """Return the path of a node template, or of a field of it, in its file."""
+    return "topology_template", "node_templates", node, *path
 
 
 def is_url(name: str) -> bool:
@@ -191,12 +206,6 @@ def _imported_names(path: str, content: Mapping[str, Any]) -> Iterator[str]:
                 "into the package and import it by its path"
             )
         yield name
-
-
-def _line_of(name: str, text: bytes) -> int:
-    """Return the first line that has the name; 1 where it is written in another way."""
-    found = text.find(name.encode(errors="replace"))
-    return text.count(b"\n", 0, found) + 1 if found > 0 else 1
 
 
 def _beside(path: str, name: str) -> str:
@@ -251,16 +260,17 @@ def flavours(definitions: Definitions, options: Options = DEFAULTS) -> tuple[Fla
         if content.get("topology_template")
     }
     for path, topology in topologies.items():
-        for wrong in _TOPOLOGY.violations(topology, "topology_template"):
+        for wrong in _TOPOLOGY.violations(topology, ("topology_template",)):
+            source = definitions.source(path, wrong.path)
             raise PackageError(
-                f"{path}: expected {wrong.expected} as {wrong.field}, found {wrong.found}"
+                f"{source}: expected {wrong.expected} as {wrong.field}, found {wrong.found}"
             )
     nested = {path: body for path, body in topologies.items() if body.get("substitution_mappings")}
     top = {path: body for path, body in topologies.items() if path not in nested}
     if not topologies:
         return ()
     parsed = process.parse(top, nested, types, options)
-    return tuple(_flavour(each.path if nested else entry, each) for each in parsed)
+    return tuple(_flavour(definitions, each.path if nested else entry, each) for each in parsed)
 
 
 def _joined_types(files: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -290,7 +300,7 @@ def _refuse_cycles(section: str, types: Mapping[str, Any]) -> None:
         raise PackageError(f"the VNFD's {section} derive from each other: {names}") from error
 
 
-def _flavour(path: str, topology: Topology) -> Flavour:
+def _flavour(definitions: Definitions, path: str, topology: Topology) -> Flavour:
     mapped, nodes = topology.mapped, topology.nodes
     vnf = [node for node in nodes if node.is_vnf]
     product = {name: _first(vnf, mapped, name) for name in ("descriptor_id", *_PRODUCT)}
@@ -298,7 +308,7 @@ def _flavour(path: str, topology: Topology) -> Flavour:
         id=_text(mapped.get("flavour_id")),
         vnfd_id=product.pop("descriptor_id"),
         path=path,
-        vdus=dict(_vdus(path, nodes)),
+        vdus=dict(_vdus(definitions, path, nodes)),
         software_images=dict(_found(nodes, IMAGE, dict)),
         compute_flavours=dict(_found(nodes, COMPUTE_FLAVOUR, str)),
         scripts={script.operation: script for node in vnf for script in _scripts(node.template)},
@@ -318,14 +328,15 @@ def _text(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _vdus(path: str, nodes: Iterable[Node]) -> Iterator[tuple[str, str]]:
+def _vdus(definitions: Definitions, path: str, nodes: Iterable[Node]) -> Iterator[tuple[str, str]]:
     for node in nodes:
         if not node.is_vdu:
             continue
         name = node.properties.get("name")
         if not isinstance(name, str) or not name:
+            source = definitions.source(path, node_path(node.name, "properties", "name"))
             raise PackageError(
-                f"{path}: expected the name of a workload as properties.name of {node.name}"
+                f"{source}: expected the name of a workload as properties.name of {node.name}"
             )
         yield node.name, name
 

@@ -28,7 +28,7 @@ import yaml
 from container_update.model.errors import PackageError
 from container_update.model.options import Options
 
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG = "tag:yaml.org,2002:"
 _MERGE = object()
 """The key of an unquoted ``<<``."""
@@ -242,7 +242,7 @@ class _Builder:
         self.root = _Value(None, self.line)
 
     def run(self, text: bytes) -> Iterator[Document]:
-        for event in yaml.parse(text, Loader=_LOADER):
+        for event in yaml.parse(text, Loader=LOADER):
             self.line = _line(event.start_mark)
             if isinstance(event, yaml.DocumentStartEvent):
                 self._reset()

@@ -166,11 +166,12 @@ class ChangePlanner:
             if step is not None and live is not None and self.instance_id:
                 self.refuse_foreign(key, old, live)
             if step is None and live is not None:
-                why = Reason("other labels or annotations")
-                step = ConfigStep(key, Action.REPLACE, live, new.body, reasons=(why,))
+                step = ConfigStep(key, Action.REPLACE, live, new.body)
             if step is not None:
+                fields = _field_reasons(old, new) if old and live else ()
+                why = (*step.reasons, *fields) or (Reason("other labels or annotations"),)
                 dropped = dropped_metadata(old, new)
-                step = replace(step, with_metadata=True, dropped=dropped)
+                step = replace(step, reasons=why, with_metadata=True, dropped=dropped)
                 if live is None or not step.is_applied(live):
                     yield step
 
@@ -376,7 +377,7 @@ def refuse_other_selector(step: ManifestStep) -> None:
 
 
 def what_differs(old: Manifest | None, new: Manifest) -> Iterator[Reason]:
-    """Yield how two manifests differ, by field paths; no values but images."""
+    """Yield how two manifests differ: images, then the other fields with both values."""
     if old is None:
         yield Reason(f"is new in {new.source}")
         return
@@ -384,9 +385,13 @@ def what_differs(old: Manifest | None, new: Manifest) -> Iterator[Reason]:
     for name, image in after.items():
         if before.get(name, image) != image:
             yield Reason(f"container {name}: image {before[name]} -> {image}")
-    for path in diff.ignored_fields(old, new):
-        if path != "spec.replicas":
-            yield Reason(f"{path} differs ({new.source})")
+    yield from _field_reasons(old, new)
+
+
+def _field_reasons(old: Manifest, new: Manifest) -> Iterator[Reason]:
+    for change in diff.field_changes(old, new):
+        if change.path != "spec.replicas":
+            yield Reason(f"{change.path} differs ({change.place})", change)
 
 
 def _only_images_differ(old: Manifest, new: Manifest) -> bool:

@@ -7,14 +7,23 @@ from __future__ import annotations
 
 import base64
 import binascii
+import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from container_update.model.errors import PackageError
-from container_update.model.objects import Json, Manifest
-from container_update.model.plan import Change, ConfigChange, ImageChange, KeyChange, Reason
+from container_update.model.objects import FieldPath, Json, Manifest
+from container_update.model.plan import (
+    HIDDEN,
+    Change,
+    ConfigChange,
+    FieldChange,
+    ImageChange,
+    KeyChange,
+    Reason,
+)
 from container_update.workloads import pod_template
 from container_update.workloads.registry import is_workload
 
@@ -185,11 +194,11 @@ def image_changes(old: Manifest, new: Manifest) -> tuple[ImageChange, ...]:
 _CONTENT_FIELDS = frozenset({"data", "binaryData", "stringData", "type", "immutable"})
 
 
-def ignored_fields(old: Manifest, new: Manifest) -> tuple[str, ...]:
-    """Return the field paths that differ between two manifests and do not take effect, in order.
+def field_changes(old: Manifest, new: Manifest) -> tuple[FieldChange, ...]:
+    """Return the fields that differ between two manifests, in order.
 
     Everything but configuration content and container images. Lists of named things (containers,
-    volumes, env, ports) are matched by name, so that one insertion is one path.
+    volumes, env, ports) are matched by name, so that one insertion is one field.
     """
     old_body, new_body = old.body, new.body
     if old.key.is_config:
@@ -199,27 +208,106 @@ def ignored_fields(old: Manifest, new: Manifest) -> tuple[str, ...]:
         )
     elif is_workload(old.key):
         old_body = pod_template.with_images(old_body, pod_template.images(new_body))
-    return tuple(_paths(old_body, new_body))
+    changes = []
+    for path, before, after in _differing(_Field(old_body), _Field(new_body)):
+        values = _shortened(before.text(), after.text())
+        source = new.source.of(after.at) if after.is_there else old.source.of(before.at)
+        changes.append(FieldChange(path, *values, source))
+    return tuple(changes)
 
 
-def _paths(old: object, new: object, path: str = "") -> Iterator[str]:
-    before, after = _parts(old), _parts(new)
-    if before is not None and after is not None and type(old) is type(new):
-        for part in {**before, **after}:
-            below = f"{path}{part}".removeprefix(".")
-            yield from _paths(before.get(part), after.get(part), below)
-    elif old != new and not (_is_empty(old) and _is_empty(new)):
-        yield path
+@dataclass(frozen=True)
+class _Field:
+    """A field of one of two manifests."""
+
+    value: Any
+    at: FieldPath = ()
+    is_there: bool = True
+    is_hidden: bool = False
+    """It is part of a Secret, wherever that is described."""
+
+    def part(self, step: str | int | None) -> _Field:
+        """Return a field in this one; None: one that it does not have."""
+        if step is None:
+            return _Field(None, self.at, is_there=False)
+        is_hidden = self.is_hidden or _is_secret(self.value) or step == _LAST_APPLIED
+        return _Field(self.value[step], (*self.at, step), is_hidden=is_hidden)
+
+    def text(self) -> str | None:
+        """Return the value as compact JSON without what is not to be shown; None if absent."""
+        if not self.is_there or self.is_hidden:
+            return HIDDEN if self.is_there else None
+        text = json.dumps(_shown(self.value), ensure_ascii=False, separators=(",", ":"))
+        return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
 
 
-def _parts(value: object) -> dict[str, Any] | None:
-    """Return ``.field`` or ``[name]`` to value; None where the value has no such parts."""
+_LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+"""The annotation in which ``kubectl`` keeps a manifest, that of a Secret too."""
+
+
+def _is_secret(value: object) -> bool:
+    return isinstance(value, dict) and value.get("kind") == "Secret"
+
+
+def _shown(value: Any) -> Any:
+    """Return a value without those of the Secrets in it."""
+    if isinstance(value, list):
+        return [_shown(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if _is_secret(value):
+        return HIDDEN
+    return {name: HIDDEN if name == _LAST_APPLIED else _shown(v) for name, v in value.items()}
+
+
+_LENGTH = 60
+"""Of a value in a message."""
+_LEAD = 20
+"""What is shown of two long values before they begin to differ."""
+
+
+def _shortened(old: str | None, new: str | None) -> tuple[str | None, str | None]:
+    """Return two values so short that both fit into a line, with the place where they differ."""
+    pairs = enumerate(zip(old or "", new or "", strict=False))
+    same = next((index for index, (one, other) in pairs if one != other), 0)
+    start = same - _LEAD if same > _LENGTH - _LEAD else 0
+    return _cut(old, start), _cut(new, start)
+
+
+def _cut(text: str | None, start: int) -> str | None:
+    if text is None or len(text) <= _LENGTH:
+        return text
+    lead = "..." if start else ""
+    rest = text[start:]
+    room = _LENGTH - len(lead)
+    return lead + (rest if len(rest) <= room else f"{rest[: room - 3]}...")
+
+
+def _differing(
+    before: _Field, after: _Field, path: str = ""
+) -> Iterator[tuple[str, _Field, _Field]]:
+    old, new = _steps(before.value), _steps(after.value)
+    if old is not None and new is not None and type(before.value) is type(after.value):
+        for name in {**old, **new}:
+            below = f"{path}{name}".removeprefix(".")
+            yield from _differing(before.part(old.get(name)), after.part(new.get(name)), below)
+    elif before.value != after.value and not (_is_empty(before.value) and _is_empty(after.value)):
+        yield path, before, after
+
+
+def _steps(value: object) -> Mapping[str, str | int] | None:
+    """Return the keys of a mapping by ``.field``, the indexes of a list by ``[name]``; None where
+    the value has no such parts."""
     if isinstance(value, dict):
-        return {f".{field}": part for field, part in value.items()}
-    if not isinstance(value, list) or not all(isinstance(v, dict) and "name" in v for v in value):
+        return {f".{field}": field for field in value}
+    return _named(value) if isinstance(value, list) else None
+
+
+def _named(items: list[Any]) -> Mapping[str, int] | None:
+    if not all(isinstance(item, dict) and "name" in item for item in items):
         return None
-    named = {f"[{item['name']}]": item for item in value}
-    return named if len(named) == len(value) else None
+    named = {f"[{item['name']}]": index for index, item in enumerate(items)}
+    return named if len(named) == len(items) else None
 
 
 def _is_empty(value: object) -> bool:
@@ -276,9 +364,12 @@ def _has(said: Any, live: Any) -> bool:
 
 
 def _has_items(said: list[Any], live: list[Any]) -> bool:
-    named, live_named = _parts(said), _parts(live)
+    named, live_named = _named(said), _named(live)
     if named is not None and live_named is not None:
-        return _has(named, live_named)
+        return all(
+            name in live_named and _has(said[index], live[live_named[name]])
+            for name, index in named.items()
+        )
     return len(said) == len(live) and all(map(_has, said, live))
 
 

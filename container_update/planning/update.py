@@ -111,9 +111,10 @@ def _ignored(matching: Matching, written: Container[ObjectKey]) -> Iterator[Note
     for old, new in matching.pairs:
         if new is None:
             continue
-        for path in diff.ignored_fields(old, new):
-            if not (old.key in written and path.startswith(effective)):
-                yield Note(old.key, f"{path} differs and does not take effect ({new.source})")
+        for change in diff.field_changes(old, new):
+            if not (old.key in written and change.path.startswith(effective)):
+                text = f"{change.path} differs and does not take effect ({change.place})"
+                yield Note(old.key, text, change)
     for new in matching.not_added:
         yield Note(new.key, f"is new in {new.source} and is not created by a modify operation")
 

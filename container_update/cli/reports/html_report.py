@@ -10,7 +10,13 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from container_update.cli.reports.outcome_report import summary_text
-from container_update.cli.reports.plan_report import NOTHING_TO_DO, remarks, sections, symbol
+from container_update.cli.reports.plan_report import (
+    NOTHING_TO_DO,
+    reason_texts,
+    remarks,
+    sections,
+    symbol,
+)
 from container_update.model.outcome import Outcome, StepResult, StepState
 from container_update.model.plan import Plan, Step
 
@@ -84,7 +90,7 @@ def _plan(plan: Plan, level: int = 2) -> Iterator[str]:
         yield f"<p>{escape(NOTHING_TO_DO)}</p>"
     for title, steps in sections(plan):
         yield f"<h{level}>{escape(title)}</h{level}>"
-        rows = ([_named(step), step.action.value, _list(step.reasons)] for step in steps)
+        rows = ([_named(step), step.action.value, _list(reason_texts(step))] for step in steps)
         yield from _table(("Object", "Action", "Reasons"), rows)
     for title, texts in remarks(plan):
         yield f"<h{level}>{escape(title)}</h{level}>"

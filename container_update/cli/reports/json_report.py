@@ -11,7 +11,16 @@ from typing import Any
 from container_update.cli.reports.plan_report import content_diffs, pods_of
 from container_update.model.objects import ObjectKey
 from container_update.model.outcome import Event, Outcome, ResumeStarted, StepWait, UndoStarted
-from container_update.model.plan import ConfigUse, ImageChange, KeyChange, Plan, Reason, Step
+from container_update.model.plan import (
+    ConfigUse,
+    FieldChange,
+    ImageChange,
+    KeyChange,
+    Note,
+    Plan,
+    Reason,
+    Step,
+)
 from container_update.operations.progress import step_events
 
 API_VERSION = "container-update/v1"
@@ -39,10 +48,15 @@ def plan_dict(plan: Plan) -> dict[str, Any]:
         "packages": [asdict(package) for package in plan.packages],
         "steps": [step_dict(step) for step in plan.steps],
         "unchanged": [str(key) for key in plan.unchanged],
-        "ignored": [{"object": str(note.key), "text": note.text} for note in plan.ignored],
-        "notes": [{"object": str(note.key), "text": note.text} for note in plan.notes],
+        "ignored": [_note_dict(note) for note in plan.ignored],
+        "notes": [_note_dict(note) for note in plan.notes],
         "defFiles": list(plan.def_files),
     }
+
+
+def _note_dict(note: Note) -> dict[str, Any]:
+    values = {"object": str(note.key), "text": note.text}
+    return values if note.change is None else {**values, **_field_dict(note.change)}
 
 
 def step_dict(step: Step) -> dict[str, Any]:
@@ -76,8 +90,15 @@ def reason_dicts(reason: Reason) -> Iterator[dict[str, Any]]:
         yield {"text": str(reason), "path": path, "old": cause.old, "new": cause.new}
     elif isinstance(cause, KeyChange):
         yield {"text": str(reason), "key": cause.key, "change": cause.how}
+    elif isinstance(cause, FieldChange):
+        yield {"text": str(reason), **_field_dict(cause)}
     else:
         yield {"text": str(reason)}
+
+
+def _field_dict(change: FieldChange) -> dict[str, Any]:
+    place = {"file": change.source.path, "line": change.source.line}
+    return {"path": change.path, "old": change.old, "new": change.new, **place}
 
 
 def event_dicts(event: Event) -> Iterator[dict[str, Any]]:

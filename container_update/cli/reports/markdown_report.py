@@ -9,6 +9,7 @@ from container_update.cli.reports.plan_report import (
     NOTHING_TO_DO,
     content_diffs,
     plan_sum,
+    reason_texts,
     remarks,
     sections,
     symbol,
@@ -77,7 +78,7 @@ def _plan(plan: Plan) -> Iterator[str]:
 
 def _step(step: Step) -> Iterator[str]:
     yield f"- `{symbol(step)}` {_escaped(str(step.key))}: {step.action.value}"
-    yield from (f"  - {_escaped(str(reason))}" for reason in step.reasons)
+    yield from (f"  - {_escaped(text)}" for text in reason_texts(step))
     for diff in content_diffs(step):
         if diff.lines:
             yield from ("", "  <details><summary>diff</summary>", "")

@@ -8,7 +8,7 @@ from itertools import islice
 
 from container_update.cli.reports import lines
 from container_update.cli.reports.lines import Line, text_of
-from container_update.model.plan import Action, KeyChange, Plan, Stage, Step
+from container_update.model.plan import Action, FieldChange, KeyChange, Plan, Stage, Step
 from container_update.planning.content_diff import KeyDiff, content_diff, printable
 from container_update.planning.steps import ConfigStep, WorkloadStep
 from container_update.workloads.registry import kind_of
@@ -98,7 +98,14 @@ def remarks(plan: Plan) -> Iterator[tuple[str, list[str]]]:
         ("Notes", plan.notes),
     ):
         if entries:
-            yield title, [printable(str(entry)) for entry in dict.fromkeys(entries)]
+            texts = (f"{e.key}: {e.change}" if e.change else str(e) for e in dict.fromkeys(entries))
+            yield title, list(map(printable, texts))
+
+
+def reason_texts(step: Step) -> tuple[str, ...]:
+    """Return why a step is in the plan, with both values of a field that changes."""
+    whys = (why.cause if isinstance(why.cause, FieldChange) else why for why in step.reasons)
+    return tuple(printable(str(why)) for why in whys)
 
 
 def symbol(step: Step) -> str:
@@ -147,7 +154,7 @@ def _groups(steps: Iterable[Step]) -> Iterator[list[Step]]:
     """Yield the steps in order, those together that do the same to many objects of a kind."""
     groups: dict[object, list[Step]] = {}
     for step in steps:
-        alike = (step.key.kind, step.key.namespace, step.action, step.reasons)
+        alike = (step.key.kind, step.key.namespace, step.action, reason_texts(step))
         groups.setdefault(alike if isinstance(step, WorkloadStep) else step.place, []).append(step)
     for group in groups.values():
         yield from [group] if len(group) >= _ALIKE else [[step] for step in group]
@@ -171,9 +178,9 @@ def _group_lines(group: Sequence[Step], *, every: bool) -> Iterator[Line]:
 def _reason_lines(step: Step, *, every: bool) -> Iterator[Line]:
     diffs = content_diffs(step)
     because = "" if step.is_config else "because "
-    for reason in step.reasons:
+    for reason, text in zip(step.reasons, reason_texts(step), strict=True):
         if not (diffs and isinstance(reason.cause, KeyChange)):
-            yield Line.of(f"      {because}{printable(str(reason))}")
+            yield Line.of(f"      {because}{text}")
     for diff in diffs:
         yield from diff_lines(diff, every=every)
 

@@ -1,1 +1,1 @@
-"""The values of a package that differ from cloud to cloud: which it has, and how one is set."""
+"""The values in a package's files: the line of each, and what differs from cloud to cloud."""

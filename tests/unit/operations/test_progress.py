@@ -17,7 +17,10 @@ def test_a_plan_has_every_step_with_its_reasons_and_no_content() -> None:
     assert CANARY not in str(lines)
     assert [line["object"] for line in lines] == [str(step.key) for step in PLAN.steps]
     assert {line["state"] for line in lines} == {"planned"}
-    assert lines[3]["reasons"] == ["container c: image app:1 -> app:2", "env E of container c"]
+    assert lines[3]["reasons"] == [
+        "container c: image app:1 -> app:2",
+        "spec.x[E].value differs (f:23)",
+    ], "a service keeps them: no value"
     assert progress.step_events(Plan("ns", None, ())) == []
 
 

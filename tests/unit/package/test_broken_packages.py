@@ -32,29 +32,29 @@ MEMBER = ("resources", "VDU1_group", "properties")
 BROKEN: dict[str, tuple[str, str, tuple[str | int, ...], Any, str]] = {
     "a node type that is a mapping": (
         CNF, VNFD, (*MAPPINGS, "node_type"), {"type": []},
-        f"{VNFD}: expected text as topology_template.substitution_mappings.node_type, found a map",
+        f"{VNFD}:54: expected text as topology_template.substitution_mappings.node_type, found a",
     ),
     "mapped properties that are a list": (
         CNF, VNFD, (*MAPPINGS, "properties"), ["x"],
-        f"{VNFD}: expected a mapping as topology_template.substitution_mappings.properties, found",
+        f"{VNFD}:55: expected a mapping as topology_template.substitution_mappings.properties,",
     ),
-    "substitution mappings that are text": (CNF, VNFD, MAPPINGS, "x", f"{VNFD}: expected a map"),
-    "a topology that is text": (CNF, VNFD, MAPPINGS[:1], "x", f"{VNFD}: expected a mapping as top"),
+    "substitution mappings that are text": (CNF, VNFD, MAPPINGS, "x", f"{VNFD}:53: expected a"),
+    "a topology that is text": (CNF, VNFD, MAPPINGS[:1], "x", f"{VNFD}:30: expected a mapping as"),
     "nodes that are a list": (
         CNF, VNFD, ("topology_template", "node_templates"), ["x"],
-        f"{VNFD}: expected a mapping as topology_template.node_templates, found a list",
+        f"{VNFD}:31: expected a mapping as topology_template.node_templates, found a list",
     ),
     "a node that is nothing": (
         CNF, VNFD, ("topology_template", "node_templates", "VDU9"), None,
-        f"{VNFD}: expected a mapping as topology_template.node_templates.VDU9, found nothing",
+        f"{VNFD}:44: expected a mapping as topology_template.node_templates.VDU9, found nothing",
     ),
     "interfaces that are a list": (
         CNF, VNFD, ("topology_template", "node_templates", "VNF", "interfaces"), ["Vnflcm"],
-        f"{VNFD}: expected a mapping as topology_template.node_templates.VNF.interfaces, found a l",
+        f"{VNFD}:45: expected a mapping as topology_template.node_templates.VNF.interfaces, found",
     ),
     "policies that are a mapping": (
         CNF, VNFD, ("topology_template", "policies"), {"a": {}},
-        f"{VNFD}: expected a list as topology_template.policies, found a mapping",
+        f"{VNFD}:53: expected a list as topology_template.policies, found a mapping",
     ),
     "an import of no URL": (CNF, VNFD, ("imports",), ["http://[::1"], f"{VNFD}:"),
     "a valueFrom that is a number": (
@@ -90,15 +90,15 @@ BROKEN: dict[str, tuple[str, str, tuple[str | int, ...], Any, str]] = {
         'as "spec.containers[0].volumeMounts[0].subPath" in the Pod, found a number',
     ),
     "a resource's properties that are a list": (
-        VM, TOP, MEMBER, [{}], f"{TOP}: expected a mapping as resources.VDU1_group.properties, fou",
+        VM, TOP, MEMBER, [{}], f"{TOP}:17: expected a mapping as resources.VDU1_group.properties,",
     ),
     "a resource's type that is a list": (
         VM, NESTED, ("resources", "VDU1", "type"), [],
-        "front.yaml: expected text as resources.VDU1.type, found a list",
+        "front.yaml:31: expected text as resources.VDU1.type, found a list",
     ),
     "a parameter that is nothing": (
         VM, TOP, ("parameters", "size"), None,
-        f"{TOP}: expected a mapping as parameters.size, found nothing",
+        f"{TOP}:12: expected a mapping as parameters.size, found nothing",
     ),
     "a member of a group that is a number": (VM, TOP, (*MEMBER, "resource"), -1, "found 0"),
 }  # fmt: skip

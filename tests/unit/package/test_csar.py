@@ -633,8 +633,8 @@ BAD_VNFDS = {
     ),
     "a topology that is no such thing": (
         changed("node_templates:", "node_templates: 3\n  other:"),
-        "Definitions/df_simple.yaml: expected a mapping as topology_template.node_templates, found "
-        "a number",
+        "Definitions/df_simple.yaml:11: expected a mapping as topology_template.node_templates, "
+        "found a number",
     ),
     "a VDU without a name": (
         changed("properties: {name: web}", "properties: {}"),

@@ -123,7 +123,7 @@ def test_every_object_comes_out_with_its_identity_and_line(text, expected):
 
 @pytest.mark.parametrize(("text", "expected"), FILES.values(), ids=FILES)
 def test_the_parser_in_python_serves_where_libyaml_is_missing(text, expected, monkeypatch):
-    monkeypatch.setattr(yaml11, "_LOADER", yaml.SafeLoader)
+    monkeypatch.setattr(yaml11, "LOADER", yaml.SafeLoader)
     assert [(str(m.key), m.source.line) for m in read(text)] == expected
 
 
@@ -277,24 +277,24 @@ REFUSED = {
     ),
     "metadata that is a list": (
         "apiVersion: v1\nkind: Pod\nmetadata: []\n",
-        'f.yaml:1: expected "metadata" with a name in the Pod, found a list',
+        'f.yaml:3: expected "metadata" with a name in the Pod, found a list',
     ),
     "no name": (
         "apiVersion: v1\nkind: Pod\nmetadata: {}\n",
-        'f.yaml:1: expected text as "metadata.name" in the Pod, found none',
+        'f.yaml:3: expected text as "metadata.name" in the Pod, found none',
     ),
     "a generated name": (
         "apiVersion: v1\nkind: Pod\nmetadata: {generateName: p-}\n",
-        'f.yaml:1: expected text as "metadata.name" in the Pod, found none '
+        'f.yaml:3: expected text as "metadata.name" in the Pod, found none '
         "(a generateName names a new object each time)",
     ),
     "a name that is a number": (
         "apiVersion: v1\nkind: Pod\nmetadata: {name: 12}\n",
-        'f.yaml:1: expected text as "metadata.name" in the Pod, found a number: quote it',
+        'f.yaml:3: expected text as "metadata.name" in the Pod, found a number: quote it',
     ),
     "a namespace that is a boolean": (
         "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: on}\n",
-        'f.yaml:1: expected text as "metadata.namespace" in the Pod p, found a boolean: quote it',
+        'f.yaml:3: expected text as "metadata.namespace" in the Pod p, found a boolean: quote it',
     ),
     "an item of a List": (
         "apiVersion: v1\nkind: List\nitems:\n- a\n",
@@ -302,7 +302,7 @@ REFUSED = {
     ),
     "an item of a List without a name": (
         "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Pod\n  metadata: {}\n",
-        'f.yaml:4: expected text as "metadata.name" in the Pod, found none',
+        'f.yaml:6: expected text as "metadata.name" in the Pod, found none',
     ),
     "an item of a List without an apiVersion": (
         "apiVersion: v1\nkind: List\nitems:\n- kind: Pod\n  metadata: {name: p}\n",

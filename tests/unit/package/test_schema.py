@@ -40,7 +40,7 @@ CASES = {
     ),
     "an image that is a number": (
         ("app:1", "5"),
-        "f.yaml:10: expected text without spaces as "
+        "f.yaml:11: expected text without spaces as "
         '"spec.template.spec.containers[0].image" in the Deployment, found a number',
     ),
     "a label that is a number": (

@@ -10,7 +10,7 @@ import pytest
 
 from container_update.model.errors import PlanError
 from container_update.model.objects import INSTANCE_LABEL, Json, Manifest, ObjectKey, Source
-from container_update.model.plan import Action, Plan, Stage
+from container_update.model.plan import Action, FieldChange, Plan, Reason, Stage
 from container_update.planning.blue_green import BlueGreenPlanner
 from container_update.planning.change import ChangePlanner
 from container_update.planning.package_pair import Packages
@@ -364,3 +364,55 @@ def test_an_object_of_an_unknown_kind_that_uses_a_changed_key_is_told(
         "container_update.workloads"
     )
     assert [str(note) for note in planned.notes] == [expected] * is_told
+
+
+def labelled(label: str, **data: str) -> Json:
+    """A ConfigMap with a label."""
+    body = config(**data)
+    return {**body, "metadata": {**body["metadata"], "labels": {"l": label}}}
+
+
+REASONS: list[tuple[str, Json, Json, list[str]]] = [
+    (
+        "a Service's port",
+        service(), {**service(), "spec": {**service()["spec"], "type": "NodePort"}},
+        ['spec.type: none -> "NodePort" (Service.yaml:1)'],
+    ),
+    (
+        "an image, and a field beside it",
+        OLD, {**NEW, "spec": {**NEW["spec"], "minReadySeconds": 5}},
+        [
+            "container main: image a:1 -> a:2",
+            "spec.minReadySeconds: none -> 5 (Deployment.yaml:1)",
+        ],
+    ),
+    (
+        "a label of configuration",
+        labelled("x", a="b"), labelled("y", a="b"),
+        ['metadata.labels.l: "x" -> "y" (ConfigMap.yaml:1)'],
+    ),
+    (
+        "a key and a label of configuration",
+        labelled("x", a="b"), labelled("y", a="c"),
+        ["key a: changed", 'metadata.labels.l: "x" -> "y" (ConfigMap.yaml:1)'],
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reasons"), [case[1:] for case in REASONS], ids=[case[0] for case in REASONS]
+)
+def test_a_step_says_of_every_field_what_it_was_and_what_it_becomes(
+    old: Json, new: Json, reasons: list[str]
+) -> None:
+    (step,) = plan(RollingPlanner, [old], [new]).steps
+    assert [
+        str(reason.cause if is_of_a_field(reason) else reason) for reason in step.reasons
+    ] == reasons
+    sentences = str([reason.text for reason in step.reasons])
+    assert "NodePort" not in sentences, "they are kept in journals and logs"
+
+
+def is_of_a_field(reason: Reason) -> bool:
+    """Whether it is about a field that differs."""
+    return isinstance(reason.cause, FieldChange)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import Any
 
 import pytest
 
 from container_update.model.errors import PackageError
-from container_update.model.objects import Json
+from container_update.model.objects import Json, Manifest
 from container_update.model.plan import ConfigChange, ImageChange
+from container_update.package import manifests
 from container_update.planning import diff
 from tests.unit.build import b64, config_map, live, manifest, secret, workload, yaml_of
 
@@ -195,7 +197,7 @@ def test_another_order_of_containers_is_no_change() -> None:
     new["spec"]["template"]["spec"]["containers"].reverse()
     old = manifest(with_images("Deployment", {}))
     assert diff.image_changes(old, manifest(new)) == ()
-    assert diff.ignored_fields(old, manifest(new)) == ()
+    assert diff.field_changes(old, manifest(new)) == ()
 
 
 def test_a_container_that_vanished_is_refused_with_both_places() -> None:
@@ -353,7 +355,116 @@ IGNORED: dict[str, tuple[Json, Json, list[str]]] = {
 def test_what_does_not_take_effect_is_named_by_its_path(
     old: Json, new: Json, paths: list[str]
 ) -> None:
-    assert list(diff.ignored_fields(manifest(old), manifest(new))) == paths
+    assert [each.path for each in diff.field_changes(manifest(old), manifest(new))] == paths
+
+
+def parsed(text: str, path: str = "new.yaml") -> Manifest:
+    """The only object of a def-file, which knows the lines of its fields."""
+    (read,) = manifests.parse(textwrap.dedent(text).encode(), path, "ns")
+    return read
+
+
+WORKER = """\
+    apiVersion: apps/v1
+    kind: Deployment
+    metadata: {name: worker}
+    spec:
+      template:
+        spec:
+          containers:
+          - name: web
+            image: app:1
+            env:
+            - {name: FIRST, value: "1"}
+            - name: GREETING
+              value: hello
+"""
+WEB = f"{T}.containers[web]"
+
+VALUES: dict[str, tuple[str, str, list[str]]] = {
+    "another value": (
+        "value: hello", "value: hi", [f'{WEB}.env[GREETING].value: "hello" -> "hi" (new.yaml:13)'],
+    ),
+    "a field that appears": (
+        "image: app:1", "image: app:1\n            tty: true",
+        [f"{WEB}.tty: none -> true (new.yaml:10)"],
+    ),
+    "a field that vanishes is looked for in the old package": (
+        '            - {name: FIRST, value: "1"}\n', "",
+        [
+            f'{WEB}.env[FIRST]: {{"name":"FIRST","value":"1"}} -> none '
+            "(old.yaml:11 of the old package)"
+        ],
+    ),
+    "a text that was a number": ("value: hello", "value: 'yes'", [
+        f'{WEB}.env[GREETING].value: "hello" -> "yes" (new.yaml:13)',
+    ]),
+    "a value that would not fit into a line": (
+        "value: hello", f"value: {'x' * 100}",
+        [f'{WEB}.env[GREETING].value: "hello" -> "{"x" * 56}... (new.yaml:13)'],
+    ),
+    "a value with what would control a terminal": (
+        "value: hello", r'value: "a\e[1m\u202Eb"',
+        [rf'{WEB}.env[GREETING].value: "hello" -> "a\u001b[1m\u202eb" (new.yaml:13)'],
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "other", "expected"), VALUES.values(), ids=VALUES.keys())
+def test_a_field_that_differs_has_both_values_and_its_own_line(
+    text: str, other: str, expected: list[str]
+) -> None:
+    assert text in WORKER
+    changes = diff.field_changes(parsed(WORKER, "old.yaml"), parsed(WORKER.replace(text, other)))
+    assert list(map(str, changes)) == expected
+
+
+def test_two_long_values_are_shown_where_they_begin_to_differ() -> None:
+    old, new = (
+        deployment(CONTAINER, text="a" * 500 + middle + "z" * 500) for middle in ("one", "two")
+    )
+    (change,) = diff.field_changes(manifest(old), manifest(new))
+    assert change.old == "..." + "a" * 20 + "one" + "z" * 31 + "..."
+    assert change.new == "..." + "a" * 20 + "two" + "z" * 31 + "..."
+
+
+LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
+SECRETS: dict[str, tuple[Json, Json, str]] = {
+    "a label of a Secret": (
+        secret(metadata={"labels": {"l": "canary-1"}}),
+        secret(metadata={"labels": {"l": "canary-2"}}),
+        "metadata.labels.l: changed (f.yaml:1)",
+    ),
+    "what kubectl keeps of a Secret": (
+        secret(metadata={"annotations": {LAST_APPLIED: "canary"}}),
+        secret(),
+        "metadata.annotations: (not shown) -> none (f.yaml:1 of the old package)",
+    ),
+    "what kubectl keeps of another object": (
+        deployment(CONTAINER),
+        deployment(CONTAINER)
+        | {"metadata": {"name": "w", "annotations": {LAST_APPLIED: "canary"}}},
+        f'metadata.annotations: none -> {{"{LAST_APPLIED}":"(not... (f.yaml:1)',
+    ),
+    "a Secret that another object describes": (
+        deployment(CONTAINER, extra=secret(data={"k": "canary-1"})),
+        deployment(CONTAINER, extra=secret(data={"k": "canary-2"})),
+        "spec.extra.data.k: changed (f.yaml:1)",
+    ),
+    "a list of Secrets that another object describes": (
+        deployment(CONTAINER),
+        deployment(CONTAINER, extra=[secret(data={"k": "canary"})]),
+        'spec.extra: none -> ["(not shown)"] (f.yaml:1)',
+    ),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "expected"), SECRETS.values(), ids=SECRETS.keys())
+def test_a_field_of_a_secret_that_differs_has_no_value(old: Json, new: Json, expected: str) -> None:
+    (change,) = diff.field_changes(manifest(old, "f.yaml", 1), manifest(new, "f.yaml", 1))
+    assert str(change) == expected
+    assert "canary" not in repr(change)
+    assert b64("canary-1") not in repr(change)
 
 
 # --- a live object against its own manifest -----------------------------------------------------

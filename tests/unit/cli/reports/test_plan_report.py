@@ -7,10 +7,16 @@ from dataclasses import replace
 
 import pytest
 
-from container_update.cli.reports import json_report, outcome_report, plan_report
-from container_update.model.objects import ObjectKey
+from container_update.cli.reports import (
+    html_report,
+    json_report,
+    markdown_report,
+    outcome_report,
+    plan_report,
+)
+from container_update.model.objects import ObjectKey, Source
 from container_update.model.outcome import Outcome, StepResult, StepState, Vnfc
-from container_update.model.plan import Action, KeyChange, Note, Plan, Reason
+from container_update.model.plan import Action, FieldChange, KeyChange, Note, Plan, Reason
 from container_update.planning.steps import ConfigStep, RestartStep
 
 CM = ObjectKey("", "ConfigMap", "ns", "cm")
@@ -30,9 +36,15 @@ REPLACE = ConfigStep(
 )
 RECREATE = ConfigStep(SECRET, Action.RECREATE, BODY, BODY, reasons=(Reason("is immutable"),))
 CREATE = ConfigStep(ObjectKey("", "Secret", "ns", "n"), Action.CREATE, None, BODY)
+GREETING = FieldChange("spec.x[E].value", '"<hello>"', '"hi"', Source("f", 23))
+REPLICAS = FieldChange("spec.replicas", "1", None, Source("f", 6))
+IGNORED = Note(DEPLOYMENT, "spec.replicas differs and does not take effect (f:6)", REPLICAS)
 ROLL = RestartStep(
     DEPLOYMENT, Action.ROLL, {}, images={"c": "app:2"}, digest="d",
-    reasons=(Reason("container c: image app:1 -> app:2"), Reason("env E of container c")),
+    reasons=(
+        Reason("container c: image app:1 -> app:2"),
+        Reason("spec.x[E].value differs (f:23)", GREETING),
+    ),
 )  # fmt: skip
 RESTART = RestartStep(POD, Action.RESTART_CONTAINERS, {}, reasons=(Reason("container c"),))
 PLAN = Plan(
@@ -40,7 +52,7 @@ PLAN = Plan(
     instance_id="i-1",
     steps=(REPLACE, RECREATE, CREATE, ROLL, RESTART),
     unchanged=(ObjectKey("", "Service", "ns", "svc"),),
-    ignored=(Note(DEPLOYMENT, "spec.replicas differs and does not take effect (f:1)"),) * 2,
+    ignored=(IGNORED, IGNORED),
     notes=(Note(POD, "drift: x"), Note(CM, "left alone"), Note(POD, "drift: x")),
     def_files=("f", "g"),
 )  # fmt: skip
@@ -61,11 +73,11 @@ def test_a_plan_reads_from_configuration_to_restarts_to_what_is_left_alone() -> 
         "Restarts:",
         "  ↻ Deployment ns/d: roll",
         "      because container c: image app:1 -> app:2",
-        "      because env E of container c",
+        '      because spec.x[E].value: "<hello>" -> "hi" (f:23)',
         "  ↻ Pod ns/p: restart in place",
         "      because container c",
         "Not applied (a heal of the whole VNF would apply it):",
-        "    Deployment ns/d: spec.replicas differs and does not take effect (f:1)",
+        "    Deployment ns/d: spec.replicas: 1 -> none (f:6 of the old package)",
         "Notes:",
         "    Pod ns/p: drift: x",
         "    ConfigMap ns/cm: left alone",
@@ -146,7 +158,14 @@ def test_a_plan_as_json_has_what_happens_and_why_and_no_content() -> None:
         "pods": 1,
         "reasons": [
             {"text": "container c: image app:1 -> app:2"},
-            {"text": "env E of container c"},
+            {
+                "text": "spec.x[E].value differs (f:23)",
+                "path": "spec.x[E].value",
+                "old": '"<hello>"',
+                "new": '"hi"',
+                "file": "f",
+                "line": 23,
+            },
         ],
         "diff": [],
     }
@@ -156,8 +175,9 @@ def test_a_plan_as_json_has_what_happens_and_why_and_no_content() -> None:
     assert document["unchanged"] == ["Service ns/svc"]
     assert document["ignored"][0] == {
         "object": "Deployment ns/d",
-        "text": "spec.replicas differs and does not take effect (f:1)",
-    }
+        "text": "spec.replicas differs and does not take effect (f:6)",
+        "path": "spec.replicas", "old": "1", "new": None, "file": "f", "line": 6,
+    }  # fmt: skip
     assert document["notes"][1] == {"object": "ConfigMap ns/cm", "text": "left alone"}
     assert document["defFiles"] == ["f", "g"]
 
@@ -187,3 +207,26 @@ def test_an_outcome_as_json_has_each_result_and_each_vnfc() -> None:
 def test_no_content_of_a_secret_is_in_any_text() -> None:
     done = outcome(*(StepResult(step, DONE) for step in PLAN.steps))
     assert CANARY not in plan_report.plan_text(PLAN) + outcome_report.outcome_text(done)
+
+
+def test_a_field_that_changes_is_one_line_of_every_report() -> None:
+    assert (
+        '  - spec.x\\[E\\].value: "\\<hello\\>" -\\> "hi" (f:23)'
+        in markdown_report.plan_markdown(PLAN).splitlines()
+    )
+    line = '<li>spec.x[E].value: "&lt;hello&gt;" -&gt; "hi" (f:23)</li>'
+    assert line in html_report.plan_html(PLAN).replace("&quot;", '"')
+
+
+def test_workloads_whose_fields_get_other_values_are_not_one_group() -> None:
+    """In a list that is one line of JSON all their fields are on the same line."""
+    steps = tuple(
+        replace(
+            ROLL,
+            key=replace(DEPLOYMENT, name=f"d{number}"),
+            reasons=(Reason("spec.x differs (f:1)", replace(GREETING, new=str(number))),),
+        )
+        for number in range(5)
+    )
+    text = plan_report.plan_text(replace(PLAN, steps=steps))
+    assert text.count("roll") == text.count("(f:23)") == 5
