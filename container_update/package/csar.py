@@ -27,15 +27,18 @@ _NO_MANIFESTS = ("Definitions/", "TOSCA-Metadata/", "BaseHOT/", "UserData/", "Sc
 
 
 @contextmanager
-def open_package(source: str, *, options: Options = DEFAULTS) -> Iterator[Csar]:
+def open_package(
+    source: str, *, options: Options = DEFAULTS, check_hashes: bool = True
+) -> Iterator[Csar]:
     """Open a package for a ``with`` block.
 
     :param source: the path of a folder or of a zip file.
+    :param check_hashes: refuse to read a file that has another hash than the package lists.
     :raises PackageError: it does not exist, is unsafe, exceeds the limits, or its metadata is
         invalid.
     """
     with closing(archive.open_archive(source, options)) as files:
-        yield Csar(source, files, options)
+        yield Csar(source, files, options, check_hashes=check_hashes)
 
 
 class Csar:
@@ -50,8 +53,11 @@ class Csar:
     usage: Usage
     """How much the YAML files hold that were parsed so far."""
 
-    def __init__(self, source: str, files: archive.Archive, options: Options) -> None:
+    def __init__(
+        self, source: str, files: archive.Archive, options: Options, *, check_hashes: bool = True
+    ) -> None:
         self.source = source
+        self._check_hashes = check_hashes
         self.options = options
         self.usage = Usage()
         self._files = files
@@ -76,9 +82,9 @@ class Csar:
         """
         is_url = fetch.is_url(path)
         content = fetch.fetch(path, self.options) if is_url else self._read_file(path)
-        artifact = self._listed.get(csar_metadata.shortest(path))
+        artifact = self._listed.get(csar_metadata.shortest(path)) if self._check_hashes else None
         if artifact and artifact.hash:
-            self._check_hash(artifact, hashlib.new(artifact.algorithm, content).hexdigest())
+            self._compare(artifact, hashlib.new(artifact.algorithm, content).hexdigest())
         return content
 
     def verify(self) -> None:
@@ -87,11 +93,19 @@ class Csar:
         :raises PackageError: for the first file that is missing or has another hash.
         """
         for artifact in self.artifacts:
-            if fetch.is_url(artifact.path):
-                self.read(artifact.path)
-            else:
-                digest = self._files.digest(artifact.path, artifact.algorithm or "sha256")
-                self._check_hash(artifact, digest)
+            self.check_hash(artifact)
+
+    def check_hash(self, artifact: Artifact) -> None:
+        """Check that a listed file, or URL, is there and has its hash.
+
+        :raises PackageError: it is missing or has another hash.
+        """
+        algorithm = artifact.algorithm or "sha256"
+        if fetch.is_url(artifact.path):
+            digest = hashlib.new(algorithm, fetch.fetch(artifact.path, self.options)).hexdigest()
+        else:
+            digest = self._files.digest(artifact.path, algorithm)
+        self._compare(artifact, digest)
 
     def digest(self, path: str) -> str:
         """Return the SHA-256 hash of a file of the package, in hexadecimal digits."""
@@ -191,7 +205,7 @@ class Csar:
         with self._files.open(path) as file:
             return file.read(limit)
 
-    def _check_hash(self, artifact: Artifact, digest: str) -> None:
+    def _compare(self, artifact: Artifact, digest: str) -> None:
         if artifact.hash and digest != artifact.hash:
             raise PackageError(
                 f"{artifact.path} in {self.source}: expected the {artifact.algorithm} hash "

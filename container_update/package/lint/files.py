@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from container_update.model.errors import PackageError
 from container_update.package import csar_metadata
 from container_update.package.lint.finding import Finding
-from container_update.package.lint.subject import NAMESPACE, Subject, located
+from container_update.package.lint.subject import Subject, located
 
 
 def metadata(subject: Subject) -> Iterator[Finding]:
@@ -33,21 +33,22 @@ def metadata(subject: Subject) -> Iterator[Finding]:
         )
 
 
-def unreadable_files(subject: Subject) -> Iterator[Finding]:
-    """Check that every listed file exists, has its hash, and is valid if it is a manifest."""
-    package = subject.package
-    manifest_files = set(package.manifest_files())
-    listed = [artifact.path for artifact in package.artifacts]
-    for path in dict.fromkeys(listed + sorted(manifest_files)):
-        if path.startswith("Files/images/"):
+def wrong_hashes(subject: Subject) -> Iterator[Finding]:
+    """Check that every listed file exists and has its hash."""
+    for artifact in subject.package.artifacts:
+        if artifact.path.startswith("Files/images/"):
             continue  # gigabytes that an update does not use
         try:
-            if path in manifest_files:
-                package.manifests(path, NAMESPACE)
-            else:
-                package.read(path)
+            subject.package.check_hash(artifact)
         except PackageError as error:
-            yield located(error, path)
+            yield located(error, artifact.path)
+
+
+def unreadable_manifests(subject: Subject) -> Iterator[Finding]:
+    """Check that every manifest is valid, whatever its hash."""
+    for path, objects in subject.objects.items():
+        if isinstance(objects, PackageError):
+            yield located(objects, path)
 
 
 def unlisted_files(subject: Subject) -> Iterator[Finding]:

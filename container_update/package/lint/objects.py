@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 from container_update.model.objects import Manifest, ObjectKey
 from container_update.package.lint.finding import Finding
@@ -29,15 +29,14 @@ def references(subject: Subject) -> Iterator[Finding]:
     config = {manifest.key: manifest for manifest in subject.manifests if manifest.key.is_config}
     for manifest in subject.workloads:
         for use in uses(pod_spec(manifest.body)):
-            if not use.optional:
-                yield from _reference(manifest, use, config)
+            key = ObjectKey("", use.kind, manifest.key.namespace, use.name)
+            if not use.optional and (key in config or subject.is_complete):
+                yield from _reference(manifest, use, key, config.get(key))
 
 
 def _reference(
-    manifest: Manifest, use: Use, config: Mapping[ObjectKey, Manifest]
+    manifest: Manifest, use: Use, key: ObjectKey, target: Manifest | None
 ) -> Iterator[Finding]:
-    key = ObjectKey("", use.kind, manifest.key.namespace, use.name)
-    target = config.get(key)
     if target is None:
         yield Finding.warning(
             manifest.source,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import posixpath
 import re
+from collections.abc import Mapping
 from functools import cached_property
 
 from container_update.model.errors import PackageError
@@ -47,15 +48,26 @@ class Subject:
         )
 
     @cached_property
-    def manifests(self) -> tuple[Manifest, ...]:
-        """The objects of every manifest file that can be read."""
-        objects: list[Manifest] = []
+    def objects(self) -> Mapping[str, tuple[Manifest, ...] | PackageError]:
+        """The objects of each manifest file by its path, or why it cannot be read."""
+        objects: dict[str, tuple[Manifest, ...] | PackageError] = {}
         for path in self.package.manifest_files():
             try:
-                objects += self.package.manifests(path, NAMESPACE)
-            except PackageError:
-                continue  # reported by unreadable_files
-        return tuple(objects)
+                objects[path] = self.package.manifests(path, NAMESPACE)
+            except PackageError as error:
+                objects[path] = error
+        return objects
+
+    @cached_property
+    def manifests(self) -> tuple[Manifest, ...]:
+        """The objects of every manifest file that can be read."""
+        files = self.objects.values()
+        return tuple(each for file in files if isinstance(file, tuple) for each in file)
+
+    @property
+    def is_complete(self) -> bool:
+        """Every manifest can be read: what is in none of them is missing."""
+        return not any(isinstance(each, PackageError) for each in self.objects.values())
 
     @cached_property
     def workloads(self) -> tuple[Manifest, ...]:

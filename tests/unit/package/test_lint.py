@@ -258,6 +258,37 @@ def test_each_fault_is_found(case: tuple[Change, bool, str], package: Path) -> N
     assert any(re.match(expected, text) for text in found), found
 
 
+CONFIG_MAP = "Files/kubernetes/configmap_1.yaml"
+
+
+def zipped(folder: Path) -> Path:
+    """The same files as a zip, with the metadata as it is."""
+    return Path(shutil.make_archive(str(folder), "zip", folder))
+
+
+@pytest.mark.parametrize("form", [Path, zipped], ids=["a folder", "a zip"])
+@pytest.mark.parametrize(
+    ("path", "old", "line"),
+    [(CONFIG_MAP, "\ndata:\n", 5), (DEPLOYMENT, "metadata:\n", 3), (FLAVOUR, "node_type:", 21)],
+)
+def test_a_broken_file_that_changed_after_the_build_is_told_as_both_and_nothing_follows(
+    path: str, old: str, line: int, form: Callable[[Path], Path], package: Path
+) -> None:
+    replace(path, old, f"{old.rstrip()} [}}\n")(package)
+    changed, broken = serious(form(package))
+    assert str(changed).startswith(f"error: {path}: {path} in ")
+    assert "expected the sha256 hash" in changed.message
+    assert (broken.file, broken.line) == (path, line)
+    assert broken.message.startswith("invalid YAML: ")
+
+
+def test_a_file_that_changed_after_the_build_is_checked_as_it_is(package: Path) -> None:
+    replace(DEPLOYMENT, "key: cmKey1.txt", "key: cmKey9.txt")(package)
+    changed, missing = serious(package)
+    assert "expected the sha256 hash" in changed.message
+    assert "uses the key cmKey9.txt" in missing.message
+
+
 V2_SCRIPT = "Scripts/container_update_mgmt_v2.py"
 
 
