@@ -19,7 +19,7 @@ import os
 import posixpath
 import shutil
 import zipfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -70,14 +70,19 @@ def build(
     :param target: the zip to write; an existing file is replaced.
     :param api: 'v1' or 'v2': put the driver file of that API into ``Scripts``; None: no driver.
     :param values: names and texts, as :func:`contents_with` takes them.
-    :raises PackageError: as :func:`write_metadata` and :func:`contents_with`, or the zip cannot be
-        written.
+    :raises PackageError: as :func:`write_metadata` and :func:`contents_with`; the folder has no
+        VNFD; or the zip cannot be written.
     """
     folder, target = Path(folder), Path(target)
     if folder.resolve() in target.resolve().parents:
         raise PackageError(
             f"the package {target} cannot be written into {folder}, from which it is built: "
             "write it to another folder"
+        )
+    if folder.is_dir() and not _vnfds(archive.open_archive(str(folder), DEFAULTS).names()):
+        raise PackageError(
+            f"the package {folder} cannot be built: expected a VNFD Definitions/NAME.vnfd.yaml, "
+            "found none: put it there, then build the package again"
         )
     if api is not None and folder.is_dir():
         copy = folder / DRIVERS[api][1]
@@ -170,12 +175,17 @@ def _metadata(folder: Path, files: archive.Archive) -> str:
     :param folder: where they are, for messages.
     """
     names = [name for name in files.names() if _is_packed(name)]
-    endings = (".vnfd.yaml", ".vnfd.yml")
-    entries = [name for name in names if name.startswith("Definitions/") and name.endswith(endings)]
+    entries = _vnfds(names)
     if len(entries) > 1:
         raise PackageError(f"{folder}: expected one VNFD, found {', '.join(entries)}")
     header = _HEADER + "".join(f"Entry-Definitions: {entry}\n" for entry in entries)
     return "\n".join([header, *(_block(files, name) for name in names)])
+
+
+def _vnfds(names: Iterable[str]) -> list[str]:
+    """Return the files among these that can be the VNFD of a package."""
+    endings = (".vnfd.yaml", ".vnfd.yml")
+    return [name for name in names if name.startswith("Definitions/") and name.endswith(endings)]
 
 
 def _is_packed(name: str) -> bool:

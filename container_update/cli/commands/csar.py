@@ -51,6 +51,7 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
 
 
 def _check(parsed: argparse.Namespace, out: TextIO) -> int:
+    from container_update.cli.reports.plan_report import counted  # noqa: PLC0415
     from container_update.package.lint.check import Severity, check  # noqa: PLC0415
 
     options = option_arguments.read(parsed, PACKAGE_OPTIONS)
@@ -61,7 +62,8 @@ def _check(parsed: argparse.Namespace, out: TextIO) -> int:
         out.write(json.dumps(body, indent=2) + "\n")
     else:
         out.writelines(f"{finding}\n" for finding in findings)
-        out.write(f"{errors} errors, {len(findings) - errors} other findings\n")
+        others = counted(len(findings) - errors, "other finding")
+        out.write(f"{counted(errors, 'error')}, {others}\n")
     return PackageError.exit_status if errors else DONE
 
 

@@ -41,6 +41,21 @@ def test_a_package_with_an_error_does_not_pass(package: Path) -> None:
     status, told = csar("check", package)
     assert status == 4
     assert told.startswith("error: Files/kubernetes/deployment.yaml")
+    assert told.splitlines()[-1].startswith("2 errors, "), "its hash and its YAML"
+
+
+def test_one_finding_is_counted_in_the_singular(package: Path) -> None:
+    (package / "Files/kubernetes/more.yaml").write_text("# nothing\n")
+    assert csar("check", package)[1].splitlines()[-1].startswith("1 error, ")
+
+
+def test_a_folder_without_a_vnfd_is_not_built(
+    package: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    next(package.glob("Definitions/*.vnfd.yaml")).unlink()
+    assert csar("build", package, "--to", tmp_path / "p.zip") == (4, "")
+    assert "expected a VNFD Definitions/NAME.vnfd.yaml" in capsys.readouterr().err
+    assert not (tmp_path / "p.zip").exists()
 
 
 def test_programs_get_the_same_findings_as_json(package: Path) -> None:

@@ -11,6 +11,8 @@ from container_update.model.errors import PackageError
 from container_update.package import csar
 from container_update.package.build import DRIVERS, build, driver_file
 
+VNFD = "Definitions/x.vnfd.yaml"
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
@@ -18,6 +20,8 @@ def folder(tmp_path: Path) -> Path:
     files.mkdir(parents=True)
     (files / "cm.yaml").write_text("apiVersion: v1\nkind: ConfigMap\nmetadata: {name: cm}\n")
     (files / ".hidden").write_text("of an editor")
+    (files.parent / "Definitions").mkdir()
+    (files.parent / VNFD).write_text("tosca_definitions_version: tosca_simple_yaml_1_2\n")
     return files.parent
 
 
@@ -32,14 +36,14 @@ def test_a_package_carries_the_installed_driver_byte_for_byte(
 
 def test_without_an_api_a_package_carries_no_driver(folder: Path, tmp_path: Path) -> None:
     with zipfile.ZipFile(build(folder, tmp_path / "package.zip")) as package:
-        assert package.namelist() == ["Files/cm.yaml", "TOSCA-Metadata/TOSCA.meta"]
+        assert package.namelist() == [VNFD, "Files/cm.yaml", "TOSCA-Metadata/TOSCA.meta"]
 
 
 def test_what_was_built_can_be_read_and_its_hashes_hold(folder: Path, tmp_path: Path) -> None:
     with csar.open_package(str(build(folder, tmp_path / "package.zip", api="v2"))) as package:
         package.verify()
         listed = [artifact.path for artifact in package.artifacts]
-    assert listed == ["Files/cm.yaml", "Scripts/container_update_mgmt_v2.py"]
+    assert listed == [VNFD, "Files/cm.yaml", "Scripts/container_update_mgmt_v2.py"]
 
 
 def test_the_same_files_give_the_same_bytes(folder: Path, tmp_path: Path) -> None:
@@ -68,3 +72,14 @@ def test_a_package_that_cannot_be_built_is_a_clear_error(
 ) -> None:
     with pytest.raises(PackageError, match=message):
         build(tmp_path / source, tmp_path / target)
+
+
+@pytest.mark.parametrize("vnfd", [None, "x.vnfd.yaml", "Definitions/x.yaml"])
+def test_a_folder_without_a_vnfd_is_no_package_and_nothing_is_written(
+    vnfd: str | None, folder: Path, tmp_path: Path
+) -> None:
+    (folder / VNFD).rename(folder / vnfd) if vnfd else (folder / VNFD).unlink()
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(PackageError, match=r"expected a VNFD Definitions/NAME\.vnfd\.yaml"):
+        build(folder, tmp_path / "package.zip", api="v2")
+    assert sorted(tmp_path.rglob("*")) == before
