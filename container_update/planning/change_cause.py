@@ -6,7 +6,7 @@ import copy
 from collections.abc import Iterator
 from dataclasses import replace
 
-from container_update.model.plan import Action, ConfigUse, ImageChange, Plan, Step
+from container_update.model.plan import Action, ConfigUse, FieldChange, ImageChange, Plan, Step
 from container_update.model.requests import names
 from container_update.planning.steps import ManifestStep, RestartStep
 from container_update.planning.steps.restart import CHANGE_CAUSE
@@ -39,7 +39,7 @@ def _words(step: Step) -> Iterator[str]:
     causes = [reason.cause for reason in step.reasons]
     if step.images or any(isinstance(cause, ImageChange) for cause in causes):
         yield "image"
-    if any(cause is None for cause in causes) and step.action is not Action.CREATE:
+    if any(isinstance(cause, FieldChange | None) for cause in causes) and step.action is not Action.CREATE:
         yield "manifest"
     for cause in causes:
         if isinstance(cause, ConfigUse):
