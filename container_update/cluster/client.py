@@ -243,6 +243,16 @@ class KubernetesCluster:
                 self._watches.discard(response)
             response.close()
 
+    def log(self, pod: ObjectKey, container: str, *, previous: bool, lines: int, limit: int) -> str:
+        """Return the end of a container's log; see Cluster."""
+        query = {"container": container, "tailLines": str(lines), "limitBytes": str(limit)}
+        query |= {"previous": "true"} if previous else {}
+        what = f"read the log of {pod}, container {container}"
+        response = self._send("GET", f"{self._resources.object_path(pod)}/log", what, query=query)
+        if response.status != 200:
+            refuse(what, response.status, response.data, response.headers)
+        return str(response.data[:limit], "utf-8", "replace")
+
     def version(self) -> str:
         """Return the server's version: ``v1.36.2``."""
         answer = self._call("GET", "/version", "read the version of the API server")

@@ -114,6 +114,10 @@ class RetryingCluster:
         """See Cluster."""
         return self._try(lambda: self._cluster.get(key))
 
+    def log(self, pod: ObjectKey, container: str, *, previous: bool, lines: int, limit: int) -> str:
+        """See Cluster; not retried, nothing depends on it."""
+        return self._cluster.log(pod, container, previous=previous, lines=lines, limit=limit)
+
     def create(self, body: Json) -> Json:
         """See Cluster."""
         return self._write(lambda: self._cluster.create(body))

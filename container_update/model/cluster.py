@@ -98,6 +98,12 @@ class Cluster(Protocol):
     def get(self, key: ObjectKey) -> Json | None:
         """Return the object; None if it does not exist."""
 
+    def log(self, pod: ObjectKey, container: str, *, previous: bool, lines: int, limit: int) -> str:
+        """Return the end of a container's log: at most *lines* lines and *limit* bytes.
+
+        :param previous: of the run before the present one.
+        """
+
     def create(self, body: Json) -> Json:
         """Create an object; return it as the server stored it."""
 

@@ -299,7 +299,7 @@ def test_server_side_apply_is_refused_in_so_many_words(kubectl: Kubectl, manifes
 
 
 def test_logs_and_events_have_something_to_show(web: Kubectl) -> None:
-    assert "runs no processes" in web("logs", "deploy/web")
+    assert "is starting" in web("logs", "deploy/web")
     assert "Scheduled" in web("get", "events")
 
 

@@ -27,6 +27,8 @@ class FakeCluster:
         self.watches: dict[Collection, queue.Queue[WatchEvent | ClusterError | None]] = {}
         self.watched_from: list[tuple[Collection, str]] = []
         self.hooks: list[Hook] = []
+        self.logs: dict[tuple[str, bool], list[str]] = {}
+        """Lines by the name of a pod, and whether they are of the run before."""
         for body in objects:
             self.put(body)
 
@@ -60,6 +62,10 @@ class FakeCluster:
     def get(self, key: ObjectKey) -> Json | None:
         self._called("get", key)
         return copy.deepcopy(self.objects.get(key))
+
+    def log(self, pod: ObjectKey, container: str, *, previous: bool, lines: int, limit: int) -> str:
+        self._called("log", pod)
+        return "".join(f"{line}\n" for line in self.logs.get((pod.name, previous), ()))
 
     def create(self, body: Json) -> Json:
         key = ObjectKey.of(body)

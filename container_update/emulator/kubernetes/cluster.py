@@ -6,6 +6,7 @@ import base64
 import os
 import secrets
 from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Concatenate, ParamSpec, TypeVar
 
@@ -18,6 +19,7 @@ from container_update.emulator.kubernetes.api.server import Server
 from container_update.emulator.kubernetes.controllers import start
 from container_update.emulator.kubernetes.controllers.base import Controller
 from container_update.emulator.kubernetes.kubelet import Behaviour
+from container_update.emulator.kubernetes.kubelet.logs import read_log
 from container_update.emulator.kubernetes.registry import Registry
 from container_update.emulator.kubernetes.watches import Watches
 from container_update.emulator.loop_thread import LoopThread
@@ -71,7 +73,9 @@ class EmbeddedCluster(LoopThread):
         self._certificates = certificates.make()
         self._registry = Registry()
         self._watches = Watches(self._registry, history)
-        self._server = Server(self._registry, self._watches, self.token)
+        self._server = Server(
+            self._registry, self._watches, self.token, partial(read_log, self.behaviour)
+        )
 
     async def _open(self) -> None:
         self.port = await self._server.start(self.port, self._certificates.context)

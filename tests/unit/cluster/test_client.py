@@ -545,3 +545,25 @@ def test_a_server_that_is_away_is_no_answer_about_rights() -> None:
     cluster, _ = cluster_of(Answer(503, status(503, "ServiceUnavailable")))
     with pytest.raises(ClusterError, match="ask for the rights in namespace ns"):
         cluster.refused([READ])
+
+
+def test_the_end_of_a_log_is_text() -> None:
+    cluster, pool = cluster_of(
+        Answer(200, "one\ntwo ä\n".encode()), Answer(200, b"\xff cut in the middle of ")
+    )
+    assert cluster.log(POD, "main", previous=False, lines=5, limit=100) == "one\ntwo ä\n"
+    assert cluster.log(POD, "main", previous=True, lines=2, limit=5) == "\ufffd cut"
+    paths = [urlsplit(url) for _, url, _, _ in pool.sent]
+    assert {path.path for path in paths} == {"/api/v1/namespaces/ns/pods/p/log"}
+    assert [path.query for path in paths] == [
+        "container=main&tailLines=5&limitBytes=100",
+        "container=main&tailLines=2&limitBytes=5&previous=true",
+    ]
+
+
+def test_a_log_that_does_not_exist_is_an_error_with_its_status() -> None:
+    message = 'previous terminated container "main" in pod "p" not found'
+    cluster, _ = cluster_of(Answer(400, status(400, "BadRequest", message)))
+    with pytest.raises(ClusterError, match="read the log of Pod ns/p, container main") as raised:
+        cluster.log(POD, "main", previous=True, lines=5, limit=100)
+    assert raised.value.status == 400

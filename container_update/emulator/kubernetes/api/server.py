@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import ssl
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from aiohttp import web
@@ -34,8 +35,9 @@ from container_update.emulator.kubernetes.registry import Registry
 from container_update.emulator.kubernetes.watches import Watches
 
 _OPEN_TO_ALL = ("/healthz", "/livez", "/readyz", "/version")
-_LOG_TEXT = "The embedded cluster runs no processes: this container has written nothing.\n"
 _JSON = "application/json"
+ReadLog = Callable[[Json, Mapping[str, str]], str]
+
 _AGGREGATED = f"{_JSON};g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 
 
@@ -43,13 +45,15 @@ class Server(HttpServer):
     """An API server on a loopback port.
 
     :param token: the administrator's bearer token.
+    :param read_log: returns the log of a pod's container, as the query of the request has it.
     """
 
-    def __init__(self, registry: Registry, watches: Watches, token: str) -> None:
+    def __init__(self, registry: Registry, watches: Watches, token: str, read_log: ReadLog) -> None:
         super().__init__()
         self._registry = registry
         self._watches = watches
         self._access = Access(registry, token)
+        self._read_log = read_log
         self._encoder = Encoder()
         self._source = Source(registry, watches, self._encoder)
 
@@ -100,8 +104,8 @@ class Server(HttpServer):
         if request.method != "GET":
             return await self._write(request, target)
         if target.subresource == "log":
-            self._registry.require("pods", target.space, target.name)
-            return web.Response(text=_LOG_TEXT)
+            pod = self._registry.require("pods", target.space, target.name)
+            return web.Response(text=self._read_log(pod, request.query))
         if flag(request.query, "watch"):
             return await stream(request, target, self._source)
         return self._read(request, target)

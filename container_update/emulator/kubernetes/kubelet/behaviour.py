@@ -69,6 +69,8 @@ class Behaviour:
     """Which containers exit by themselves; all others run until they are stopped."""
     never_ready: list[str] = field(default_factory=list)
     """Patterns of pod names or images whose containers run but never become ready."""
+    logs: dict[str, str] = field(default_factory=dict)
+    """What every run of a container writes to its log, by pattern of its image."""
     _starts: dict[ContainerKey, list[ContainerStart]] = field(default_factory=dict, repr=False)
     _files: dict[ContainerKey, Mapping[str, bytes]] = field(default_factory=dict, repr=False)
     _evict: Callable[[str, str, str], None] | None = field(default=None, repr=False)
@@ -117,6 +119,14 @@ class Behaviour:
         return not any(
             fnmatchcase(pod, pattern) or fnmatchcase(image, pattern) for pattern in self.never_ready
         )
+
+    def log_of(self, image: str, exit_code: int) -> str:
+        """Return what a run of a container has written."""
+        for pattern, text in self.logs.items():
+            if fnmatchcase(image, pattern):
+                return text
+        last = f"fatal: {image} cannot go on, exit code {exit_code}\n" if exit_code else ""
+        return f"{image} is starting\n{last}"
 
     def exit_of(self, pod: str, container: str, image: str, runs: int) -> Exit | None:
         """Return the rule for a container that has run *runs* times before, or None."""
