@@ -100,10 +100,12 @@ class Informer:
         self.list({Collection.of(key) for key in listed})
         return tuple(key for key in listed if _content(before[key]) != _content(self.get(key)))
 
-    def events_about(self, body: Json, reason: str) -> tuple[Json, ...]:
-        """Read the Events about an object with that reason; none where the account may not."""
-        fields = f"involvedObject.uid={body['metadata']['uid']},reason={reason}"
-        events = Collection("", "Event", body["metadata"]["namespace"], fields)
+    def events_about(self, body: Json, **fields: str) -> tuple[Json, ...]:
+        """Read the Events about an object that have these fields (``reason``, ``type``); none where
+        the account may not."""
+        about = {"involvedObject.uid": body["metadata"]["uid"], **fields}
+        selector = ",".join(f"{name}={value}" for name, value in about.items())
+        events = Collection("", "Event", body["metadata"]["namespace"], selector)
         try:
             return self._cluster.list(events).items
         except ClusterError as error:

@@ -49,7 +49,7 @@ class RefusedPods:
 
     def _is_refused_again(self, live: Json) -> bool:
         """Read the Events; tell whether there is another one since the first look."""
-        events = self.waiter.informer.events_about(live, REASON)
+        events = self.waiter.informer.events_about(live, reason=REASON)
         versions = frozenset(map(_version, events))
         if events:
             newest = max(events, key=lambda event: str(event.get("lastTimestamp")))

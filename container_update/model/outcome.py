@@ -23,6 +23,26 @@ class StepState(enum.Enum):
 
 
 @dataclass(frozen=True)
+class Diagnosis:
+    """What a failing pod reported, read before anything was undone.
+
+    >>> Diagnosis(ObjectKey("", "Pod", "cnf", "web-1"), "web", "CrashLoopBackOff").reason
+    'CrashLoopBackOff'
+    """
+
+    pod: ObjectKey
+    container: str
+    reason: str
+    """'ImagePullBackOff', 'CrashLoopBackOff', ..."""
+    events: tuple[str, ...] = ()
+    """The newest warnings about the pod, the newest first, that say more than the message."""
+    log: tuple[str, ...] = field(default=(), repr=False)
+    """The last lines of the container's log; of the run that crashed, if it crashed. They are an
+    application's and may be confidential: for the eyes of whoever runs the operation, never for a
+    log, a database or an answer of a service."""
+
+
+@dataclass(frozen=True)
 class StepResult:
     """What became of a step, in a sentence where there is something to say.
 
@@ -35,6 +55,8 @@ class StepResult:
     message: str = ""
     seconds: float = 0.0
     """From its first request until it was done or failed."""
+    diagnosis: Diagnosis | None = None
+    """Of a step that failed, also when it has been undone; None where no pod has trouble."""
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ Source: Pod and ContainerStatus in the Kubernetes API reference.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from container_update.model.objects import Json
@@ -79,20 +80,75 @@ def problem(pod: Mapping[str, Any], restarts: Mapping[str, int] | None = None) -
     :param restarts: the restart counts that are no sign of a crash (of a restart in place).
     """
     for status in container_statuses(pod):
-        if status.get("ready"):
-            continue
-        waiting = (status.get("state") or {}).get("waiting") or {}
-        container = f"pod {pod['metadata']['name']}, container {status['name']}"
-        if waiting.get("reason") in _PROBLEMS:
-            text = ": ".join(filter(None, (waiting["reason"], waiting.get("message"))))
-            return f"{container}: {text}"
-        ended = (status.get("state") or {}).get("terminated") or (
-            (status.get("lastState") or {}).get("terminated") or {}
-        )
-        expected = (restarts or {}).get(status["name"], -1) + 1
-        if ended.get("exitCode") and int(status.get("restartCount", 0)) > expected:
-            return f"{container}: CrashLoopBackOff: ended with exit code {ended['exitCode']}"
+        if text := _trouble(status, restarts):
+            return f"pod {pod['metadata']['name']}, container {status['name']}: {text}"
     return None
+
+
+def _trouble(status: Json, restarts: Mapping[str, int] | None) -> str:
+    """Return the trouble of a container: 'ErrImagePull: not found'; '' where it has none."""
+    if status.get("ready"):
+        return ""
+    waiting = (status.get("state") or {}).get("waiting") or {}
+    if waiting.get("reason") in _PROBLEMS:
+        return ": ".join(filter(None, (waiting["reason"], waiting.get("message"))))
+    ended = (status.get("state") or {}).get("terminated") or _last_end(status)
+    expected = (restarts or {}).get(status["name"], -1) + 1
+    if ended.get("exitCode") and int(status.get("restartCount", 0)) > expected:
+        return f"CrashLoopBackOff: ended with exit code {ended['exitCode']}"
+    return ""
+
+
+def _last_end(status: Json) -> Json:
+    """Return how the run of a container before the present one ended, {} without one."""
+    return (status.get("lastState") or {}).get("terminated") or {}
+
+
+@dataclass(frozen=True)
+class FailingContainer:
+    """A container that prevents its pod from being ready."""
+
+    name: str
+    reason: str
+    """'ImagePullBackOff', 'CrashLoopBackOff', 'Error', 'NotReady', ..."""
+    has_trouble: bool
+    """It hardly gets ready by waiting alone."""
+    has_run: bool
+    """It has a log: not where it waits for the image that it is to run."""
+    is_previous: bool
+    """Its log is that of the run before: the present one has not begun, or has just begun."""
+
+
+def failing_container(
+    pod: Mapping[str, Any], restarts: Mapping[str, int] | None = None
+) -> FailingContainer | None:
+    """Return the container that prevents a pod from being ready, one in trouble first; None where
+    all are ready or have done their work.
+
+    :param restarts: as for :func:`problem`.
+    """
+    statuses = [status for status in container_statuses(pod) if not _is_fine(status)]
+    found = [_failing(status, restarts) for status in statuses]
+    return min(found, key=lambda container: not container.has_trouble, default=None)
+
+
+def _is_fine(status: Json) -> bool:
+    ended = (status.get("state") or {}).get("terminated")
+    return bool(status.get("ready")) or (ended is not None and not ended.get("exitCode"))
+
+
+def _failing(status: Json, restarts: Mapping[str, int] | None) -> FailingContainer:
+    state = status.get("state") or {}
+    trouble = _trouble(status, restarts)
+    waiting, ended = state.get("waiting") or {}, state.get("terminated") or {}
+    reason = trouble.partition(":")[0] or waiting.get("reason") or ended.get("reason")
+    return FailingContainer(
+        status["name"],
+        str(reason or "NotReady"),
+        has_trouble=bool(trouble),
+        has_run=was_started(status) and waiting.get("reason") in (None, "CrashLoopBackOff"),
+        is_previous=bool(trouble and _last_end(status)) and "terminated" not in state,
+    )
 
 
 def waiting_for(pods: Sequence[Json], restarts: Mapping[str, int] | None = None) -> str:

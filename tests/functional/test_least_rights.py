@@ -1,6 +1,6 @@
 """Every right of samples/rbac/role.yaml is needed: without it an update says so and writes nothing.
 
-Three are optional: without them less is known, more is listed, or a lease stays for a while.
+Four are optional: without them less is known, more is listed, or a lease stays for a while.
 
 A right that is taken away while the update runs may be missed by its undo: then the journal stays,
 and a rollback with the right ends it.
@@ -136,7 +136,7 @@ def prepare(cnf: Cnf, right: Right, old: Files) -> None:
         cnf.admin.create({**body, "spec": spec})
 
 
-OPTIONAL = ("create events", "delete leases", "list events", "watch secrets")
+OPTIONAL = ("create events", "delete leases", "get pods/log", "list events", "watch secrets")
 
 
 @pytest.mark.parametrize("right", [r for r in RIGHTS if str(r) not in OPTIONAL], ids=str)

@@ -52,8 +52,8 @@ class Vnf:
     heading: str
     """Of its change."""
     install: Callable[[], object]
-    change: Callable[[], tuple[Outcome, Sequence[object]]]
-    """Returns also what is to be shown below the outcome, line by line."""
+    change: Callable[[], tuple[Outcome, Sequence[object], Sequence[object]]]
+    """Returns also what is to be shown above and below the outcome, line by line."""
     show: Callable[[TextIO], None]
     last_heading: str = "The VNF after the change"
 
@@ -72,9 +72,11 @@ def run(scenario: str, guide: str, out: TextIO) -> None:
         vnf.install()
         vnf.show(out)
         _write_title(out, vnf.heading)
-        outcome, more = vnf.change()
-        out.write(f"{plan_text(outcome.plan)}\n\n{outcome_text(outcome)}\n")
-        out.writelines(f"{line}\n" for line in more)
+        outcome, above, below = vnf.change()
+        out.write(f"{plan_text(outcome.plan)}\n\n")
+        out.writelines(f"{line}\n" for line in above)
+        out.write(f"{outcome_text(outcome)}\n")
+        out.writelines(f"{line}\n" for line in below)
         _write_title(out, vnf.last_heading)
         vnf.show(out)
     if scenario == "modify":
@@ -122,7 +124,7 @@ def _guide(guide: str) -> Iterator[Vnf]:
         yield Vnf(
             "The update",
             lambda: install(request.old, cluster, def_files=files, instance_id=instance_id),
-            lambda: (update(request, cluster), ()),
+            lambda: (update(request, cluster), (), ()),
             partial(views.show_cluster, cluster),
         )
 
@@ -141,8 +143,10 @@ def _failing_guide(guide: str) -> Iterator[Vnf]:
         )
 
 
-def _failed(request: UpdateRequest, cluster: KubernetesCluster) -> tuple[Outcome, Sequence[object]]:
-    """Return the outcome of an update that fails and is undone, and the cause.
+def _failed(
+    request: UpdateRequest, cluster: KubernetesCluster
+) -> tuple[Outcome, Sequence[object], Sequence[object]]:
+    """Return the outcome of an update that fails and is undone, and above it the cause.
 
     :raises UndoIncompleteError: it could not be undone.
     """
@@ -151,7 +155,7 @@ def _failed(request: UpdateRequest, cluster: KubernetesCluster) -> tuple[Outcome
     except UndoIncompleteError:
         raise
     except UpdateFailedError as error:
-        return error.outcome, ["", f"{error}."]
+        return error.outcome, [f"{error}.", ""], ()
     raise ContainerUpdateError(f"the update succeeded: expected that {_NEW_IMAGE} cannot be pulled")
 
 
@@ -230,9 +234,11 @@ def _job(folder: Path, body: Mapping[str, Any], instance_id: str) -> ChangeJob:
     )
 
 
-def _changed(job: ChangeJob, target: Target) -> tuple[Outcome, Sequence[ScriptReport]]:
+def _changed(
+    job: ChangeJob, target: Target
+) -> tuple[Outcome, Sequence[object], Sequence[ScriptReport]]:
     changed = run_change(job, target)
-    return changed.outcome, changed.scripts
+    return changed.outcome, (), changed.scripts
 
 
 def _json(path: Path) -> Any:

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from container_update.cli.reports.outcome_report import summary_text
+from container_update.cli.reports.lines import text_of
+from container_update.cli.reports.outcome_report import diagnosis_lines, summary_text
 from container_update.cli.reports.plan_report import (
     NOTHING_TO_DO,
     reason_texts,
@@ -54,6 +55,8 @@ def outcome_html(outcome: Outcome, error: str = "", scripts: Sequence[str] = ())
         columns = ("Object", "Action", "Result", "Pods", "Seconds")
         rows = (_result(outcome, result) for result in outcome.results)
         body += ["<h2>Results</h2>", *_table(columns, rows)]
+        diagnoses = (text_of(diagnosis_lines(result)) for result in outcome.results)
+        body += [f"<pre>{escape(text)}</pre>" for text in diagnoses if text]
     if scripts:
         body += ["<h2>Coordination scripts</h2>", *(f"<pre>{escape(t)}</pre>" for t in scripts)]
     if not outcome.plan.is_empty:

@@ -10,7 +10,14 @@ from typing import Any
 
 from container_update.cli.reports.plan_report import content_diffs, pods_of
 from container_update.model.objects import ObjectKey
-from container_update.model.outcome import Event, Outcome, ResumeStarted, StepWait, UndoStarted
+from container_update.model.outcome import (
+    Event,
+    Outcome,
+    ResumeStarted,
+    StepResult,
+    StepWait,
+    UndoStarted,
+)
 from container_update.model.plan import (
     ConfigUse,
     FieldChange,
@@ -121,7 +128,23 @@ def event_dicts(event: Event) -> Iterator[dict[str, Any]]:
         }
     else:
         name = "step" if isinstance(event, Step) else "result"
-        yield from ({**common, "event": name, **values} for values in step_events(event))
+        more = {"diagnosis": diagnosis_dict(event)} if isinstance(event, StepResult) else {}
+        yield from ({**common, "event": name, **values, **more} for values in step_events(event))
+
+
+def diagnosis_dict(result: StepResult) -> dict[str, Any] | None:
+    """Return what the failing pod of a step reported as JSON values."""
+    diagnosis = result.diagnosis
+    if diagnosis is None:
+        return None
+    return {
+        "pod": diagnosis.pod.name,
+        "namespace": diagnosis.pod.namespace,
+        "container": diagnosis.container,
+        "reason": diagnosis.reason,
+        "events": list(diagnosis.events),
+        "log": list(diagnosis.log),
+    }
 
 
 def _now() -> str:
@@ -145,6 +168,7 @@ def outcome_dict(outcome: Outcome) -> dict[str, Any]:
                 "message": result.message,
                 "seconds": round(result.seconds, 3),
                 "pods": list(outcome.restarted.get(result.step.key, ())),
+                "diagnosis": diagnosis_dict(result),
             }
             for result in outcome.results
         ],

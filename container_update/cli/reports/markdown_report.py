@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from container_update.cli.reports.outcome_report import summary_text
+from container_update.cli.reports.outcome_report import diagnosis_lines, summary_text
 from container_update.cli.reports.plan_report import (
     NOTHING_TO_DO,
     content_diffs,
@@ -44,6 +44,9 @@ def outcome_markdown(outcome: Outcome, error: str = "", scripts: Sequence[str] =
             cells = (_escaped(str(result.step.key)), result.step.action.value, _escaped(state))
             text.append(f"| {' | '.join(cells)} | {result.seconds:.1f} |")
         text.append("")
+    for result in outcome.results:
+        if diagnosis := [str(line) for line in diagnosis_lines(result)]:
+            text += [*_fenced("text", diagnosis), ""]
     for script in scripts:
         text += [*_fenced("text", script.splitlines()), ""]
     if not outcome.plan.is_empty:

@@ -27,22 +27,48 @@ def outcome_text(outcome: Outcome) -> str:
 
 
 def outcome_lines(outcome: Outcome) -> Iterator[Line]:
-    """Yield a line for each step, then the sum."""
+    """Yield what failing pods reported, a line for each step, then the sum."""
     for result in outcome.results:
-        yield from result_lines(result, outcome.restarted.get(result.step.key, ()))
+        yield from diagnosis_lines(result)
+    for result in outcome.results:
+        yield _result_line(result)
+        if pods := outcome.restarted.get(result.step.key, ()):
+            yield Line.of(f"      pods: {', '.join(pods)}")
     if summary_text(outcome):
         yield summary_line(outcome)
 
 
-def result_lines(result: StepResult, pods: Sequence[str] = ()) -> Iterator[Line]:
-    """Yield the result of a step as a line; its current pods, if given, as a second line."""
+def result_lines(result: StepResult) -> Iterator[Line]:
+    """Yield the result of a step, then what its failing pod reported."""
+    yield _result_line(result)
+    yield from diagnosis_lines(result)
+
+
+def diagnosis_lines(result: StepResult) -> Iterator[Line]:
+    """Yield what the failing pod of a step reported; nothing of any other step."""
+    diagnosis = result.diagnosis
+    if diagnosis is None:
+        return
+    name = diagnosis.pod.name
+    if name not in result.message:
+        yield Line.of(
+            f"  {result.step.key}: pod {name}, container {diagnosis.container}: ",
+            (printable(diagnosis.reason), lines.BAD),
+        )
+    for event in diagnosis.events:
+        yield Line.of("      Event: ", printable(event))
+    if diagnosis.log:
+        yield Line.of("      the last lines of its log:")
+    for line in diagnosis.log:
+        yield Line.of(("      | ", lines.DIM), printable(line), is_content=True)
+
+
+def _result_line(result: StepResult) -> Line:
     step = result.step
     text = f": {step.key}: {step.action.value}"
     text += f" ({result.seconds:.1f} s)" if result.seconds else ""
     text += f": {printable(result.message)}" if result.message else ""
-    yield Line.of("  ", (result.state.value, _STYLES.get(result.state, lines.DIM)), text)
-    if pods:
-        yield Line.of(f"      pods: {', '.join(pods)}")
+    return Line.of("  ", (result.state.value, _STYLES.get(result.state, lines.DIM)), text)
 
 
 def summary_line(outcome: Outcome) -> Line:

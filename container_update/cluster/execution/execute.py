@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
 from container_update.cluster.execution.context import ExecutionContext, Reverted
+from container_update.cluster.execution.diagnosis import Diagnostician
 from container_update.cluster.execution.events import EventRecorder
 from container_update.cluster.execution.executors import executor_of
 from container_update.cluster.execution.rollout import RolloutWaiter, followed
@@ -24,10 +25,18 @@ from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.options import Options
-from container_update.model.outcome import Outcome, Progress, StepResult, StepState, UndoStarted
+from container_update.model.outcome import (
+    Diagnosis,
+    Outcome,
+    Progress,
+    StepResult,
+    StepState,
+    UndoStarted,
+)
 from container_update.model.plan import Action, Plan, Stage
 from container_update.model.reporter import REPORTED, reporter
-from container_update.planning.steps import ObjectStep, object_steps
+from container_update.planning.steps import ConfigStep, ObjectStep, object_steps
+from container_update.workloads.readiness import Baseline
 
 LOG = logging.getLogger(__name__)
 
@@ -190,7 +199,7 @@ class Execution:
         if self.cancel or self._waiter.aborted.is_set():
             return
         began = self.clock()
-        state, message = StepState.DONE, ""
+        state, message, diagnosis = StepState.DONE, "", None
         self._results[step.place] = StepResult(step, StepState.STOPPED)
         self.progress(step)
         if self.events is not None and step.stage is Stage.WORKLOADS:
@@ -203,10 +212,26 @@ class Execution:
             state, message = StepState.FAILED, str(error)
             LOG.error("%s: %s failed: %s", step.key, step.action.value, error, extra=REPORTED)
             self._waiter.abort()
-        result = StepResult(step, state, message, self.clock() - began)
+            diagnosis = self._diagnosis(step, error)
+        result = StepResult(step, state, message, self.clock() - began, diagnosis)
         self._results[step.place] = result
         self.progress(result)
         LOG.info("%s: %s: %s (%.1f s)", step.key, step.action.value, state.value, result.seconds)
+
+    def _diagnosis(self, step: ObjectStep, error: Exception) -> Diagnosis | None:
+        """Return what the failing pod of a step reports; None where it did not wait for pods."""
+        if not isinstance(error, NotReadyError):
+            return None
+        configuration = [s.content for s in self._steps if isinstance(s, ConfigStep)]
+        secrets = [body for body in configuration if body.get("kind") == "Secret"]
+        before = Baseline(self.pods_before.get(step.key, frozenset()))
+        if step.action is Action.RESTART_CONTAINERS:
+            before = Baseline.of([step.old], tuple(step.images))
+        asked = Diagnostician(self.cluster, self.informer, secrets)
+        diagnosis = asked.diagnose(step.key, before, str(error))
+        for text in diagnosis.events if diagnosis else ():
+            LOG.error("%s: %s", step.key, text, extra=REPORTED)
+        return diagnosis
 
     def _stay_ready(self, steps: Sequence[ObjectStep]) -> None:
         """Wait until everything that restarted is ready together, and for ``settle_seconds``.
@@ -230,7 +255,12 @@ class Execution:
         except AbortedError:
             self._fail()
         except (NotReadyError, errors.ClusterError) as error:
-            failed = replace(self._results[step.place], state=StepState.FAILED, message=str(error))
+            failed = replace(
+                self._results[step.place],
+                state=StepState.FAILED,
+                message=str(error),
+                diagnosis=self._diagnosis(step, error),
+            )
             self._results[step.place] = failed
             self.progress(failed)
             self._fail(failed)
@@ -285,7 +315,11 @@ class Execution:
             raise errors.LeaseLostError(f"This run stopped where it was: {self.cancel.reason}")
 
     def _outcome(self, undone: Sequence[StepResult] = ()) -> Outcome:
-        results = {**self._results, **{result.step.place: result for result in undone}}
+        results = dict(self._results)
+        for result in undone:
+            before = results.get(result.step.place)
+            diagnosis = before.diagnosis if before else None
+            results[result.step.place] = replace(result, diagnosis=diagnosis)
         not_started = (StepResult(step, StepState.NOT_STARTED) for step in self.plan.steps)
         return Outcome(self.plan, tuple(results.get(r.step.place, r) for r in not_started))
 

@@ -38,11 +38,13 @@ class Events(Informer):
     def list(self, collections: object) -> None:
         """Nothing is read: the last look before a timeout sees the same."""
 
-    def events_about(self, body: Json, reason: str) -> tuple[Json, ...]:
+    def events_about(self, body: Json, **fields: str) -> tuple[Json, ...]:
         self.reads += 1
         version = str(self.reads) if self.counting else "1"
         metadata = {"name": "w.1", "resourceVersion": version}
-        return ({"metadata": metadata, "message": f"{reason} of {body['metadata']['name']}"},)
+        return (
+            {"metadata": metadata, "message": f"{fields['reason']} of {body['metadata']['name']}"},
+        )
 
 
 def wait(informer: Events, live: Json = SET, deadline: float = 60.0) -> str:
@@ -101,4 +103,4 @@ def test_without_the_right_to_read_events_there_are_none() -> None:
         raise ClusterError(f"{verb} Events: 403", status=403)
 
     cluster.hooks.append(refuse)
-    assert Informer(cluster).events_about(SET, "FailedCreate") == ()
+    assert Informer(cluster).events_about(SET, reason="FailedCreate") == ()

@@ -192,10 +192,11 @@ def test_an_outcome_as_json_has_each_result_and_each_vnfc() -> None:
     assert document["results"] == [
         {
             "object": "Secret ns/n", "state": "done", "message": "", "seconds": 0.0, "pods": [],
+            "diagnosis": None,
         },
         {
             "object": "Deployment ns/d", "state": "failed", "message": "why", "seconds": 2.718,
-            "pods": ["d-1", "d-2"],
+            "pods": ["d-1", "d-2"], "diagnosis": None,
         },
     ]  # fmt: skip
     assert document["vnfcs"] == [

@@ -1,0 +1,150 @@
+"""Why a workload does not get ready: what its failing pod reports, read before an undo deletes it.
+
+Nothing depends on it. It takes two requests and a few seconds at most, and an account that may
+neither list Events nor read logs gets a diagnosis without them.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import logging
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from container_update.cluster.informer import Informer
+from container_update.model import context_threads
+from container_update.model.cluster import Cluster
+from container_update.model.errors import ClusterError
+from container_update.model.objects import Json, ObjectKey
+from container_update.model.outcome import Diagnosis
+from container_update.planning import diff
+from container_update.workloads.pod_status import FailingContainer, failing_container, is_deleting
+from container_update.workloads.readiness import Baseline
+from container_update.workloads.registry import kind_of
+
+LOG = logging.getLogger(__name__)
+
+_SECONDS = 5.0
+"""How long an undo waits for a diagnosis."""
+_EVENTS, _LOG_LINES, _LOG_BYTES = 3, 5, 16 * 1024
+_LONGEST = 400
+"""Characters of an Event's message or of a line of a log."""
+_SHORTEST_SECRET = 4
+"""Characters; what is shorter is in other words by chance."""
+HIDDEN = "***"
+
+
+@dataclass(frozen=True)
+class Diagnostician:
+    """Reads what the pods of failing workloads report.
+
+    :param cluster: is asked for Events and logs.
+    :param informer: has the pods and, as far as they are listed, the Secrets.
+    :param secrets: further Secrets whose values may be in a log.
+    :param seconds: how long a diagnosis may take.
+    """
+
+    cluster: Cluster
+    informer: Informer
+    secrets: Collection[Json] = ()
+    seconds: float = _SECONDS
+
+    def diagnose(self, key: ObjectKey, before: Baseline, known: str) -> Diagnosis | None:
+        """Return what a failing pod of a workload reports; None where all are ready.
+
+        :param before: the pods before the change.
+        :param known: what is known about the failure: an Event that says no more is left out.
+        """
+        pod, container = self._failing(key, before)
+        if pod is None or container is None:
+            return None
+        diagnosis = Diagnosis(ObjectKey.of(pod), container.name, container.reason)
+        answers: list[Diagnosis] = []
+
+        def ask() -> None:
+            answers.append(replace(diagnosis, events=self._events(pod, known)))
+            answers.append(replace(answers[-1], log=self._log(diagnosis.pod, container)))
+
+        thread = context_threads.daemon(ask, name=f"diagnose {key}")
+        thread.start()
+        thread.join(self.seconds)
+        if thread.is_alive():
+            LOG.info("%s: the API server takes too long to tell why it fails", key)
+        return answers[-1] if answers else diagnosis
+
+    def _failing(
+        self, key: ObjectKey, before: Baseline
+    ) -> tuple[Json | None, FailingContainer | None]:
+        """Return the pod with the worst trouble, a new one first, and the container that has it."""
+        kind, live = kind_of(key), self.informer.get(key)
+        if kind is None or live is None:
+            return None, None
+        pods = [live] if kind.is_pod else self.informer.pods_of(live)
+        present = [pod for pod in pods if not is_deleting(pod)]
+        found = [(pod, failing_container(pod, before.restarts)) for pod in present]
+        failing = [(pod, container) for pod, container in found if container is not None]
+        return min(
+            failing,
+            key=lambda entry: (
+                not entry[1].has_trouble,
+                entry[0]["metadata"]["uid"] in before.uids,
+            ),
+            default=(None, None),
+        )
+
+    def _events(self, pod: Json, known: str) -> tuple[str, ...]:
+        """Return the newest warnings about a pod, the newest first."""
+        events = self.informer.events_about(pod, type="Warning")
+        events = tuple(sorted(events, key=_time, reverse=True))
+        texts = (_event_text(event) for event in events if str(event.get("message")) not in known)
+        return tuple(self._shown(dict.fromkeys(texts)))[:_EVENTS]
+
+    def _log(self, pod: ObjectKey, container: FailingContainer) -> tuple[str, ...]:
+        """Return the last lines of a container's log; none where it never ran."""
+        if not container.has_run:
+            return ()
+        try:
+            text = self.cluster.log(
+                pod,
+                container.name,
+                previous=container.is_previous,
+                lines=_LOG_LINES,
+                limit=_LOG_BYTES,
+            )
+        except ClusterError as error:
+            LOG.info("%s", error)
+            return ()
+        return tuple(self._shown(text.splitlines()[-_LOG_LINES:]))
+
+    def _shown(self, texts: Iterable[str]) -> Iterator[str]:
+        """Yield texts without values of Secrets, and none too long."""
+        live = self.informer.live.items()
+        secrets = [*self.secrets, *(body for key, body in live if key.kind == "Secret")]
+        words = sorted({word for body in secrets for word in _words(body)}, key=len, reverse=True)
+        for text in texts:
+            for word in words:
+                text = text.replace(word, HIDDEN)  # noqa: PLW2901
+            yield text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+
+
+def _time(event: Json) -> str:
+    """Return when an Event was last seen; a few controllers give only the precise time."""
+    return str(event.get("lastTimestamp") or event.get("eventTime") or "")
+
+
+def _event_text(event: Json) -> str:
+    count = int(event.get("count") or 1)
+    times = f" ({count} times)" if count > 1 else ""
+    return f"{event.get('reason')}: {' '.join(str(event.get('message')).split())}{times}"
+
+
+def _words(secret: Json) -> Iterator[str]:
+    """Yield what of a Secret must not be shown: its values line by line, and in base64."""
+    values: Iterable[bytes] = ()
+    with contextlib.suppress(ValueError):  # the server refuses such a Secret, so no pod has it
+        values = diff.content(secret).data.values()
+    for value in values:
+        lines = map(str.strip, value.decode(errors="ignore").splitlines())
+        words = (*lines, base64.b64encode(value).decode())
+        yield from (word for word in words if len(word) >= _SHORTEST_SECRET)
