@@ -28,6 +28,7 @@ from container_update.cli.commands import (
     serve,
     update,
     vim_config,
+    watch,
 )
 from container_update.cli.terminal import advice, output
 from container_update.model.errors import ContainerUpdateError
@@ -212,6 +213,11 @@ examples:
 example:
   container-update status -n core
 """,
+    "watch": """\
+examples:
+  container-update watch -n core
+  container-update watch -n core --progress json
+""",
     "resume": """\
 example:
   container-update resume -n core
@@ -261,6 +267,7 @@ def _add_operations(add: Callable[..., argparse.ArgumentParser]) -> None:
     command = add("status", recover.status, "show an operation that is running or was interrupted")
     connection.add_stack_arguments(command)
     connection.add_cluster_arguments(command, (output.TEXT, output.JSON, output.YAML))
+    watch.add_arguments(add("watch", watch.run, "follow an operation that runs; write nothing"))
     for name, run, text in (
         ("resume", recover.resume, "finish an operation that was interrupted"),
         ("rollback", recover.rollback, "undo an operation that was interrupted"),

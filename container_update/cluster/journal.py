@@ -109,6 +109,13 @@ class Journal:
         """The Secret of that name alone."""
         return replace(Collection.of(self.key), fields=f"metadata.name={self.key.name}")
 
+    def phase_of(self, operation: str) -> Phase | None:
+        """Return the phase of an operation; None where its journal is not there any more."""
+        head = self.cluster.get(self.key)
+        if head is None or not is_complete(head) or text(head, "operation") != operation:
+            return None
+        return Phase(text(head, "phase"))
+
     def _read_part(self, key: ObjectKey) -> bytes:
         body = self._head if key == self.key else self.cluster.get(key)
         if body is None:

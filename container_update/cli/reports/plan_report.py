@@ -8,7 +8,7 @@ from itertools import islice
 
 from container_update.cli.reports import lines
 from container_update.cli.reports.lines import Line, text_of
-from container_update.model.plan import Action, FieldChange, KeyChange, Plan, Stage, Step
+from container_update.model.plan import Action, FieldChange, Plan, Stage, Step
 from container_update.planning.content_diff import KeyDiff, content_diff, printable
 from container_update.planning.steps import ConfigStep, WorkloadStep
 from container_update.workloads.registry import kind_of
@@ -178,8 +178,9 @@ def _group_lines(group: Sequence[Step], *, every: bool) -> Iterator[Line]:
 def _reason_lines(step: Step, *, every: bool) -> Iterator[Line]:
     diffs = content_diffs(step)
     because = "" if step.is_config else "because "
+    told = {str(diff.change) for diff in diffs}
     for reason, text in zip(step.reasons, reason_texts(step), strict=True):
-        if not (diffs and isinstance(reason.cause, KeyChange)):
+        if str(reason) not in told:
             yield Line.of(f"      {because}{text}")
     for diff in diffs:
         yield from diff_lines(diff, every=every)

@@ -119,19 +119,22 @@ class RolloutWaiter:
         self._reached[key] = judge
 
         def report(readiness: Readiness, gives_up_in: float | None) -> None:
-            self.report(StepWait(key, readiness.message, *self._pods(key), gives_up_in))
+            self.report(
+                StepWait(key, readiness.message, *ready_pods(self.informer, key), gives_up_in)
+            )
 
         self.waiter.until_done(judge, deadline, followed([key]), report)
 
-    def _pods(self, key: ObjectKey) -> tuple[int, int]:
-        """Return how many pods of a workload are ready, and how many it should have."""
-        kind, live = kind_of(key), self.informer.get(key)
-        if kind is None or live is None:
-            return 0, 0
-        if kind.is_pod:
-            return int(is_ready(live)), 1
-        counts = kind.counts(live)
-        return counts.ready, counts.desired
+
+def ready_pods(informer: Informer, key: ObjectKey) -> tuple[int, int]:
+    """Return how many pods of a workload are ready, and how many it should have."""
+    kind, live = kind_of(key), informer.get(key)
+    if kind is None or live is None:
+        return 0, 0
+    if kind.is_pod:
+        return int(is_ready(live)), 1
+    counts = kind.counts(live)
+    return counts.ready, counts.desired
 
 
 def followed(keys: Iterable[ObjectKey]) -> frozenset[Collection]:

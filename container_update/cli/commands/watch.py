@@ -1,0 +1,69 @@
+"""``container-update watch``: follows an operation that another process carries out."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from typing import TextIO
+
+from container_update.cli import connection
+from container_update.cli.arguments import option_arguments
+from container_update.cli.reports.header import Header
+from container_update.cli.reports.plan_report import counted
+from container_update.cli.terminal import output
+from container_update.cli.terminal import progress as progress_views
+from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
+from container_update.model.errors import UpdateFailedError
+from container_update.model.operation import OperationRecord
+from container_update.model.outcome import Outcome, StepState
+
+_NOTHING = "No operation is under way."
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``watch``."""
+    output.add_plan_arguments(command)
+    output.add_progress_arguments(command)
+    connection.add_cluster_arguments(command)
+
+
+def run(parsed: argparse.Namespace, out: TextIO) -> int:
+    """Show what an operation does until it has ended; return the exit status."""
+    from container_update.operations import watch  # noqa: PLC0415, slow to load
+
+    options = option_arguments.read(parsed)
+    with connection.connected_cluster(parsed) as cluster:
+        namespace, instance_id = parsed.namespace, parsed.instance_id
+        watched = watch.attach(cluster, options, namespace=namespace, instance_id=instance_id)
+        if watched is None:
+            out.write(output.nothing(_NOTHING, parsed.output) + "\n")
+            return NOTHING_TO_DO
+        header = Header.of_cluster(cluster.context, namespace)
+        row = ("Operation", _named(watched.record))
+        header = replace(header, target=(*header.target, row))
+        try:
+            with output.progress(header, parsed, out) as progress:
+                outcome = watched.follow(progress)
+        except KeyboardInterrupt:
+            output.complain("no longer watching; the operation goes on")
+            return DONE
+    return _show(outcome, watched.record, parsed, out)
+
+
+def _named(record: OperationRecord) -> str:
+    return f"{record.operation} of {record.host}, started {record.started}"
+
+
+def _show(
+    outcome: Outcome, record: OperationRecord, parsed: argparse.Namespace, out: TextIO
+) -> int:
+    undone = sum(result.state is StepState.UNDONE for result in outcome.results)
+    if parsed.output != output.TEXT or parsed.progress_style == progress_views.JSON:
+        output.show_outcome(outcome, parsed, out)
+    elif undone:
+        steps = counted(undone, "step")
+        out.write(f"Operation {record.operation} was undone: {steps} as before.\n")
+    else:
+        steps = counted(len(outcome.results), "step")
+        out.write(f"Operation {record.operation} has finished: {steps} done.\n")
+    return UpdateFailedError.exit_status if undone else DONE

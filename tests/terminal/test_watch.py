@@ -1,0 +1,45 @@
+"""What a person sees who watches an update on a terminal, and leaves it with Ctrl-C."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from container_update.cli.demo.scenarios import guide_request
+from container_update.cluster.client import connect
+from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster
+from container_update.model.cancellation import CancelToken
+from container_update.model.errors import UpdateInterruptedError
+from container_update.model.outcome import Event, StepWait
+from container_update.operations.install import install
+from container_update.operations.update import update
+from tests.terminal.recorder import record
+
+REQUEST = guide_request("v1")
+
+
+def test_ctrl_c_ends_the_watching_and_not_the_update(tmp_path: Path) -> None:
+    waits, cancel = threading.Event(), CancelToken()
+
+    def note(event: Event) -> None:
+        if isinstance(event, StepWait):
+            waits.set()
+
+    with EmbeddedCluster(behaviour=Behaviour()) as embedded, ThreadPoolExecutor(1) as pool:
+        path = str(embedded.write_kubeconfig(tmp_path / "kubeconfig"))
+        with connect(path) as cluster:
+            install(REQUEST.old, cluster, def_files=REQUEST.def_files)
+            embedded.behaviour.never_ready = ["*"]
+            running = pool.submit(update, REQUEST, cluster, cancel=cancel, progress=note)
+            assert waits.wait(60)
+            command = ["watch", "--kubeconfig", path, "--instance-id", str(REQUEST.instance_id)]
+            recording = record(command, 80, {"not Ready": "\x03"})
+            assert not running.done()
+            assert recording.status == 0
+            assert "no longer watching; the operation goes on" in recording.words
+            assert "0/1 ready" in recording.raw
+            assert max(map(len, recording.text.splitlines())) <= 80
+            embedded.behaviour.never_ready = []
+            cancel.request("for a test", keep_journal=True)
+            assert isinstance(running.exception(60), UpdateInterruptedError)
