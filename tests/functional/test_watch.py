@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -95,7 +96,13 @@ def started(pool: ThreadPoolExecutor, held: Held) -> Future[Outcome]:
 def attached(cnf: Cnf) -> Watch:
     found = attach(cnf.cluster, cnf.options, namespace=cnf.namespace, instance_id=INSTANCE)
     assert found is not None
-    found.pace = 0.05
+    found.pace, end = 0.05, time.monotonic() + 60
+
+    def clock() -> float:
+        assert time.monotonic() < end, "the watch did not end"
+        return time.monotonic()
+
+    found.clock = clock
     return found
 
 

@@ -60,7 +60,7 @@ def diagnosis_lines(result: StepResult) -> Iterator[Line]:
     if diagnosis.log:
         yield Line.of("      the last lines of its log:")
     for line in diagnosis.log:
-        yield Line.of(("      | ", lines.DIM), printable(line), is_content=True)
+        yield Line.of(("      | ", lines.DIM), printable(line))
 
 
 def _result_line(result: StepResult) -> Line:

@@ -11,6 +11,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, TextIO
 
 from container_update.cli.reports import json_report, lines
@@ -93,6 +94,7 @@ class _View(ABC):
         self._lock = threading.RLock()
         self._shown: set[object] = set()
         self._told: set[str] = set()
+        self._reports: set[tuple[str, ...]] = set()
         self.running = Running(time.monotonic())
 
     def __call__(self, event: Event) -> None:
@@ -119,13 +121,22 @@ class _View(ABC):
             yield from self._header.lines(event.packages)
             yield from plan_lines(event, every=self._every)
         elif isinstance(event, StepResult):
-            yield from result_lines(event)
+            yield from result_lines(self._once(event))
         elif isinstance(event, UndoStarted | ResumeStarted):
             what = "Undoing" if isinstance(event, UndoStarted) else "Finishing"
             is_told = any(text in event.cause for text in self._told)
             why = "" if is_told else f": {printable(event.cause)}"
             number = counted(len(event.steps), "step")
             yield Line.of((f"{what} {number}", lines.WARNING), why)
+
+    def _once(self, result: StepResult) -> StepResult:
+        """Return a result without what the failing pod of another step has reported as well."""
+        diagnosis = result.diagnosis
+        report = (diagnosis.log or diagnosis.events) if diagnosis else ()
+        if report in self._reports:
+            return replace(result, diagnosis=None)
+        self._reports |= {report} - {()}
+        return result
 
     @abstractmethod
     def show(self, event: Event) -> None:

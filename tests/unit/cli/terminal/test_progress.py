@@ -11,7 +11,9 @@ import pytest
 from container_update.cli.terminal import progress
 from container_update.cli.terminal.running import Running, clock_text
 from container_update.model.errors import ContainerUpdateError, UpdateFailedError
+from container_update.model.objects import ObjectKey
 from container_update.model.outcome import (
+    Diagnosis,
     Event,
     Outcome,
     ResumeStarted,
@@ -20,7 +22,7 @@ from container_update.model.outcome import (
     StepWait,
     UndoStarted,
 )
-from container_update.model.plan import Plan
+from container_update.model.plan import Plan, Step
 from tests.unit.cli.reports.test_plan_report import DEPLOYMENT, PLAN, REPLACE, RESTART, ROLL
 
 WAIT = StepWait(DEPLOYMENT, "pod d-1: ImagePullBackOff (7 of 12 pods are ready)", 7, 12, 30.0)
@@ -170,3 +172,19 @@ def test_a_plan_is_approved_after_it_was_shown_and_one_without_steps_is_not() ->
         report(Plan("ns", None, ()))
         with pytest.raises(ContainerUpdateError, match="not ns"):
             report(PLAN)
+
+
+def test_what_a_second_pod_reports_as_well_is_told_once() -> None:
+    def failed(step: Step, pod: str, *log: str) -> StepResult:
+        found = Diagnosis(ObjectKey("", "Pod", "ns", pod), "c", "Error", ("BackOff: again",), log)
+        return StepResult(step, StepState.FAILED, f"pod {pod}, container c: Error", 0.0, found)
+
+    out = io.StringIO()
+    with progress.shown(out, progress.PLAIN) as show:
+        show(failed(ROLL, "d-1", "no licence"))
+        show(failed(RESTART, "p-1", "no licence"))
+        show(failed(REPLACE, "q-1", "another cause"))
+    assert out.getvalue().count("failed: ") == 3
+    assert out.getvalue().count("| no licence") == 1
+    assert out.getvalue().count("| another cause") == 1
+    assert out.getvalue().count("BackOff: again") == 2
