@@ -39,10 +39,11 @@ def _words(step: Step) -> Iterator[str]:
     causes = [reason.cause for reason in step.reasons]
     if step.images or any(isinstance(cause, ImageChange) for cause in causes):
         yield "image"
-    if any(isinstance(cause, FieldChange | None) for cause in causes) and step.action is not Action.CREATE:
+    is_new = step.action is Action.CREATE
+    if any(isinstance(cause, FieldChange | None) for cause in causes) and not is_new:
         yield "manifest"
     for cause in causes:
         if isinstance(cause, ConfigUse):
             yield f"{cause.object.kind} {cause.object.name}"
-    if step.action is Action.CREATE:
+    if is_new:
         yield "created"
