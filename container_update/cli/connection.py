@@ -81,14 +81,21 @@ def connected_cluster(parsed: argparse.Namespace) -> KubernetesCluster:
 
 
 def cluster_header(parsed: argparse.Namespace, cluster: KubernetesCluster) -> Header:
-    """Return the head of a report about the cluster that the arguments name."""
-    return Header.of_cluster(cluster.context, parsed.namespace)
+    """Return the head of a report about the cluster that the arguments name.
+
+    Afterwards it is ``parsed.header``, for a report about an error too.
+    """
+    header = Header.of_cluster(cluster.context, parsed.namespace)
+    parsed.header = header
+    return header
 
 
 def stack_header(parsed: argparse.Namespace) -> Header:
-    """Return the head of a report about the stack that the arguments name."""
+    """Return the head of a report about the stack that the arguments name; see above."""
     cloud = parsed.os_cloud or os.environ.get("OS_CLOUD") or os.environ.get("OS_AUTH_URL", "")
-    return Header((("Cloud", cloud), ("Stack", parsed.stack)))
+    header = Header((("Cloud", cloud), ("Stack", parsed.stack)))
+    parsed.header = header
+    return header
 
 
 def kubernetes_target(parsed: argparse.Namespace, cluster: KubernetesCluster) -> KubernetesTarget:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import json
 import logging
 import traceback
 from collections.abc import Callable, Iterator
@@ -242,8 +243,9 @@ def test_in_the_status_and_the_rollback_of_an_interrupted_update(recorder: Recor
 def test_in_what_a_report_is_made_of(recorder: Recorder) -> None:
     outcome = recorder.cnf.update(files("new"))
     plan = outcome.plan
-    recorder.texts += [plan_report.plan_text(plan), json_report.plan_json(plan)]
-    recorder.texts += [outcome_report.outcome_text(outcome), json_report.outcome_json(outcome)]
+    recorder.texts += [plan_report.plan_text(plan), json.dumps(json_report.plan_dict(plan))]
+    recorder.texts.append(outcome_report.outcome_text(outcome))
+    recorder.texts.append(json.dumps(json_report.outcome_dict(outcome)))
     recorder.texts += [html_report.plan_html(plan), html_report.outcome_html(outcome)]
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from container_update.cli import connection
 from container_update.cli.arguments import option_arguments
-from container_update.cli.reports import html_report, json_report, markdown_report
+from container_update.cli.reports import json_report
 from container_update.cli.reports.header import NONE, Header
 from container_update.cli.reports.outcome_report import outcome_text
 from container_update.cli.terminal import output, signals
@@ -206,17 +206,15 @@ def _write_records(path: Path, instance: Mapping[str, Any]) -> None:
 
 def _show(changed: Changed, parsed: argparse.Namespace, out: TextIO) -> None:
     outcome, style = changed.outcome, parsed.output
-    scripts = [str(script) for script in changed.scripts]
-    if style in {output.JSON, output.YAML}:
+    if style in output.DOCUMENT:
         body = json_report.outcome_dict(outcome)
         body["scripts"] = [script.as_dict() for script in changed.scripts]
         body["vnfdId"] = changed.records.vnfd_id
         body["resourceNames"] = dict(changed.records.resource_names)
-        is_json = style == output.JSON
-        out.write((json.dumps(body, indent=2) if is_json else output.as_yaml(body)) + "\n")
-    elif style == output.HTML:
-        out.write(html_report.outcome_html(outcome, scripts=scripts) + "\n")
-    elif style == output.MARKDOWN:
-        out.write(markdown_report.outcome_markdown(outcome, scripts=scripts) + "\n")
+        out.write(output.DOCUMENT[style](body) + "\n")
+    elif style in output.OUTCOME_PAGE:
+        scripts = [str(script) for script in changed.scripts]
+        page = output.OUTCOME_PAGE[style]
+        out.write(page(outcome, scripts=scripts, header=output.header_of(parsed)) + "\n")
     else:
         output.show_outcome(outcome, parsed, out)

@@ -9,6 +9,7 @@ from typing import Any
 from container_update.cli.reports import lines
 from container_update.cli.reports.lines import Line
 from container_update.model.cluster import ClusterContext
+from container_update.model.plan import Plan
 from container_update.model.requests import PackageIdentity
 from container_update.planning.content_diff import printable
 
@@ -39,6 +40,13 @@ class Header:
         width = max((len(word) for word, _ in rows), default=0)
         for word, value in rows:
             yield Line.of((f"{word:<{width}}  ", lines.DIM), printable(value))
+
+    def facts(self, plan: Plan) -> Iterator[tuple[str, str]]:
+        """Yield words and values for a page about a plan, which is read without its command."""
+        yield from self.target or (("Namespace", plan.namespace),)
+        if plan.instance_id:
+            yield "VNF instance", plan.instance_id
+        yield from zip(("From", "To"), map(str, plan.packages), strict=False)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the head as JSON values."""

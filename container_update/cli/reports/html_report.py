@@ -1,18 +1,29 @@
 """Plans and outcomes as one HTML page, to attach to a change request or a mail.
 
-The page has no scripts and loads nothing; text from packages and clusters is escaped.
-Pure; never a Secret's value.
+The page has no scripts and loads nothing; text from packages and clusters is escaped. It can be
+read on a phone and printed. Pure; never a Secret's value.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, timezone
 from html import escape
 
+from container_update.cli.reports import header as headers
+from container_update.cli.reports.header import Header
+from container_update.cli.reports.html_style import STYLE
 from container_update.cli.reports.lines import text_of
 from container_update.cli.reports.outcome_report import diagnosis_lines, summary_text
 from container_update.cli.reports.plan_report import (
+    LEGEND,
     NOTHING_TO_DO,
+    SYMBOL_STYLES,
+    content_diffs,
+    counted,
+    groups,
+    plan_sum,
+    pods_of,
     reason_texts,
     remarks,
     sections,
@@ -20,45 +31,43 @@ from container_update.cli.reports.plan_report import (
 )
 from container_update.model.outcome import Outcome, StepResult, StepState
 from container_update.model.plan import Plan, Step
+from container_update.planning.content_diff import KeyDiff, printable
 
-_STYLE = """
-:root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
-body { max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
-table { border-collapse: collapse; width: 100%; }
-th, td { border-top: 1px solid #8886; padding: .4rem .8rem .4rem 0; text-align: left;
-  vertical-align: top; overflow-wrap: anywhere; }
-pre { white-space: pre-wrap; }
-ul { margin: 0; padding-left: 1.2rem; }
-.failed { color: #c22; font-weight: 600; }
-.sum, .error { border-left: 4px solid #2a8; padding: .2rem 1rem; }
-.error { border-color: #c22; }
-"""
 _FAILED = frozenset({StepState.FAILED, StepState.UNDO_FAILED})
+_COLUMNS = ("Object", "Action", "Result", "Pods", "Seconds")
+_DIFF_CLASSES = {"+": "added", "-": "removed", "@": "hunk", "\\": "dim"}
 
 
-def plan_html(plan: Plan) -> str:
-    """Return a plan as a page: what changes, what restarts and why, what does not."""
-    return _page("Plan of an update", [_about(plan), *_plan(plan)])
+def plan_html(plan: Plan, header: Header = headers.NONE) -> str:
+    """Return a plan as a page: what changes, what restarts and why, what does not.
+
+    :param header: says what the plan is about.
+    """
+    return _page("Plan of an update", [_facts([_date(), *header.facts(plan)]), *_plan(plan)])
 
 
-def outcome_html(outcome: Outcome, error: str = "", scripts: Sequence[str] = ()) -> str:
+def outcome_html(
+    outcome: Outcome,
+    error: str = "",
+    scripts: Sequence[str] = (),
+    header: Header = headers.NONE,
+) -> str:
     """Return an outcome as a page: the result of each step, then the plan.
 
     :param error: the message of the error, '' if there was none.
     :param scripts: the reports of the coordination scripts.
+    :param header: says what the operation is about.
     """
     summary = summary_text(outcome)
-    body = [_about(outcome.plan)]
-    body += [f'<p class="sum">{escape(summary)}</p>'] if summary else []
-    body += [f'<p class="error">{escape(error)}</p>'] if error else []
+    body = [_facts([_date(), *header.facts(outcome.plan)])]
+    body += [_sentence(error, failed=True)] if error else []
+    body += [_sentence(summary)] if summary else []
     if outcome.results:
-        columns = ("Object", "Action", "Result", "Pods", "Seconds")
-        rows = (_result(outcome, result) for result in outcome.results)
-        body += ["<h2>Results</h2>", *_table(columns, rows)]
+        body += ["<h2>Results</h2>", *_results(outcome)]
         diagnoses = (text_of(diagnosis_lines(result)) for result in outcome.results)
-        body += [f"<pre>{escape(text)}</pre>" for text in diagnoses if text]
+        body += [f"<pre>{_text(text)}</pre>" for text in diagnoses if text]
     if scripts:
-        body += ["<h2>Coordination scripts</h2>", *(f"<pre>{escape(t)}</pre>" for t in scripts)]
+        body += ["<h2>Coordination scripts</h2>", *(f"<pre>{_text(t)}</pre>" for t in scripts)]
     if not outcome.plan.is_empty:
         body += ["<h2>Plan</h2>", *_plan(outcome.plan, level=3)]
     return _page("Report of an update", body)
@@ -66,63 +75,133 @@ def outcome_html(outcome: Outcome, error: str = "", scripts: Sequence[str] = ())
 
 def sentence_html(sentence: str, *, failed: bool = False) -> str:
     """Return a page with one sentence, for an operation that started no step."""
-    style = "error" if failed else "sum"
-    return _page("Report of an update", [f'<p class="{style}">{escape(sentence)}</p>'])
+    return _page("Report of an update", [_facts([_date()]), _sentence(sentence, failed=failed)])
 
 
-def _page(title: str, body: Sequence[str]) -> str:
+def _page(title: str, body: Iterable[str]) -> str:
     head = [
         "<!doctype html>",
         '<html lang="en">',
         '<meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>{title}</title>",
-        f"<style>{_STYLE}</style>",
+        f"<style>{STYLE}</style>",
         f"<h1>{title}</h1>",
     ]
     return "\n".join([*head, *body, "</html>"])
 
 
-def _about(plan: Plan) -> str:
-    instance = f"VNF instance {plan.instance_id}, " if plan.instance_id else ""
-    return f"<p>{escape(instance)}namespace {escape(plan.namespace)}</p>"
+# --- head ---------------------------------------------------------------------------------------
+
+
+def _date() -> tuple[str, str]:
+    return "Date", f"{datetime.now(timezone.utc):%Y-%m-%d %H:%M} UTC"
+
+
+def _facts(facts: Iterable[tuple[str, str]]) -> str:
+    rows = "".join(f"<dt>{word}</dt><dd>{_text(value)}</dd>" for word, value in facts)
+    return f"<dl>{rows}</dl>"
+
+
+def _sentence(text: str, *, failed: bool = False) -> str:
+    return f'<p class="{"error" if failed else "sum"}">{_text(text)}</p>'
+
+
+# --- plan ---------------------------------------------------------------------------------------
 
 
 def _plan(plan: Plan, level: int = 2) -> Iterator[str]:
-    if plan.is_empty:
-        yield f"<p>{escape(NOTHING_TO_DO)}</p>"
+    yield _sentence(NOTHING_TO_DO if plan.is_empty else f"Plan: {plan_sum(plan)}")
+    if not plan.is_empty:
+        yield _legend(plan)
     for title, steps in sections(plan):
-        yield f"<h{level}>{escape(title)}</h{level}>"
-        rows = ([_named(step), step.action.value, _list(reason_texts(step))] for step in steps)
-        yield from _table(("Object", "Action", "Reasons"), rows)
+        yield f"<h{level}>{_text(title)}</h{level}>"
+        for alike in groups(steps):
+            yield from _steps(alike)
     for title, texts in remarks(plan):
-        yield f"<h{level}>{escape(title)}</h{level}>"
+        yield f"<h{level}>{_text(title)}</h{level}>"
         yield _list(texts)
+    if plan.unchanged:
+        yield f"<h{level}>Unchanged</h{level}>"
+        yield _list(dict.fromkeys(plan.unchanged), "names")
 
 
-def _result(outcome: Outcome, result: StepResult) -> list[str]:
-    text = escape(result.state.value + (f": {result.message}" if result.message else ""))
-    return [
-        _named(result.step),
-        result.step.action.value,
+def _legend(plan: Plan) -> str:
+    used = {symbol(step) for step in plan.steps}
+    entries = (
+        f"<li>{_marked(sign)} {_text(meaning)}</li>"
+        for sign, meaning in LEGEND.items()
+        if sign in used
+    )
+    return f'<ul class="legend">{"".join(entries)}</ul>'
+
+
+def _steps(alike: Sequence[Step]) -> Iterator[str]:
+    """Yield steps that do the same for the same reasons, mostly one."""
+    step, pods = alike[0], sum(map(pods_of, alike))
+    is_one = len(alike) == 1
+    what = str(step.key) if is_one else counted(len(alike), step.key.kind)
+    number = f", {counted(pods, 'pod')}" if pods else ""
+    yield f'<div class="step"><p>{_marked(symbol(step))} <b>{_text(what)}</b>: '
+    yield f"{step.action.value}{number}</p>"
+    if not is_one:
+        yield _list([each.key for each in alike], "names")
+    diffs = content_diffs(step)
+    told = {str(diff.change) for diff in diffs}
+    reasons = zip(step.reasons, reason_texts(step), strict=True)
+    yield _list(text for reason, text in reasons if str(reason) not in told)
+    yield from map(_diff, diffs)
+    yield "</div>"
+
+
+def _diff(diff: KeyDiff) -> str:
+    summary = f" ({diff.summary})" if diff.summary else ""
+    title = f'<p class="key">{_text(f"{diff.change}{summary}")}</p>'
+    rows = "".join(
+        f'<span class="{_DIFF_CLASSES.get(line[:1], "same")}">{escape(line)}</span>'
+        for line in diff.lines
+    )
+    return f'{title}<pre class="diff">{rows}</pre>' if rows else title
+
+
+# --- results ------------------------------------------------------------------------------------
+
+
+def _results(outcome: Outcome) -> Iterator[str]:
+    """Yield a table; on a narrow screen each row of it is a block with its column's words."""
+    head = "".join(f"<th>{column}</th>" for column in _COLUMNS)
+    yield f"<table><thead><tr>{head}</tr></thead><tbody>"
+    for result in outcome.results:
+        cells = zip(_COLUMNS, _result(outcome, result), strict=True)
+        row = "".join(f'<td data-label="{column}">{cell}</td>' for column, cell in cells)
+        yield f"<tr>{row}</tr>"
+    yield "</tbody></table>"
+
+
+def _result(outcome: Outcome, result: StepResult) -> tuple[str, ...]:
+    step = result.step
+    text = _text(result.state.value + (f": {result.message}" if result.message else ""))
+    return (
+        f"{_marked(symbol(step))} {_text(step.key)}",
+        step.action.value,
         f'<span class="failed">{text}</span>' if result.state in _FAILED else text,
-        escape(", ".join(outcome.restarted.get(result.step.key, ()))),
-        f"{result.seconds:.1f}",
-    ]
+        _text(", ".join(outcome.restarted.get(step.key, ()))),
+        f"{result.seconds:.1f}" if result.seconds else "",
+    )
 
 
-def _named(step: Step) -> str:
-    return f"{symbol(step)} {escape(str(step.key))}"
+# --- parts --------------------------------------------------------------------------------------
 
 
-def _list(entries: Sequence[object]) -> str:
-    items = "".join(f"<li>{escape(str(entry))}</li>" for entry in entries)
-    return f"<ul>{items}</ul>" if items else ""
+def _marked(sign: str) -> str:
+    return f'<b class="sign {SYMBOL_STYLES[sign]}">{sign}</b>'
 
 
-def _table(columns: Sequence[str], rows: Iterator[list[str]]) -> Iterator[str]:
-    """Yield a table; the cells are HTML, already escaped."""
-    yield "<table><tr>" + "".join(f"<th>{column}</th>" for column in columns) + "</tr>"
-    for row in rows:
-        yield "<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>"
-    yield "</table>"
+def _list(entries: Iterable[object], style: str = "reasons") -> str:
+    items = "".join(f"<li>{_text(entry)}</li>" for entry in entries)
+    return f'<ul class="{style}">{items}</ul>' if items else ""
+
+
+def _text(value: object) -> str:
+    """Return a text in which nothing is markup, on as many lines as it has."""
+    return "\n".join(escape(printable(line)) for line in str(value).splitlines())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import datetime, timezone
@@ -32,16 +31,6 @@ from container_update.operations.progress import step_events
 
 API_VERSION = "container-update/v1"
 """Of the documents; another one means that a field was removed or has another meaning."""
-
-
-def plan_json(plan: Plan) -> str:
-    """Return a plan as a JSON document; see :func:`plan_dict`."""
-    return json.dumps(plan_dict(plan), indent=2)
-
-
-def outcome_json(outcome: Outcome) -> str:
-    """Return an outcome as a JSON document; see :func:`outcome_dict`."""
-    return json.dumps(outcome_dict(outcome), indent=2)
 
 
 def plan_dict(plan: Plan) -> dict[str, Any]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from container_update.cli.reports import header as headers
+from container_update.cli.reports.header import Header
 from container_update.cli.reports.outcome_report import diagnosis_lines, summary_text
 from container_update.cli.reports.plan_report import (
     NOTHING_TO_DO,
@@ -21,18 +23,28 @@ from container_update.planning.content_diff import printable
 _FENCE = "```"
 
 
-def plan_markdown(plan: Plan) -> str:
-    """Return a plan: its sum, what changes and why, with diffs to unfold, what stays."""
-    return "\n".join(["## Plan of an update", "", *_about(plan), *_plan(plan)]).rstrip("\n")
+def plan_markdown(plan: Plan, header: Header = headers.NONE) -> str:
+    """Return a plan: its sum, what changes and why, with diffs to unfold, what stays.
+
+    :param header: says what the plan is about.
+    """
+    text = ["## Plan of an update", "", *_about(plan, header), *_plan(plan)]
+    return "\n".join(text).rstrip("\n")
 
 
-def outcome_markdown(outcome: Outcome, error: str = "", scripts: Sequence[str] = ()) -> str:
+def outcome_markdown(
+    outcome: Outcome,
+    error: str = "",
+    scripts: Sequence[str] = (),
+    header: Header = headers.NONE,
+) -> str:
     """Return an outcome: the result of each step, then the plan.
 
     :param error: the message of the error, '' if there was none.
     :param scripts: the reports of the coordination scripts.
+    :param header: says what the operation is about.
     """
-    text = ["## Report of an update", "", *_about(outcome.plan)]
+    text = ["## Report of an update", "", *_about(outcome.plan, header)]
     if summary := summary_text(outcome):
         text += [f"**{_escaped(summary)}**", ""]
     if error:
@@ -59,9 +71,10 @@ def sentence_markdown(sentence: str, *, failed: bool = False) -> str:
     return f"**Failed:** {_escaped(sentence)}" if failed else _escaped(sentence)
 
 
-def _about(plan: Plan) -> Iterator[str]:
-    instance = f"VNF instance {plan.instance_id}, " if plan.instance_id else ""
-    yield from (_escaped(f"{instance}namespace {plan.namespace}"), "")
+def _about(plan: Plan, header: Header) -> Iterator[str]:
+    for word, value in header.facts(plan):
+        yield f"- {word}: {_escaped(value)}"
+    yield ""
 
 
 def _plan(plan: Plan) -> Iterator[str]:

@@ -24,6 +24,16 @@ _SYMBOLS = {
     Action.DELETE: ("-", lines.DELETE),
 }
 _RESTART = ("↻", lines.RESTART)
+LEGEND = {
+    "+": "is created",
+    "~": "is replaced or updated",
+    "±": "is deleted and created again",
+    "↻": "restarts",
+    "⇄": "points at the new pods once they are ready",
+    "-": "is deleted",
+}
+"""What the symbols mean; the documentation has the same words."""
+SYMBOL_STYLES = dict([*_SYMBOLS.values(), _RESTART])
 _SECTIONS = {
     Stage.OBJECTS: "Other objects",
     Stage.WORKLOADS: "Restarts",
@@ -75,7 +85,7 @@ def step_lines(plan: Plan, *, every: bool = False) -> Iterator[Line]:
     """Yield the steps of a plan with their reasons."""
     for title, steps in sections(plan):
         yield Line.of((f"{title}:", lines.HEADING))
-        for alike in [[step] for step in steps] if every else _groups(steps):
+        for alike in [[step] for step in steps] if every else groups(steps):
             yield from _group_lines(alike, every=every)
 
 
@@ -150,7 +160,7 @@ def _title(stage: Stage, steps: Sequence[Step]) -> str:
 # --- steps --------------------------------------------------------------------------------------
 
 
-def _groups(steps: Iterable[Step]) -> Iterator[list[Step]]:
+def groups(steps: Iterable[Step]) -> Iterator[list[Step]]:
     """Yield the steps in order, those together that do the same to many objects of a kind."""
     groups: dict[object, list[Step]] = {}
     for step in steps:

@@ -14,15 +14,11 @@ from typing import Any, TextIO, cast
 import yaml
 
 from container_update.cli.reports import html_report, json_report, lines, markdown_report
+from container_update.cli.reports.header import NONE as NO_HEADER
 from container_update.cli.reports.header import Header
 from container_update.cli.reports.lines import Line
-from container_update.cli.reports.outcome_report import (
-    is_change,
-    outcome_lines,
-    outcome_text,
-    summary_line,
-)
-from container_update.cli.reports.plan_report import plan_lines, plan_text
+from container_update.cli.reports.outcome_report import is_change, outcome_lines, summary_line
+from container_update.cli.reports.plan_report import plan_lines
 from container_update.cli.terminal import approval
 from container_update.cli.terminal import progress as progress_views
 from container_update.cli.terminal.advice import undo_command
@@ -47,20 +43,9 @@ DOCUMENT: Mapping[str, Callable[[object], str]] = {
     JSON: lambda document: json.dumps(document, indent=2),
     YAML: as_yaml,
 }
-PLAN: Mapping[str, Callable[[Plan], str]] = {
-    TEXT: plan_text,
-    JSON: json_report.plan_json,
-    YAML: lambda plan: as_yaml(json_report.plan_dict(plan)),
-    HTML: html_report.plan_html,
-    MARKDOWN: markdown_report.plan_markdown,
-}
-OUTCOME: Mapping[str, Callable[[Outcome], str]] = {
-    TEXT: outcome_text,
-    JSON: json_report.outcome_json,
-    YAML: lambda outcome: as_yaml(json_report.outcome_dict(outcome)),
-    HTML: html_report.outcome_html,
-    MARKDOWN: markdown_report.outcome_markdown,
-}
+PLAN_PAGE = {HTML: html_report.plan_html, MARKDOWN: markdown_report.plan_markdown}
+OUTCOME_PAGE = {HTML: html_report.outcome_html, MARKDOWN: markdown_report.outcome_markdown}
+SENTENCE_PAGE = {HTML: html_report.sentence_html, MARKDOWN: markdown_report.sentence_markdown}
 
 
 class _Results(io.TextIOBase):
@@ -159,20 +144,28 @@ def show_plan(plan: Plan, header: Header, parsed: argparse.Namespace, out: TextI
     """Write the plan of an operation that is not carried out; return the exit status."""
     if parsed.output == TEXT:
         Screen(out).show([*header.lines(plan.packages), *plan_lines(plan, every=parsed.all)])
-    elif parsed.output in {JSON, YAML}:
+    elif parsed.output in DOCUMENT:
         document = {**json_report.plan_dict(plan), **header.as_dict()}
         out.write(DOCUMENT[parsed.output](document) + "\n")
     else:
-        out.write(PLAN[parsed.output](plan) + "\n")
+        out.write(PLAN_PAGE[parsed.output](plan, header) + "\n")
     return NOTHING_TO_DO if plan.is_empty else CHANGES_PENDING
+
+
+def header_of(parsed: argparse.Namespace) -> Header:
+    """Return the head of the reports of a command, once it has connected."""
+    header: Header = getattr(parsed, "header", NO_HEADER)
+    return header
 
 
 def show_outcome(outcome: Outcome, parsed: argparse.Namespace, out: TextIO) -> None:
     """Write an outcome whose steps were shown while they ran."""
     if parsed.progress_style == progress_views.JSON:
         out.write(json.dumps(json_report.outcome_dict(outcome)) + "\n")
-    elif parsed.output != TEXT:
-        out.write(OUTCOME[parsed.output](outcome) + "\n")
+    elif parsed.output in DOCUMENT:
+        out.write(DOCUMENT[parsed.output](json_report.outcome_dict(outcome)) + "\n")
+    elif parsed.output in OUTCOME_PAGE:
+        out.write(OUTCOME_PAGE[parsed.output](outcome, header=header_of(parsed)) + "\n")
     elif outcome.results:
         is_shown = parsed.progress_style != progress_views.NONE
         shown = [summary_line(outcome)] if is_shown else outcome_lines(outcome)
@@ -222,25 +215,24 @@ def sentence(failure: ContainerUpdateError, parsed: argparse.Namespace, advice: 
     return message.removeprefix(f"{cause}. ") if was_shown else message
 
 
-def error(failure: ContainerUpdateError, style: str, advice: str) -> str:
+def error(
+    failure: ContainerUpdateError, style: str, advice: str, header: Header = NO_HEADER
+) -> str:
     """Return the text of an error for standard output; standard error gets its message too.
 
     As text: nothing; what became of each step was shown when it ended.
 
     :param style: one of :data:`FORMATS`.
     :param advice: what the operator can do next, a sentence without its full stop.
+    :param header: says what the operation was about.
     """
     outcome = failure.outcome if isinstance(failure, UpdateFailedError) else None
     message = with_advice(failure, advice)
-    if style == HTML:
+    if style in OUTCOME_PAGE:
         if outcome:
-            return html_report.outcome_html(outcome, message)
-        return html_report.sentence_html(message, failed=True)
-    if style == MARKDOWN:
-        if outcome:
-            return markdown_report.outcome_markdown(outcome, message)
-        return markdown_report.sentence_markdown(message, failed=True)
-    if style in {JSON, YAML}:
+            return OUTCOME_PAGE[style](outcome, message, header=header)
+        return SENTENCE_PAGE[style](message, failed=True)
+    if style in DOCUMENT:
         body: dict[str, Any] = {
             "apiVersion": json_report.API_VERSION,
             "kind": "Error",
@@ -251,7 +243,7 @@ def error(failure: ContainerUpdateError, style: str, advice: str) -> str:
         }
         if outcome:
             body["outcome"] = json_report.outcome_dict(outcome)
-        return json.dumps(body, indent=2) if style == JSON else as_yaml(body)
+        return DOCUMENT[style](body)
     return ""
 
 
@@ -261,10 +253,6 @@ def nothing(sentence: str, style: str) -> str:
     :param sentence: the text for people.
     :param style: one of :data:`FORMATS`.
     """
-    return {
-        TEXT: sentence,
-        JSON: "{}",
-        YAML: "{}",
-        HTML: html_report.sentence_html(sentence),
-        MARKDOWN: markdown_report.sentence_markdown(sentence),
-    }[style]
+    if style in DOCUMENT:
+        return "{}"
+    return SENTENCE_PAGE[style](sentence) if style in SENTENCE_PAGE else sentence
