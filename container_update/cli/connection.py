@@ -51,7 +51,7 @@ def add_cluster_arguments(
         help="the id of the VNF instance; objects of another instance are refused (default with "
         "--stack: the stack's id)")  # fmt: skip
     add("-o", "--output", metavar="FORMAT", choices=formats, default=output.TEXT,
-        help=f"{', '.join(formats)} (default: %(default)s)")  # fmt: skip
+        help=f"the format: {', '.join(formats)} (default: %(default)s)")  # fmt: skip
     add("--leave-on-signal", action="store_true",
         help="at SIGHUP, SIGINT or SIGTERM, leave the operation for resume or rollback instead of "
         "undoing it")  # fmt: skip

@@ -45,7 +45,7 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
     :returns: the exit status: that of the operation, also where the results cannot be written.
     """
     words, verbose = parser.verbosity(sys.argv[1:] if arguments is None else arguments)
-    root = _parser()
+    root = root_parser()
     completion.answer(root)
     parsed = root.parse_args(words)
     results = output.results(out or sys.stdout)
@@ -78,7 +78,8 @@ def _report_error(error: ContainerUpdateError, parsed: argparse.Namespace, out: 
 # --- commands -----------------------------------------------------------------------------------
 
 
-def _parser() -> argparse.ArgumentParser:
+def root_parser() -> argparse.ArgumentParser:
+    """Return the parser of the program, with all commands."""
     root = parser.Parser(
         prog=_program(),
         description="Move a running VNF to a new package; restart only what the change affects.",

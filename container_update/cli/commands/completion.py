@@ -16,7 +16,7 @@ _ASKED = "_ARGCOMPLETE"
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command."""
-    command.add_argument("shell", choices=SHELLS, help=", ".join(SHELLS))
+    command.add_argument("shell", choices=SHELLS, help="the shell")
 
 
 def run(parsed: argparse.Namespace, out: TextIO) -> int:

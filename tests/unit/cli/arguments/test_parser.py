@@ -29,7 +29,7 @@ def config_file(tmp_path: Path) -> Path:
 
 
 def parse(*arguments: str) -> argparse.Namespace:
-    return command_line._parser().parse_args(arguments)
+    return command_line.root_parser().parse_args(arguments)
 
 
 def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:

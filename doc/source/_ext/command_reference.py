@@ -1,0 +1,150 @@
+"""The directive ``commands``: the reference of the commands, made from their parser.
+
+It is our own and not sphinx-argparse, which knows neither the options that only ``--help-all``
+shows nor that many commands share them, and draws a table where a list of options can be linked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from container_update import cli
+from container_update.cli import main
+from container_update.cli.arguments import option_arguments
+
+NOT_LISTED = {"help", "help_all", "verbose", "version"}
+"""Options of every command, or of none: the page explains them."""
+
+
+def commands() -> Iterator[tuple[argparse.ArgumentParser, str]]:
+    """Yield the parser of each command and its help in the list of the commands."""
+    yield from _below(main.root_parser())
+
+
+def _below(parser: argparse.ArgumentParser) -> Iterator[tuple[argparse.ArgumentParser, str]]:
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            helps = {choice.dest: choice.help or "" for choice in action._choices_actions}
+            for name, command in action.choices.items():
+                if command.get_default("run") is None:
+                    yield from _below(command)
+                else:
+                    yield command, helps[name]
+
+
+def options(
+    command: argparse.ArgumentParser,
+) -> tuple[list[argparse.Action], list[argparse.Action]]:
+    """Return the arguments of a command, what is no option first, and those of its settings."""
+    listed = [action for action in command._actions if action.dest not in NOT_LISTED]
+    listed.sort(key=lambda action: bool(action.option_strings))
+    own = [action for action in listed if action.dest not in option_arguments.ALL]
+    return own, [action for action in listed if action.dest in option_arguments.ALL]
+
+
+def overview() -> Iterator[str]:
+    """Yield a list of all commands."""
+    for command, text in commands():
+        yield f":ref:`{command.prog} <{_label(command)}>`"
+        yield from (f"    {escaped(text)}", "")
+
+
+def reference() -> Iterator[str]:
+    """Yield a section for each command."""
+    for command, _ in commands():
+        own, settings = options(command)
+        yield from (f".. _{_label(command)}:", "", command.prog, "-" * len(command.prog), "")
+        yield from (f".. program:: {command.prog}", "", *_synopsis(command, own), "")
+        yield from (escaped(command.description or ""), "")
+        for action in own:
+            yield from _option(action)
+        if settings:
+            names = (action.option_strings[-1] for action in settings)
+            links = (f":option:`{name} <container-update {name}>`" for name in names)
+            yield from (f"Settings: {', '.join(links)}.", "")
+        yield from _examples(command.epilog or "")
+
+
+def settings() -> Iterator[str]:
+    """Yield the settings that many commands have."""
+    every = {a.dest: a for command, _ in commands() for a in options(command)[1]}
+    yield from (".. program:: container-update", "")
+    for name in option_arguments.ALL:
+        yield from _option(every[name])
+
+
+PARTS: Mapping[str, object] = {"overview": overview, "reference": reference, "settings": settings}
+
+
+def _label(command: argparse.ArgumentParser) -> str:
+    return command.prog.replace(" ", "-")
+
+
+def _value(action: argparse.Action) -> str:
+    """Return what stands for the value of an argument, '' for an option that has none."""
+    if action.nargs == 0:
+        return ""
+    return str(action.metavar or f"{{{','.join(map(str, action.choices or ()))}}}")
+
+
+def _synopsis(command: argparse.ArgumentParser, own: Iterable[argparse.Action]) -> Iterator[str]:
+    words = [command.prog, "[OPTIONS]"]
+    for action in own:
+        if not action.option_strings:
+            words.append(f"[{_value(action)}]" if action.nargs == "?" else _value(action))
+    yield from ("::", "", f"   {' '.join(words)}")
+
+
+def _option(action: argparse.Action) -> Iterator[str]:
+    value = _value(action)
+    names = [f"{name} {value}".rstrip() for name in action.option_strings] or [value]
+    text = getattr(action, "full_help", action.help) or ""
+    yield from (f".. option:: {', '.join(names)}", "")
+    yield from (f"   {_sentence(text % vars(action))}", "")
+
+
+def _sentence(text: str) -> str:
+    """Return the help of an option as a sentence, its default as another one."""
+    found = re.fullmatch(r"(.*?)(?: \(((?:repeatable; )?default.*|repeatable)\))?", text, re.DOTALL)
+    assert found
+    parts = [found[1], *(found[2].split("; ", 1) if found[2] else ())]
+    return " ".join(f"{escaped(part[0].upper() + part[1:])}." for part in parts)
+
+
+def _examples(epilog: str) -> Iterator[str]:
+    title, _, rest = epilog.partition("\n")
+    if rest:
+        yield from (f"{title.rstrip(':').capitalize()}::", "")
+        yield from (f"   {line.strip()}" for line in rest.splitlines())
+        yield ""
+
+
+def escaped(text: str) -> str:
+    """Return a text in which nothing is markup."""
+    return re.sub(r"([\\*`_|])", r"\\\1", text)
+
+
+class Commands(SphinxDirective):
+    """``.. commands:: overview``, ``reference`` or ``settings``."""
+
+    required_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        """Return the nodes of that part."""
+        for file in (Path(__file__), *Path(cli.__file__).parent.rglob("*.py")):
+            self.env.note_dependency(str(file))
+        part = PARTS[self.arguments[0]]
+        return self.parse_text_to_nodes("\n".join(part()), allow_section_headings=True)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Add the directive."""
+    app.add_directive("commands", Commands)
+    return {"parallel_read_safe": True}
