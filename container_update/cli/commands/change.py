@@ -95,7 +95,7 @@ def _run(
         with output.progress(header, parsed, out) as progress:
             changed = change_package.run_change(job, target, cancel, progress, scripts)
     finally:
-        if parsed.output == output.TEXT:
+        if parsed.output == output.TEXT and not output.is_stream(parsed):
             show_scripts(scripts.reports, out)
     _show(changed, parsed, out)
     if parsed.records is not None:
@@ -206,12 +206,12 @@ def _write_records(path: Path, instance: Mapping[str, Any]) -> None:
 
 def _show(changed: Changed, parsed: argparse.Namespace, out: TextIO) -> None:
     outcome, style = changed.outcome, parsed.output
-    if style in output.DOCUMENT:
+    if output.is_stream(parsed) or style in output.DOCUMENT:
         body = json_report.outcome_dict(outcome)
         body["scripts"] = [script.as_dict() for script in changed.scripts]
         body["vnfdId"] = changed.records.vnfd_id
         body["resourceNames"] = dict(changed.records.resource_names)
-        out.write(output.DOCUMENT[style](body) + "\n")
+        output.write_document(body, parsed, out)
     elif style in output.OUTCOME_PAGE:
         scripts = [str(script) for script in changed.scripts]
         page = output.OUTCOME_PAGE[style]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO
 
 from container_update.cli.arguments import option_arguments
+from container_update.cli.reports import json_report
 from container_update.cli.terminal import output
 from container_update.cli.terminal.output import DONE
 from container_update.model.errors import PackageError
@@ -58,8 +58,9 @@ def _check(parsed: argparse.Namespace, out: TextIO) -> int:
     findings = check(parsed.package, options=options)
     errors = sum(finding.severity is Severity.ERROR for finding in findings)
     if parsed.output == output.JSON:
-        body = {"findings": [finding.as_dict() for finding in findings]}
-        out.write(json.dumps(body, indent=2) + "\n")
+        found = [finding.as_dict() for finding in findings]
+        body = json_report.document("Findings", {"findings": found})
+        out.write(output.DOCUMENT[output.JSON](body) + "\n")
     else:
         out.writelines(f"{finding}\n" for finding in findings)
         others = counted(len(findings) - errors, "other finding")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING, TextIO
 
 from container_update.cli import connection
 from container_update.cli.arguments import option_arguments
+from container_update.cli.reports import json_report
 from container_update.cli.terminal import advice, output
 from container_update.model.errors import ClusterError, ContainerUpdateError, with_advice
 from container_update.model.plan import Plan
@@ -43,8 +43,9 @@ def run(parsed: argparse.Namespace, out: TextIO) -> int:
             out.write(_line(check, parsed) + "\n")
             out.flush()
     if parsed.output == output.JSON:
-        body = {"checks": [{**check.as_dict(), **_advice(check, parsed)} for check in checks]}
-        out.write(json.dumps(body, indent=2) + "\n")
+        found = [{**check.as_dict(), **_advice(check, parsed)} for check in checks]
+        body = json_report.document("Checks", {"checks": found})
+        out.write(output.DOCUMENT[output.JSON](body) + "\n")
     return preflight.exit_status(checks)
 
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import json
 import time
-from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
@@ -13,6 +11,7 @@ from typing import TextIO
 from container_update.cli import connection
 from container_update.cli.arguments import option_arguments
 from container_update.cli.commands import change
+from container_update.cli.reports import json_report
 from container_update.cli.reports.header import NONE
 from container_update.cli.terminal import output, signals
 from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
@@ -20,17 +19,15 @@ from container_update.model.cancellation import CancelToken
 from container_update.model.operation import Status
 from container_update.model.outcome import Outcome, Progress
 
-_STATUS: Mapping[str, Callable[[Status], str]] = {
-    output.TEXT: str,
-    output.JSON: lambda status: json.dumps(status.as_dict(), indent=2),
-    output.YAML: lambda status: output.as_yaml(status.as_dict()),
-}
-
 
 def status(parsed: argparse.Namespace, out: TextIO) -> int:
     """Show an operation that is running or was interrupted; return the exit status."""
     current = _stack_status(parsed) if parsed.stack else _cluster_status(parsed)
-    out.write(_STATUS[parsed.output](current) + "\n")
+    if parsed.output in output.DOCUMENT:
+        body = json_report.document("Status", current.as_dict())
+        out.write(output.DOCUMENT[parsed.output](body) + "\n")
+    else:
+        out.write(f"{current}\n")
     return DONE if current.record or current.holder else NOTHING_TO_DO
 
 
@@ -77,7 +74,8 @@ def _recover(parsed: argparse.Namespace, out: TextIO, *, back: bool) -> int:
         else:
             outcome = _recover_cluster(parsed, cancel, progress, back=back)
     if outcome is None:
-        out.write(output.nothing(output.NOTHING_INTERRUPTED, parsed.output) + "\n")
+        style = output.JSON if output.is_stream(parsed) else parsed.output
+        out.write(output.nothing(output.NOTHING_INTERRUPTED, style) + "\n")
         return NOTHING_TO_DO
     outcome = replace(outcome, seconds=time.monotonic() - began)
     output.show_outcome(outcome, parsed, out)
@@ -115,6 +113,6 @@ def _recover_stack(
         outcome, scripts = openstack_recovery.recover_stack(
             instance, target, cancel, request, back=back
         )
-    if parsed.output == output.TEXT:
+    if parsed.output == output.TEXT and not output.is_stream(parsed):
         change.show_scripts(scripts, out)
     return outcome

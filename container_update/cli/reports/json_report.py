@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 from datetime import datetime, timezone
 from typing import Any
@@ -30,15 +30,19 @@ from container_update.model.plan import (
 from container_update.operations.progress import step_events
 
 API_VERSION = "container-update/v1"
-"""Of the documents; another one means that a field was removed or has another meaning."""
+"""Of the documents; another one means that a field was removed or has another meaning. Their schema
+is in ``schema.json``, beside this module."""
+
+
+def document(kind: str, body: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a document with its version and its kind."""
+    return {"apiVersion": API_VERSION, "kind": kind, **body}
 
 
 def plan_dict(plan: Plan) -> dict[str, Any]:
     """Return a plan as JSON values: actions and reasons; of configuration what changes, of a Secret
     only the names of its keys."""
-    return {
-        "apiVersion": API_VERSION,
-        "kind": "Plan",
+    body = {
         "namespace": plan.namespace,
         "instanceId": plan.instance_id,
         "packages": [asdict(package) for package in plan.packages],
@@ -48,6 +52,7 @@ def plan_dict(plan: Plan) -> dict[str, Any]:
         "notes": [_note_dict(note) for note in plan.notes],
         "defFiles": list(plan.def_files),
     }
+    return document("Plan", body)
 
 
 def _note_dict(note: Note) -> dict[str, Any]:
@@ -99,7 +104,7 @@ def _field_dict(change: FieldChange) -> dict[str, Any]:
 
 def event_dicts(event: Event) -> Iterator[dict[str, Any]]:
     """Yield an event of a running operation as JSON values, for a stream of lines."""
-    common = {"apiVersion": API_VERSION, "kind": "Event", "time": _now()}
+    common = document("Event", {"time": _now()})
     if isinstance(event, Plan):
         yield {**common, "event": "plan", "plan": plan_dict(event)}
     elif isinstance(event, UndoStarted | ResumeStarted):
@@ -146,9 +151,7 @@ def _named(key: ObjectKey) -> dict[str, str]:
 
 def outcome_dict(outcome: Outcome) -> dict[str, Any]:
     """Return an outcome as JSON values: the plan, the result of each step, the VNFCs."""
-    return {
-        "apiVersion": API_VERSION,
-        "kind": "Outcome",
+    body = {
         "plan": plan_dict(outcome.plan),
         "results": [
             {
@@ -174,3 +177,4 @@ def outcome_dict(outcome: Outcome) -> dict[str, Any]:
         "seconds": round(outcome.seconds, 3),
         "revision": outcome.revision,
     }
+    return document("Outcome", body)

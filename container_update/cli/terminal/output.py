@@ -158,12 +158,20 @@ def header_of(parsed: argparse.Namespace) -> Header:
     return header
 
 
+def is_stream(parsed: argparse.Namespace) -> bool:
+    """Return whether standard output is a stream of JSON, a document a line."""
+    return getattr(parsed, "progress_style", None) == progress_views.JSON
+
+
+def write_document(body: object, parsed: argparse.Namespace, out: TextIO) -> None:
+    """Write plain values as a document, or as the last line of a stream."""
+    out.write((json.dumps(body) if is_stream(parsed) else DOCUMENT[parsed.output](body)) + "\n")
+
+
 def show_outcome(outcome: Outcome, parsed: argparse.Namespace, out: TextIO) -> None:
     """Write an outcome whose steps were shown while they ran."""
-    if parsed.progress_style == progress_views.JSON:
-        out.write(json.dumps(json_report.outcome_dict(outcome)) + "\n")
-    elif parsed.output in DOCUMENT:
-        out.write(DOCUMENT[parsed.output](json_report.outcome_dict(outcome)) + "\n")
+    if is_stream(parsed) or parsed.output in DOCUMENT:
+        write_document(json_report.outcome_dict(outcome), parsed, out)
     elif parsed.output in OUTCOME_PAGE:
         out.write(OUTCOME_PAGE[parsed.output](outcome, header=header_of(parsed)) + "\n")
     elif outcome.results:
@@ -189,7 +197,7 @@ def progress(
 
     With another format than text the standard output is for the results alone.
     """
-    to_results = parsed.output == TEXT or parsed.progress_style == progress_views.JSON
+    to_results = parsed.output == TEXT or is_stream(parsed)
     stream = out if to_results else results(sys.stderr)
     asks = not getattr(parsed, "yes", True) and parsed.output == TEXT and approval.is_possible()
     approve = approval.ask if asks else (lambda _: None)
@@ -234,8 +242,6 @@ def error(
         return SENTENCE_PAGE[style](message, failed=True)
     if style in DOCUMENT:
         body: dict[str, Any] = {
-            "apiVersion": json_report.API_VERSION,
-            "kind": "Error",
             "error": type(failure).__name__,
             "message": str(failure),
             "nextStep": failure.next_step.value,
@@ -243,7 +249,7 @@ def error(
         }
         if outcome:
             body["outcome"] = json_report.outcome_dict(outcome)
-        return DOCUMENT[style](body)
+        return DOCUMENT[style](json_report.document("Error", body))
     return ""
 
 
