@@ -1,5 +1,6 @@
 """Configuration of the documentation."""
 
+import logging
 import sys
 from pathlib import Path
 
@@ -7,8 +8,16 @@ sys.path.insert(0, str(Path(__file__).with_name("_ext")))
 
 project = "container-update"
 author = "The container-update contributors"
-extensions = ["command_reference", "oslo_config.sphinxext", "sphinx.ext.autodoc"]
-html_theme = "alabaster"
+extensions = [
+    "command_reference",
+    "oslo_config.sphinxext",
+    "release_notes",
+    "sphinx.ext.autodoc",
+]
+highlight_language = "none"
+html_theme = "furo"
+html_title = project
+html_show_sphinx = False
 man_pages = [
     (
         "reference/commands",
@@ -23,3 +32,8 @@ nitpicky = True
 nitpick_ignore_regex = [("py:.*", r"(container_update|collections\.abc)\..*")]
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
+
+# A part of the index may still have no page. Sphinx has no name for this warning.
+logging.getLogger("sphinx.sphinx.directives.other").addFilter(
+    lambda record: "toctree glob pattern" not in str(record.msg)
+)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -49,6 +51,23 @@ def test_release_notes_are_well_formed():
 
 def test_the_documentation_builds_without_a_warning(tmp_path):
     run("sphinx-build", "-q", "-W", "--keep-going", "-b", "html", "doc/source", str(tmp_path))
+
+
+def test_the_documentation_loads_nothing_from_the_network(tmp_path):
+    run("sphinx-build", "-q", "-b", "html", "doc/source", str(tmp_path))
+    loads = r"""(?:src=["']|url\(["']?|@import\s*["']?|<link[^>]+href=["'])(?:https?:)?//[^"')]+"""
+    pages = [*tmp_path.rglob("*.html"), *tmp_path.rglob("*.css")]
+    assert len(pages) > 30
+    assert [found for page in pages for found in re.findall(loads, page.read_text("utf-8"))] == []
+
+
+def test_the_documentation_builds_without_a_git_history_too(tmp_path):
+    """As from an sdist: the release notes then say where they are."""
+    for part in ("container_update", "deploy", "doc", "releasenotes", "samples"):
+        shutil.copytree(ROOT / part, tmp_path / part, ignore=shutil.ignore_patterns("*.pyc"))
+    source, out = str(tmp_path / "doc/source"), tmp_path / "out"
+    run("sphinx-build", "-q", "-W", "--keep-going", "-b", "text", source, str(out))
+    assert "built without the git history" in (out / "release-notes.txt").read_text("utf-8")
 
 
 def test_readmes_and_contributing_are_valid_restructured_text(tmp_path):
