@@ -81,6 +81,9 @@ def update_the_guides_cnf(programs: Programs) -> None:
     programs.embedded.behaviour.bad_images.clear()
     assert programs.run("apply", *packages, "--progress", "json")[0] == 0
     assert programs.run("apply", *packages, "-o", "json")[0] == 2
+    assert programs.run("history", "-o", "json")[0] == 0
+    assert programs.run("show", "-o", "json")[0] == 0
+    assert programs.run("undo", "--plan", "-o", "json")[0] == 3
     assert programs.run("status", "-o", "json")[0] == 2
     assert programs.run("resume", "-o", "json")[0] == 2
     assert programs.run("rollback", "--progress", "json")[0] == 2

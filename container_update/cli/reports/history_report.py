@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from container_update.cli.reports import lines
-from container_update.cli.reports.json_report import API_VERSION, step_dict
+from container_update.cli.reports.json_report import document, step_dict
 from container_update.cli.reports.lines import Line
 from container_update.cli.reports.plan_report import content_diffs, diff_lines, step_lines
 from container_update.cluster.history.revision import Result, Revision
@@ -81,15 +81,13 @@ def diff_of_revision(revision: Revision) -> Iterator[Line]:
 def history_dict(revisions: Sequence[Revision]) -> dict[str, Any]:
     """Return revisions as JSON values, without their steps."""
     entries = [_summary(revision) for revision in revisions]
-    return {"apiVersion": API_VERSION, "kind": "History", "revisions": entries}
+    return document("History", {"revisions": entries})
 
 
 def revision_dict(revision: Revision) -> dict[str, Any]:
     """Return one revision as JSON values."""
     steps = [step_dict(step) for step in revision.steps]
-    return {
-        "apiVersion": API_VERSION, "kind": "Revision", **_summary(revision), "steps": steps
-    }  # fmt: skip
+    return document("Revision", {**_summary(revision), "steps": steps})
 
 
 def _summary(revision: Revision) -> dict[str, Any]:
