@@ -40,6 +40,8 @@ COMPUTE_FLAVOUR = (
     "properties", "requested_additional_capability_name",
 )  # fmt: skip
 """Where SOL001 puts them in a node template."""
+NODES = ("topology_template", "node_templates")
+"""Where the node templates are in their file."""
 _NODE = Record({"artifacts": MAPPING, "interfaces": Record({"Vnflcm": MAPPING})})
 _TOPOLOGY = Record(
     {
@@ -67,6 +69,8 @@ class InterfaceScript:
     """The name of a Mgmt Driver, and of the artifact that is its file."""
     file: str | None
     """The artifact's file as the VNFD writes it; None if the node has no such artifact."""
+    node: str = field(default="", compare=False)
+    """The node template that has it."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +166,7 @@ def load(
             text = read(path)
         except PackageError as error:
             raise PackageError(
-                f"the VNFD cannot be read: {importer} names {path}: {error}"
+                f"{importer}: the VNFD cannot be read: it names {path}: {error}"
             ) from error
         files[path] = mapping(text, path, options, "TOSCA definitions", usage)
         lines[path] = FieldLines(text)
@@ -174,7 +178,7 @@ def load(
                 raise PackageError(
                     f"{source}: the VNFD has more than {_MOST_IMPORTS} imports: join its files"
                 )
-            queue.append((found, path))
+            queue.append((found, str(source)))
     if "tosca_definitions_version" not in files[entry]:
         raise PackageError(f"{entry}: expected TOSCA definitions with tosca_definitions_version")
     return Definitions(entry, files, tuple(imports), lines)
@@ -182,7 +186,7 @@ def load(
 
 def node_path(node: str, *path: str) -> FieldPath:
     """Return the path of a node template, or of a field of it, in its file."""
-    return "topology_template", "node_templates", node, *path
+    return *NODES, node, *path
 
 
 def is_url(name: str) -> bool:
@@ -311,7 +315,7 @@ def _flavour(definitions: Definitions, path: str, topology: Topology) -> Flavour
         vdus=dict(_vdus(definitions, path, nodes)),
         software_images=dict(_found(nodes, IMAGE, dict)),
         compute_flavours=dict(_found(nodes, COMPUTE_FLAVOUR, str)),
-        scripts={script.operation: script for node in vnf for script in _scripts(node.template)},
+        scripts={script.operation: script for node in vnf for script in _scripts(node)},
         scaling=Scaling.of(topology.policies, dict(_found(nodes, _PROFILE, dict))),
         product={name: value for name, value in product.items() if value},
     )
@@ -353,7 +357,8 @@ def _found(
             yield node.name, value
 
 
-def _scripts(template: Json) -> Iterator[InterfaceScript]:
+def _scripts(node: Node) -> Iterator[InterfaceScript]:
+    template = node.template
     artifacts = template.get("artifacts") or {}
     operations = (template.get("interfaces") or {}).get("Vnflcm") or {}
     for operation, value in operations.items():
@@ -362,4 +367,5 @@ def _scripts(template: Json) -> Iterator[InterfaceScript]:
             continue  # 'instantiate: []' means no script
         artifact = artifacts.get(implementation)
         file = artifact.get("file") if isinstance(artifact, dict) else artifact
-        yield InterfaceScript(operation, implementation, file if isinstance(file, str) else None)
+        file = file if isinstance(file, str) else None
+        yield InterfaceScript(operation, implementation, file, node.name)

@@ -17,14 +17,15 @@ DIGEST_ANNOTATION = "container-update/config-digest"
 """On a pod template: identifies the configuration that its pods were started with."""
 
 
-def pod_template(workload: Mapping[str, Any]) -> Json:
-    """Return the pod template itself, not a copy; empty where the object has none.
+def template_path(workload: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the path of the pod template; of an unknown kind it is ``spec.template``."""
+    return (kind_of_body(workload) or WorkloadKind).template_path
 
-    Of an unknown kind it is looked for in ``spec.template``.
-    """
-    kind = kind_of_body(workload)
+
+def pod_template(workload: Mapping[str, Any]) -> Json:
+    """Return the pod template itself, not a copy; empty where the object has none."""
     template: Any = workload
-    for name in (kind or WorkloadKind).template_path:
+    for name in template_path(workload):
         template = template.get(name) if isinstance(template, Mapping) else None
     return template if isinstance(template, dict) else {}
 

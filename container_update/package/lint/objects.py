@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from typing import Any
 
-from container_update.model.objects import Manifest, ObjectKey
+from container_update.model.objects import FieldPath, Manifest, ObjectKey
+from container_update.package.hot import get_at
 from container_update.package.lint.finding import Finding
 from container_update.package.lint.subject import Subject
 from container_update.workloads.config_references import Use, uses
-from container_update.workloads.pod_template import pod_spec, pod_template
+from container_update.workloads.pod_template import pod_spec, pod_template, template_path
+
+_STEP = re.compile(r"\w+")
 
 
 def duplicates(subject: Subject) -> Iterator[Finding]:
@@ -37,9 +42,11 @@ def references(subject: Subject) -> Iterator[Finding]:
 def _reference(
     manifest: Manifest, use: Use, key: ObjectKey, target: Manifest | None
 ) -> Iterator[Finding]:
+    place = (*template_path(manifest.body), "spec", *_steps(use.path))
     if target is None:
+        field = "secretName" if place[-1] == "secret" else "name"
         yield Finding.warning(
-            manifest.source,
+            manifest.source.of((*place, field)),
             f"{use.what} of {manifest.key} uses {use.kind} {use.name}, which is in no manifest",
             "add it to the package, or create it in the namespace before the VNF is instantiated",
         )
@@ -48,11 +55,24 @@ def _reference(
     keys = {name for field in fields for name in target.body.get(field) or ()}
     for name in sorted((use.keys or frozenset()) - keys):
         yield Finding.error(
-            manifest.source,
+            manifest.source.of((*place, *_key_at(get_at(manifest.body, place), name))),
             f"{use.what} of {manifest.key} uses the key {name}, which {key} does not have"
             f" ({target.source}): the container does not start",
             "correct the name of the key, or add the key",
         )
+
+
+def _key_at(reference: Any, key: str) -> FieldPath:
+    """Return where a reference to a ConfigMap or Secret names a key."""
+    for index, item in enumerate(reference.get("items") or ()):
+        if item.get("key") == key:
+            return "items", index, "key"
+    return ("key",)
+
+
+def _steps(path: str) -> FieldPath:
+    """Return the steps of a path such as ``containers[0].env[1].valueFrom.configMapKeyRef``."""
+    return tuple(int(step) if step.isdigit() else step for step in _STEP.findall(path))
 
 
 def namespaces(subject: Subject) -> Iterator[Finding]:
@@ -61,7 +81,7 @@ def namespaces(subject: Subject) -> Iterator[Finding]:
         namespace = manifest.body["metadata"].get("namespace")
         if namespace and manifest.key.namespace:
             yield Finding.warning(
-                manifest.source,
+                manifest.source.of(("metadata", "namespace")),
                 f"{manifest.key} sets metadata.namespace: if the instantiate request names another"
                 " namespace, Tacker creates the object there, and an update does not find it",
                 "remove metadata.namespace, and set additionalParams.namespace in the request, a"
@@ -75,7 +95,7 @@ def recommendations(subject: Subject) -> Iterator[Finding]:
         key, body = manifest.key, manifest.body
         if key.is_config and key.kind == "ConfigMap" and body.get("immutable") is not True:
             yield Finding.note(
-                manifest.source,
+                manifest.source.of(("immutable",)),
                 f"{key} is not immutable: CNF certification recommends immutable ConfigMaps",
                 "set immutable: true; an update then deletes the ConfigMap and creates it again",
             )
@@ -83,7 +103,7 @@ def recommendations(subject: Subject) -> Iterator[Finding]:
         labels = (pod_template(manifest.body).get("metadata") or {}).get("labels") or {}
         if "app.kubernetes.io/name" not in labels:
             yield Finding.note(
-                manifest.source,
+                manifest.source.of((*template_path(manifest.body), "metadata", "labels")),
                 f"the pods of {manifest.key} have no label app.kubernetes.io/name: CNF"
                 " certification recommends it",
                 "add the label to the pod template",

@@ -74,6 +74,10 @@ class Subject:
         """The manifests that run containers."""
         return tuple(manifest for manifest in self.manifests if is_workload(manifest.key))
 
+    def source(self, flavour: Flavour, *path: str | int) -> Source:
+        """Return where a field of a flavour's file is written."""
+        return self.package.definitions.source(flavour.path, path)
+
     @property
     def has_templates(self) -> bool:
         """The package is for virtual machines: it has HEAT templates, not manifests."""

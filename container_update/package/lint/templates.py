@@ -9,6 +9,7 @@ from container_update.package import hot
 from container_update.package.hot_files import base_hot
 from container_update.package.lint.finding import Finding
 from container_update.package.lint.subject import Subject, located
+from container_update.package.vnfd import NODES, node_path
 
 
 def templates(subject: Subject) -> Iterator[Finding]:
@@ -28,7 +29,7 @@ def templates(subject: Subject) -> Iterator[Finding]:
             vdu_servers.update(places)
             if len(places) != 1:
                 yield Finding.error(
-                    flavour.path,
+                    subject.source(flavour, *node_path(vdu_id)),
                     f"{vdu_id} has {len(places) or 'no'} {hot.SERVER} in the templates of flavour"
                     f" {flavour.id}: expected exactly one",
                     f"name the resource of one server {vdu_id}, or set its property name to {name}",
@@ -36,7 +37,7 @@ def templates(subject: Subject) -> Iterator[Finding]:
         for place in servers:
             if place not in vdu_servers:
                 yield Finding.warning(
-                    flavour.path,
+                    subject.source(flavour, *NODES),
                     f"the server {place} belongs to no VDU: it is not recorded and not updated",
                     "add a VDU with that name to the VNFD",
                 )

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from container_update.model.errors import PackageError
-from container_update.model.objects import Json, Manifest
+from container_update.model.objects import FieldPath, Json, Manifest, Source
 from container_update.package import build
 from container_update.package.hot import get_at
 from container_update.package.lint.finding import Finding
 from container_update.package.lint.subject import Subject, located
-from container_update.package.yaml11 import mapping
+from container_update.package.vnfd import NODES, Flavour, InterfaceScript, node_path
 
 OPERATION = "modify_information_end"
 DRIVER = "mgmt-container-update"
+_MAPPINGS = ("topology_template", "substitution_mappings")
+_VNFLCM = ("interfaces", "Vnflcm")
+_LEVELS = ("properties", "levels")
 
 
 def unreadable_vnfd(subject: Subject) -> Iterator[Finding]:
@@ -23,7 +26,7 @@ def unreadable_vnfd(subject: Subject) -> Iterator[Finding]:
     for flavour in subject.flavours:
         if not flavour.id:
             yield Finding.error(
-                flavour.path,
+                subject.source(flavour, *_MAPPINGS, "properties"),
                 "has no substitution_mappings with a flavour_id: the VNF cannot be instantiated",
                 "add substitution_mappings.properties.flavour_id to its topology_template",
             )
@@ -57,7 +60,7 @@ def vdus(subject: Subject) -> Iterator[Finding]:
             workloads = by_name.get(name, [])
             if not workloads and subject.is_complete:
                 yield Finding.error(
-                    flavour.path,
+                    subject.source(flavour, *node_path(vdu_id, "properties", "name")),
                     f"{vdu_id} has the name {name}, but no manifest has a workload with that name:"
                     " Tacker records no VNFC for it",
                     "set properties.name of the VDU to metadata.name of its workload",
@@ -65,7 +68,7 @@ def vdus(subject: Subject) -> Iterator[Finding]:
             elif len({manifest.key for manifest in workloads}) > 1:
                 keys = " and ".join(str(manifest.key) for manifest in workloads)
                 yield Finding.warning(
-                    flavour.path,
+                    subject.source(flavour, *node_path(vdu_id, "properties", "name")),
                     f"{vdu_id} has the name {name}, which is the name of {keys}: Tacker records"
                     " the pods of only one of them",
                     "give the workloads different names",
@@ -73,7 +76,7 @@ def vdus(subject: Subject) -> Iterator[Finding]:
     for name in sorted(by_name.keys() - names):
         if subject.flavours:
             yield Finding.warning(
-                by_name[name][0].source,
+                by_name[name][0].source.of(("metadata", "name")),
                 f"{by_name[name][0].key} belongs to no VDU: its pods are not recorded",
                 "add a VDU with that name to the VNFD",
             )
@@ -83,8 +86,10 @@ def interfaces(subject: Subject) -> Iterator[Finding]:
     """Check the scripts that the VNFD maps to operations, and that their files exist."""
     operations = {script.operation for _, script in subject.scripts}
     if subject.flavours and OPERATION not in operations and not subject.has_templates:
+        flavour = subject.flavours[0]
+        nodes = [node_path(script.node, *_VNFLCM) for script in flavour.scripts.values()]
         yield Finding.warning(
-            subject.flavours[0].path,
+            subject.source(flavour, *(nodes[0] if nodes else NODES)),
             f"Vnflcm has no script for {OPERATION}: a modification does not change the cluster",
             f"add interfaces.Vnflcm.{OPERATION}.implementation: {DRIVER} to the node VNF",
         )
@@ -93,14 +98,15 @@ def interfaces(subject: Subject) -> Iterator[Finding]:
             continue
         if script.file is None:
             yield Finding.error(
-                flavour.path,
+                _implementation(subject, flavour, script),
                 f"{script.operation} is implemented by {script.implementation}, which is not"
                 " an artifact of the node",
                 f"add artifacts.{script.implementation}.file to the node",
             )
         elif subject.script_path(script) is None:
+            path = node_path(script.node, "artifacts", script.implementation, "file")
             yield Finding.error(
-                flavour.path,
+                subject.source(flavour, *path),
                 f"the artifact {script.implementation} names {script.file}, but there is no such"
                 " file, neither relative to the package's root (v1) nor to Definitions/ (v2)",
                 "add the file, or build the package with: container-update csar build --api",
@@ -120,7 +126,7 @@ def driver_files(subject: Subject) -> Iterator[Finding]:
             continue  # reported by wrong_hashes
         if api == "v1" and script.implementation != DRIVER:
             yield Finding.warning(
-                flavour.path,
+                _implementation(subject, flavour, script),
                 f"{OPERATION} is implemented by {script.implementation}, which is not"
                 " the driver of container-update",
                 f"name it {DRIVER}, like the entry point of the driver",
@@ -146,31 +152,35 @@ def keys_that_v1_expects(subject: Subject) -> Iterator[Finding]:
     if not any(api_and_path and api_and_path[0] == "v1" for api_and_path in paths):
         return
     for flavour in subject.flavours:
-        text, options = subject.package.read(flavour.path), subject.package.options
-        content = mapping(text, flavour.path, options, "TOSCA definitions", subject.package.usage)
+        content = subject.package.definitions.files[flavour.path]
         topology = content.get("topology_template") or {}
         if "requirements" not in (topology.get("substitution_mappings") or {"requirements": {}}):
             yield Finding.error(
-                flavour.path,
+                subject.source(flavour, *_MAPPINGS),
                 "substitution_mappings has no requirements: Tacker's v1 API fails with"
                 " KeyError: 'requirements'",
                 "add requirements: {virtual_link: []}",
             )
-        for level in _levels(topology):
+        for path in _levels(topology):
             yield Finding.error(
-                flavour.path,
-                f"the instantiation level {level} has no scale_info: Tacker's v1 API fails with"
+                subject.source(flavour, *path),
+                f"the instantiation level {path[-1]} has no scale_info: Tacker's v1 API fails with"
                 " KeyError: 'scale_info'",
                 "add scale_info: {} to the level",
             )
 
 
-def _levels(topology: Json) -> Iterator[str]:
-    """Yield the instantiation levels that have no scale_info."""
-    for policies in topology.get("policies") or ():
-        for policy in policies.values():
+def _implementation(subject: Subject, flavour: Flavour, script: InterfaceScript) -> Source:
+    path = node_path(script.node, *_VNFLCM, script.operation, "implementation")
+    return subject.source(flavour, *path)
+
+
+def _levels(topology: Json) -> Iterator[FieldPath]:
+    """Yield the instantiation levels that have no scale_info, each as its path."""
+    for index, policies in enumerate(topology.get("policies") or ()):
+        for title, policy in policies.items():
             if policy.get("type") == "tosca.policies.nfv.InstantiationLevels":
-                levels = get_at(policy, ("properties", "levels"))
+                levels = get_at(policy, _LEVELS)
                 for name, level in levels.items() if isinstance(levels, dict) else ():
                     if isinstance(level, dict) and "scale_info" not in level:
-                        yield name
+                        yield "topology_template", "policies", index, title, *_LEVELS, name

@@ -589,7 +589,7 @@ def changed(old: str, new: str) -> dict[str, str]:
 BAD_VNFDS = {
     "an import that is missing": (
         changed("file: types.yaml", "file: etsi.yaml"),
-        "the VNFD cannot be read: Definitions/df_simple.yaml names Definitions/etsi.yaml: ",
+        "Definitions/df_simple.yaml:3: the VNFD cannot be read: it names Definitions/etsi.yaml: ",
     ),
     "an import that leaves the package": (
         changed("file: types.yaml", "file: ../../types.yaml"),
@@ -658,7 +658,7 @@ def test_a_wrong_vnfd_is_refused_where_it_is_needed(pack, flavours, message):
 def test_a_vnfd_that_is_missing_is_named(pack):
     source = pack({META: "Entry-Definitions: Definitions/none.yaml\n"})
     assert refusal(source, csar.Csar.vdus).startswith(
-        "the VNFD cannot be read: Entry-Definitions names Definitions/none.yaml: "
+        "Entry-Definitions: the VNFD cannot be read: it names Definitions/none.yaml: "
     )
 
 

@@ -164,34 +164,34 @@ CASES: dict[str, tuple[Change, bool, str]] = {
     "a VNFD whose import is missing": (
         remove("Definitions/types.yaml"),
         True,
-        "error: Definitions/.*types.yaml",
+        r"error: Definitions/top.vnfd.yaml:6: .* names Definitions/types.yaml",
     ),
     "a VDU without a workload": (
         replace(FLAVOUR, "name: deployment1", "name: deployment9"),
         True,
-        f"error: {FLAVOUR}: VDU1 has the name deployment9, but no manifest has a workload",
+        f"error: {FLAVOUR}:43: VDU1 has the name deployment9, but no manifest has a workload",
     ),
     "a workload without a VDU": (
         write("Files/kubernetes/job.yaml", JOB),
         True,
-        "warning: Files/kubernetes/job.yaml:1: Job default/once belongs to no VDU",
+        "warning: Files/kubernetes/job.yaml:3: Job default/once belongs to no VDU",
     ),
     "a VDU whose name two workloads have": (
         write("Files/kubernetes/twin.yaml", TWIN),
         True,
-        f"warning: {FLAVOUR}: VDU1 has the name deployment1, which is the name of Deployment .* and"
-        " DaemonSet",
+        f"warning: {FLAVOUR}:43: VDU1 has the name deployment1, which is the name of Deployment .*"
+        " and DaemonSet",
     ),
     "nothing mapped to the operation": (
         replace(FLAVOUR, "modify_information_end:", "modify_information_start:"),
         True,
-        f"warning: {FLAVOUR}: Vnflcm has no script for modify_information_end",
+        f"warning: {FLAVOUR}:32: Vnflcm has no script for modify_information_end",
     ),
     "an implementation that is not an artifact": (
         replace(FLAVOUR, "        mgmt-container-update:\n", "        other:\n"),
         True,
-        f"error: {FLAVOUR}: modify_information_end is implemented by mgmt-container-update, which"
-        " is not an artifact",
+        f"error: {FLAVOUR}:34: modify_information_end is implemented by mgmt-container-update,"
+        " which is not an artifact",
     ),
     "another driver": (
         both(
@@ -199,12 +199,12 @@ CASES: dict[str, tuple[Change, bool, str]] = {
             replace(FLAVOUR, "        mgmt-container-update:\n", "        mgmt-other:\n"),
         ),
         True,
-        f"warning: {FLAVOUR}: modify_information_end is implemented by mgmt-other, which is not",
+        f"warning: {FLAVOUR}:34: modify_information_end is implemented by mgmt-other, which is not",
     ),
     "an artifact whose file is missing": (
         remove(DRIVER),
         True,
-        f"error: {FLAVOUR}: the artifact mgmt-container-update names {DRIVER}, but there is no",
+        f"error: {FLAVOUR}:38: the artifact mgmt-container-update names {DRIVER}, but there is no",
     ),
     "another driver file than the installed one": (
         replace(DRIVER, "Moves", "Moved"),
@@ -214,14 +214,14 @@ CASES: dict[str, tuple[Change, bool, str]] = {
     "substitution mappings without requirements": (
         replace(FLAVOUR, "    requirements: {virtual_link: []}\n", ""),
         True,
-        f"error: {FLAVOUR}: substitution_mappings has no requirements",
+        f"error: {FLAVOUR}:20: substitution_mappings has no requirements",
     ),
     "an instantiation level without scale_info": (
         both(
             replace("Definitions/types.yaml", "\nnode_types:", POLICY_TYPE), append(FLAVOUR, LEVELS)
         ),
         True,
-        f"error: {FLAVOUR}: the instantiation level one has no scale_info",
+        f"error: {FLAVOUR}:91: the instantiation level one has no scale_info",
     ),
     "an object defined twice": (
         write("Files/kubernetes/again.yaml", f"---\n{SERVICE}---\n{SERVICE}"),
@@ -232,18 +232,18 @@ CASES: dict[str, tuple[Change, bool, str]] = {
     "an object that names its namespace": (
         replace("Files/kubernetes/pod_env.yaml", "metadata:\n", "metadata:\n  namespace: cnf\n"),
         True,
-        r"warning: Files/kubernetes/pod_env.yaml:\d+: Pod cnf/env-test1 sets metadata.namespace",
+        "warning: Files/kubernetes/pod_env.yaml:4: Pod cnf/env-test1 sets metadata.namespace",
     ),
     "a ConfigMap that no manifest has": (
         replace(DEPLOYMENT, "name: cm-data", "name: cm-other"),
         True,
-        f"warning: {DEPLOYMENT}:.*uses ConfigMap cm-other, which is in no manifest",
+        f"warning: {DEPLOYMENT}:24: .*uses ConfigMap cm-other, which is in no manifest",
     ),
     "a key that the ConfigMap has not": (
         replace(DEPLOYMENT, "key: cmKey1.txt", "key: cmKey9.txt"),
         True,
-        f"error: {DEPLOYMENT}:.*uses the key cmKey9.txt, which ConfigMap default/cm-data does not"
-        " have",
+        f"error: {DEPLOYMENT}:25: .*uses the key cmKey9.txt, which ConfigMap default/cm-data does"
+        " not have",
     ),
 }
 
@@ -344,6 +344,49 @@ def test_a_recommendation_is_noted_until_it_is_followed(
     replace(*change)(package)
     write_metadata(package)
     assert not noted()
+
+
+LINES = {
+    "a label that the pod template has not": (
+        DEPLOYMENT,
+        "name: deployment1\n",
+        "name: deployment1\n",
+        "the pods of Deployment default/deployment1 have no label",
+        "labels:",
+    ),
+    "a ConfigMap that is not immutable": (
+        CONFIG_MAP,
+        "kind: ConfigMap\n",
+        "kind: ConfigMap\nimmutable: false\n",
+        "ConfigMap default/cm-data is not immutable",
+        "immutable: false",
+    ),
+    "a Secret of a volume that no manifest has": (
+        "Files/kubernetes/pod_volume.yaml",
+        "secretName: secret-data",
+        "secretName: other",
+        "volume sec-volume of Pod default/volume-test1 uses Secret other",
+        "secretName: other",
+    ),
+    "a key of a volume that the ConfigMap has not": (
+        "Files/kubernetes/pod_volume.yaml",
+        "key: cmKey1.txt",
+        "key: cmKey9.txt",
+        "volume cm-volume of Pod default/volume-test1 uses the key cmKey9.txt",
+        "- key: cmKey9.txt",
+    ),
+}
+
+
+@pytest.mark.parametrize(("path", "old", "new", "message", "text"), LINES.values(), ids=LINES)
+def test_a_finding_is_on_the_line_that_its_author_has_to_change(
+    path: str, old: str, new: str, message: str, text: str, package: Path
+) -> None:
+    replace(path, old, new)(package)
+    write_metadata(package)
+    (finding,) = (each for each in check(str(package)) if each.message.startswith(message))
+    lines = (package / path).read_text().splitlines()
+    assert (finding.file, lines[finding.line - 1].strip()) == (path, text)
 
 
 def test_errors_come_first_and_say_what_to_do(package: Path) -> None:
