@@ -12,10 +12,17 @@ from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from container_update.cli.arguments import sources
-from container_update.model.errors import PackageError
+from container_update.model.errors import ContainerUpdateError, NextStep, PackageError
 
 USAGE = 64
 """The exit status for wrong usage (EX_USAGE): 2 means "nothing to do" here."""
+
+
+class UsageError(ContainerUpdateError):
+    """The options do not say what to do, which no single one of them shows."""
+
+    exit_status = USAGE
+    next_step = NextStep.FIX_REQUEST
 
 
 class Parser(argparse.ArgumentParser):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from container_update.cli import connection
 from container_update.cli.arguments import option_arguments
+from container_update.cli.arguments.parser import UsageError
 from container_update.cli.reports import json_report
 from container_update.cli.reports.header import NONE, Header
 from container_update.cli.reports.outcome_report import outcome_text
@@ -64,6 +65,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(parsed: argparse.Namespace, out: TextIO) -> int:
     """Plan, carry out or undo the change that the arguments describe; return the exit status."""
+    _body(parsed)  # what is wrong with it is said before anything is connected
     with signals.stopped_by_signals(leave=parsed.leave_on_signal) as cancel:
         if parsed.stack:
             with connection.connected_heat(parsed) as heat:
@@ -148,7 +150,10 @@ def _job(parsed: argparse.Namespace, vim_type: str) -> ChangeJob:
 
 
 def _body(parsed: argparse.Namespace) -> dict[str, Any]:
-    """Return the request of the file, overridden by the options."""
+    """Return the request of the file, overridden by the options.
+
+    :raises UsageError: neither has an upgrade type.
+    """
     from container_update.operations import request_schema  # noqa: PLC0415, slow to load
 
     body = dict(json_file(parsed.request)) if parsed.request else {}
@@ -161,6 +166,11 @@ def _body(parsed: argparse.Namespace) -> dict[str, Any]:
         DEF_FILES: parsed.new_def_file,
     }
     params = {**params, **{name: value for name, value in options.items() if value}}
+    if not params.get("upgrade_type"):
+        raise UsageError(
+            "--upgrade-type: expected Blue-Green, RollingUpdate or the type of another installed "
+            "strategy, found none: name one, or a --request file with additionalParams.upgrade_type"
+        )
     for name, script in (
         (request_schema.COORDINATE_NEW, parsed.coordinate_new),
         (request_schema.COORDINATE_OLD, parsed.coordinate_old),

@@ -134,7 +134,6 @@ def test_resume_finishes_a_change_after_its_failing_script_was_mended(
         (["--upgrade-type", "Canary"], 4),
         (["--upgrade-type", "Blue-Green", "--vdu", "VDU9"], 4),
         (["--upgrade-type", "Blue-Green", "--request", "none.json"], 4),
-        ([], 4),
     ],
 )
 def test_a_wrong_request_has_its_status(
@@ -143,3 +142,17 @@ def test_a_wrong_request_has_its_status(
     exit_status, _ = run(site, "change-vnfpkg", site.old, site.package(V2), *arguments)
     assert exit_status == status
     assert site.is_at("v1")
+
+
+@pytest.mark.parametrize("request_body", [None, {}, {"additionalParams": {"upgrade_type": ""}}])
+def test_without_an_upgrade_type_the_option_is_named_before_anything_is_connected(
+    request_body: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "request.json"
+    file.write_text(json.dumps(request_body))
+    options = [] if request_body is None else ["--request", str(file)]
+    command = ["change-vnfpkg", "old", "new", "--kubeconfig", "/nowhere", *options]
+    assert main(command) == 64
+    told = capsys.readouterr().err
+    assert "--upgrade-type: expected Blue-Green, RollingUpdate" in told
+    assert "nowhere" not in told

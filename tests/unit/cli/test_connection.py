@@ -74,7 +74,13 @@ def test_a_context_needs_a_kubeconfig(
 
 @pytest.mark.parametrize(
     "command",
-    ["status", "resume", "rollback", "change-vnfpkg OLD NEW", "change-vnfpkg OLD NEW --plan"],
+    [
+        "status",
+        "resume",
+        "rollback",
+        "change-vnfpkg OLD NEW --upgrade-type rolling",
+        "change-vnfpkg OLD NEW --upgrade-type rolling --plan",
+    ],
 )
 def test_a_stack_without_the_extra_is_told_what_to_install(
     command: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
