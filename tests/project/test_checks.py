@@ -76,6 +76,7 @@ def test_readmes_and_contributing_are_valid_restructured_text(tmp_path):
     for number, page in enumerate(pages):
         text = page.read_text(encoding="utf-8")
         (tmp_path / f"page{number}.rst").write_text(text, encoding="utf-8")
+    shutil.copytree(ROOT / "doc/source/pictures", tmp_path / "doc/source/pictures")
     (tmp_path / "index.rst").write_text("Pages\n=====\n\n.. toctree::\n   :glob:\n\n   page*\n")
     (tmp_path / "conf.py").write_text("")
     run("sphinx-build", "-q", "-W", "--keep-going", "-b", "dummy", str(tmp_path), f"{tmp_path}/out")

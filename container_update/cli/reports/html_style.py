@@ -34,6 +34,7 @@ pre { background: var(--block); padding: .6rem .8rem; white-space: pre-wrap; fon
 table { border-collapse: collapse; width: 100%; }
 th, td { border-top: 1px solid var(--line); padding: .4rem .8rem .4rem 0; text-align: left;
   vertical-align: top; }
+th { white-space: nowrap; }
 td:last-child, th:last-child { text-align: right; padding-right: 0; }
 @media (max-width: 40rem) {
   dl { display: block; } dd { margin-bottom: .4rem; }

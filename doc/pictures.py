@@ -1,0 +1,203 @@
+"""Makes the pictures of the documentation: ``python doc/pictures.py``, at the repository's root.
+
+The terminals are SVG, which a test compares with what it records itself, word by word. The HTML
+report and the service's page are photographed by Chromium; ``sources.json`` has a digest of what
+each was made of, with which the test recognises a picture of other code.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import itertools
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pyte
+from rich._export_format import CONSOLE_SVG_FORMAT
+from rich.console import Console
+from rich.text import Text
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from container_update.cli.demo.scenarios import guide_request  # noqa: E402
+from container_update.cluster.client import connect  # noqa: E402
+from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster  # noqa: E402
+from container_update.operations.install import install  # noqa: E402
+from tests.terminal.recorder import record  # noqa: E402
+
+PICTURES = ROOT / "doc/source/pictures"
+SOURCES = PICTURES / "sources.json"
+COLUMNS, ROWS = 100, 24
+REQUEST = guide_request("v1")
+BAD_IMAGE = "cirros"
+FIXED = {
+    r"\b\d+\.\d s\b": "0.4 s",
+    r">\d+\.\d<": ">0.4<",
+    r"\b\d+ requests\b": "60 requests",
+    r"-[bcdfghjklmnpqrstvwxz2456789]{5}\b": "-x7k2q",
+    r"127\.0\.0\.1:\d+": "127.0.0.1:6443",
+    r"\d{4}-\d\d-\d\d \d\d:\d\d UTC": "2026-01-31 12:00 UTC",
+}
+"""What differs from run to run, and what stands for it."""
+FONT = (r"@font-face \{\{.*?\n    \}\}\n", ""), ("Fira Code, monospace", "ui-monospace, monospace")
+"""In the frame of rich: its font comes from the network."""
+SERVED = ROOT / "container_update/vnfm/page/files"
+
+
+@contextlib.contextmanager
+def cluster() -> Iterator[tuple[EmbeddedCluster, dict[str, str]]]:
+    """Yield a cluster with the guide's CNF, and the environment of commands that work on it."""
+    with EmbeddedCluster(behaviour=Behaviour()) as embedded, TemporaryDirectory() as folder:
+        kubeconfig = str(embedded.write_kubeconfig(Path(folder, "kubeconfig")))
+        with connect(kubeconfig) as client:
+            install(REQUEST.old, client, def_files=REQUEST.def_files)
+        settings = {"KUBECONFIG": kubeconfig, "WORKERS": "1", "GRACE_PERIOD": "500ms"}
+        yield embedded, {f"CONTAINER_UPDATE_{name}": value for name, value in settings.items()}
+
+
+@contextlib.contextmanager
+def folder(path: Path) -> Iterator[None]:
+    """Work in a folder until the block ends."""
+    before = Path.cwd()
+    os.chdir(path)
+    try:
+        yield
+    finally:
+        os.chdir(before)
+
+
+def fixed(text: str) -> str:
+    """Return a text in which nothing differs from run to run."""
+    for pattern, words in FIXED.items():
+        text = re.sub(pattern, words, text)
+    return text
+
+
+# --- terminals ----------------------------------------------------------------------------------
+
+
+def terminals() -> Mapping[str, str]:
+    """Return the picture of each terminal, by the name of its file."""
+    with cluster() as (embedded, environment), folder(Path(REQUEST.old).parent):
+        plan = terminal("plan", environment)
+        embedded.behaviour.bad_images.append(BAD_IMAGE)
+        failure = terminal("apply", environment, rows=ROWS)
+        embedded.behaviour.bad_images.clear()
+        apply = terminal("apply", environment, rows=ROWS)
+    return {"plan.svg": plan, "failure.svg": failure, "apply.svg": apply}
+
+
+def terminal(command: str, environment: Mapping[str, str], rows: int | None = None) -> str:
+    """Return what a terminal shows after a command: all of it, or its last lines."""
+    line = f"container-update {command} before after"
+    recording = record([command, "before", "after"], COLUMNS, {"[y/N] ": "y\n"}, environment)
+    lines = shown(fixed(recording.raw))
+    if rows is None:
+        lines = [Text.assemble(("$ ", "green"), (line, "bold")), *lines]
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:
+        console = Console(record=True, width=COLUMNS, file=nowhere, force_terminal=True)
+        for text in lines[-(rows or 0) :]:
+            console.print(text, no_wrap=True, crop=True)
+        frame = CONSOLE_SVG_FORMAT
+        for pattern, words in FONT:
+            frame = re.sub(pattern, words, frame, flags=re.DOTALL)
+        return console.export_svg(title=line, code_format=frame, unique_id=command)
+
+
+def shown(raw: str) -> list[Text]:
+    """Return the lines that a terminal shows in the end, with those that have left it."""
+    screen = pyte.HistoryScreen(COLUMNS, ROWS, history=10_000)
+    pyte.Stream(screen).feed(raw)
+    rows = [*screen.history.top, *(screen.buffer[number] for number in range(ROWS))]
+    lines = [Text.assemble(*pieces([row[i] for i in range(COLUMNS)])) for row in rows]
+    for line in lines:
+        line.rstrip()
+    while lines and not lines[-1]:
+        lines.pop()
+    return lines
+
+
+def pieces(row: Sequence[pyte.screens.Char]) -> Iterator[tuple[str, str]]:
+    """Yield the characters of a row, those of a style together, with what rich calls the style."""
+    for style, chars in itertools.groupby(row, key=style_of):
+        yield "".join(char.data for char in chars), style
+
+
+def style_of(char: pyte.screens.Char) -> str:
+    """Return the style of a character, as rich calls it."""
+    colour = {"brown": "yellow"}.get(char.fg, char.fg)
+    return f"bold {colour}" if char.bold else colour
+
+
+# --- pages --------------------------------------------------------------------------------------
+
+
+def report() -> str:
+    """Return the HTML report of an update that fails."""
+    with cluster() as (embedded, environment):
+        embedded.behaviour.bad_images.append(BAD_IMAGE)
+        command = [sys.executable, "-m", "container_update", "apply", REQUEST.old, REQUEST.new]
+        whole = {**os.environ, **environment, "PYTHONPATH": str(ROOT)}
+        ended = subprocess.run(
+            [*command, "-o", "html"], env=whole, capture_output=True, text=True, check=False
+        )
+    return fixed(ended.stdout)
+
+
+def photograph_pages(html: str) -> None:
+    """Write the pictures of the report, and of the service's page while an update runs."""
+    from tests.vnfm import site  # noqa: PLC0415, the extra test
+    from tests.vnfm.browser import chromium, window  # noqa: PLC0415
+
+    guide = site.SCENES["guide-v2"]
+    with chromium() as browser, site.running() as vnfm:
+        with window(browser, viewport={"width": 800, "height": 900}) as context:
+            tab = context.new_page()
+            tab.set_content(html)
+            tab.screenshot(path=PICTURES / "report.png")
+        path = vnfm.instantiated(guide, "upf")
+        update = vnfm.call("PATCH", path, vnfm.request(guide, "update"))
+        vnfm.settled(update)
+        with window(browser, viewport={"width": 1000, "height": 900}) as context:
+            tab = context.new_page()
+            tab.goto(vnfm.url)
+            tab.get_by_label("Token", exact=True).fill(vnfm.token)
+            tab.get_by_role("button", name="Show").click()
+            history = tab.get_by_role("region", name="History").get_by_role("list").first
+            card = history.locator("> li").filter(has_text="Modify").first
+            card.locator("summary").click()
+            card.scroll_into_view_if_needed()
+            tab.screenshot(path=PICTURES / "page.png")
+        vnfm.remove(path)
+
+
+def sources(html: str) -> Mapping[str, str]:
+    """Return a digest of what each photograph is made of, by the name of its file."""
+    files = b"".join(file.read_bytes() for file in sorted(SERVED.iterdir()))
+    made_of = {"report.png": html.encode(), "page.png": files}
+    return {name: hashlib.sha256(content).hexdigest() for name, content in made_of.items()}
+
+
+def main() -> None:
+    """Write all pictures."""
+    PICTURES.mkdir(exist_ok=True)
+    for name, svg in terminals().items():
+        (PICTURES / name).write_text(svg, encoding="utf-8")
+    if shutil.which("chromium") is None:
+        sys.exit("report.png and page.png stay as they are: no Chromium: apt-get install chromium")
+    html = report()
+    photograph_pages(html)
+    SOURCES.write_text(json.dumps(sources(html), indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
