@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from container_update.cluster.client import connect
+    from container_update.cluster.history.revision import Revision
     from container_update.model.cancellation import CancelToken
     from container_update.model.cluster import Cluster
     from container_update.model.errors import (
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from container_update.model.requests import UpdateRequest
     from container_update.operations.change_package import change_package, plan_change
     from container_update.operations.change_request import ChangeRequest
+    from container_update.operations.history import history, plan_undo, undo
     from container_update.operations.install import install
     from container_update.operations.resume import resume, rollback, status
     from container_update.operations.terminate import terminate
@@ -59,6 +61,7 @@ __all__ = [
     "Plan",
     "PlanError",
     "ResumeStarted",
+    "Revision",
     "Status",
     "Step",
     "StepResult",
@@ -72,13 +75,16 @@ __all__ = [
     "__version__",
     "change_package",
     "connect",
+    "history",
     "install",
     "plan_change",
+    "plan_undo",
     "plan_update",
     "resume",
     "rollback",
     "status",
     "terminate",
+    "undo",
     "update",
 ]
 
@@ -92,19 +98,23 @@ _MODULES = {
     "Status": "model.operation",
     "Step": "model.plan",
     "ResumeStarted": "model.outcome",
+    "Revision": "cluster.history.revision",
     "StepResult": "model.outcome",
     "StepWait": "model.outcome",
     "UndoStarted": "model.outcome",
     "UpdateRequest": "model.requests",
     "change_package": "operations.change_package",
     "connect": "cluster.client",
+    "history": "operations.history",
     "install": "operations.install",
     "plan_change": "operations.change_package",
+    "plan_undo": "operations.history",
     "plan_update": "operations.update",
     "resume": "operations.resume",
     "rollback": "operations.resume",
     "status": "operations.resume",
     "terminate": "operations.terminate",
+    "undo": "operations.history",
     "update": "operations.update",
 }
 """Where each name is; what is not listed here is in ``model.errors``."""

@@ -123,7 +123,13 @@ def plan_undo(
     namespace: str = "default",
     instance_id: str | None = None,
 ) -> Plan | None:
-    """Return what :func:`undo` would do; write nothing, raise the same errors."""
+    """Return what :func:`undo` would do; write nothing, raise the same errors.
+
+    >>> with connect() as cluster:  # doctest: +SKIP
+    ...     plan = plan_undo(cluster, revision=1, namespace="cnf")
+
+    :returns: None where there is nothing to undo.
+    """
     retrying = RetryingCluster(cluster, options.retry_seconds)
     undone = _undone(History(retrying, namespace, instance_id).read(), revision)
     if not undone:

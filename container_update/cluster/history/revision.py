@@ -80,6 +80,11 @@ class Origin:
 class Revision:
     """One operation that has ended.
 
+    >>> for revision in history(cluster, namespace="cnf"):  # doctest: +SKIP
+    ...     print(revision.number, revision.origin.title, revision.result.value)
+    2 undo of 1 done
+    1 update done
+
     :param steps: what it did, with what was there before; empty where it was undone or its content
         is too large for a Secret.
     :param objects: every object of the CNF at its end.
