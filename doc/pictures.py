@@ -60,8 +60,9 @@ def cluster() -> Iterator[tuple[EmbeddedCluster, dict[str, str]]]:
         kubeconfig = str(embedded.write_kubeconfig(Path(folder, "kubeconfig")))
         with connect(kubeconfig) as client:
             install(REQUEST.old, client, def_files=REQUEST.def_files)
-        settings = {"KUBECONFIG": kubeconfig, "WORKERS": "1", "GRACE_PERIOD": "500ms"}
-        yield embedded, {f"CONTAINER_UPDATE_{name}": value for name, value in settings.items()}
+        settings = {"WORKERS": "1", "GRACE_PERIOD": "500ms"}
+        named = {f"CONTAINER_UPDATE_{name}": value for name, value in settings.items()}
+        yield embedded, {"KUBECONFIG": kubeconfig, **named}
 
 
 @contextlib.contextmanager

@@ -42,7 +42,7 @@ def test_every_error_class_has_an_entry_under_its_exit_status(kind):
 
 
 def test_every_exit_status_of_the_reference_has_an_entry():
-    table = (ROOT / "doc/source/cli.rst").read_text(encoding="utf-8")
+    table = (ROOT / "doc/source/reference/exit-status.rst").read_text(encoding="utf-8")
     documented = set(re.findall(r"^(\d+) {2,}\S", table, re.MULTILINE)) - {"0"}
     assert "13" in documented
     assert {match[1] for title in TITLES if (match := STATUS.match(title))} == documented

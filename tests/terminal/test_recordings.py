@@ -48,8 +48,8 @@ def bad(tmp_path: Path) -> str:
 def update(
     kubeconfig: str, *more: str, columns: int = 80, new: str = REQUEST.new, answer: str = "y\n"
 ) -> Recording:
-    command = ["apply", REQUEST.old, new, "--kubeconfig", kubeconfig, "--workers", "1", *more]
-    return record(command, columns, {ASKED: answer})
+    command = ["apply", REQUEST.old, new, "--workers", "1", *more]
+    return record(command, columns, {ASKED: answer}, {"KUBECONFIG": kubeconfig})
 
 
 def compare(recording: Recording, name: str) -> None:

@@ -27,11 +27,12 @@ DONE = Outcome(PLAN, (StepResult(ROLL, StepState.DONE),), restarted={ROLL.key: (
 HEADER = Header.of_cluster(
     ClusterContext("https://api:6443", name="prod", cluster="prod-eu1", user="ann"),
     "core",
-    lambda: (
-        PackageIdentity("v1.csar", "upf", "1.2", "7f3a" * 16),
-        PackageIdentity("v2.csar", "upf", "1.3", "91bc" * 16),
-    ),
 )
+PACKAGES = (
+    PackageIdentity("v1.csar", "upf", "1.2", "7f3a" * 16),
+    PackageIdentity("v2.csar", "upf", "1.3", "91bc" * 16),
+)
+OF_PACKAGES = replace(PLAN, packages=PACKAGES)
 
 
 class Page(HTMLParser):
@@ -63,7 +64,7 @@ def pages() -> dict[str, str]:
     results = [StepResult(step, StepState.DONE, seconds=1.0) for step in PLAN.steps]
     failed = StepResult(ROLL, StepState.FAILED, "no such image", 2.0)
     return {
-        "a plan": html_report.plan_html(PLAN, HEADER),
+        "a plan": html_report.plan_html(OF_PACKAGES, HEADER),
         "an empty plan": html_report.plan_html(Plan("ns", None, ())),
         "an outcome": html_report.outcome_html(Outcome(PLAN, tuple(results))),
         "a failure": html_report.outcome_html(Outcome(PLAN, (failed,)), "it failed", ["said no"]),
@@ -91,8 +92,8 @@ def test_a_plan_on_a_page_has_every_heading_step_reason_and_remark() -> None:
 
 def test_a_page_says_when_about_what_and_as_whom() -> None:
     for html in (
-        html_report.plan_html(PLAN, HEADER),
-        html_report.outcome_html(DONE, header=HEADER),
+        html_report.plan_html(OF_PACKAGES, HEADER),
+        html_report.outcome_html(replace(DONE, plan=OF_PACKAGES), header=HEADER),
     ):
         text = Page(html).text
         facts = ["https://api:6443 (cluster prod-eu1, context prod, user ann)", "core", "i-1"]
@@ -132,7 +133,7 @@ def test_workloads_that_restart_alike_are_one_entry_that_names_them_all() -> Non
     plan = replace(PLAN, steps=tuple(replace(ROLL, key=key) for key in keys))
     html = html_report.plan_html(plan)
     assert "<b>5 Deployments</b>" in html
-    assert html.count("env E of container c") == 1
+    assert html.count("container c: image") == 1
     assert [key for key in keys if f"<li>{key}</li>" not in html] == []
 
 
@@ -176,7 +177,9 @@ def test_a_result_on_a_narrow_screen_still_has_the_word_of_its_column() -> None:
     assert "content: attr(data-label)" in html
 
 
-FAILURE = UpdateFailedError("it failed", Outcome(PLAN, (StepResult(ROLL, StepState.FAILED),)))
+FAILURE = UpdateFailedError(
+    "it failed", Outcome(OF_PACKAGES, (StepResult(ROLL, StepState.FAILED),))
+)
 
 
 @pytest.mark.parametrize(
