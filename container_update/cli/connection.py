@@ -22,11 +22,16 @@ if TYPE_CHECKING:
     from container_update.stacks.operation import StackInstance
 
 
-def add_package_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the old package, the new one, and the files of the old one that the instance has."""
+def add_package_arguments(command: argparse.ArgumentParser, *, saved: bool = False) -> None:
+    """Add the old package, the new one, and the files of the old one that the instance has.
+
+    :param saved: one file with a saved plan may stand for both.
+    """
     add = command.add_argument
-    add("old", metavar="OLD", help="the current package: a folder or a CSAR zip")
-    add("new", metavar="NEW", help="the new package: a folder or a CSAR zip")
+    or_plan = ", or a file of 'plan --out'" if saved else ""
+    add("old", metavar="OLD", help=f"the current package: a folder or a CSAR zip{or_plan}")
+    add("new", metavar="NEW", nargs="?" if saved else None,
+        help="the new package: a folder or a CSAR zip")  # fmt: skip
     add("--def-file", action="append", default=[], metavar="PATH",
         help="a def-file of the instance (repeatable; default: all of OLD)")  # fmt: skip
 

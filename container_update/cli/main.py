@@ -23,6 +23,7 @@ from container_update.cli.commands import (
     doctor,
     emulate,
     history,
+    install,
     recover,
     samples,
     serve,
@@ -193,6 +194,14 @@ examples:
   container-update change-vnfpkg v1.csar v2.csar --upgrade-type Blue-Green --plan
   container-update change-vnfpkg v1.csar v2.csar --upgrade-type RollingUpdate --vdu VDU1
 """,
+    "install": """\
+example:
+  container-update install v1.csar -n core --instance-id upf-1
+""",
+    "uninstall": """\
+example:
+  container-update uninstall v1.csar -n core --instance-id upf-1
+""",
     "history": """\
 example:
   container-update history -n core
@@ -259,12 +268,16 @@ def _add_history(add: Callable[..., argparse.ArgumentParser]) -> None:
 def _add_operations(add: Callable[..., argparse.ArgumentParser]) -> None:
     """Add the commands that work on a VNF instance."""
     text = "show what an update would write and restart, and why; write nothing"
-    update.add_arguments(add("plan", update.plan, text))
+    update.add_plan_arguments(add("plan", update.plan, text))
     update.add_apply_arguments(add("apply", update.apply, "update the CNF to a new package"))
     text = "Change the VNF package (SOL003): everything in the new package takes effect."
     help_text = "change the VNF package: Blue-Green or rolling update"
     change.add_arguments(add("change-vnfpkg", change.run, help_text, text))
     _add_history(add)
+    text = "create what a package describes, and wait until it is ready"
+    install.add_install_arguments(add("install", install.install, text))
+    text = "delete what a package describes, and wait until it is gone"
+    install.add_uninstall_arguments(add("uninstall", install.uninstall, text))
     command = add("status", recover.status, "show an operation that is running or was interrupted")
     connection.add_stack_arguments(command)
     connection.add_cluster_arguments(command, (output.TEXT, output.JSON, output.YAML))

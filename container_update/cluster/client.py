@@ -32,6 +32,7 @@ from container_update.workloads.api_resources import Resources
 LOG = logging.getLogger(__name__)
 
 _REVIEWS = "authorization.k8s.io/v1"
+_DRY_RUN = {"dryRun": "All"}
 
 Query = Mapping[str, str] | None
 
@@ -260,25 +261,31 @@ class KubernetesCluster:
 
     # --- writing --------------------------------------------------------------------------------
 
-    def create(self, body: Json) -> Json:
-        """Create an object; return it as the server stored it."""
+    def create(self, body: Json, *, dry_run: bool = False) -> Json:
+        """Create an object; return it as the server stored it; see Cluster."""
         key = ObjectKey.of(body, "default")
         path = self._resources.collection_path(Collection.of(key))
-        return self._call("POST", path, f"create {key}", body)
+        return self._call("POST", path, f"create {key}", body, _DRY_RUN if dry_run else None)
 
     def replace(self, body: Json, *, dry_run: bool = False) -> Json:
         """Replace the object of that name, or return what would be stored; see Cluster."""
         key = ObjectKey.of(body, "default")
-        path, query = self._resources.object_path(key), {"dryRun": "All"} if dry_run else None
-        return self._call("PUT", path, f"replace {key}", body, query)
+        path = self._resources.object_path(key)
+        return self._call("PUT", path, f"replace {key}", body, _DRY_RUN if dry_run else None)
 
-    def delete(self, key: ObjectKey, *, uid: str | None = None, version: str | None = None) -> None:
+    def delete(
+        self,
+        key: ObjectKey,
+        *,
+        uid: str | None = None,
+        version: str | None = None,
+        dry_run: bool = False,
+    ) -> None:
         """Delete it; its dependents in the background. See Cluster for the preconditions."""
         body: Json = {"apiVersion": "v1", "kind": "DeleteOptions"}
-        body["propagationPolicy"] = "Background"
         conditions = {"uid": uid, "resourceVersion": version}
-        if given := {name: value for name, value in conditions.items() if value is not None}:
-            body["preconditions"] = given
+        body["preconditions"] = {name: value for name, value in conditions.items() if value}
+        body |= {"propagationPolicy": "Background", "dryRun": ["All"] if dry_run else []}
         self._call_if_there("DELETE", self._resources.object_path(key), f"delete {key}", body)
 
     def evict(self, key: ObjectKey, *, uid: str | None = None) -> None:

@@ -118,8 +118,10 @@ class RetryingCluster:
         """See Cluster; not retried, nothing depends on it."""
         return self._cluster.log(pod, container, previous=previous, lines=lines, limit=limit)
 
-    def create(self, body: Json) -> Json:
+    def create(self, body: Json, *, dry_run: bool = False) -> Json:
         """See Cluster."""
+        if dry_run:
+            return self._try(lambda: self._cluster.create(body, dry_run=True))
         return self._write(lambda: self._cluster.create(body))
 
     def replace(self, body: Json, *, dry_run: bool = False) -> Json:
@@ -127,9 +129,19 @@ class RetryingCluster:
         send = self._try if dry_run else self._write
         return send(lambda: self._cluster.replace(body, dry_run=dry_run))
 
-    def delete(self, key: ObjectKey, *, uid: str | None = None, version: str | None = None) -> None:
+    def delete(
+        self,
+        key: ObjectKey,
+        *,
+        uid: str | None = None,
+        version: str | None = None,
+        dry_run: bool = False,
+    ) -> None:
         """See Cluster."""
-        self._write(lambda: self._cluster.delete(key, uid=uid, version=version))
+        if dry_run:
+            self._try(lambda: self._cluster.delete(key, uid=uid, version=version, dry_run=True))
+        else:
+            self._write(lambda: self._cluster.delete(key, uid=uid, version=version))
 
     def evict(self, key: ObjectKey, *, uid: str | None = None) -> None:
         """See Cluster."""

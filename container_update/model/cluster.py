@@ -104,8 +104,11 @@ class Cluster(Protocol):
         :param previous: of the run before the present one.
         """
 
-    def create(self, body: Json) -> Json:
-        """Create an object; return it as the server stored it."""
+    def create(self, body: Json, *, dry_run: bool = False) -> Json:
+        """Create an object; return it as the server stored it.
+
+        :param dry_run: store nothing, return what would be stored.
+        """
 
     def replace(self, body: Json, *, dry_run: bool = False) -> Json:
         """Replace the object of that name; with a resourceVersion, only that version (else 409).
@@ -113,11 +116,19 @@ class Cluster(Protocol):
         :param dry_run: store nothing, return what would be stored.
         """
 
-    def delete(self, key: ObjectKey, *, uid: str | None = None, version: str | None = None) -> None:
+    def delete(
+        self,
+        key: ObjectKey,
+        *,
+        uid: str | None = None,
+        version: str | None = None,
+        dry_run: bool = False,
+    ) -> None:
         """Delete an object, if it exists.
 
         :param uid: delete only the object with this UID (else 409).
         :param version: delete only this resourceVersion (else 409).
+        :param dry_run: delete nothing.
         """
 
     def evict(self, key: ObjectKey, *, uid: str | None = None) -> None:

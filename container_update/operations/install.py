@@ -10,15 +10,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
+from container_update.cluster.execution.rollout import ready_pods
 from container_update.cluster.informer import Informer
 from container_update.cluster.waiting import NotReadyError, Waiter
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ClusterError, PlanError
 from container_update.model.objects import INSTANCE_LABEL, Json, Manifest, ObjectKey
 from container_update.model.options import Options
+from container_update.model.outcome import Progress, StepResult, StepState, StepWait
+from container_update.model.plan import Action, Plan
+from container_update.model.reporter import Reporter, reporter
 from container_update.operations.read_packages import read_manifests
 from container_update.package import csar
 from container_update.planning.package_pair import Placing
+from container_update.planning.steps import ManifestStep
 from container_update.planning.steps.new_objects import new_object
 from container_update.planning.update import collections
 from container_update.workloads.readiness import Baseline, Readiness, State, with_replicas
@@ -36,6 +41,7 @@ def install(  # noqa: PLR0913
     options: Options = Options(),  # noqa: B008
     replicas: Mapping[str, int] = {},
     created: Callable[[ObjectKey], object] = lambda _: None,
+    progress: Progress = lambda _: None,
 ) -> tuple[Manifest, ...]:
     """Create every object that a package describes, in its order, and wait for the workloads.
 
@@ -53,6 +59,8 @@ def install(  # noqa: PLR0913
     :param replicas: a workload's name to its number of pods; without, as its manifest says. For a
         kind that is not scaled (Pod, DaemonSet) it is not looked at.
     :param created: called with each object's key once it exists.
+    :param progress: called with the plan, with each step that begins, waits or has ended; see
+        :data:`~container_update.model.outcome.Progress`.
     :returns: the manifests of the objects.
     :raises PackageError: the package is wrong; nothing was written.
     :raises ClusterError: an object could not be created, for example because it exists.
@@ -62,10 +70,16 @@ def install(  # noqa: PLR0913
         package, def_files, namespace, one_namespace=one_namespace, options=options
     )
     described = tuple(_with_replicas(manifest, replicas) for manifest in described)
-    for manifest in described:
+    report = reporter(progress)
+    steps = [ManifestStep(each.key, Action.CREATE, None, each.body) for each in described]
+    report(Plan(namespace, instance_id, tuple(steps), manifests=described))
+    for manifest, step in zip(described, steps, strict=True):
+        report(step)
         _create(manifest, cluster, instance_id)
         created(manifest.key)
-    _wait(cluster, [manifest.key for manifest in described if is_workload(manifest.key)], options)
+        if not is_workload(manifest.key):
+            report(StepResult(step, StepState.DONE))
+    _wait(cluster, [step for step in steps if is_workload(step.key)], options, report)
     return described
 
 
@@ -110,18 +124,29 @@ def instance_of(live: Json) -> str | None:
     return str(labels[INSTANCE_LABEL]) if labels.get(INSTANCE_LABEL) else None
 
 
-def _wait(cluster: Cluster, keys: Sequence[ObjectKey], options: Options) -> None:
-    followed = collections(keys)
-    deadline = time.monotonic() + options.timeout
+def _wait(
+    cluster: Cluster, steps: Sequence[ManifestStep], options: Options, report: Reporter
+) -> None:
+    followed = collections(step.key for step in steps)
+    began = time.monotonic()
     with Informer(cluster, watch_seconds=options.watch_seconds) as informer:
         informer.list(followed)
         informer.watch(followed)
         waiter = Waiter(informer, options.grace_period)
-        for key in keys:
+        for step in steps:
+            key = step.key
+
+            def show(verdict: Readiness, gives_up_in: float | None, key: ObjectKey = key) -> None:
+                report(StepWait(key, verdict.message, *ready_pods(informer, key), gives_up_in))
+
             try:
-                waiter.until_done(partial(_judge, informer, key), deadline, followed)
+                judge = partial(_judge, informer, key)
+                waiter.until_done(judge, began + options.timeout, followed, show)
             except NotReadyError as error:
+                seconds = time.monotonic() - began
+                report(StepResult(step, StepState.FAILED, str(error), seconds))
                 raise PlanError(f"{key}: not Ready after instantiation: {error}") from error
+            report(StepResult(step, StepState.DONE, seconds=time.monotonic() - began))
 
 
 def _judge(informer: Informer, key: ObjectKey) -> Readiness:

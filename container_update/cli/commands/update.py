@@ -3,25 +3,44 @@
 from __future__ import annotations
 
 import argparse
-from typing import TextIO
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
 
-from container_update.cli import connection
+from container_update.cli import connection, saved_plan
 from container_update.cli.arguments import option_arguments
+from container_update.cli.arguments.parser import UsageError
 from container_update.cli.terminal import output, signals
 from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
+from container_update.model.outcome import Event
+from container_update.model.plan import Plan
 from container_update.model.requests import UpdateRequest
+
+if TYPE_CHECKING:
+    from container_update.cluster.client import KubernetesCluster
+    from container_update.model.options import Options
+
+
+def add_plan_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of ``plan``."""
+    add = command.add_argument
+    connection.add_package_arguments(command)
+    add("--out", metavar="FILE", type=Path,
+        help="save the plan in this file, for 'apply FILE'")  # fmt: skip
+    add("--server", action="store_true",
+        help="send every write to the API server too, as a dry run, to see what it "
+        "refuses")  # fmt: skip
+    _add_common(command)
 
 
 def add_apply_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of ``apply``."""
-    add_arguments(command)
+    connection.add_package_arguments(command, saved=True)
+    _add_common(command)
     output.add_approval_arguments(command)
     output.add_progress_arguments(command)
 
 
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the arguments that both commands have."""
-    connection.add_package_arguments(command)
+def _add_common(command: argparse.ArgumentParser) -> None:
     command.add_argument("--config-path", action="append", default=[], metavar="PATH",
         help="a file of NEW with ConfigMaps or Secrets to update, as in configmap_secret_paths "
         "(repeatable; default: all that differ)")  # fmt: skip
@@ -35,22 +54,69 @@ def plan(parsed: argparse.Namespace, out: TextIO) -> int:
 
     with connection.connected_cluster(parsed) as cluster:
         header = connection.cluster_header(parsed, cluster)
-        planned = plan_update(_request(parsed), cluster, option_arguments.read(parsed))
-        return output.show_plan(planned, header, parsed, out)
+        request, options = _request(parsed), option_arguments.read(parsed)
+        planned = plan_update(request, cluster, options)
+        if parsed.output == output.TEXT:
+            status = output.show_plan(planned, header, parsed, out)
+        if parsed.server:
+            sentence = _check_on_server(planned, cluster, options)
+            output.remark(sentence, parsed, out)
+        if parsed.out is not None:
+            saved_plan.save(parsed.out, planned, request, cluster.context.server)
+            output.remark(f"Saved in {parsed.out}.", parsed, out)
+        if parsed.output != output.TEXT:  # one document: the plan, or why it is refused
+            status = output.show_plan(planned, header, parsed, out)
+        return status
+
+
+def _check_on_server(planned: Plan, cluster: KubernetesCluster, options: Options) -> str:
+    from container_update.operations.server_check import check_on_server  # noqa: PLC0415
+
+    number = check_on_server(planned, cluster, options)
+    return f"The API server accepts all {number} writes (dry run)."
 
 
 def apply(parsed: argparse.Namespace, out: TextIO) -> int:
     """Update the CNF; return the exit status."""
     from container_update.operations.update import update  # noqa: PLC0415, slow to load
 
+    saved = None
+    if parsed.new is None:
+        saved = saved_plan.load(Path(parsed.old))
+        _take_over(parsed, saved_plan.request_of(saved))
     with (
         connection.connected_cluster(parsed) as cluster,
         output.progress(connection.cluster_header(parsed, cluster), parsed, out) as progress,
         signals.stopped_by_signals(leave=parsed.leave_on_signal) as cancel,
     ):
-        outcome = update(_request(parsed), cluster, option_arguments.read(parsed), cancel, progress)
+
+        def checked(event: Event) -> None:
+            if saved is not None and isinstance(event, Plan):
+                saved_plan.refuse_another(saved, event, cluster.context.server)
+            progress(event)
+
+        outcome = update(_request(parsed), cluster, option_arguments.read(parsed), cancel, checked)
     output.show_outcome(outcome, parsed, out)
     return DONE if outcome.results else NOTHING_TO_DO
+
+
+def _take_over(parsed: argparse.Namespace, request: UpdateRequest) -> None:
+    """Set the arguments as they were when the plan was saved; it was approved, nobody is asked.
+
+    :raises UsageError: another one was given.
+    """
+    for name, value in (
+        ("namespace", request.namespace),
+        ("instance_id", request.instance_id),
+        ("def_file", list(request.def_files)),
+        ("config_path", list(request.config_paths)),
+    ):
+        given = getattr(parsed, name)
+        if given and given != value:
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{option}: the saved plan has its own: expected none, found {given}")
+        setattr(parsed, name, value)
+    parsed.old, parsed.new, parsed.yes = request.old, request.new, True
 
 
 def _request(parsed: argparse.Namespace) -> UpdateRequest:

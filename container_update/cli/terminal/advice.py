@@ -6,6 +6,7 @@ import argparse
 import shlex
 from collections.abc import Mapping
 
+from container_update.cli.saved_plan import StalePlanError
 from container_update.cli.terminal.approval import NotApprovedError
 from container_update.model.errors import ContainerUpdateError, NextStep
 
@@ -32,6 +33,8 @@ def advice(error: ContainerUpdateError, parsed: argparse.Namespace) -> str:
     """
     if isinstance(error, NotApprovedError):
         return "Run the same command again and answer y, or use --yes"
+    if isinstance(error, StalePlanError):
+        return "Make the plan again and have it approved"
     is_stack = bool(getattr(parsed, "stack", None))
     options = _options(parsed, ("stack", "os_cloud", "instance_id") if is_stack else _CLUSTER)
     request = _options(parsed, ("request",)) if is_stack else ""

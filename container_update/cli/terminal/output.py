@@ -140,6 +140,12 @@ def add_approval_arguments(command: argparse.ArgumentParser) -> None:
     )
 
 
+def remark(sentence: str, parsed: argparse.Namespace, out: TextIO) -> None:
+    """Write a sentence beside the result: to standard error, where the result is a document."""
+    stream = out if parsed.output == TEXT else results(sys.stderr)
+    stream.write(f"{sentence}\n")
+
+
 def show_plan(plan: Plan, header: Header, parsed: argparse.Namespace, out: TextIO) -> int:
     """Write the plan of an operation that is not carried out; return the exit status."""
     if parsed.output == TEXT:

@@ -1,0 +1,172 @@
+"""A plan that is tried on the server, saved, approved by somebody, and carried out later."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from container_update.cli.main import main
+from tests.functional.cnf import IMAGES, INSTANCE, Cnf
+from tests.functional.conftest import until
+from tests.functional.manifests import ENV, config_map, secret, workload
+
+OLD = {
+    "cm": config_map(setting="old"),
+    "sec": secret(password="previous-Zq7"),
+    "w": workload("Deployment", container=ENV),
+}
+NEW = {
+    "cm": config_map(setting="new"),
+    "sec": secret(password="replacement-Zq7"),
+    "w": workload("Deployment", container=ENV, image=IMAGES[1]),
+}
+
+
+class Plans:
+    """One CNF, and the file of its plan."""
+
+    def __init__(self, cnf: Cnf, kubeconfig: str, folder: Path) -> None:
+        self.cnf = cnf
+        self.kubeconfig = kubeconfig
+        self.file = folder / "plan.json"
+        self.new = cnf.package({f"{name}.yaml": text for name, text in NEW.items()})
+
+    def run(self, *arguments: str) -> tuple[int, str]:
+        out = io.StringIO()
+        return main([*arguments, "--kubeconfig", self.kubeconfig], out), out.getvalue()
+
+    def plan(self, *more: str) -> tuple[int, str]:
+        where = ("-n", self.cnf.namespace, "--instance-id", INSTANCE)
+        return self.run("plan", self.cnf.old, self.new, *where, *more)
+
+    def save(self) -> None:
+        assert self.plan("--out", str(self.file))[0] == 3
+
+    def apply(self, *more: str) -> tuple[int, str]:
+        return self.run("apply", str(self.file), *more)
+
+
+@pytest.fixture
+def plans(cnf: Cnf, kubeconfig: str, tmp_path: Path) -> Plans:
+    cnf.instantiate(**OLD)
+    return Plans(cnf, kubeconfig, tmp_path)
+
+
+def setting(cnf: Cnf) -> str:
+    return str(cnf.get("ConfigMap", "cm")["data"]["setting"])
+
+
+def test_a_saved_plan_is_carried_out_as_it_is_and_once(plans: Plans) -> None:
+    plans.save()
+    assert setting(plans.cnf) == "old"
+    status, text = plans.apply()
+    assert (status, setting(plans.cnf)) == (0, "new")
+    assert "Updated in" in text
+    assert plans.apply()[0] == 2
+
+
+def test_a_saved_plan_has_no_value_of_a_secret(plans: Plans) -> None:
+    plans.save()
+    text = plans.file.read_text()
+    assert "Zq7" not in text
+    assert [step["object"]["name"] for step in json.loads(text)["plan"]["steps"]] == [
+        "cm",
+        "sec",
+        "w",
+    ]
+
+
+def edit_configuration(plans: Plans) -> str:
+    live = plans.cnf.get("ConfigMap", "cm")
+    live["data"]["setting"] = "by hand"
+    plans.cnf.admin.replace(live)
+    return f"ConfigMap {plans.cnf.namespace}/cm changed since"
+
+
+def annotate_workload(plans: Plans) -> str:
+    live = plans.cnf.get("Deployment", "w")
+    live["metadata"].setdefault("annotations", {})["touched"] = "yes"
+    plans.cnf.admin.replace(live)
+    return f"Deployment {plans.cnf.namespace}/w changed since"
+
+
+def change_package(plans: Plans) -> str:
+    (Path(plans.new) / "Files/cm.yaml").write_text(config_map(setting="newer"))
+    return "the new package"
+
+
+def change_cluster(plans: Plans) -> str:
+    saved = json.loads(plans.file.read_text())
+    plans.file.write_text(json.dumps({**saved, "server": "https://other.example:6443"}))
+    return "it was made for the cluster https://other.example:6443"
+
+
+@pytest.mark.parametrize(
+    "change", [edit_configuration, annotate_workload, change_package, change_cluster]
+)
+def test_a_saved_plan_is_refused_once_something_is_not_as_it_was(
+    plans: Plans, capsys: pytest.CaptureFixture[str], change: Callable[[Plans], str]
+) -> None:
+    plans.save()
+    what = change(plans)
+    before = setting(plans.cnf)
+    status, _ = plans.apply()
+    assert (status, setting(plans.cnf)) == (5, before)
+    assert what in (errors := capsys.readouterr().err)
+    assert "Make the plan again" in errors
+
+
+def test_what_a_controller_writes_into_the_status_is_no_change(plans: Plans) -> None:
+    plans.save()
+    cnf = plans.cnf
+    before = cnf.get("Deployment", "w")["metadata"]["resourceVersion"]
+    (pod,) = cnf.pods("Deployment", "w")
+    cnf.admin.delete(cnf.key("Pod", pod))
+
+    def is_replaced() -> bool:
+        live = cnf.get("Deployment", "w")
+        return live["metadata"]["resourceVersion"] != before and bool(
+            live["status"].get("readyReplicas")
+        )
+
+    until(is_replaced)
+    assert plans.apply()[0] == 0
+
+
+def test_another_namespace_than_the_saved_one_is_wrong_usage(
+    plans: Plans, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plans.save()
+    assert plans.apply("-n", "another")[0] == 64
+    assert "--namespace" in capsys.readouterr().err
+
+
+def test_a_file_that_is_no_plan_is_neither_read_as_one_nor_written_over(plans: Plans) -> None:
+    plans.file.write_text('{"precious": true}')
+    assert plans.apply()[0] == 4
+    assert plans.plan("--out", str(plans.file))[0] == 64
+    assert plans.file.read_text() == '{"precious": true}'
+
+
+def test_a_plan_that_the_server_would_refuse_is_refused(
+    plans: Plans, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status, text = plans.plan("--server")
+    assert status == 3
+    assert "The API server accepts all 3 writes" in text
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "full"}}
+    quota["metadata"]["namespace"] = plans.cnf.namespace  # type: ignore[index]
+    plans.cnf.admin.create({**quota, "spec": {"hard": {"secrets": "0"}}})
+    more = {**NEW, "more": secret("more", a="b")}
+    plans.new = plans.cnf.package({f"{name}.yaml": text for name, text in more.items()})
+    (Path(plans.new) / "Files/sec.yaml").write_text(NEW["sec"] + "---\n" + secret("more", a="b"))
+    (Path(plans.new) / "Files/more.yaml").unlink()
+    status, text = plans.plan("--server")
+    assert status == 6
+    assert "Plan: " in text
+    assert "would refuse 1 of 4 writes: create Secret" in capsys.readouterr().err
+    assert plans.cnf.admin.get(plans.cnf.key("Secret", "more")) is None
