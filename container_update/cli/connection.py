@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from container_update.cli import extras
 from container_update.cli.arguments import option_arguments
+from container_update.cli.arguments.parser import hide
 from container_update.cli.reports.header import Header
 from container_update.cli.terminal import output
 from container_update.model.errors import ClusterError
@@ -32,8 +33,8 @@ def add_package_arguments(command: argparse.ArgumentParser, *, saved: bool = Fal
     add("old", metavar="OLD", help=f"the current package: a folder or a CSAR zip{or_plan}")
     add("new", metavar="NEW", nargs="?" if saved else None,
         help="the new package: a folder or a CSAR zip")  # fmt: skip
-    add("--def-file", action="append", default=[], metavar="PATH",
-        help="a def-file of the instance (repeatable; default: all of OLD)")  # fmt: skip
+    hide(add("--def-file", action="append", default=[], metavar="PATH",
+        help="a def-file of the instance (repeatable; default: all of OLD)"))  # fmt: skip
 
 
 def add_cluster_arguments(
@@ -57,9 +58,9 @@ def add_cluster_arguments(
         "--stack: the stack's id)")  # fmt: skip
     add("-o", "--output", metavar="FORMAT", choices=formats, default=output.TEXT,
         help=f"the format: {', '.join(formats)} (default: %(default)s)")  # fmt: skip
-    add("--leave-on-signal", action="store_true",
+    hide(add("--leave-on-signal", action="store_true",
         help="at SIGHUP, SIGINT or SIGTERM, leave the operation for resume or rollback instead of "
-        "undoing it")  # fmt: skip
+        "undoing it"))  # fmt: skip
     option_arguments.add_arguments(command)
 
 

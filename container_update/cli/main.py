@@ -146,7 +146,7 @@ def _add(  # noqa: PLR0913
     )
     _add_verbose(command)
     if configured:
-        sources.add_arguments(command)
+        parser.hide(sources.add_argument(command))
     command.set_defaults(run=run)
     return command
 

@@ -12,7 +12,7 @@ from container_update.model.errors import ContainerUpdateError
 from container_update.model.options import Options
 
 ALL = tuple(option.name for option in fields(Options))
-DAILY = ("timeout", "undo_timeout")
+DAILY = ("timeout",)
 """The settings that ``--help`` shows; the others are shown by ``--help-all``."""
 
 
@@ -24,9 +24,7 @@ def add_arguments(command: argparse.ArgumentParser, names: Collection[str] = ALL
             action = _add_argument(group, option)
             if option.name not in DAILY:
                 parser.hide(action)
-    command.add_argument(
-        "--help-all", action=parser.HelpAll, help="show all settings too, and exit"
-    )
+    command.add_argument("--help-all", action=parser.HelpAll, help="show all options, and exit")
 
 
 def _add_argument(group: Any, option: Field[Any]) -> argparse.Action:

@@ -60,6 +60,13 @@ class Parser(argparse.ArgumentParser):
         known = [text for action in self._actions for text in action.option_strings]
         self.error(f"there is no option {name}{_nearest(name, known)}")
 
+    def format_help(self) -> str:
+        """Return the help, whose usage does not list each option again."""
+        if self.usage is None and self.get_default("run") is not None:
+            words = [_as_argument(each) for each in self._actions if not each.option_strings]
+            self.usage = " ".join(["%(prog)s [OPTION ...]", *words])
+        return super().format_help()
+
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
             choices = [str(choice) for choice in action.choices]
@@ -73,6 +80,11 @@ class Parser(argparse.ArgumentParser):
         """End with the status for wrong usage."""
         text = message.removeprefix("argument ")
         self.exit(USAGE, f"{self.prog}: {text}\n{self.prog} --help shows the arguments\n")
+
+
+def _as_argument(action: argparse.Action) -> str:
+    name = str(action.metavar or action.dest)
+    return f"[{name}]" if action.nargs in ("?", "*") else name
 
 
 def _nearest(name: str, known: Sequence[str]) -> str:

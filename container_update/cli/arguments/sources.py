@@ -29,9 +29,9 @@ def default_file() -> Path:
     return Path(base, "container-update", "container-update.conf").expanduser()
 
 
-def add_arguments(command: argparse.ArgumentParser) -> None:
-    """Add the argument that names the configuration file."""
-    command.add_argument(CONFIG_FILE, metavar="FILE",
+def add_argument(command: argparse.ArgumentParser) -> argparse.Action:
+    """Add the argument that names the configuration file; return it."""
+    return command.add_argument(CONFIG_FILE, metavar="FILE",
         help=f"a file with default values in its section [{GROUP}]: namespace = core "
         "(default: ~/.config/container-update/container-update.conf)")  # fmt: skip
 

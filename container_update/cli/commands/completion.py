@@ -32,4 +32,4 @@ def answer(parser: argparse.ArgumentParser) -> None:
     if _ASKED in os.environ:
         import argcomplete  # noqa: PLC0415, an extra, which this shell has
 
-        argcomplete.autocomplete(parser)
+        argcomplete.autocomplete(parser, print_suppressed=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from container_update.cli import connection, saved_plan
 from container_update.cli.arguments import option_arguments
-from container_update.cli.arguments.parser import UsageError
+from container_update.cli.arguments.parser import UsageError, hide
 from container_update.cli.terminal import output, signals
 from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
 from container_update.model.outcome import Event
@@ -41,9 +41,9 @@ def add_apply_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def _add_common(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--config-path", action="append", default=[], metavar="PATH",
+    hide(command.add_argument("--config-path", action="append", default=[], metavar="PATH",
         help="a file of NEW with ConfigMaps or Secrets to update, as in configmap_secret_paths "
-        "(repeatable; default: all that differ)")  # fmt: skip
+        "(repeatable; default: all that differ)"))  # fmt: skip
     output.add_plan_arguments(command)
     connection.add_cluster_arguments(command)
 
