@@ -86,7 +86,7 @@ class Tacker:
 
         from container_update.model.options import Options  # noqa: PLC0415 (not for idle calls)
 
-        return Options.from_conf(cfg.CONF)
+        return Options.from_conf(cfg.CONF).for_vnfm()
 
     def _connection(self, vnf_instance: Any) -> Json:
         """Return the instance's VIM as a VimConnectionInfo of SOL003."""

@@ -192,13 +192,13 @@ def _images(body: Json) -> dict[str, str]:
 def read_options(path: str | None) -> Options:
     """Return the options of a configuration file; None: the defaults."""
     if not path:
-        return Options()
+        return Options().for_vnfm()
     from oslo_config import cfg  # noqa: PLC0415 (only for operators who set options)
 
     conf = cfg.ConfigOpts()
     try:
         conf(args=[], default_config_files=[path])
-        return Options.from_conf(conf)
+        return Options.from_conf(conf).for_vnfm()
     except (cfg.Error, ValueError) as error:
         raise PackageError(
             f"{CONFIG_VARIABLE}={path}: {error}: correct this file", next_step=NextStep.FIX_TARGET

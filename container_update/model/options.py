@@ -6,7 +6,7 @@ start without it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 GROUP = "container_update"
@@ -74,7 +74,7 @@ class Options:
     history: int = _option(
         10,
         "How many operations that have ended are kept of each VNF instance, as Secrets in its "
-        "namespace, to show and to undo them; 0: none.",
+        "namespace, to show and to undo them; 0: none. Of a VNF that a VNFM has on record: none.",
         0,
     )
     workers: int = _option(32, "Maximum number of workloads that restart at the same time.", 1)
@@ -149,6 +149,14 @@ class Options:
                 raise ValueError(
                     f"[{GROUP}] {option.name}: expected at least {minimum}, found {value}"
                 )
+
+    def for_vnfm(self) -> Options:
+        """Return the options for a VNF that a VNFM has on record.
+
+        Its history is the VNFM's: one in the cluster would invite to an undo that the record does
+        not know of, and Tacker would leave it there when it terminates the VNF.
+        """
+        return replace(self, history=0)
 
     @classmethod
     def from_conf(cls, conf: Any) -> Options:

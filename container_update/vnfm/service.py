@@ -44,7 +44,7 @@ class Service:
         database.upgrade()
         self.context = ServiceContext(
             settings=settings,
-            options=options,
+            options=options.for_vnfm(),
             database=database,
             vault=Vault(settings.key_path),
             process_lock=liveness.join(

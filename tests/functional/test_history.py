@@ -12,6 +12,7 @@ import pytest
 
 from container_update.cluster.execution.journalled_run import JournalledRun
 from container_update.cluster.history.revision import Result
+from container_update.drivers.v2_records import read_options
 from container_update.model.errors import PlanError, UpdateFailedError
 from container_update.model.objects import Collection, Json
 from container_update.model.outcome import StepState
@@ -259,3 +260,10 @@ def events(cnf: Cnf, name: str) -> list[Json]:
     about = f"involvedObject.name={name},involvedObject.kind=Deployment"
     listed = cnf.admin.list(Collection("", "Event", cnf.namespace, fields=about)).items
     return [body for body in listed if body["source"].get("component") == "container-update"]
+
+
+def test_of_a_vnf_that_a_vnfm_has_on_record_nothing_is_kept(cnf: Cnf) -> None:
+    cnf.instantiate(**OLD)
+    cnf.update(NEW, cnf.options.for_vnfm())
+    assert kept(cnf) == []
+    assert read_options(None).history == 0

@@ -105,7 +105,8 @@ class Updater:
 
     def update(self, way: str, old: Files, new: Files) -> int:
         """Update by the command or the library and return the exit status."""
-        options = {"timeout": 20, "undo_timeout": 20, "grace_period": 0.3, "lease_seconds": 9}
+        options = {"timeout": 20, "undo_timeout": 20, "grace_period": 0.3, "lease_seconds": 9,
+                   "history": 2}  # fmt: skip
         arguments = {"old": self.lab.package(old), "new": self.lab.package(new),
                      "namespace": self.namespace, "instance_id": INSTANCE,
                      "kubeconfig": self.lab.kubeconfig, "options": options}  # fmt: skip
