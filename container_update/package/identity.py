@@ -48,7 +48,7 @@ def identities_of(
     def result() -> tuple[PackageIdentity, ...]:
         try:
             return reading.result()
-        except ContainerUpdateError:
+        except (ContainerUpdateError, OSError):
             return ()
 
     return result

@@ -16,6 +16,7 @@ import pytest
 import yaml
 
 from container_update.cli.main import main
+from container_update.cli.reports.history_report import NOTHING_KEPT
 from tests.functional.cnf import BAD_IMAGE, INSTANCE, Cnf
 from tests.functional.manifests import ENV, config_map, workload
 
@@ -33,6 +34,8 @@ class Shell:
     def __init__(self, cnf: Cnf, kubeconfig: str) -> None:
         self.cnf = cnf
         self.common = ("-n", cnf.namespace, "--kubeconfig", kubeconfig, "--instance-id", INSTANCE)
+        where = ("--kubeconfig", kubeconfig, "--namespace", cnf.namespace)
+        self.way_back = (*where, "--instance-id", INSTANCE)
         cnf.instantiate(**OLD)
 
     def package(self, files: dict[str, str]) -> str:
@@ -229,3 +232,37 @@ def test_wrong_usage_and_nothing_to_do_have_different_statuses() -> None:
     with pytest.raises(SystemExit) as raised:
         main(["apply"])
     assert raised.value.code == 64
+
+
+def test_what_was_done_is_listed_shown_and_undone(shell: Shell) -> None:
+    assert shell.run("history") == (2, f"{NOTHING_KEPT}\n")
+    assert shell.run("undo", "--yes")[0] == 2
+    status, text = shell.run("apply", shell.cnf.old, shell.package(NEW))
+    assert f"To go back: container-update undo 1 {' '.join(shell.way_back)}" in text
+    status, text = shell.run("history")
+    heading, row = text.splitlines()
+    assert status == 0
+    assert heading.split()[:3] == ["REV", "ENDED", "(UTC)"]
+    assert row.split()[0] == "1"
+    assert "update" in row
+    status, text = shell.run("show")
+    assert "Revision  1: update, by " in text
+    assert "uses key setting of ConfigMap" in text
+    status, text = shell.run("diff", "1")
+    assert "+new" in text
+    assert "uses key setting" not in text
+    status, text = shell.run("undo", "--plan")
+    assert status == 3
+    assert shell.cnf.get("ConfigMap", "cm")["data"] == {"setting": "new"}
+    status, text = shell.run("undo", "--yes")
+    assert status == 0
+    assert shell.cnf.get("ConfigMap", "cm")["data"] == {"setting": "old"}
+    assert len(shell.run("history")[1].splitlines()) == 3
+
+
+def test_a_revision_that_is_not_kept_is_an_error(
+    shell: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.run("apply", shell.cnf.old, shell.package(NEW))
+    assert shell.run("show", "7")[0] == 5
+    assert "revision 7" in capsys.readouterr().err

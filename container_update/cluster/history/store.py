@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from container_update.cluster.history import revision as revisions
 from container_update.cluster.history.revision import Revision
 from container_update.model.cluster import Cluster
-from container_update.model.errors import ClusterError, PlanError
+from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.operation import name_of
 
@@ -42,21 +42,6 @@ class History:
         """
         return tuple(
             revision for body in self._bodies() if (revision := _decoded(body)) is not None
-        )
-
-    def revision(self, number: int) -> Revision:
-        """Return one revision.
-
-        :raises PlanError: there is none of this number.
-        """
-        found = self.read()
-        for each in found:
-            if each.number == number:
-                return each
-        known = ", ".join(str(each.number) for each in reversed(found)) or "none"
-        raise PlanError(
-            f"revision {number}: expected one that is kept in namespace {self.namespace} (these "
-            f"are: {known}), found none"
         )
 
     def keep(self, revision: Revision, limit: int) -> int | None:

@@ -414,7 +414,12 @@ def test_the_cluster_is_the_one_of_the_instances_vim_and_is_closed(
     engine: SimpleNamespace,
 ) -> None:
     answer(script_of("modify_information_end"))
-    expected = ("https://k8s.example:6443", {"bearer_token": "t"}, "-----BEGIN", Options().for_vnfm())
+    expected = (
+        "https://k8s.example:6443",
+        {"bearer_token": "t"},
+        "-----BEGIN",
+        Options().for_vnfm(),
+    )
     assert (engine.vims, engine.closed) == ([expected], 1)
 
 
