@@ -34,7 +34,7 @@ def advice(error: ContainerUpdateError, parsed: argparse.Namespace) -> str:
     if isinstance(error, NotApprovedError):
         return "Run the same command again and answer y, or use --yes"
     if isinstance(error, StalePlanError):
-        return "Make the plan again and have it approved"
+        return "Make the plan again, have it approved, then run the same command again"
     is_stack = bool(getattr(parsed, "stack", None))
     options = _options(parsed, ("stack", "os_cloud", "instance_id") if is_stack else _CLUSTER)
     request = _options(parsed, ("request",)) if is_stack else ""
