@@ -13,7 +13,7 @@ from functools import cached_property
 
 from container_update.model.errors import PlanError
 from container_update.model.objects import Json, Manifest, ObjectKey
-from container_update.model.plan import Action, Note, Plan, Reason, Step
+from container_update.model.plan import Action, ImageChange, Note, Plan, Reason, Step
 from container_update.planning import diff, followers, release_labels, renames
 from container_update.planning.followers import Move
 from container_update.planning.package_pair import Packages
@@ -381,10 +381,10 @@ def what_differs(old: Manifest | None, new: Manifest) -> Iterator[Reason]:
     if old is None:
         yield Reason(f"is new in {new.source}")
         return
-    before, after = pod_template.images(old.body), pod_template.images(new.body)
-    for name, image in after.items():
+    before = pod_template.images(old.body)
+    for name, image in pod_template.images(new.body).items():
         if before.get(name, image) != image:
-            yield Reason(f"container {name}: image {before[name]} -> {image}")
+            yield Reason(str(change := ImageChange(name, before[name], image)), change)
     yield from _field_reasons(old, new)
 
 

@@ -10,6 +10,8 @@ from dataclasses import replace
 
 import pytest
 
+from container_update.cli.reports.history_report import diff_of_revision
+from container_update.cli.reports.lines import text_of
 from container_update.cluster.execution.journalled_run import JournalledRun
 from container_update.cluster.history.revision import Result
 from container_update.drivers.v2_records import read_options
@@ -219,10 +221,13 @@ def test_a_run_that_ends_twice_is_once_in_the_history(
 def test_a_change_of_the_package_is_in_the_history_and_says_how_to_change_back(cnf: Cnf) -> None:
     cnf.instantiate(**OLD)
     request = {"vnfdId": "unknown", "additionalParams": {"upgrade_type": "RollingUpdate"}}
-    new = cnf.package({f"{name}.yaml": text for name, text in NEW.items()})
+    new = cnf.package({f"{name}.yaml": text for name, text in NEWER.items()})
     change_package(request, cnf.cluster, cnf.options, old=cnf.old, new=new, **cnf.where)
     (revision,) = cnf.history()
     assert (revision.origin.kind, revision.can_be_undone) == ("RollingUpdate", False)
+    shown = text_of(diff_of_revision(revision))
+    assert f"container main: image {IMAGES[0]} -> {IMAGES[1]}" in shown
+    assert "+new" in shown
     with pytest.raises(PlanError, match="found a change of the VNF package"):
         cnf.undo()
 

@@ -152,21 +152,31 @@ def test_a_file_that_is_no_plan_is_neither_read_as_one_nor_written_over(plans: P
     assert plans.file.read_text() == '{"precious": true}'
 
 
-def test_a_plan_that_the_server_would_refuse_is_refused(
-    plans: Plans, capsys: pytest.CaptureFixture[str]
-) -> None:
-    status, text = plans.plan("--server")
-    assert status == 3
-    assert "The API server accepts all 3 writes" in text
-    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "full"}}
-    quota["metadata"]["namespace"] = plans.cnf.namespace  # type: ignore[index]
-    plans.cnf.admin.create({**quota, "spec": {"hard": {"secrets": "0"}}})
-    more = {**NEW, "more": secret("more", a="b")}
+@pytest.fixture
+def growing(plans: Plans) -> Plans:
+    """The new package has a Secret more."""
+    more = {**NEW, "sec": NEW["sec"] + "---\n" + secret("more", a="b")}
     plans.new = plans.cnf.package({f"{name}.yaml": text for name, text in more.items()})
-    (Path(plans.new) / "Files/sec.yaml").write_text(NEW["sec"] + "---\n" + secret("more", a="b"))
-    (Path(plans.new) / "Files/more.yaml").unlink()
-    status, text = plans.plan("--server")
+    return plans
+
+
+def test_a_plan_is_tried_on_the_server_and_nothing_is_written(growing: Plans) -> None:
+    before = growing.cnf.get("Deployment", "w")["metadata"]["generation"]
+    status, text = growing.plan("--server")
+    assert status == 3
+    assert "The API server accepts all 4 writes" in text
+    assert setting(growing.cnf) == "old"
+    assert growing.cnf.get("Deployment", "w")["metadata"]["generation"] == before
+    assert growing.cnf.admin.get(growing.cnf.key("Secret", "more")) is None
+
+
+def test_a_plan_that_the_server_would_refuse_is_refused(
+    growing: Plans, capsys: pytest.CaptureFixture[str]
+) -> None:
+    metadata = {"name": "full", "namespace": growing.cnf.namespace}
+    quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata}
+    growing.cnf.admin.create({**quota, "spec": {"hard": {"secrets": "0"}}})
+    status, text = growing.plan("--server")
     assert status == 6
     assert "Plan: " in text
     assert "would refuse 1 of 4 writes: create Secret" in capsys.readouterr().err
-    assert plans.cnf.admin.get(plans.cnf.key("Secret", "more")) is None

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, TextIO
 
 from container_update.cli import connection
 from container_update.cli.arguments import option_arguments
+from container_update.cli.commands.update import request_of
 from container_update.cli.reports import json_report
 from container_update.cli.terminal import advice, output
 from container_update.model.errors import ClusterError, ContainerUpdateError, with_advice
 from container_update.model.plan import Plan
-from container_update.model.requests import UpdateRequest
 
 if TYPE_CHECKING:
     from container_update.cluster.client import KubernetesCluster
@@ -131,12 +131,4 @@ def _operation(parsed: argparse.Namespace, cluster: KubernetesCluster) -> str:
 def _plan(parsed: argparse.Namespace, cluster: KubernetesCluster) -> Plan:
     from container_update.operations.update import plan_update  # noqa: PLC0415, slow to load
 
-    request = UpdateRequest(
-        old=parsed.old,
-        new=parsed.new,
-        def_files=tuple(parsed.def_file),
-        config_paths=tuple(parsed.config_path),
-        namespace=parsed.namespace,
-        instance_id=parsed.instance_id,
-    )
-    return plan_update(request, cluster, option_arguments.read(parsed))
+    return plan_update(request_of(parsed), cluster, option_arguments.read(parsed))

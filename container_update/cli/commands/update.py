@@ -54,7 +54,7 @@ def plan(parsed: argparse.Namespace, out: TextIO) -> int:
 
     with connection.connected_cluster(parsed) as cluster:
         header = connection.cluster_header(parsed, cluster)
-        request, options = _request(parsed), option_arguments.read(parsed)
+        request, options = request_of(parsed), option_arguments.read(parsed)
         planned = plan_update(request, cluster, options)
         if parsed.output == output.TEXT:
             status = output.show_plan(planned, header, parsed, out)
@@ -95,7 +95,9 @@ def apply(parsed: argparse.Namespace, out: TextIO) -> int:
                 saved_plan.refuse_another(saved, event, cluster.context.server)
             progress(event)
 
-        outcome = update(_request(parsed), cluster, option_arguments.read(parsed), cancel, checked)
+        outcome = update(
+            request_of(parsed), cluster, option_arguments.read(parsed), cancel, checked
+        )
     output.show_outcome(outcome, parsed, out)
     return DONE if outcome.results else NOTHING_TO_DO
 
@@ -119,7 +121,8 @@ def _take_over(parsed: argparse.Namespace, request: UpdateRequest) -> None:
     parsed.old, parsed.new, parsed.yes = request.old, request.new, True
 
 
-def _request(parsed: argparse.Namespace) -> UpdateRequest:
+def request_of(parsed: argparse.Namespace) -> UpdateRequest:
+    """Return the request that the arguments describe."""
     return UpdateRequest(
         old=parsed.old,
         new=parsed.new,

@@ -147,9 +147,9 @@ def _steps(alike: Sequence[Step]) -> Iterator[str]:
     if not is_one:
         yield _list([each.key for each in alike], "names")
     diffs = content_diffs(step)
-    told = {str(diff.change) for diff in diffs}
+    in_diffs = {str(diff.change) for diff in diffs}
     reasons = zip(step.reasons, reason_texts(step), strict=True)
-    yield _list(text for reason, text in reasons if str(reason) not in told)
+    yield _list(text for reason, text in reasons if str(reason) not in in_diffs)
     yield from map(_diff, diffs)
     yield "</div>"
 

@@ -1,5 +1,5 @@
 """The lines of a report: text in pieces, each with the name of a style; how they are shown is the
-business of :mod:`container_update.cli.screen`. Pure."""
+business of :mod:`container_update.cli.terminal.screen`. Pure."""
 
 from __future__ import annotations
 

@@ -188,9 +188,9 @@ def _group_lines(group: Sequence[Step], *, every: bool) -> Iterator[Line]:
 def _reason_lines(step: Step, *, every: bool) -> Iterator[Line]:
     diffs = content_diffs(step)
     because = "" if step.is_config else "because "
-    told = {str(diff.change) for diff in diffs}
+    in_diffs = {str(diff.change) for diff in diffs}
     for reason, text in zip(step.reasons, reason_texts(step), strict=True):
-        if str(reason) not in told:
+        if str(reason) not in in_diffs:
             yield Line.of(f"      {because}{text}")
     for diff in diffs:
         yield from diff_lines(diff, every=every)
