@@ -66,12 +66,9 @@ def main(arguments: Sequence[str] | None = None, out: TextIO | None = None) -> i
 
 
 def _report_error(error: ContainerUpdateError, parsed: argparse.Namespace, out: TextIO) -> None:
-    style = getattr(parsed, "output", output.TEXT)
     next_step = advice.advice(error, parsed)
-    text = output.error(error, style, next_step, output.header_of(parsed))
-    if text:
-        out.write(text + "\n")
-    if style not in {output.JSON, output.YAML}:
+    output.write_error(error, next_step, parsed, out)
+    if getattr(parsed, "output", output.TEXT) not in output.DOCUMENT:
         out.flush()
         output.complain(output.sentence(error, parsed, next_step))
 

@@ -97,6 +97,8 @@ def undo(  # noqa: PLR0913
     resumed = instance.recover(goal=goal, cancel=cancel)
     undone = _undone(kept.read(), revision)
     if not undone:
+        if resumed is None:
+            refuse_if_known_missing(namespace, retrying)
         return resumed
     with _planned(undone, retrying, options, namespace, instance_id) as (plan, informer):
         report(plan)
@@ -133,6 +135,7 @@ def plan_undo(
     retrying = RetryingCluster(cluster, options.retry_seconds)
     undone = _undone(History(retrying, namespace, instance_id).read(), revision)
     if not undone:
+        refuse_if_known_missing(namespace, retrying)
         return None
     with _planned(undone, retrying, options, namespace, instance_id) as (plan, _):
         return plan

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ClusterError, PlanError
 from container_update.model.objects import ObjectKey
+
+
+def without_objects(keys: Iterable[ObjectKey], live: Iterable[ObjectKey]) -> list[str]:
+    """Return the namespaces of objects in which nothing is live: one may not exist at all."""
+    return sorted({key.namespace for key in keys} - {key.namespace for key in live} - {""})
 
 
 def refuse_missing(namespace: str, cluster: Cluster) -> None:

@@ -6,7 +6,7 @@ packages -> manifests -> matching -> live objects -> plan -> execute (or undo) -
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
@@ -25,7 +25,7 @@ from container_update.model.outcome import Outcome, Progress, StepResult
 from container_update.model.plan import Plan, Stage
 from container_update.model.reporter import reporter
 from container_update.model.requests import PackageIdentity, UpdateRequest
-from container_update.operations import namespaces
+from container_update.operations.namespaces import refuse_missing, without_objects
 from container_update.operations.progress import log_remarks
 from container_update.operations.read_packages import read_manifests, stored_images
 from container_update.package import csar
@@ -138,7 +138,8 @@ def _planned(
     """Yield the plan and the informer, which keeps watching while the block runs."""
     with Informer(cluster, watch_seconds=options.watch_seconds) as informer:
         informer.list(collections(packages.keys))
-        _refuse_missing_namespaces(packages.keys, cluster, informer)
+        for namespace in without_objects(packages.keys, informer.live):
+            refuse_missing(namespace, cluster)
         matched = _with_live_names(packages.matched, informer)
         plan = make_plan(
             matched,
@@ -204,16 +205,3 @@ def _match(request: UpdateRequest, old: csar.Csar, new: csar.Csar) -> match.Matc
         paths = [path for path in new.manifest_files() if path not in listed and path not in kept]
         others = read_manifests(new, paths, request)
     return match.match(before, listed, kept, others)
-
-
-def _refuse_missing_namespaces(
-    keys: Sequence[ObjectKey], cluster: Cluster, informer: Informer
-) -> None:
-    """Raise PlanError for a namespace that does not exist.
-
-    Only a namespace without live objects costs a request.
-    """
-    for namespace in sorted({key.namespace for key in keys} - {""}):
-        if any(key.namespace == namespace for key in informer.live):
-            continue
-        namespaces.refuse_missing(namespace, cluster)

@@ -41,10 +41,13 @@ def installed() -> Mapping[str, Sequence[str]]:
     return {kind: sorted(by_kind[kind]) for kind in sorted(by_kind)}
 
 
-def resolve(text: str, vim_type: str | None = None) -> str:
+def resolve(
+    text: str, vim_type: str | None = None, *, name: str = "additionalParams.upgrade_type"
+) -> str:
     """Return the installed upgrade type that a text spells, whatever its case, spaces, - and _.
 
     :param vim_type: only strategies for this VIM count; None: any.
+    :param name: what the text is called where it was given.
     :raises PackageError: none is installed; the message lists those that are.
     """
     by_kind = installed()
@@ -56,8 +59,7 @@ def resolve(text: str, vim_type: str | None = None) -> str:
         lists = {kind: ", ".join(by_kind.get(kind, ())) or "none" for kind in kinds}
         choices = "; ".join(f"{kind}: {names}" for kind, names in lists.items())
         raise PackageError(
-            f"additionalParams.upgrade_type: expected one that a strategy is installed for "
-            f'({choices}), found "{text}"'
+            f'{name}: expected one that a strategy is installed for ({choices}), found "{text}"'
         )
     return resolved
 

@@ -6,6 +6,7 @@ import base64
 import getpass
 import gzip
 import json
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -196,26 +197,51 @@ def b64(text: str) -> str:
     return base64.b64encode(text.encode()).decode()[:8]
 
 
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+def update_and_die(
+    cnf: Cnf, monkeypatch: pytest.MonkeyPatch, first: Callable[..., object] = lambda *_: None
+) -> None:
+    """Begin an update whose process ends when all its steps are done.
+
+    :param first: what it still does of writing its revision.
+    """
+
+    def die(*arguments: object) -> None:
+        first(*arguments)
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr(JournalledRun, "_keep_history", die)
+        with pytest.raises(Killed):
+            cnf.update(NEW, replace(cnf.options, lease_seconds=3))
+
+
 def test_a_run_that_ends_twice_is_once_in_the_history(
     cnf: Cnf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Killed after it wrote the revision and before it removed the journal."""
     cnf.instantiate(**OLD)
-
-    class Killed(BaseException):
-        pass
-
-    def die(*_: object) -> None:
-        raise Killed
-
-    end = JournalledRun._keep_history
-    with monkeypatch.context() as patch:
-        patch.setattr(JournalledRun, "_keep_history", lambda *a: (end(*a), die()))
-        with pytest.raises(Killed):
-            cnf.update(NEW, replace(cnf.options, lease_seconds=3))
+    update_and_die(cnf, monkeypatch, JournalledRun._keep_history)
     resumed = cnf.resume()
     assert resumed is not None
     assert [revision.number for revision in cnf.history()] == [1] == [resumed.revision]
+
+
+@pytest.mark.parametrize("way", ["resume", "update"])
+def test_who_finishes_an_interrupted_update_learns_its_packages_and_its_revision(
+    cnf: Cnf, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    cnf.instantiate(**OLD)
+    update_and_die(cnf, monkeypatch)
+    outcome = cnf.resume() if way == "resume" else cnf.update(NEW)
+    assert outcome is not None
+    (revision,) = cnf.history()
+    assert outcome.revision == revision.number == 1
+    digests = [package.sha256 for package in outcome.plan.packages]
+    assert digests == [package.sha256 for package in revision.origin.packages] != []
 
 
 def test_a_change_of_the_package_is_in_the_history_and_says_how_to_change_back(cnf: Cnf) -> None:

@@ -77,7 +77,10 @@ def update_the_guides_cnf(programs: Programs) -> None:
     assert programs.run("plan", "no-package", GUIDE.new, "-o", "json")[0] == 4
     programs.embedded.behaviour.bad_images.append("cirros")
     assert programs.run("apply", *packages, *FAST, "-o", "json")[0] == 7
-    assert programs.run("apply", *packages, *FAST, "--progress", "json")[0] == 7
+    status, events = programs.run("apply", *packages, *FAST, "--progress", "json")
+    assert (status, events[-1]["kind"]) == (7, "Error")
+    assert "cirros" in events[-1]["message"]
+    assert {result["state"] for result in events[-1]["outcome"]["results"]} == {"undone"}
     programs.embedded.behaviour.bad_images.clear()
     assert programs.run("apply", *packages, "--progress", "json")[0] == 0
     assert programs.run("apply", *packages, "-o", "json")[0] == 2

@@ -16,6 +16,7 @@ import yaml
 
 from container_update.cli.main import main
 from container_update.cli.reports import html_report, json_report, outcome_report, plan_report
+from container_update.cli.reports.lines import text_of
 from container_update.cli.terminal.output import FORMATS, HTML, MARKDOWN
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import ContainerUpdateError
@@ -243,8 +244,11 @@ def test_in_the_status_and_the_rollback_of_an_interrupted_update(recorder: Recor
 def test_in_what_a_report_is_made_of(recorder: Recorder) -> None:
     outcome = recorder.cnf.update(files("new"))
     plan = outcome.plan
-    recorder.texts += [plan_report.plan_text(plan), json.dumps(json_report.plan_dict(plan))]
-    recorder.texts.append(outcome_report.outcome_text(outcome))
+    recorder.texts += [
+        text_of(plan_report.plan_lines(plan)),
+        json.dumps(json_report.plan_dict(plan)),
+    ]
+    recorder.texts.append(text_of(outcome_report.outcome_lines(outcome)))
     recorder.texts.append(json.dumps(json_report.outcome_dict(outcome)))
     recorder.texts += [html_report.plan_html(plan), html_report.outcome_html(outcome)]
 

@@ -13,8 +13,7 @@ from container_update.cli.arguments import option_arguments
 from container_update.cli.arguments.parser import UsageError
 from container_update.cli.reports import json_report
 from container_update.cli.reports.header import NONE, Header
-from container_update.cli.reports.outcome_report import outcome_text
-from container_update.cli.terminal import output, signals
+from container_update.cli.terminal import advice, output, signals
 from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import PackageError
@@ -97,9 +96,8 @@ def _run(
         with output.progress(header, parsed, out) as progress:
             changed = change_package.run_change(job, target, cancel, progress, scripts)
     finally:
-        if parsed.output == output.TEXT and not output.is_stream(parsed):
-            show_scripts(scripts.reports, out)
-    _show(changed, parsed, out)
+        show_scripts(scripts.reports, parsed, out)
+    _show(changed, advice.change_back_command(job.request.upgrade_type, parsed), parsed, out)
     if parsed.records is not None:
         _write_records(parsed.records, changed.records.applied(dict(job.instance)))
     return DONE if changed.outcome.results else NOTHING_TO_DO
@@ -121,9 +119,11 @@ def _roll_back(
         )
     with output.progress(NONE, parsed, out) as progress:
         outcome = openstack.roll_back(job, target, scripts, progress)
-    show_scripts(scripts.reports, out)
-    out.write((outcome_text(outcome) if outcome else output.NOTHING_INTERRUPTED) + "\n")
-    return NOTHING_TO_DO if outcome is None else DONE
+    if outcome is None:
+        return output.write_nothing(output.NOTHING_INTERRUPTED, parsed, out)
+    show_scripts(scripts.reports, parsed, out)
+    output.show_outcome(outcome, parsed, out)
+    return DONE
 
 
 # --- request ------------------------------------------------------------------------------------
@@ -152,9 +152,9 @@ def _job(parsed: argparse.Namespace, vim_type: str) -> ChangeJob:
 def _body(parsed: argparse.Namespace) -> dict[str, Any]:
     """Return the request of the file, overridden by the options.
 
-    :raises UsageError: neither has an upgrade type.
+    :raises UsageError: neither has an upgrade type, or no strategy is installed for the option's.
     """
-    from container_update.operations import request_schema  # noqa: PLC0415, slow to load
+    from container_update.operations import request_schema, upgrade_types  # noqa: PLC0415
 
     body = dict(json_file(parsed.request)) if parsed.request else {}
     params = body.get("additionalParams") or {}
@@ -171,6 +171,12 @@ def _body(parsed: argparse.Namespace) -> dict[str, Any]:
             "--upgrade-type: expected Blue-Green, RollingUpdate or the type of another installed "
             "strategy, found none: name one, or a --request file with additionalParams.upgrade_type"
         )
+    if parsed.upgrade_type:
+        vim_type = "openstack" if parsed.stack else "kubernetes"
+        try:
+            upgrade_types.resolve(parsed.upgrade_type, vim_type, name="--upgrade-type")
+        except PackageError as error:
+            raise UsageError(str(error)) from None
     for name, script in (
         (request_schema.COORDINATE_NEW, parsed.coordinate_new),
         (request_schema.COORDINATE_OLD, parsed.coordinate_old),
@@ -198,12 +204,11 @@ def json_file(path: Path) -> Mapping[str, Any]:
 # --- output -------------------------------------------------------------------------------------
 
 
-def show_scripts(reports: Sequence[ScriptReport], out: TextIO) -> None:
-    """Write what became of each run of a script."""
-    if reports:
+def show_scripts(reports: Sequence[ScriptReport], parsed: argparse.Namespace, out: TextIO) -> None:
+    """Write what became of each run of a script, where the output is text."""
+    if reports and parsed.output == output.TEXT and not output.is_stream(parsed):
         out.write("Coordination scripts:\n")
-    for report_of_run in reports:
-        out.write(f"{report_of_run}\n")
+        out.writelines(f"{report_of_run}\n" for report_of_run in reports)
 
 
 def _write_records(path: Path, instance: Mapping[str, Any]) -> None:
@@ -214,7 +219,7 @@ def _write_records(path: Path, instance: Mapping[str, Any]) -> None:
         output.complain(f"the change is done, but {path} cannot be written: {error.strerror}")
 
 
-def _show(changed: Changed, parsed: argparse.Namespace, out: TextIO) -> None:
+def _show(changed: Changed, way_back: str, parsed: argparse.Namespace, out: TextIO) -> None:
     outcome, style = changed.outcome, parsed.output
     if output.is_stream(parsed) or style in output.DOCUMENT:
         body = json_report.outcome_dict(outcome)
@@ -227,4 +232,4 @@ def _show(changed: Changed, parsed: argparse.Namespace, out: TextIO) -> None:
         page = output.OUTCOME_PAGE[style]
         out.write(page(outcome, scripts=scripts, header=output.header_of(parsed)) + "\n")
     else:
-        output.show_outcome(outcome, parsed, out)
+        output.show_outcome(outcome, parsed, out, way_back)

@@ -86,23 +86,18 @@ def undo(parsed: argparse.Namespace, out: TextIO) -> int:
         }
         if parsed.plan:
             plan = operations.plan_undo(cluster, options, **which)
-            return _nothing(parsed, out) if plan is None else output.show_plan(
-                plan, header, parsed, out
-            )  # fmt: skip
+            if plan is not None:
+                return output.show_plan(plan, header, parsed, out)
+            return output.write_nothing(history_report.NOTHING_TO_UNDO, parsed, out)
         with (
             output.progress(header, parsed, out) as progress,
             signals.stopped_by_signals(leave=parsed.leave_on_signal) as cancel,
         ):
             outcome = operations.undo(cluster, options, cancel, progress, **which)
     if outcome is None:
-        return _nothing(parsed, out)
+        return output.write_nothing(history_report.NOTHING_TO_UNDO, parsed, out)
     output.show_outcome(outcome, parsed, out)
     return DONE if outcome.results else NOTHING_TO_DO
-
-
-def _nothing(parsed: argparse.Namespace, out: TextIO) -> int:
-    out.write(output.nothing(history_report.NOTHING_TO_UNDO, parsed.output) + "\n")
-    return NOTHING_TO_DO
 
 
 def _one(
@@ -110,8 +105,7 @@ def _one(
 ) -> int:
     revisions = _revisions(parsed)
     if not revisions:
-        out.write(output.nothing(history_report.NOTHING_KEPT, parsed.output) + "\n")
-        return NOTHING_TO_DO
+        return output.write_nothing(history_report.NOTHING_KEPT, parsed, out)
     number = parsed.revision or revisions[0].number
     for each in revisions:
         if each.number == number:

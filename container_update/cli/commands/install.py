@@ -13,7 +13,7 @@ from container_update.cli.reports import lines
 from container_update.cli.reports.lines import Line
 from container_update.cli.reports.plan_report import counted
 from container_update.cli.terminal import output
-from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
+from container_update.cli.terminal.output import DONE
 from container_update.cli.terminal.screen import Screen
 from container_update.model.errors import ClusterError, ContainerUpdateError, PlanError
 from container_update.model.objects import ObjectKey
@@ -79,16 +79,14 @@ def install(parsed: argparse.Namespace, out: TextIO) -> int:
 
 def uninstall(parsed: argparse.Namespace, out: TextIO) -> int:
     """Delete the objects of a package; return the exit status."""
+    from container_update.operations.namespaces import refuse_if_known_missing  # noqa: PLC0415
     from container_update.operations.terminate import terminate  # noqa: PLC0415, slow to load
 
-    return _run(
-        parsed,
-        out,
-        lambda cluster, progress: terminate(
-            parsed.package, cluster, **_common(parsed), progress=progress
-        ),
-        "Uninstalled",
-    )
+    def work(cluster: KubernetesCluster, progress: Progress) -> None:
+        if not terminate(parsed.package, cluster, **_common(parsed), progress=progress):
+            refuse_if_known_missing(parsed.namespace, cluster)
+
+    return _run(parsed, out, work, "Uninstalled")
 
 
 def _run(parsed: argparse.Namespace, out: TextIO, work: Work, done: str) -> int:
@@ -113,8 +111,7 @@ def _run(parsed: argparse.Namespace, out: TextIO, work: Work, done: str) -> int:
 
         work(cluster, noted)
     if not results:
-        out.write(output.nothing(f"{_NOTHING} {parsed.namespace}.", parsed.output) + "\n")
-        return NOTHING_TO_DO
+        return output.write_nothing(f"{_NOTHING} {parsed.namespace}.", parsed, out)
     seconds = time.monotonic() - began
     if parsed.output == output.TEXT and parsed.progress_style != output.JSON:
         sentence = f"{done} in {seconds:.1f} s: {counted(len(results), 'object')}."

@@ -74,9 +74,7 @@ def _recover(parsed: argparse.Namespace, out: TextIO, *, back: bool) -> int:
         else:
             outcome = _recover_cluster(parsed, cancel, progress, back=back)
     if outcome is None:
-        style = output.JSON if output.is_stream(parsed) else parsed.output
-        out.write(output.nothing(output.NOTHING_INTERRUPTED, style) + "\n")
-        return NOTHING_TO_DO
+        return output.write_nothing(output.NOTHING_INTERRUPTED, parsed, out)
     outcome = replace(outcome, seconds=time.monotonic() - began)
     output.show_outcome(outcome, parsed, out)
     return DONE
@@ -113,6 +111,5 @@ def _recover_stack(
         outcome, scripts = openstack_recovery.recover_stack(
             instance, target, cancel, request, back=back
         )
-    if parsed.output == output.TEXT and not output.is_stream(parsed):
-        change.show_scripts(scripts, out)
+    change.show_scripts(scripts, parsed, out)
     return outcome

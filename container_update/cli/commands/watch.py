@@ -12,7 +12,7 @@ from container_update.cli.reports.header import Header
 from container_update.cli.reports.plan_report import counted
 from container_update.cli.terminal import output
 from container_update.cli.terminal import progress as progress_views
-from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
+from container_update.cli.terminal.output import DONE
 from container_update.model.errors import UpdateFailedError
 from container_update.model.operation import OperationRecord
 from container_update.model.outcome import Outcome, StepState
@@ -36,8 +36,7 @@ def run(parsed: argparse.Namespace, out: TextIO) -> int:
         namespace, instance_id = parsed.namespace, parsed.instance_id
         watched = watch.attach(cluster, options, namespace=namespace, instance_id=instance_id)
         if watched is None:
-            out.write(output.nothing(_NOTHING, parsed.output) + "\n")
-            return NOTHING_TO_DO
+            return output.write_nothing(_NOTHING, parsed, out)
         header = Header.of_cluster(cluster.context, namespace)
         row = ("Operation", _named(watched.record))
         header = replace(header, target=(*header.target, row))

@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from container_update.cli.demo import views
 from container_update.cli.demo.emulators import embedded_cloud, embedded_cluster
-from container_update.cli.reports.outcome_report import outcome_text
-from container_update.cli.reports.plan_report import plan_text
+from container_update.cli.reports.outcome_report import summary_line
+from container_update.cli.terminal.progress import shown
+from container_update.cli.terminal.screen import Screen
 from container_update.cluster.client import KubernetesCluster, connect
 from container_update.model.errors import (
     ContainerUpdateError,
@@ -23,7 +24,7 @@ from container_update.model.errors import (
     UpdateFailedError,
 )
 from container_update.model.options import Options
-from container_update.model.outcome import Outcome
+from container_update.model.outcome import Outcome, Progress
 from container_update.model.requests import DEF_FILES, UpdateRequest
 from container_update.operations.change_package import run_change
 from container_update.operations.change_request import ChangeRequest
@@ -52,8 +53,8 @@ class Vnf:
     heading: str
     """Of its change."""
     install: Callable[[], object]
-    change: Callable[[], tuple[Outcome, Sequence[object], Sequence[object]]]
-    """Returns also what is to be shown above and below the outcome, line by line."""
+    change: Callable[[Progress], tuple[Outcome, Sequence[object]]]
+    """Returns also what is to be shown below the outcome, line by line."""
     show: Callable[[TextIO], None]
     last_heading: str = "The VNF after the change"
 
@@ -72,10 +73,9 @@ def run(scenario: str, guide: str, out: TextIO) -> None:
         vnf.install()
         vnf.show(out)
         _write_title(out, vnf.heading)
-        outcome, above, below = vnf.change()
-        out.write(f"{plan_text(outcome.plan)}\n\n")
-        out.writelines(f"{line}\n" for line in above)
-        out.write(f"{outcome_text(outcome)}\n")
+        with shown(out) as progress:
+            outcome, below = vnf.change(progress)
+        Screen(out).show([summary_line(outcome)])
         out.writelines(f"{line}\n" for line in below)
         _write_title(out, vnf.last_heading)
         vnf.show(out)
@@ -124,7 +124,7 @@ def _guide(guide: str) -> Iterator[Vnf]:
         yield Vnf(
             "The update",
             lambda: install(request.old, cluster, def_files=files, instance_id=instance_id),
-            lambda: (update(request, cluster), (), ()),
+            lambda progress: (update(request, cluster, progress=progress), ()),
             partial(views.show_cluster, cluster),
         )
 
@@ -144,18 +144,18 @@ def _failing_guide(guide: str) -> Iterator[Vnf]:
 
 
 def _failed(
-    request: UpdateRequest, cluster: KubernetesCluster
-) -> tuple[Outcome, Sequence[object], Sequence[object]]:
-    """Return the outcome of an update that fails and is undone, and above it the cause.
+    request: UpdateRequest, cluster: KubernetesCluster, progress: Progress
+) -> tuple[Outcome, Sequence[object]]:
+    """Return the outcome of an update that fails and is undone, and what it ends with.
 
     :raises UndoIncompleteError: it could not be undone.
     """
     try:
-        update(request, cluster, Options(grace_period=1))
+        update(request, cluster, Options(grace_period=1), progress=progress)
     except UndoIncompleteError:
         raise
     except UpdateFailedError as error:
-        return error.outcome, [f"{error}.", ""], ()
+        return error.outcome, [f"{error}."]
     raise ContainerUpdateError(f"the update succeeded: expected that {_NEW_IMAGE} cannot be pulled")
 
 
@@ -235,10 +235,10 @@ def _job(folder: Path, body: Mapping[str, Any], instance_id: str) -> ChangeJob:
 
 
 def _changed(
-    job: ChangeJob, target: Target
-) -> tuple[Outcome, Sequence[object], Sequence[ScriptReport]]:
-    changed = run_change(job, target)
-    return changed.outcome, (), changed.scripts
+    job: ChangeJob, target: Target, progress: Progress
+) -> tuple[Outcome, Sequence[ScriptReport]]:
+    changed = run_change(job, target, progress=progress)
+    return changed.outcome, changed.scripts
 
 
 def _json(path: Path) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from container_update.cli.reports import lines
-from container_update.cli.reports.lines import Line, text_of
+from container_update.cli.reports.lines import Line
 from container_update.cli.reports.plan_report import NOTHING_TO_DO, counted
 from container_update.model.outcome import Outcome, StepResult, StepState
 from container_update.model.plan import Action
@@ -19,11 +19,6 @@ _STYLES = {
     StepState.STOPPED: lines.WARNING,
     StepState.UNDONE: lines.WARNING,
 }
-
-
-def outcome_text(outcome: Outcome) -> str:
-    """Return an outcome as text without styles; see :func:`outcome_lines`."""
-    return text_of(outcome_lines(outcome))
 
 
 def outcome_lines(outcome: Outcome) -> Iterator[Line]:

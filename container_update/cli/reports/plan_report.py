@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
 from container_update.cli.reports import lines
-from container_update.cli.reports.lines import Line, text_of
+from container_update.cli.reports.lines import Line
 from container_update.model.plan import Action, FieldChange, Plan, Stage, Step
 from container_update.planning.content_diff import KeyDiff, content_diff, printable
 from container_update.planning.steps import ConfigStep, WorkloadStep
@@ -58,11 +58,6 @@ _LISTED = 10
 """Unchanged objects that are listed; more are counted."""
 _DIFF_LINES = 60
 """Lines of a key's diff that are shown; more are counted."""
-
-
-def plan_text(plan: Plan) -> str:
-    """Return a plan as text without styles; see :func:`plan_lines`."""
-    return text_of(plan_lines(plan))
 
 
 def plan_lines(plan: Plan, *, every: bool = False) -> Iterator[Line]:

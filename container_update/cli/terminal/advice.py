@@ -23,6 +23,7 @@ SENTENCES: Mapping[NextStep, str] = {
     "finish it: {resume}; or go back: {rollback}",
 }
 
+_STACK = ("stack", "os_cloud", "instance_id")
 _CLUSTER = ("kubeconfig", "context", "namespace", "instance_id")
 
 
@@ -36,7 +37,7 @@ def advice(error: ContainerUpdateError, parsed: argparse.Namespace) -> str:
     if isinstance(error, StalePlanError):
         return "Make the plan again, have it approved, then run the same command again"
     is_stack = bool(getattr(parsed, "stack", None))
-    options = _options(parsed, ("stack", "os_cloud", "instance_id") if is_stack else _CLUSTER)
+    options = _options(parsed, _STACK if is_stack else _CLUSTER)
     request = _options(parsed, ("request",)) if is_stack else ""
     program = _program(parsed)
     return SENTENCES[error.next_step].format(
@@ -52,6 +53,26 @@ def undo_command(revision: int, parsed: argparse.Namespace) -> str:
     :param parsed: the arguments of the command that made it.
     """
     return f"{_program(parsed)} undo {revision}{_options(parsed, _CLUSTER)}"
+
+
+def change_back_command(upgrade_type: str, parsed: argparse.Namespace) -> str:
+    """Return the command that changes the package back.
+
+    What its request says of the other package, its scripts for example, only the operator knows.
+
+    :param parsed: the arguments of the command that changed it.
+    """
+    packages = shlex.join([parsed.new, parsed.old])
+    vdus = "".join(f" --vdu {shlex.quote(vdu)}" for vdu in parsed.vdu)
+    options = _options(parsed, _STACK if parsed.stack else _CLUSTER)
+    command = f"{_program(parsed)} change-vnfpkg {packages} --upgrade-type {upgrade_type}"
+    of_package = (
+        *("request", "coordinate_new", "coordinate_old"),
+        *("new_def_file", "instance", "flavour_id"),
+    )
+    names = [f"--{name.replace('_', '-')}" for name in of_package if getattr(parsed, name)]
+    more = f", with {', '.join(names)} for that package" if names else ""
+    return f"{command}{vdus}{options}{more}"
 
 
 def _program(parsed: argparse.Namespace) -> str:

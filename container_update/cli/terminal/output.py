@@ -7,7 +7,7 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, suppress
 from typing import Any, TextIO, cast
 
@@ -174,8 +174,13 @@ def write_document(body: object, parsed: argparse.Namespace, out: TextIO) -> Non
     out.write((json.dumps(body) if is_stream(parsed) else DOCUMENT[parsed.output](body)) + "\n")
 
 
-def show_outcome(outcome: Outcome, parsed: argparse.Namespace, out: TextIO) -> None:
-    """Write an outcome whose steps were shown while they ran."""
+def show_outcome(
+    outcome: Outcome, parsed: argparse.Namespace, out: TextIO, way_back: str = ""
+) -> None:
+    """Write an outcome whose steps were shown while they ran.
+
+    :param way_back: the command that goes back; '': the undo of its revision, if it has one.
+    """
     if is_stream(parsed) or parsed.output in DOCUMENT:
         write_document(json_report.outcome_dict(outcome), parsed, out)
     elif parsed.output in OUTCOME_PAGE:
@@ -183,15 +188,17 @@ def show_outcome(outcome: Outcome, parsed: argparse.Namespace, out: TextIO) -> N
     elif outcome.results:
         is_shown = parsed.progress_style != progress_views.NONE
         shown = [summary_line(outcome)] if is_shown else outcome_lines(outcome)
-        Screen(out).show([*shown, *_way_back(outcome, parsed)])
+        way_back = way_back or _undo_of(outcome, parsed)
+        Screen(out).show([*shown, *([Line.of(f"To go back: {way_back}")] if way_back else [])])
     elif parsed.progress_style == progress_views.NONE:
         Screen(out).show(outcome_lines(outcome))
 
 
-def _way_back(outcome: Outcome, parsed: argparse.Namespace) -> Iterator[Line]:
-    """Yield how to go back to what was there before an update."""
-    if outcome.revision is not None and not is_change(outcome):
-        yield Line.of(f"To go back: {undo_command(outcome.revision, parsed)}")
+def _undo_of(outcome: Outcome, parsed: argparse.Namespace) -> str:
+    """Return the command that undoes an update; '' where there is none."""
+    if outcome.revision is None or is_change(outcome):
+        return ""
+    return undo_command(outcome.revision, parsed)
 
 
 def progress(
@@ -229,24 +236,19 @@ def sentence(failure: ContainerUpdateError, parsed: argparse.Namespace, advice: 
     return message.removeprefix(f"{cause}. ") if was_shown else message
 
 
-def error(
-    failure: ContainerUpdateError, style: str, advice: str, header: Header = NO_HEADER
-) -> str:
-    """Return the text of an error for standard output; standard error gets its message too.
+def write_error(
+    failure: ContainerUpdateError, advice: str, parsed: argparse.Namespace, out: TextIO
+) -> None:
+    """Write the result of a command that failed; standard error gets a sentence too.
 
     As text: nothing; what became of each step was shown when it ended.
 
-    :param style: one of :data:`FORMATS`.
     :param advice: what the operator can do next, a sentence without its full stop.
-    :param header: says what the operation was about.
     """
+    style = getattr(parsed, "output", TEXT)
     outcome = failure.outcome if isinstance(failure, UpdateFailedError) else None
     message = with_advice(failure, advice)
-    if style in OUTCOME_PAGE:
-        if outcome:
-            return OUTCOME_PAGE[style](outcome, message, header=header)
-        return SENTENCE_PAGE[style](message, failed=True)
-    if style in DOCUMENT:
+    if style in DOCUMENT or is_stream(parsed):
         body: dict[str, Any] = {
             "error": type(failure).__name__,
             "message": str(failure),
@@ -255,16 +257,22 @@ def error(
         }
         if outcome:
             body["outcome"] = json_report.outcome_dict(outcome)
-        return DOCUMENT[style](json_report.document("Error", body))
-    return ""
+        write_document(json_report.document("Error", body), parsed, out)
+    elif outcome and style in OUTCOME_PAGE:
+        out.write(OUTCOME_PAGE[style](outcome, message, header=header_of(parsed)) + "\n")
+    elif style in SENTENCE_PAGE:
+        out.write(SENTENCE_PAGE[style](message, failed=True) + "\n")
 
 
-def nothing(sentence: str, style: str) -> str:
-    """Return the result of a command that had nothing to do.
+def write_nothing(sentence: str, parsed: argparse.Namespace, out: TextIO) -> int:
+    """Write the result of a command that had nothing to do; return the exit status.
 
     :param sentence: the text for people.
-    :param style: one of :data:`FORMATS`.
     """
+    style = JSON if is_stream(parsed) else parsed.output
     if style in DOCUMENT:
-        return "{}"
-    return SENTENCE_PAGE[style](sentence) if style in SENTENCE_PAGE else sentence
+        sentence = "{}"
+    elif style in SENTENCE_PAGE:
+        sentence = SENTENCE_PAGE[style](sentence)
+    out.write(sentence + "\n")
+    return NOTHING_TO_DO

@@ -246,7 +246,13 @@ class Operation:
             return claimed
 
         def run(record: Record, informer: Informer) -> JournalledRun:
-            plan = Plan(self.namespace, self.instance_id, record.steps, def_files=record.def_files)
+            plan = Plan(
+                self.namespace,
+                self.instance_id,
+                record.steps,
+                def_files=record.def_files,
+                packages=record.origin.packages if record.origin else (),
+            )
             keys = [step.key for step in record.steps]
             informer.list(collections(keys) | traffic(keys))
             return self._run_of(lock, journal, record, plan, informer, owns=self._owns(plan))
@@ -304,6 +310,7 @@ class Operation:
         self.progress(ResumeStarted(f"operation {record.operation} was interrupted", record.steps))
         with run.until_ended():
             outcome = Outcome(run.execution.plan, go_on(run))
+        self.revision = run.revision
         return replace(outcome, revision=run.revision)
 
     def _go_back(self, run: JournalledRun) -> Outcome:

@@ -24,6 +24,7 @@ from container_update.model.cluster import Cluster
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.outcome import Outcome, Progress, StepResult, Vnfc
 from container_update.model.plan import Action, Plan, Stage
+from container_update.operations.namespaces import refuse_if_known_missing, without_objects
 from container_update.operations.read_packages import read_live, read_packages, stored_images
 from container_update.operations.strategy import ChangeJob, Strategy, VduChange
 from container_update.operations.update import restarted_pods
@@ -110,9 +111,16 @@ class KubernetesStrategy(Strategy):
         placing = Placing(target.def_files, target.namespace, target.one_namespace)
         return read_packages(self.job, placing)
 
+    def _refuse_missing_namespaces(self, live: Mapping[ObjectKey, Json]) -> None:
+        keys = self.packages.new
+        for namespace in without_objects(keys, live):
+            if ObjectKey("", "Namespace", "", namespace) not in keys:
+                refuse_if_known_missing(namespace, self._cluster)
+
     def validate(self) -> Plan:
         """Compare both packages with what is live."""
         live = read_live(self.packages, self.target.namespace, self._cluster, self._informer)
+        self._refuse_missing_namespaces(live)
         packages, there = self.packages, renames.live_names(live)
         pairs = (
             (packages.old.get(key), renames.with_live_name(new, there))

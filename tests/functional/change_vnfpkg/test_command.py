@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -61,6 +62,25 @@ def test_plan_steps_scripts_and_sum_are_shown_in_this_order(site: KubernetesCont
     positions = [text.index(t) for t in ("Workloads:", "done: ", "the peer said yes", "Changed in")]
     assert positions == sorted(positions)
     assert change(site)[0] == 2
+
+
+def test_the_command_that_goes_back_does(site: KubernetesContractSite) -> None:
+    status, text = change(site, V2, "--vdu", "VDU1", "--vdu", "VDU2")
+    assert status == 0
+    line = text.splitlines()[-1]
+    assert line.startswith("To go back: container-update change-vnfpkg ")
+    back = shlex.split(line.partition("container-update ")[2])
+    assert run(site, *back)[0] == 0
+    assert site.is_at("v1")
+
+
+def test_what_only_the_operator_knows_of_the_way_back_is_named(
+    site: KubernetesContractSite,
+) -> None:
+    release = replace(V2, scripts=SPEAKS)
+    status, text = change(site, release, "--coordinate-new", "Scripts/new.py")
+    assert status == 0
+    assert text.splitlines()[-1].endswith(", with --coordinate-new for that package")
 
 
 def test_json_is_for_programs_and_the_records_go_into_a_file(
@@ -131,7 +151,7 @@ def test_resume_finishes_a_change_after_its_failing_script_was_mended(
 @pytest.mark.parametrize(
     ("arguments", "status"),
     [
-        (["--upgrade-type", "Canary"], 4),
+        (["--upgrade-type", "Canary"], 64),
         (["--upgrade-type", "Blue-Green", "--vdu", "VDU9"], 4),
         (["--upgrade-type", "Blue-Green", "--request", "none.json"], 4),
     ],
@@ -142,6 +162,15 @@ def test_a_wrong_request_has_its_status(
     exit_status, _ = run(site, "change-vnfpkg", site.old, site.package(V2), *arguments)
     assert exit_status == status
     assert site.is_at("v1")
+
+
+def test_an_upgrade_type_that_is_not_installed_is_told_by_the_option_before_anything_is_connected(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    command = ["change-vnfpkg", "old", "new", "--upgrade-type", "Canary", "--kubeconfig", "/none"]
+    assert main(command) == 64
+    expected = "--upgrade-type: expected one that a strategy is installed for"
+    assert expected in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("request_body", [None, {}, {"additionalParams": {"upgrade_type": ""}}])

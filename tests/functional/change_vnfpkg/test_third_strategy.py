@@ -58,7 +58,7 @@ def test_an_upgrade_type_that_is_not_installed_is_refused_and_the_others_named(
     site: KubernetesContractSite,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert type_change(site, "Big-Bang") == 4
+    assert type_change(site, "Big-Bang") == 64
     assert 'kubernetes: Blue-Green, Canary, RollingUpdate), found "Big-Bang"' in (
         capsys.readouterr().err
     )

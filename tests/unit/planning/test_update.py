@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from container_update.cli.reports import json_report, plan_report
+from container_update.cli.reports.lines import text_of
 from container_update.model.errors import PackageError, PlanError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.plan import Action, Plan, Step
@@ -872,7 +873,7 @@ def test_no_secrets_word_is_in_what_an_update_says() -> None:
     new = [secret(data={"p": words[1]}, stringData={"r": words[2]}, type="t"), body]
     plan = planned(old, new, [live(one) for one in old])
     said = [
-        plan_report.plan_text(plan),
+        text_of(plan_report.plan_lines(plan)),
         json.dumps(json_report.plan_dict(plan)),
         *map(str, plan.notes),
         *map(str, plan.ignored),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
+import io
+import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -182,6 +185,12 @@ FAILURE = UpdateFailedError(
 )
 
 
+def written(error: ContainerUpdateError, **parsed: object) -> str:
+    out = io.StringIO()
+    output.write_error(error, "Do it again", argparse.Namespace(**parsed), out)
+    return out.getvalue()
+
+
 @pytest.mark.parametrize(
     ("error", "style", "word"),
     [
@@ -201,14 +210,14 @@ FAILURE = UpdateFailedError(
 def test_an_error_is_shown_in_each_format(
     error: ContainerUpdateError, style: str, word: str
 ) -> None:
-    told = output.error(error, style, "Do it again")
+    told = written(error, output=style)
     assert word in told
     assert bool(told) == bool(word)
 
 
 @pytest.mark.parametrize("style", [output.HTML, output.MARKDOWN])
 def test_a_failure_on_a_page_says_what_it_was_about(style: str) -> None:
-    page = output.error(FAILURE, style, "Do it again", HEADER)
+    page = written(FAILURE, output=style, header=HEADER)
     assert "prod-eu1" in page
     assert "upf 1.3" in page
 
@@ -216,4 +225,15 @@ def test_a_failure_on_a_page_says_what_it_was_about(style: str) -> None:
 @pytest.mark.parametrize("style", output.FORMATS)
 def test_nothing_to_do_is_said_in_each_format(style: str) -> None:
     words = {"json": "{}", "yaml": "{}", "html": "<!doctype html>"}
-    assert words.get(style, "no update") in output.nothing("no update", style)
+    out = io.StringIO()
+    assert output.write_nothing("no update", argparse.Namespace(output=style), out) == 2
+    assert words.get(style, "no update") in out.getvalue()
+
+
+@pytest.mark.parametrize("style", output.FORMATS)
+def test_in_a_stream_an_error_and_nothing_to_do_are_a_line_of_json_each(style: str) -> None:
+    parsed, out = argparse.Namespace(output=style, progress_style="json"), io.StringIO()
+    output.write_nothing("no update", parsed, out)
+    output.write_error(FAILURE, "Do it again", parsed, out)
+    nothing, error = map(json.loads, out.getvalue().splitlines())
+    assert (nothing, error["kind"], error["advice"]) == ({}, "Error", "Do it again")

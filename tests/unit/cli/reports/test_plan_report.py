@@ -14,6 +14,7 @@ from container_update.cli.reports import (
     outcome_report,
     plan_report,
 )
+from container_update.cli.reports.lines import text_of
 from container_update.model.objects import ObjectKey, Source
 from container_update.model.outcome import Outcome, StepResult, StepState, Vnfc
 from container_update.model.plan import Action, FieldChange, KeyChange, Note, Plan, Reason
@@ -59,7 +60,7 @@ PLAN = Plan(
 
 
 def test_a_plan_reads_from_configuration_to_restarts_to_what_is_left_alone() -> None:
-    assert plan_report.plan_text(PLAN).splitlines() == [
+    assert text_of(plan_report.plan_lines(PLAN)).splitlines() == [
         "Configuration:",
         "  ~ ConfigMap ns/cm: replace",
         "      key a: removed",
@@ -89,7 +90,7 @@ def test_a_plan_reads_from_configuration_to_restarts_to_what_is_left_alone() -> 
 
 def test_a_plan_with_nothing_to_do_says_so_with_its_notes() -> None:
     plan = Plan("ns", None, (), notes=(Note(CM, "left alone"),))
-    assert plan_report.plan_text(plan).splitlines() == [
+    assert text_of(plan_report.plan_lines(plan)).splitlines() == [
         "Nothing to do: the running objects already match the new package.",
         "Notes:",
         "    ConfigMap ns/cm: left alone",
@@ -112,7 +113,7 @@ def test_an_outcome_has_a_line_for_each_step_and_the_sum() -> None:
         StepResult(ROLL, DONE, seconds=1.06),
         StepResult(RESTART, DONE, "was so already", 0.5),
     )
-    assert outcome_report.outcome_text(done).splitlines() == [
+    assert text_of(outcome_report.outcome_lines(done)).splitlines() == [
         "  done: ConfigMap ns/cm: replace (0.1 s)",
         "  done: Deployment ns/d: roll (1.1 s)",
         "      pods: d-1, d-2",
@@ -132,15 +133,17 @@ def test_a_template_for_later_is_no_restart() -> None:
 
 @pytest.mark.parametrize("state", [state for state in StepState if state is not DONE])
 def test_an_outcome_that_failed_has_no_sum(state: StepState) -> None:
-    text = outcome_report.outcome_text(
-        outcome(StepResult(RESTART, DONE), StepResult(ROLL, state, "why"))
+    text = text_of(
+        outcome_report.outcome_lines(
+            outcome(StepResult(RESTART, DONE), StepResult(ROLL, state, "why"))
+        )
     )
     assert f"  {state.value}: Deployment ns/d: roll: why" in text
     assert "Updated" not in text
 
 
 def test_an_outcome_of_nothing_says_so() -> None:
-    assert outcome_report.outcome_text(outcome()) == (
+    assert text_of(outcome_report.outcome_lines(outcome())) == (
         "Nothing to do: the running objects already match the new package."
     )
 
@@ -206,7 +209,9 @@ def test_an_outcome_as_json_has_each_result_and_each_vnfc() -> None:
 
 def test_no_content_of_a_secret_is_in_any_text() -> None:
     done = outcome(*(StepResult(step, DONE) for step in PLAN.steps))
-    assert CANARY not in plan_report.plan_text(PLAN) + outcome_report.outcome_text(done)
+    assert CANARY not in text_of(plan_report.plan_lines(PLAN)) + text_of(
+        outcome_report.outcome_lines(done)
+    )
 
 
 def test_a_field_that_changes_is_one_line_of_every_report() -> None:
@@ -228,5 +233,5 @@ def test_workloads_whose_fields_get_other_values_are_not_one_group() -> None:
         )
         for number in range(5)
     )
-    text = plan_report.plan_text(replace(PLAN, steps=steps))
+    text = text_of(plan_report.plan_lines(replace(PLAN, steps=steps)))
     assert text.count("roll") == text.count("(f:23)") == 5
