@@ -25,6 +25,7 @@ from container_update.model.plan import (
 )
 from container_update.planning import diff
 from container_update.planning.match import Matching
+from container_update.planning.outdated_pods import as_its_pods
 from container_update.planning.steps import ConfigStep, RestartStep
 from container_update.planning.steps.stored_images import NOTHING_STORED, StoredImages
 from container_update.workloads import config_references, pod_template
@@ -232,8 +233,7 @@ class UpdatePlanner:
                 self.note_unknown(old.key)
                 continue
             changes = diff.image_changes(old, new) if new is not None else ()
-            live = self.live.get(old.key)
-            if live is not None:
+            if (live := self.live.get(old.key)) is not None:
                 yield from self._workload_step(old, changes, live)
             elif changes:
                 raise PlanError(
@@ -246,11 +246,13 @@ class UpdatePlanner:
     def _workload_step(
         self, old: Manifest, changes: Sequence[ImageChange], live: Json
     ) -> Iterator[RestartStep]:
-        effective = self._effective_images(old, changes, live)
+        images = self._effective_images(old, changes, live)
+        if not images:
+            live, images = as_its_pods(live, changes, self.live)
         uses = self.config_uses(old.key, live)
-        if not effective and not uses:
+        if not images and not uses:
             return
-        step, kind = self.restart_step(old.key, live, effective, uses), known_kind(old.key)
+        step, kind = self.restart_step(old.key, live, images, uses), known_kind(old.key)
         if not kind.can_change:
             text = f"a {kind.kind} cannot change, it would restart because {step.reasons[0]}"
             self.note(old.key, text)
@@ -378,8 +380,7 @@ class UpdatePlanner:
         if live["metadata"].get("deletionTimestamp"):
             raise PlanError(f"{key}: is being deleted: wait until it is gone, heal, then update")
         kind = kind_of(key)
-        refusal = kind.refusal(live) if kind is not None else None
-        if refusal is not None:
+        if kind is not None and (refusal := kind.refusal(live)) is not None:
             raise PlanError(f"{key}: {refusal}")
 
 

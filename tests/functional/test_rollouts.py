@@ -5,15 +5,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 
 from container_update.cluster.informer import Informer
+from container_update.model.errors import UpdateFailedError
 from container_update.model.objects import Collection, Json
 from container_update.model.plan import Action
 from container_update.planning.update import OPT_OUT_ANNOTATION
 from container_update.workloads.pod_status import is_ready
-from tests.functional.cnf import IMAGES, Cnf
+from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
 from tests.functional.manifests import ENV, ENV_FROM, MOUNT, VOLUME, config_map, secret, workload
 
 OLD, NEW = config_map(setting="old"), config_map(setting="new")
@@ -210,6 +212,46 @@ def test_an_image_that_differs_only_in_the_cluster_is_reported_as_drift(cnf: Cnf
     assert plan.is_empty
     (note,) = plan.notes
     assert "drift" in note.text
+
+
+LEAVES_PODS = [("ReplicaSet", ""), ("StatefulSet", ON_DELETE), ("DaemonSet", ON_DELETE)]
+"""Kinds that replace no pod because of a new template."""
+
+
+def write_template(cnf: Cnf, kind: str, image: str) -> None:
+    """Give the template of ``w`` another image, as another tool does."""
+    live = cnf.get(kind, "w")
+    live["spec"]["template"]["spec"]["containers"][0]["image"] = image
+    cnf.admin.replace(live)
+
+
+@pytest.mark.parametrize(("kind", "spec"), LEAVES_PODS)
+def test_pods_that_another_tools_new_template_left_as_they_were_are_replaced(
+    cnf: Cnf, kind: str, spec: str
+) -> None:
+    cnf.instantiate(w=workload(kind, spec=spec))
+    write_template(cnf, kind, IMAGES[1])
+    new = {"w": workload(kind, spec=spec, image=IMAGES[1])}
+    (step,) = cnf.update(new).plan.steps
+    assert [str(reason) for reason in step.reasons] == [
+        f"container main: image {IMAGES[0]} -> {IMAGES[1]}"
+    ]
+    assert {pod.image for pod in cnf.pods(kind, "w").values()} == {IMAGES[1]}
+    assert cnf.update(new).plan.is_empty
+
+
+@pytest.mark.parametrize(("kind", "spec"), LEAVES_PODS)
+def test_where_such_pods_cannot_be_replaced_the_template_gets_back_what_they_run(
+    cnf: Cnf, kind: str, spec: str
+) -> None:
+    cnf.instantiate(w=workload(kind, spec=spec))
+    write_template(cnf, kind, BAD_IMAGE)
+    new = {"w": workload(kind, spec=spec, image=BAD_IMAGE)}
+    with pytest.raises(UpdateFailedError):
+        cnf.update(new, replace(cnf.options, grace_period=0.5))
+    live = cnf.get(kind, "w")
+    assert live["spec"]["template"]["spec"]["containers"][0]["image"] == IMAGES[0]
+    assert {pod.image for pod in cnf.pods(kind, "w").values()} == {IMAGES[0]}
 
 
 def test_objects_stay_in_the_vnfms_namespace_whatever_their_manifests_say(cnf: Cnf) -> None:

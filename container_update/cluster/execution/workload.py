@@ -36,7 +36,8 @@ class WorkloadExecutor(StepExecutor[WorkloadStep]):
         if live in (None, before) or not self.writer.recognised(step, live).is_applied(live):
             old_pods |= {owned["metadata"]["uid"] for owned in self.informer.pods_of(before)}
         written = self.writer.apply(step, live)
-        if written["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]:
+        is_same = written["metadata"]["resourceVersion"] == before["metadata"]["resourceVersion"]
+        if is_same and step.action is not Action.EVICT:
             return  # admission made of it what was there: nothing restarts
         self.informer.observe(written)
         step = step.with_stored(images(written))

@@ -1,0 +1,45 @@
+"""Pods that still run the old image although their workload's template has the new one. Pure.
+
+A ReplicaSet, and a DaemonSet or StatefulSet with ``OnDelete``, leaves its pods as they are when
+somebody writes a new template. Source: Kubernetes API reference, ReplicaSet; "Update strategies".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from container_update.model.objects import Json, ObjectKey
+from container_update.model.plan import Action, ImageChange
+from container_update.workloads import pod_template
+from container_update.workloads.ownership import owned_pods
+from container_update.workloads.registry import known_kind
+
+
+def as_its_pods(
+    workload: Json, changes: Sequence[ImageChange], live: Mapping[ObjectKey, Json]
+) -> tuple[Json, list[ImageChange]]:
+    """Return a workload with the images that its pods run, and the changes that they lack.
+
+    So an undo writes what ran before into the template: with the images that it has, no pod that
+    was replaced could come back.
+
+    Only the old package's image counts: that of a pod which a webhook changed is in no package, and
+    would be different again in the next pod.
+
+    :param changes: what the packages change, all of it in the template already.
+    """
+    lacking = [change for change in changes if _is_kept(change, workload, live)]
+    if lacking:
+        workload = pod_template.with_images(workload, {c.container: c.old for c in lacking})
+    return workload, lacking
+
+
+def _is_kept(change: ImageChange, workload: Json, live: Mapping[ObjectKey, Json]) -> bool:
+    if known_kind(ObjectKey.of(workload)).action(workload, [change], ()) is not Action.EVICT:
+        return False
+    namespace = workload["metadata"]["namespace"]
+    pods = (body for key, body in live.items() if (key.kind, key.namespace) == ("Pod", namespace))
+    return any(
+        pod_template.images(pod).get(change.container) == change.old
+        for pod in owned_pods(workload, pods, ())
+    )
