@@ -116,12 +116,13 @@ def _update_sum(outcome: Outcome, results: Sequence[StepResult]) -> str:
     config = sum(1 for result in results if result.step.is_config)
     templates = sum(1 for result in results if result.step.action is Action.TEMPLATE)
     restarted = len(results) - config - templates
+    unchanged = len(outcome.plan.unchanged)  # none where only a journal tells of the plan
     return ", ".join(
         [
             f"{counted(config, 'configuration object')} written",
             f"{counted(restarted, 'workload')} restarted",
             *([f"{counted(templates, 'template')} replaced"] if templates else []),
-            f"{counted(len(outcome.plan.unchanged), 'object')} unchanged",
+            *([f"{counted(unchanged, 'object')} unchanged"] if unchanged else []),
         ]
     )
 
@@ -133,7 +134,8 @@ def _change_sum(outcome: Outcome, results: Sequence[StepResult]) -> str:
     changed = {step.key for step in steps} - {
         step.key for step in steps if step.action in (Action.CREATE, Action.DELETE)
     }
+    unchanged = len(outcome.plan.unchanged)
     return (
-        f"{counted(created, 'object')} created, {len(changed)} changed, {deleted} deleted, "
-        f"{len(outcome.plan.unchanged)} unchanged"
+        f"{counted(created, 'object')} created, {len(changed)} changed, {deleted} deleted"
+        f"{f', {unchanged} unchanged' if unchanged else ''}"
     )

@@ -142,6 +142,24 @@ def test_an_outcome_that_failed_has_no_sum(state: StepState) -> None:
     assert "Updated" not in text
 
 
+def test_the_sum_is_of_the_plan_and_not_of_what_an_interrupted_update_had_left() -> None:
+    left = replace(REPLACE, key=replace(CM, name="left"))
+    done = outcome(StepResult(left, StepState.UNDONE), StepResult(ROLL, DONE))
+    text = outcome_report.summary_text(done)
+    assert text.startswith("Updated in 1.2 s with 17 requests: 0 configuration objects written, 1 ")
+
+
+@pytest.mark.parametrize("with_metadata", [False, True], ids=["an update", "a change"])
+def test_a_sum_has_only_what_is_known(with_metadata: bool) -> None:
+    """A journal does not say what its update left alone, nor how many requests it sent."""
+    steps = (replace(REPLACE, with_metadata=with_metadata), ROLL)
+    plan = replace(PLAN, steps=steps, unchanged=())
+    text = outcome_report.summary_text(Outcome(plan, tuple(StepResult(s, DONE) for s in steps)))
+    assert "request" not in text
+    assert "unchanged" not in text
+    assert text.endswith((" 1 workload restarted.", "0 objects created, 2 changed, 0 deleted."))
+
+
 def test_an_outcome_of_nothing_says_so() -> None:
     assert text_of(outcome_report.outcome_lines(outcome())) == (
         "Nothing to do: the running objects already match the new package."
