@@ -7,15 +7,19 @@ from dataclasses import replace
 import pytest
 
 from container_update.cluster.client import connect_vim
+from container_update.model.cancellation import CancelToken
 from container_update.model.errors import (
     ClusterError,
     ContainerUpdateError,
     PackageError,
     PlanError,
     UpdateFailedError,
+    UpdateInterruptedError,
 )
 from container_update.model.objects import Collection, ObjectKey
 from container_update.model.outcome import Event, StepState
+from container_update.model.plan import Plan
+from container_update.operations.resume import resume
 from container_update.operations.update import update
 from tests.functional.cnf import BAD_IMAGE, IMAGES, Cnf
 from tests.functional.conftest import until
@@ -119,6 +123,26 @@ def test_an_exception_of_a_progress_callback_decides_nothing(
     outcome = update(request, cnf.cluster, cnf.options, progress=broken)
     assert {result.state for result in outcome.results} == {StepState.DONE}
     assert caplog.text.count("broken failed") == 1
+
+
+def test_an_exception_of_a_progress_callback_does_not_decide_about_a_resume_either(
+    cnf: Cnf, caplog: pytest.LogCaptureFixture
+) -> None:
+    cancel = CancelToken()
+
+    def broken(event: Event) -> None:
+        if not isinstance(event, Plan):
+            cancel.request("by a test", keep_journal=True)
+        raise BrokenPipeError
+
+    cnf.instantiate(cm=OLD, w=workload("Deployment", container=ENV))
+    request = cnf.request({"cm": NEW, "w": workload("Deployment", container=ENV)})
+    with pytest.raises(UpdateInterruptedError):
+        update(request, cnf.cluster, cnf.options, cancel, broken)
+    outcome = resume(cnf.cluster, cnf.options, progress=broken, **cnf.where)
+    assert outcome is not None
+    assert {result.state for result in outcome.results} == {StepState.DONE}
+    assert caplog.text.count("broken failed") == 2
 
 
 # --- refused before anything is written ---------------------------------------------------------

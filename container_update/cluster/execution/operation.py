@@ -28,6 +28,7 @@ from container_update.model.objects import ObjectKey
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress, ResumeStarted, StepResult
 from container_update.model.plan import Action, Plan
+from container_update.model.reporter import reporter
 from container_update.planning import permissions
 from container_update.planning.steps import ObjectStep, object_steps
 from container_update.planning.update import collections, traffic
@@ -50,6 +51,9 @@ class Operation:
     """The number in the history of the run that ended last; None where it is not kept."""
     _read_at: str = field(default="", init=False)
     """The version at which the journal was read before the plan was made; see Journal."""
+
+    def __post_init__(self) -> None:
+        self.progress = reporter(self.progress)
 
     @property
     def journal(self) -> Journal:
