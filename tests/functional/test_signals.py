@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from container_update.emulator.faults import Fault, FaultedRequest
 from container_update.model.errors import UpdateInterruptedError
 from tests.functional.cnf import INSTANCE
 from tests.functional.conftest import REAL
+from tests.functional.manifests import config_map
 from tests.functional.promise import Checker, Expected
 from tests.functional.reference_update import (
     NEW,
@@ -119,6 +121,8 @@ def test_a_signal_undoes_the_update_with_its_own_exit_status(
     assert status == INTERRUPTED
     assert f"container-update: {number.name}: undoing" in operator.errors
     assert "undone" in out
+    assert "failed" not in out + operator.errors
+    assert "Correct the cause" not in operator.errors
     assert checker.differences(OLD, as_before=True) == []
     assert checker.left_over() == []
 
@@ -154,6 +158,36 @@ def test_a_signal_can_leave_the_update_for_a_resume(operator: Operator, checker:
     assert operator.run("resume")[0] == 0
     assert checker.differences(NEW, as_before=False) == []
     assert checker.left_over() == []
+
+
+AFTERWARDS = {
+    "finished": ("resume", "Finishing 9 steps: operation", "done", "Updated in .* s: 3 .*, 6 .*"),
+    "undone": ("rollback", "Undoing 9 steps: operation", "undone", r"Undone in .* \(9 steps\)."),
+    "undone before another update": (
+        "apply", "Undoing 9 steps: operation", "undone", "Updated in .* s with .* requests: 1 .*",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("command", "heading", "state", "total"), AFTERWARDS.values(), ids=AFTERWARDS
+)
+def test_what_was_left_is_shown_step_by_step_and_summed_up(
+    operator: Operator, command: str, heading: str, state: str, total: str
+) -> None:
+    operator.signals = (signal.SIGTERM,)
+    _, left = operator.apply("--leave-on-signal")
+    assert "  stopped: Deployment" in left
+    assert "  failed: " not in left
+    operator.signals = ()
+    other = {**OLD_FILES, "cm": config_map(setting="other")}
+    packages = [operator.lab.package(files) for files in (OLD_FILES, other)]
+    status, out = operator.run(command, *(packages if command == "apply" else ()))
+    lines = [line for line in out.splitlines() if not line.startswith("To go back")]
+    assert status == 0
+    assert lines[0].startswith(heading)
+    assert len([line for line in lines[1:10] if line.startswith(f"  {state}: ")]) == 9
+    assert re.fullmatch(total, lines[-1])
 
 
 @pytest.mark.parametrize(("command", "state"), [("resume", NEW), ("rollback", OLD)])

@@ -55,8 +55,9 @@ def test_the_packages_for_tacker_are_named_when_they_are_built(tmp_path: Path) -
     assert all(Path(line).is_file() for line in lines)
 
 
+@pytest.mark.parametrize("types", [".", "no/such/folder"])
 def test_packages_for_tacker_without_the_type_files_are_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    types: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run("csar", "sample", "v1", tmp_path, tmp_path) == (4, [])
+    assert run("csar", "sample", "v1", tmp_path / types, tmp_path) == (4, [])
     assert "https://forge.etsi.org/rep/nfv/SOL001" in capsys.readouterr().err

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from container_update import __version__
 from container_update.cli import main as command_line
-from container_update.cli.arguments import parser
+from container_update.cli.arguments import option_arguments, parser
+from container_update.model.options import Options
 
 PLAN = ("plan", "old", "new")
 
@@ -144,6 +146,14 @@ def test_switches_and_lists_can_be_configured_too(
     assert (parsed.def_file, parsed.all) == (["a.yaml", "b.yaml"], True)
     assert parsed.url_hosts == ("a.example", "b.example")
     assert parse(*PLAN, "--def-file", "c.yaml").def_file == ["c.yaml"]
+
+
+def test_each_setting_is_an_option_and_may_be_in_the_file(config_file: Path) -> None:
+    defaults = {option.name: option.default for option in fields(Options)}
+    texts = {n: ",".join(d) if isinstance(d, tuple) else d for n, d in defaults.items()}
+    lines = "".join(f"{name} = {text}\n" for name, text in texts.items())
+    config_file.write_text(f"[container_update]\n{lines}")
+    assert option_arguments.read(parse(*PLAN)) == Options()
 
 
 def test_a_file_may_have_options_of_other_commands(config_file: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import threading
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from container_update.cluster.informer import Informer
 from container_update.model.errors import ClusterError, UndoIncompleteError, UpdateFailedError
 from container_update.model.objects import Collection, ObjectKey
 from container_update.model.options import Options
-from container_update.model.outcome import Outcome, StepState
+from container_update.model.outcome import Event, Outcome, Progress, StepResult, StepState
 from container_update.model.plan import Action, Plan
 from container_update.planning.steps import ConfigStep, ObjectStep, RestartStep
 from tests.unit.fakes import FakeCluster, config_map, pod
@@ -37,17 +38,23 @@ def create_step(name: str) -> ObjectStep:
     return ConfigStep(key, Action.CREATE, None, config_map(name, NEW))
 
 
-def pod_step(cluster: FakeCluster, action: Action = Action.RESTART_CONTAINERS) -> ObjectStep:
-    return RestartStep(POD, action, copy.deepcopy(cluster.objects[POD]), images={"a": "app:2"})
+def pod_step(
+    cluster: FakeCluster, action: Action = Action.RESTART_CONTAINERS, name: str = "p"
+) -> ObjectStep:
+    key = ObjectKey("", "Pod", "ns", name)
+    return RestartStep(key, action, copy.deepcopy(cluster.objects[key]), images={"a": "app:2"})
 
 
-def run(cluster: FakeCluster, *steps: ObjectStep, **options: Any) -> Any:
+def run(
+    cluster: FakeCluster, *steps: ObjectStep, progress: Progress = lambda _: None, **options: Any
+) -> Any:
     plan = Plan("ns", "i-1", steps)
     informer = Informer(cluster)
     with informer:
         informer.list({Collection.of(step.key) for step in steps})
         cluster.calls.clear()
-        return Execution(plan, cluster, informer, Options(timeout=2, **options)).run()
+        settings = Options(**{"timeout": 2, **options})
+        return Execution(plan, cluster, informer, settings, progress=progress).run()
 
 
 def failure(cluster: FakeCluster, *steps: ObjectStep, **options: Any) -> tuple[str, Outcome]:
@@ -129,6 +136,25 @@ def test_a_failure_puts_back_what_was_written_and_tells_so() -> None:
         "one": (StepState.UNDONE, "restored"),
         "three": (StepState.UNDONE, "already as before"),
     }
+
+
+def test_what_the_failure_of_another_ends_is_stopped_and_not_failed() -> None:
+    cluster, written = FakeCluster(pod("p"), pod("q")), threading.Event()
+    shown: list[Event] = []
+
+    def refuse_the_second(verb: str, key: ObjectKey) -> None:
+        if verb == "replace" and key.name == "p":
+            written.set()
+        elif verb == "replace":
+            assert written.wait(30)
+            raise ClusterError("refused", status=403)
+
+    cluster.hooks.append(refuse_the_second)
+    steps = pod_step(cluster), pod_step(cluster, name="q")
+    failure(cluster, *steps, progress=shown.append, timeout=60, undo_timeout=1)
+    first = {r.step.key.name: r for r in reversed(shown) if isinstance(r, StepResult)}
+    assert (first["p"].state, first["p"].message) == (StepState.STOPPED, "")
+    assert (first["q"].state, first["q"].message) == (StepState.FAILED, "refused")
 
 
 def test_workloads_are_not_begun_when_configuration_failed() -> None:
