@@ -241,6 +241,22 @@ def test_pods_that_another_tools_new_template_left_as_they_were_are_replaced(
 
 
 @pytest.mark.parametrize(("kind", "spec"), LEAVES_PODS)
+def test_such_pods_get_new_configuration_in_the_same_restart(
+    cnf: Cnf, kind: str, spec: str
+) -> None:
+    cnf.instantiate(cm=OLD, w=workload(kind, spec=spec, container=ENV))
+    write_template(cnf, kind, IMAGES[1])
+    before = cnf.pods(kind, "w")
+    new = {"cm": NEW, "w": workload(kind, spec=spec, container=ENV, image=IMAGES[1])}
+    _, step = cnf.update(new).plan.steps
+    assert len(step.reasons) == 2
+    after = cnf.pods(kind, "w")
+    assert {pod.image for pod in after.values()} == {IMAGES[1]}
+    assert not {pod.uid for pod in after.values()} & {pod.uid for pod in before.values()}
+    assert cnf.update(new).plan.is_empty
+
+
+@pytest.mark.parametrize(("kind", "spec"), LEAVES_PODS)
 def test_where_such_pods_cannot_be_replaced_the_template_gets_back_what_they_run(
     cnf: Cnf, kind: str, spec: str
 ) -> None:
