@@ -18,23 +18,23 @@ from container_update.workloads.registry import known_kind
 def as_its_pods(
     workload: Json, changes: Sequence[ImageChange], live: Mapping[ObjectKey, Json]
 ) -> tuple[Json, list[ImageChange]]:
-    """Return a workload with the images that its pods run, and the changes that they lack.
+    """Return a workload with the images that its pods run, and the image changes that they lack.
 
-    So an undo writes what ran before into the template: with the images that it has, no pod that
-    was replaced could come back.
+    An undo restores the workload that is returned. With the images in its live template no replaced
+    pod could come back.
 
-    Only the old package's image counts: that of a pod which a webhook changed is in no package, and
-    would be different again in the next pod.
+    Only a pod with the old package's image counts. An image that a webhook has put into a pod is in
+    neither package, and the next pod would get it again.
 
     :param changes: what the packages change, all of it in the template already.
     """
-    lacking = [change for change in changes if _is_kept(change, workload, live)]
+    lacking = [change for change in changes if _is_lacking(change, workload, live)]
     if lacking:
         workload = pod_template.with_images(workload, {c.container: c.old for c in lacking})
     return workload, lacking
 
 
-def _is_kept(change: ImageChange, workload: Json, live: Mapping[ObjectKey, Json]) -> bool:
+def _is_lacking(change: ImageChange, workload: Json, live: Mapping[ObjectKey, Json]) -> bool:
     if known_kind(ObjectKey.of(workload)).action(workload, [change], ()) is not Action.EVICT:
         return False
     namespace = workload["metadata"]["namespace"]

@@ -23,6 +23,8 @@ SENTENCES: Mapping[NextStep, str] = {
     "finish it: {resume}; or go back: {rollback}",
 }
 
+_OF_PACKAGE = ("request", "coordinate_new", "coordinate_old", "new_def_file", "flavour_id")
+"""Options of a change of the package that have another value for another package."""
 _STACK = ("stack", "os_cloud", "instance_id")
 _CLUSTER = ("kubeconfig", "context", "namespace", "instance_id")
 
@@ -66,11 +68,7 @@ def change_back_command(upgrade_type: str, parsed: argparse.Namespace) -> str:
     vdus = "".join(f" --vdu {shlex.quote(vdu)}" for vdu in parsed.vdu)
     options = _options(parsed, _STACK if parsed.stack else _CLUSTER)
     command = f"{_program(parsed)} change-vnfpkg {packages} --upgrade-type {upgrade_type}"
-    of_package = (
-        *("request", "coordinate_new", "coordinate_old"),
-        *("new_def_file", "instance", "flavour_id"),
-    )
-    names = [f"--{name.replace('_', '-')}" for name in of_package if getattr(parsed, name)]
+    names = [f"--{name.replace('_', '-')}" for name in _OF_PACKAGE if getattr(parsed, name)]
     more = f", with {', '.join(names)} for that package" if names else ""
     return f"{command}{vdus}{options}{more}"
 
