@@ -17,8 +17,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 import pyte
 from rich._export_format import CONSOLE_SVG_FORMAT
@@ -33,6 +35,9 @@ from container_update.cluster.client import connect  # noqa: E402
 from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster  # noqa: E402
 from container_update.operations.install import install  # noqa: E402
 from tests.terminal.recorder import record  # noqa: E402
+
+if TYPE_CHECKING:
+    from tests.vnfm.visit import Visit
 
 PICTURES = ROOT / "doc/source/pictures"
 SOURCES = PICTURES / "sources.json"
@@ -158,33 +163,42 @@ def photograph_pages(html: str) -> None:
     """Write the pictures of the report, and of the service's page while an update runs."""
     from tests.vnfm import site  # noqa: PLC0415, the extra test
     from tests.vnfm.browser import chromium, window  # noqa: PLC0415
+    from tests.vnfm.visit import Visit, walk  # noqa: PLC0415
 
-    guide = site.SCENES["guide-v2"]
     with chromium() as browser, site.running() as vnfm:
         with window(browser, viewport={"width": 800, "height": 900}) as context:
             tab = context.new_page()
             tab.set_content(html)
             tab.screenshot(path=PICTURES / "report.png")
-        path = vnfm.instantiated(guide, "upf")
-        update = vnfm.call("PATCH", path, vnfm.request(guide, "update"))
-        vnfm.settled(update)
         with window(browser, viewport={"width": 1000, "height": 900}) as context:
-            tab = context.new_page()
-            tab.goto(vnfm.url)
-            tab.get_by_label("Token", exact=True).fill(vnfm.token)
-            tab.get_by_role("button", name="Show").click()
-            history = tab.get_by_role("region", name="History").get_by_role("list").first
-            card = history.locator("> li").filter(has_text="Modify").first
-            card.locator("summary").click()
-            card.scroll_into_view_if_needed()
-            tab.screenshot(path=PICTURES / "page.png")
-        vnfm.remove(path)
+            visit = Visit(context, vnfm)
+            visit.enter(vnfm.token)
+            walk(visit, vnfm, partial(_photograph, visit))
+
+
+PAGE_PICTURES: Mapping[str, str] = {
+    "resources": "Instances",
+    "plan": "Instances",
+    "failing": "Running",
+    "failed": "Running",
+    "change-plan": "Instances",
+    "history": "History",
+}
+"""By its name the section in which the picture has the entry that is open, or the first."""
+
+
+def _photograph(visit: Visit, name: str) -> None:
+    """Photograph what the walk looks at."""
+    entries = visit.list(PAGE_PICTURES[name]).locator("> li")
+    is_open = entries.filter(has=visit.tab.locator("details[open]"))
+    (is_open if is_open.count() else entries).first.screenshot(path=PICTURES / f"page-{name}.png")
 
 
 def sources(html: str) -> Mapping[str, str]:
     """Return a digest of what each photograph is made of, by the name of its file."""
     files = b"".join(file.read_bytes() for file in sorted(SERVED.iterdir()))
-    made_of = {"report.png": html.encode(), "page.png": files}
+    pages = {f"page-{name}.png": files for name in PAGE_PICTURES}
+    made_of = {"report.png": html.encode(), **pages}
     return {name: hashlib.sha256(content).hexdigest() for name, content in made_of.items()}
 
 
@@ -194,7 +208,7 @@ def main() -> None:
     for name, svg in terminals().items():
         (PICTURES / name).write_text(svg, encoding="utf-8")
     if shutil.which("chromium") is None:
-        sys.exit("report.png and page.png stay as they are: no Chromium: apt-get install chromium")
+        sys.exit("the photographs stay as they are: no Chromium: apt-get install chromium")
     html = report()
     photograph_pages(html)
     SOURCES.write_text(json.dumps(sources(html), indent=2) + "\n", encoding="utf-8")

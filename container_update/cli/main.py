@@ -20,6 +20,7 @@ from container_update.cli.commands import (
     change,
     completion,
     csar,
+    db,
     doctor,
     emulate,
     history,
@@ -104,6 +105,11 @@ def root_parser() -> argparse.ArgumentParser:
     emulate.add_emulate_arguments(add("emulate", emulate.emulate, text))
     text = "run a small VNFM with the REST API of SOL003, for use without Tacker"
     serve.add_arguments(add("serve", serve.run, text, configured=False))
+    text = "the service's database: upgrade, backup, restore, vacuum"
+    tasks = commands.add_parser("db", help=text).add_subparsers(
+        title="commands", required=True, metavar="COMMAND"
+    )
+    db.add_commands(partial(_add, tasks, configured=False))
     root.set_defaults(program=root.prog)
     for command in [*commands.choices.values(), *kinds.choices.values()]:
         if command.get_default("run") not in {None, serve.run}:

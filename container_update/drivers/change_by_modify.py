@@ -20,14 +20,21 @@ from container_update.model.errors import PackageError
 from container_update.model.objects import Json
 from container_update.model.options import Options
 from container_update.model.outcome import Progress
+from container_update.model.plan import Plan
 from container_update.model.requests import CONFIG_PATHS, DEF_FILES, UPGRADE_TYPE, UpdateRequest
-from container_update.operations.change_package import Changed, run_change
+from container_update.operations.change_package import (
+    Changed,
+    coordination_of,
+    preview_change,
+    run_change,
+)
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.request_schema import (
     COORDINATE_NEW,
     COORDINATE_OLD,
     refuse_similar,
 )
+from container_update.operations.scripts.report import Listener
 from container_update.operations.strategies.kubernetes import KubernetesTarget
 from container_update.operations.strategy import ChangeJob
 
@@ -95,6 +102,7 @@ def run(  # noqa: PLR0913
     instance: Mapping[str, Any],
     cancel: CancelToken | None = None,
     progress: Progress = lambda _: None,
+    listen: Listener = lambda _: None,
 ) -> Changed:
     """Change the package of an instance; a failure is undone at once.
 
@@ -102,8 +110,36 @@ def run(  # noqa: PLR0913
     :param request: the packages, the instance's def-files and its namespace.
     :param connection: the VIM, with its credentials, for the coordination scripts.
     :param instance: the VnfInstance, for the scripts.
+    :param listen: called when a script begins, and when it has ended.
     :raises ContainerUpdateError: as :func:`~container_update.operations.change_package.run_change`.
     """
+    job, target = _job_of(body, request, cluster, connection, options, instance)
+    cancel = CancelToken() if cancel is None else cancel
+    scripts = coordination_of(job, target, cancel, listen)
+    return run_change(job, target, cancel, progress, scripts)
+
+
+def preview(  # noqa: PLR0913
+    body: Json,
+    request: UpdateRequest,
+    cluster: Cluster,
+    connection: Json,
+    options: Options,
+    *,
+    instance: Mapping[str, Any],
+) -> Plan:
+    """Return what :func:`run` would do; write nothing, raise the same errors."""
+    return preview_change(*_job_of(body, request, cluster, connection, options, instance))
+
+
+def _job_of(  # noqa: PLR0913, PLR0917
+    body: Json,
+    request: UpdateRequest,
+    cluster: Cluster,
+    connection: Json,
+    options: Options,
+    instance: Mapping[str, Any],
+) -> tuple[ChangeJob, KubernetesTarget]:
     vim_type = str(connection.get("vimType") or "kubernetes")
     target = KubernetesTarget(
         cluster,
@@ -121,7 +157,7 @@ def run(  # noqa: PLR0913
         options,
         instance=instance,
     )
-    return run_change(job, target, cancel, progress)
+    return job, target
 
 
 def _parsed(body: Json, vim_type: str) -> ChangeRequest:

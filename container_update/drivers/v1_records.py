@@ -77,22 +77,40 @@ def modify_information_end(
     after = change_by_modify.without_parameters(before)
     after.pop(RUNS_FROM, None)
     try:
-        config_paths = texts_of(configmap_secret_paths, CONFIG_PATHS)
-        change = change_by_modify.requested_change(vnfd_id, before)
-        is_changed = new != old or bool(config_paths) or change is not None
-        if is_changed:
-            request = request_of(vnf_instance, old, new, config_paths)
-            refuse_unreadable(vnf_instance)
-            _carry_out(request, change, vnf_instance, host)
+        work = work_of(vnf_instance, old, new, configmap_secret_paths)
+        if work is not None:
+            _carry_out(*work, vnf_instance, host)
     except Exception:
         failed = after if new == old else {**after, RUNS_FROM: old}
         if failed != before:
             vnf_instance.vnf_metadata = failed
             vnf_instance.save()
         raise
-    if is_changed or after != before:
+    if work is not None or after != before:
         vnf_instance.vnf_metadata = after
         vnf_instance.save()
+
+
+def work_of(
+    vnf_instance: Any, old: str, new: str, config_paths: Any
+) -> tuple[UpdateRequest, Json | None] | None:
+    """Return what a modification does to what runs: an update, or the change of the package that
+    its metadata ask for; None: nothing.
+
+    :param old: the package that the instance runs from.
+    :param new: the one that its record names by now.
+    :raises PackageError: the request or the record is wrong.
+    """
+    from container_update.drivers import change_by_modify  # noqa: PLC0415 (not for idle calls)
+
+    paths = texts_of(config_paths, CONFIG_PATHS)
+    metadata = mapping_of(vnf_instance.vnf_metadata, "vnf_metadata")
+    change = change_by_modify.requested_change(vnf_instance.vnfd_id, metadata)
+    if new == old and not paths and change is None:
+        return None
+    request = request_of(vnf_instance, old, new, paths)
+    refuse_unreadable(vnf_instance)
+    return request, change
 
 
 RUNS_FROM = "container_update_runs_from"

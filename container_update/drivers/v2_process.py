@@ -90,13 +90,13 @@ def handle(script: Script, output: Script) -> None:
             f"operation {operation!r}: expected one of {', '.join(sorted(OPERATIONS))}:"
             " correct the interface of the VNFD that names this script"
         )
-    if operation in WORK and _has_work(script):
+    if operation in WORK and has_work(script):
         _start_log()
         module, function = WORK[operation]
         getattr(importlib.import_module(module), function)(script, output)
 
 
-def _has_work(script: Script) -> bool:
+def has_work(script: Script) -> bool:
     """Return whether the operation concerns what runs: a modify operation does if it names a
     package, or files of the present one."""
     if not script["vnf_instance"].get("instantiatedVnfInfo"):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 from container_update.drivers import v2_memory
@@ -18,10 +19,15 @@ from container_update.model.objects import Json
 from container_update.model.outcome import Event, Progress
 from container_update.model.plan import Plan
 from container_update.model.reporter import reporter
-from container_update.operations.progress import remarks, step_events
+from container_update.operations.progress import remarks, script_event, step_events
+from container_update.operations.scripts.report import Listener
 
 PROGRESS_VARIABLE = "CONTAINER_UPDATE_PROGRESS"
 """An environment variable: the file to append to."""
+
+
+_LOCK = threading.Lock()
+"""Held while a line is written: several threads report."""
 
 
 def as_line(event: Event) -> Json:
@@ -39,18 +45,32 @@ def is_about_steps(line: Json) -> bool:
 
 def from_environment() -> Progress:
     """Return a function that appends events to the file that the environment names, if any."""
+    append = _appender()
+
+    def report(event: Event) -> None:
+        values = as_line(event)
+        if is_about_steps(values):
+            append(values)
+
+    return report
+
+
+def scripts_from_environment() -> Listener:
+    """Return a function that appends the runs of coordination scripts to the same file."""
+    append = _appender()
+    return lambda run: append({"steps": [script_event(run)]})
+
+
+def _appender() -> Callable[[Json], None]:
     name = os.environ.get(PROGRESS_VARIABLE)
     if not name:
         return lambda _: None
-    path, lock = Path(name), threading.Lock()
+    path = Path(name)
 
-    def append(event: Event) -> None:
-        values = as_line(event)
-        if not is_about_steps(values):
-            return
+    def append(values: Json) -> None:
         line = json.dumps(values) + "\n"
         try:
-            with lock, path.open("a", encoding="utf-8") as file:
+            with _LOCK, path.open("a", encoding="utf-8") as file:
                 file.write(line)
         except OSError as error:
             raise ContainerUpdateError(

@@ -47,14 +47,13 @@ def update_instance(script: Json, output: Json) -> None:
     :param output: gets ``vnf_instance`` after a success, and in any case what a rollback needs.
     :raises ContainerUpdateError: the update failed and was undone.
     """
-    request, instance = script["request"], script["vnf_instance"]
-    metadata = mapping_of(request.get("metadata"), "metadata")
-    config_paths = texts_of(metadata.get(CONFIG_PATHS), f"metadata.{CONFIG_PATHS}")
+    instance, progress = script["vnf_instance"], v2_progress.from_environment()
     old = script["tmp_csar_dir"]
-    progress = v2_progress.from_environment()
+    config_paths = config_paths_of(script["request"])
     try:
-        change = change_by_modify.requested_change(request.get("vnfdId"), metadata)
-        packages = request_of(instance, old, script.get("new_csar_dir") or old, config_paths)
+        packages, change = work_of(
+            instance, script["request"], old, script.get("new_csar_dir") or old, config_paths
+        )
         if change is None:
             kept, records = _updated(packages, instance, progress)
         else:  # the parameters may hold passwords: the instance does not keep them
@@ -68,6 +67,29 @@ def update_instance(script: Json, output: Json) -> None:
     v2_memory.remember(output, kept)
     output["vnf_instance"] = records.applied(instance)
     output[RESTARTED] = sorted(records.restarted)
+
+
+def config_paths_of(request: Json) -> tuple[str, ...]:
+    """Return the files of ConfigMaps and Secrets that a modify request lists.
+
+    :raises PackageError: it is no list of texts.
+    """
+    metadata = mapping_of(request.get("metadata"), "metadata")
+    return texts_of(metadata.get(CONFIG_PATHS), f"metadata.{CONFIG_PATHS}")
+
+
+def work_of(
+    instance: Json, request: Json, old: str, new: str, config_paths: tuple[str, ...]
+) -> tuple[UpdateRequest, Json | None]:
+    """Return what a modify request does to what runs: an update, or the change of the package that
+    its metadata ask for.
+
+    :param old: the package that the instance runs from.
+    :param new: the one that the request names.
+    :raises PackageError: the request or the record is wrong.
+    """
+    change = change_by_modify.requested_change(request.get("vnfdId"), request.get("metadata"))
+    return request_of(instance, old, new, config_paths), change
 
 
 def _updated(request: UpdateRequest, instance: Json, progress: Progress) -> tuple[Json, Records]:
@@ -87,7 +109,14 @@ def _changed(
     connection = vim.kubernetes_vim(instance.get("vimConnectionInfo") or {})
     with cluster_of(instance) as (cluster, options):
         changed = change_by_modify.run(
-            change, request, cluster, connection, options, instance=shown, progress=progress
+            change,
+            request,
+            cluster,
+            connection,
+            options,
+            instance=shown,
+            progress=progress,
+            listen=v2_progress.scripts_from_environment(),
         )
     records = replace(changed.records, vnfd_id=None, named_by_pods=True)
     return {"state": v2_memory.UPDATED}, records

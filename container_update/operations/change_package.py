@@ -23,6 +23,7 @@ from container_update.operations.change_request import ChangeRequest
 from container_update.operations.progress import log_remarks
 from container_update.operations.scripts import coordination
 from container_update.operations.scripts.coordination import Coordination, CoordinationError
+from container_update.operations.scripts.report import Listener, ScriptReport
 from container_update.operations.strategies.kubernetes import KubernetesTarget
 from container_update.operations.strategy import ChangeJob, Strategy, Target
 from container_update.operations.vnf_records import Records
@@ -109,7 +110,7 @@ class Changed:
 
     outcome: Outcome
     records: Records
-    scripts: tuple[coordination.ScriptReport, ...] = ()
+    scripts: tuple[ScriptReport, ...] = ()
     """Every run of a coordination script, in order."""
 
 
@@ -171,11 +172,16 @@ def resume_change(
         return chosen.recover(lambda same: _carry_out(same, scripts), any_goal=True)
 
 
-def coordination_of(job: ChangeJob, target: Target, cancel: CancelToken) -> Coordination:
-    """Return the scripts of a job, with what they need to reach the VIM."""
+def coordination_of(
+    job: ChangeJob, target: Target, cancel: CancelToken, listen: Listener = lambda _: None
+) -> Coordination:
+    """Return the scripts of a job, with what they need to reach the VIM.
+
+    :param listen: called when a script begins, and when it has ended.
+    """
     recorded = job.instance.get("vimConnectionInfo")
     access = {"vim_connection_info": merge_patch(recorded, job.request.vim_connection_info)}
-    return Coordination(job, access | dict(getattr(target, "access", {})), cancel)
+    return Coordination(job, access | dict(getattr(target, "access", {})), cancel, listen)
 
 
 def _strategy(

@@ -7,6 +7,8 @@ import logging
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.outcome import Event, StepResult, StepState
 from container_update.model.plan import Plan, Step
+from container_update.operations.scripts.report import ScriptReport, ScriptRun
+from container_update.planning.summary import change_lines
 
 LOG = logging.getLogger(__name__)
 
@@ -17,12 +19,17 @@ PLANNED, RUNNING = "planned", "running"
 def step_events(event: Event) -> list[Json]:
     """Return a value for each step of an event.
 
-    For a plan these are all its steps, ``planned``, with their reasons; for a step that begins or
-    has ended it is that one, without reasons. What a step waits for is no state of it.
+    For a plan these are all its steps, ``planned``, with their reasons and what they change; for a
+    step that begins or has ended it is that one, without these. What a step waits for is no state
+    of it.
     """
     if isinstance(event, Plan):
         return [
-            {**_values(step, PLANNED), "reasons": [str(reason) for reason in step.reasons]}
+            {
+                **_values(step, PLANNED),
+                "reasons": [str(reason) for reason in step.reasons],
+                "diff": change_lines(step),
+            }
             for step in event.steps
         ]
     if isinstance(event, Step):
@@ -32,6 +39,19 @@ def step_events(event: Event) -> list[Json]:
     state = PLANNED if event.state is StepState.NOT_STARTED else event.state.value
     return [_values(event.step, state, event.message, event.seconds)]
 
+
+def script_event(run: ScriptRun) -> Json:
+    """Return the run of a coordination script in the form of a step; when it has ended with the
+    last line that it printed."""
+    state, last, seconds = RUNNING, "", 0.0
+    if isinstance(run, ScriptReport):
+        state = (StepState.DONE if run.status == 0 else StepState.FAILED).value
+        last, seconds = run.output.strip().rpartition("\n")[2], run.seconds
+    return _entry(run.title, RUN_SCRIPT, state, last, seconds)
+
+
+RUN_SCRIPT = "run"
+"""What is done to a script."""
 
 NO_ACTION = "no action"
 """The state of what a plan leaves alone."""
@@ -45,13 +65,7 @@ def remarks(plan: Plan) -> list[Json]:
         for note in notes:
             texts.setdefault((action, note.key), []).append(note.text)
     return [
-        {
-            "object": str(key),
-            "action": action,
-            "state": NO_ACTION,
-            "message": "; ".join(found),
-            "seconds": 0.0,
-        }
+        _entry(str(key), action, NO_ACTION, "; ".join(found))
         for (action, key), found in texts.items()
     ]
 
@@ -63,9 +77,13 @@ def log_remarks(plan: Plan) -> None:
 
 
 def _values(step: Step, state: str, message: str = "", seconds: float = 0.0) -> Json:
+    return _entry(str(step.key), step.action.value, state, message, seconds)
+
+
+def _entry(text: str, action: str, state: str, message: str = "", seconds: float = 0.0) -> Json:
     return {
-        "object": str(step.key),
-        "action": step.action.value,
+        "object": text,
+        "action": action,
         "state": state,
         "message": message,
         "seconds": round(seconds, 3),

@@ -168,6 +168,16 @@ def places_named(body: Body, vdu_id: str, vdu_name: str) -> list[Place]:
     ]
 
 
+def places_in(body: Body, vdus: Mapping[str, str]) -> dict[str, Place]:
+    """Return the place of the server of each VDU that has one.
+
+    :param vdus: VDU id to its name.
+    """
+    return {
+        vdu_id: place for vdu_id, name in vdus.items() for place in places_named(body, vdu_id, name)
+    }
+
+
 def place_of(body: Body, vdu_id: str, vdu_name: str, source: str) -> Place:
     """Return the place of a VDU's server.
 

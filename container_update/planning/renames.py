@@ -22,12 +22,17 @@ def live_names(live: Mapping[ObjectKey, Json]) -> dict[ObjectKey, ObjectKey]:
     """
     names: dict[ObjectKey, ObjectKey] = {}
     for key, body in live.items():
-        name = (body["metadata"].get("annotations") or {}).get(NAME_ANNOTATION)
-        if name and key.kind == "Deployment":
-            named = replace(key, name=str(name))
+        if key.kind == "Deployment":
+            named = replace(key, name=manifest_name(body))
             if named not in live:
                 names[named] = key
     return names
+
+
+def manifest_name(live: Json) -> str:
+    """Return the name that the manifest of a live object has."""
+    metadata = live["metadata"]
+    return str((metadata.get("annotations") or {}).get(NAME_ANNOTATION) or metadata["name"])
 
 
 def with_live_name(manifest: Manifest, names: Mapping[ObjectKey, ObjectKey]) -> Manifest:

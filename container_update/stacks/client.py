@@ -216,6 +216,12 @@ class Heat:
             images = images or self._found(self._glance, path, "images")
         return str(images[0]["id"]) if len(images) == 1 else None
 
+    def image_name(self, image_id: str) -> str:
+        """Return the name of an image; its id where the name is not known."""
+        path = f"/images?id=in:{quote(image_id, safe='')}"
+        images = self._found(self._glance, path, "images")
+        return str(images[0].get("name") or image_id) if len(images) == 1 else image_id
+
     def flavour_names(self, flavour: str) -> set[str]:
         """Return the name and the id of a flavour; nothing where they are not known."""
         return {str(known[key]) for known in self._flavours(flavour) for key in ("id", "name")}

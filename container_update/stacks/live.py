@@ -124,12 +124,7 @@ def members_of(service: Heat, stack: Json, vdus: Mapping[str, str]) -> tuple[Vnf
     :param vdus: VDU id to its name.
     """
     body = body_of(service, reference(stack))
-    places = {
-        vdu_id: place
-        for vdu_id, name in vdus.items()
-        for place in hot.places_named(body, vdu_id, name)
-    }
-    return read(service, stack, body, places).members
+    return read(service, stack, body, hot.places_in(body, vdus)).members
 
 
 def sizes(resources: Sequence[Json], body: Body) -> dict[str, int]:

@@ -46,11 +46,7 @@ class RunningStack:
             raise PlanError(f"there is no stack {name}: somebody else deleted it")
         top = reference(stack)
         body = live.body_of(service, top)
-        places = {
-            vdu_id: place
-            for vdu_id, vdu_name in vdus.items()
-            for place in hot.places_named(body, vdu_id, vdu_name)
-        }
+        places = hot.places_in(body, vdus)
         return cls(service, builder, top, body, places, service.resources(top, live.DEPTH))
 
     @property

@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from http import HTTPStatus
 
 from fastapi import APIRouter, FastAPI
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
@@ -20,6 +21,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from container_update.vnfm.http.connections import ENDLESS
 from container_update.vnfm.notify.delivery import PENDING
 from container_update.vnfm.states import UNSETTLED
 from container_update.vnfm.store.database import Database
@@ -51,6 +53,10 @@ class Metrics:
         self._notified = counter(
             "notifications", "Attempts to deliver a notification, by their result", ("result",)
         )
+        for result in ("delivered", "failed", "given_up"):
+            self._notified.labels(
+                result
+            )  # from 0 on: increase() does not see the first of a series
         self._requests = histogram(
             "request_seconds", "Seconds that requests to the API took", of_request
         )
@@ -162,6 +168,7 @@ def _counted(app: ASGIApp, metrics: Metrics) -> ASGIApp:
         finally:
             route = getattr(scope.get("route"), "path", "") or "other"
             method = scope["method"] if scope["method"] in _METHODS else "other"
-            metrics.answered(method, route, status, time.monotonic() - began)
+            if route != ENDLESS or status != HTTPStatus.OK:
+                metrics.answered(method, route, status, time.monotonic() - began)
 
     return count

@@ -8,24 +8,23 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Collection
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, and_, delete, exists, select
+from sqlalchemy import ColumnElement, select, update
 from sqlalchemy.exc import IntegrityError
-from sqlalchemy.orm import Session, aliased
+from sqlalchemy.orm import Session
 
 from container_update.model.errors import ContainerUpdateError, NextStep
 from container_update.model.objects import Json
 from container_update.vnfm.http import redaction
 from container_update.vnfm.notify import outbox
 from container_update.vnfm.problems import ProblemError, problem_of, requests_of
-from container_update.vnfm.queries import compare_and_set
+from container_update.vnfm.queries import compare_and_set, package_title
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.states import (
     RUNNING,
     TRANSITIONS,
-    UNSETTLED,
     Request,
     State,
     allowed,
@@ -33,9 +32,6 @@ from container_update.vnfm.states import (
 )
 from container_update.vnfm.store.database import now
 from container_update.vnfm.store.rows import Instance, Operation
-
-_AT_ONCE = 500
-"""Maximum number of operations that one transaction deletes."""
 
 
 def begin(  # noqa: PLR0913
@@ -45,14 +41,19 @@ def begin(  # noqa: PLR0913
     operation: str,
     request: Json,
     *,
+    requested_by: str,
     hidden: Collection[str],
 ) -> Operation:
     """Store a new operation; the caller commits, then queues it.
 
+    :param requested_by: the name of the user whose request it is.
     :param hidden: attributes that are not shown, beside those that look like credentials.
     :raises ProblemError: 409: the instance has an operation that is not settled.
     """
     moment, instance_id = now(), instance.id
+    old, new = (
+        package_title(session, vnfd_id) for vnfd_id in (instance.vnfd_id, request.get("vnfdId"))
+    )
     occurrence = Operation(
         id=str(uuid.uuid4()),
         api=instance.api,
@@ -63,6 +64,10 @@ def begin(  # noqa: PLR0913
         started=moment,
         entered=moment,
         owner=service.process_lock.id,
+        requested_by=requested_by,
+        instance_name=instance.body.get("vnfInstanceName") or "",
+        old_package=old,
+        new_package=new,
         params=redaction.without(request, hidden),
         sealed=service.vault.seal(request),
     )
@@ -149,43 +154,61 @@ def _publish(service: ServiceContext, session: Session, operation: Operation) ->
     service.metrics.entered(operation.operation, operation.state, seconds)
 
 
-def forget(service: ServiceContext) -> None:
-    """Delete the operations that ended longer ago than they are kept, with their steps.
+# --- services that end --------------------------------------------------------------------------
+# An occurrence that is at work and has no owner was handed over: whoever is the first to own it
+# goes on with it, another service or the next one that starts.
 
-    The last operation of an instance stays as long as the instance, and so does every one that is
-    not settled: a retry or a rollback needs it.
+
+def hand_over(
+    service: ServiceContext, session: Session, operation_id: str, was: State, **values: Any
+) -> bool:
+    """Give up an occurrence that this service has stopped to work at; set other columns with it.
+
+    :returns: False if it is not in the state *was*, or another service took it over.
     """
-    seconds = service.settings.operation_seconds
-    if not seconds:
-        return
-    later = aliased(Operation)
-    is_last = ~exists().where(
-        later.instance_id == Operation.instance_id, later.started > Operation.started
+    mine = (Operation.id == operation_id, Operation.owner == service.process_lock.id)
+    in_state = Operation.state == was.value
+    return compare_and_set(session, Operation, *mine, in_state, owner=None, **values)
+
+
+def hand_over_all(service: ServiceContext, at_work: Collection[str]) -> None:
+    """Give up the occurrences that this service has not begun, or not begun again.
+
+    :param at_work: the occurrences that threads still carry out.
+    """
+    left = (
+        Operation.owner == service.process_lock.id,
+        Operation.state.in_(RUNNING),
+        Operation.id.not_in(at_work),
     )
-    old = (
-        select(Operation.id)
-        .where(
-            Operation.state.not_in(UNSETTLED),
-            Operation.entered < now() - timedelta(seconds=seconds),
-            ~and_(is_last, exists().where(Instance.id == Operation.instance_id)),
-        )
-        .limit(_AT_ONCE)
-    )
-    deleted = _AT_ONCE
-    while deleted == _AT_ONCE:  # one short transaction after the other
+    with service.database.writing() as session:
+        session.execute(update(Operation).where(*left).values(owner=None))
+
+
+def _take_handed_over(service: ServiceContext) -> list[str]:
+    """Own what was handed over; return the occurrences, to be queued."""
+    is_free = (Operation.owner.is_(None), Operation.state.in_(RUNNING))
+    with service.database.reading() as session:  # few looks find anything to write
+        free = session.scalars(select(Operation.id).where(*is_free)).all()
+    taken: list[str] = []
+    for operation_id in free:
+        if service.ending.is_set():  # it may be one of its own
+            break
         with service.database.writing() as session:
-            ids = session.scalars(old).all()
-            session.execute(delete(Operation).where(Operation.id.in_(ids)))
-        deleted = len(ids)
+            mine = {"owner": service.process_lock.id}
+            if compare_and_set(session, Operation, Operation.id == operation_id, *is_free, **mine):
+                taken.append(operation_id)
+    return taken
 
 
 # --- services that died -------------------------------------------------------------------------
 
 
 def take_over(service: ServiceContext) -> list[str]:
-    """Settle the operations of services that died.
+    """Settle the operations of services that died, and own those that were handed over.
 
-    :returns: the occurrences that had not begun: this service owns them now and has to queue them.
+    :returns: the occurrences that were handed over or had not begun: this service owns them now
+        and has to queue them.
     """
     with service.database.reading() as session:
         owners = session.scalars(
@@ -193,7 +216,7 @@ def take_over(service: ServiceContext) -> list[str]:
             .where(Operation.state.in_(RUNNING), Operation.owner != service.process_lock.id)
             .distinct()
         ).all()
-    taken: list[str] = []
+    taken = _take_handed_over(service)
     for owner in owners:
         with service.process_lock.dead(str(owner)) as dead:
             if dead:

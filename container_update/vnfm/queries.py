@@ -1,4 +1,4 @@
-"""The queries that several parts of the service make: a row by its id, compare and set."""
+"""The queries that several parts of the service make."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, CursorResult, update
+from sqlalchemy import ColumnElement, CursorResult, select, update
 from sqlalchemy.orm import Session
 
 from container_update.vnfm.problems import ProblemError
@@ -54,3 +54,12 @@ def compare_and_set(
     )
     assert isinstance(result, CursorResult)
     return bool(result.rowcount == 1)
+
+
+def package_title(session: Session, vnfd_id: str | None) -> str:
+    """Return the product and the version of the package with a VNFD; '' if there is none."""
+    package = session.scalar(select(Package).where(Package.vnfd_id == vnfd_id))
+    if package is None:
+        return ""
+    names = (package.body.get(name) for name in ("vnfProductName", "vnfSoftwareVersion"))
+    return " ".join(str(name) for name in names if name)

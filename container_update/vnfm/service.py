@@ -18,16 +18,27 @@ from fastapi.concurrency import run_in_threadpool
 
 from container_update.model.options import GROUP, Options
 from container_update.vnfm import metrics, page
-from container_update.vnfm.api import instances, operations, packages, subscriptions, versions, vims
-from container_update.vnfm.http import error_responses, health, limits
+from container_update.vnfm.api import (
+    document,
+    insights,
+    instances,
+    operations,
+    packages,
+    subscriptions,
+    versions,
+    vims,
+)
+from container_update.vnfm.http import error_responses, health, limits, one_time
 from container_update.vnfm.http.authentication import authenticator
 from container_update.vnfm.notify.delivery import Notifier
+from container_update.vnfm.page import docs
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.settings import Settings
 from container_update.vnfm.store import liveness
 from container_update.vnfm.store.database import Database
 from container_update.vnfm.store.private_file import make_private_folder
 from container_update.vnfm.store.vault import Vault
+from container_update.vnfm.view import routes as view
 from container_update.vnfm.workers import Workers
 
 
@@ -41,20 +52,21 @@ class Service:
         make_private_folder(settings.folder)
         _write_options(settings, options)
         database = Database(settings.database)
-        database.upgrade()
+        with database.explained():
+            lock = liveness.join(database, settings.members, settings.lock_seconds)
+            database.upgrade()
         self.context = ServiceContext(
             settings=settings,
             options=options.for_vnfm(),
             database=database,
             vault=Vault(settings.key_path),
-            process_lock=liveness.join(
-                database, settings.folder / "members", settings.lock_seconds
-            ),
+            process_lock=lock,
         )
         self.workers = Workers(self.context)
         self.notifier = Notifier(
             settings, database, self.context.vault, self.context.metrics.notified
         )
+        self.links = one_time.Links()
         self.app = self._app()
 
     def start(self) -> None:
@@ -78,7 +90,7 @@ class Service:
             redoc_url=None,
             lifespan=self._lifespan,
         )
-        authentication = Depends(authenticator(self.context.settings))
+        authentication = Depends(authenticator(self.context.settings, self.links.user_of))
         for router in self._routers():
             app.include_router(router, dependencies=[authentication])
         checks: Mapping[str, health.Check] = {
@@ -89,7 +101,10 @@ class Service:
             "lock": self.context.process_lock.holds,
         }
         app.include_router(health.router(checks))
+        app.include_router(one_time.router(self.links))
         page.install(app)
+        docs.install(app)
+        document.complete(app)
         error_responses.install(app)
         limits.install(app, self.context.settings)
         metrics.install(app, self.context.metrics)
@@ -102,9 +117,11 @@ class Service:
         yield versions.router()
         for api in ("v1", "v2"):
             yield instances.router(context, workers, api)
+            yield insights.router(context, api)
             yield operations.router(context, workers, api)
             yield subscriptions.router(context, api)
         yield vims.router(context)
+        yield view.router(context)
         size = context.settings.workers
         gauges = metrics.Gauges(context.database, lambda: workers.busy, size)
         yield metrics.router(context.metrics, gauges)

@@ -12,6 +12,8 @@ from container_update.model.options import oslo_options, read_section
 GROUP = "vnfm"
 """The section of the configuration file."""
 
+LOG_FORMATS = ("auto", "text", "json")
+
 _MIB = 1024 * 1024
 _DAY = 24 * 3600
 
@@ -36,6 +38,9 @@ class Settings:
     )
     endpoint: str = _option(
         "", "The URL under which clients know the service, for links. Empty: from host and port."
+    )
+    log_format: str = _option(
+        "auto", "The format of log lines: text, json, or auto (text on a terminal, otherwise json)."
     )
     workers: int = _option(8, "Maximum number of operations that run at the same time.")
     request_bytes: int = _option(1 * _MIB, "Maximum size in bytes of a request's body.")
@@ -64,6 +69,9 @@ class Settings:
     keystone_url: str = _option("", "Keystone's URL, with its version: http://HOST:5000/v3.")
     keystone_roles: tuple[str, ...] = _option(
         ("admin",), "The roles that may use the API; a user needs one of them."
+    )
+    keystone_reader_roles: tuple[str, ...] = _option(
+        (), "The roles that may only read; a user with one of keystone_roles may do everything."
     )
     keystone_username: str = _option("", "The user that validates tokens in Keystone.")
     keystone_password: str = field(
@@ -101,6 +109,11 @@ class Settings:
                 raise ValueError(f"[{GROUP}] {option.name}: expected at least 0, found {value}")
         if self.auth not in ("token_file", "keystone", "none"):
             raise ValueError(f"[{GROUP}] auth: expected token_file, keystone or none: {self.auth}")
+        if self.log_format not in LOG_FORMATS:
+            raise ValueError(
+                f"[{GROUP}] log_format: expected one of {', '.join(LOG_FORMATS)}, found "
+                f"{self.log_format}"
+            )
         if self.auth == "none" and not is_loopback(self.host):
             raise ValueError(
                 f"[{GROUP}] auth: none is only for a loopback address, and host is {self.host}: "
@@ -126,6 +139,11 @@ class Settings:
     def packages(self) -> Path:
         """The folder of the packages."""
         return self.folder / "packages"
+
+    @property
+    def members(self) -> Path:
+        """The folder of the locks of the services that live, beside SQLite."""
+        return self.folder / "members"
 
     @property
     def key_path(self) -> Path:

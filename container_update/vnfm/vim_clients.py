@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 from container_update.cluster.credentials import checked_url, pem
 from container_update.drivers.vim import connect_to
 from container_update.model import context_threads
-from container_update.model.errors import ContainerUpdateError
+from container_update.model.errors import ClusterError, ContainerUpdateError, PlanError
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.options import Options
 from container_update.vnfm import vims
+from container_update.vnfm.http.redaction import without_folder
+from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.rows import Vim
 
@@ -67,10 +69,29 @@ def _auth(interface: Mapping[str, Any], access: Mapping[str, Any]) -> dict[str, 
     }
 
 
+@contextmanager
+def answered(service: ServiceContext) -> Iterator[None]:
+    """Turn what fails in the ``with`` block while somebody waits into a ProblemError: 502 the VIM
+    does not answer, or refuses; 409 what runs is in no state for it; 422 a package, the request or
+    the VIM's description is wrong."""
+    try:
+        yield
+    except ContainerUpdateError as error:
+        kinds = ((ClusterError, 502), (PlanError, 409))
+        status = next((status for kind, status in kinds if isinstance(error, kind)), 422)
+        detail = without_folder(str(error), service.settings.folder)
+        raise ProblemError(status, detail) from error
+
+
+def impatient(options: Options) -> Options:
+    """Return the options for requests that somebody waits for: a short time limit, no retries."""
+    return replace(options, request_timeout=_SECONDS, retry_seconds=0)
+
+
 def statuses(service: ServiceContext, registered: Sequence[Vim]) -> Mapping[str, str]:
     """Return ACTIVE for each VIM that answers with its credentials, else ERROR, by its id."""
     connections = {vim.id: vims.registered(service, vim) for vim in registered}
-    options = replace(service.options, request_timeout=_SECONDS, retry_seconds=0)
+    options = impatient(service.options)
     with context_threads.pool(_AT_ONCE) as pool:
         found = pool.map(lambda connection: _status(connection, options), connections.values())
         return dict(zip(connections, found, strict=True))

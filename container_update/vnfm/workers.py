@@ -21,6 +21,7 @@ from container_update.vnfm.http import logs
 from container_update.vnfm.lcm.perform import perform
 from container_update.vnfm.onboarding import content
 from container_update.vnfm.service_context import ServiceContext
+from container_update.vnfm.store import retention
 from container_update.vnfm.store.database import now
 
 LOG = logging.getLogger(__name__)
@@ -34,7 +35,7 @@ _OUTAGE_PAUSE = 1.0
 """Seconds between two looks while the database is away: others wait for this service's lock."""
 
 _CANCEL_SECONDS = 30.0
-"""Maximum time to interrupt an update, so that a retry can resume it."""
+"""Maximum time to interrupt an update, so that another service can resume it."""
 
 
 class Workers:
@@ -120,7 +121,8 @@ class Workers:
         for operation_id in operations.settle_forgotten(self._service, at_work, now() - _FORGOTTEN):
             self.operation(operation_id)
         if now() - self._forgot > _FORGET_EVERY:
-            operations.forget(self._service)
+            seconds = self._service.settings.operation_seconds
+            retention.forget_operations(self._service.database, seconds)
             self._forgot = now()
 
     def _look_for_ever(self) -> None:
@@ -134,9 +136,9 @@ class Workers:
                 pause = min(interval, _OUTAGE_PAUSE)
 
     def stop(self) -> None:
-        """Stop: wait for what runs, then interrupt it so that a retry can resume it.
+        """Stop: wait for what runs, then interrupt it, and hand over what is not done.
 
-        What is queued stays in the database for the next service.
+        Another service goes on with it, or the next one that starts.
         """
         self._service.ending.set()
         self._pool.shutdown(wait=False, cancel_futures=True)
@@ -148,6 +150,12 @@ class Workers:
             self._wait(_CANCEL_SECONDS)
         if self._watch.is_alive():
             self._watch.join(timeout=_CANCEL_SECONDS)
+        with self._changed:
+            at_work = set(self._cancels)
+        try:
+            operations.hand_over_all(self._service, at_work)
+        except SQLAlchemyError as error:
+            LOG.warning("what was queued is not handed over: %s", type(error).__name__)
 
     def _wait(self, seconds: float) -> bool:
         with self._changed:

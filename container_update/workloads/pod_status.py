@@ -111,6 +111,8 @@ class FailingContainer:
     name: str
     reason: str
     """'ImagePullBackOff', 'CrashLoopBackOff', 'Error', 'NotReady', ..."""
+    message: str
+    """What is known beside the reason; may be empty."""
     has_trouble: bool
     """It hardly gets ready by waiting alone."""
     has_run: bool
@@ -141,10 +143,12 @@ def _failing(status: Json, restarts: Mapping[str, int] | None) -> FailingContain
     state = status.get("state") or {}
     trouble = _trouble(status, restarts)
     waiting, ended = state.get("waiting") or {}, state.get("terminated") or {}
-    reason = trouble.partition(":")[0] or waiting.get("reason") or ended.get("reason")
+    known, _, message = trouble.partition(": ")
+    reason = known or waiting.get("reason") or ended.get("reason")
     return FailingContainer(
         status["name"],
         str(reason or "NotReady"),
+        message or str(waiting.get("message") or ended.get("message") or ""),
         has_trouble=bool(trouble),
         has_run=was_started(status) and waiting.get("reason") in (None, "CrashLoopBackOff"),
         is_previous=bool(trouble and _last_end(status)) and "terminated" not in state,
@@ -161,8 +165,14 @@ def waiting_for(pods: Sequence[Json], restarts: Mapping[str, int] | None = None)
             return f"pod {name} is still being deleted"
         if trouble := problem(pod, restarts):
             return trouble
-        for condition in (pod.get("status") or {}).get("conditions") or ():
-            if condition.get("status") == "False" and condition.get("message"):
-                return f"pod {name} is not Ready: {condition['message']}"
+        if condition := unmet_condition(pod):
+            return f"pod {name} is not Ready: {condition['message']}"
         return f"pod {name} is not Ready (phase {phase(pod)})"
     return ""
+
+
+def unmet_condition(pod: Mapping[str, Any]) -> Json:
+    """Return the first condition that is not met and has a message; {} without one."""
+    conditions: Sequence[Json] = (pod.get("status") or {}).get("conditions") or ()
+    unmet = (c for c in conditions if c.get("status") == "False" and c.get("message"))
+    return next(unmet, {})

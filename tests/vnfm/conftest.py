@@ -11,6 +11,7 @@ import pytest
 import tackerclient
 from fastapi.testclient import TestClient
 
+from container_update.cluster.client import KubernetesCluster, connect
 from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.model.options import Options
 from container_update.package import samples
@@ -19,6 +20,7 @@ from container_update.vnfm.settings import Settings
 from tests.tacker.conftest import Kubectl
 from tests.vnfm import postgres, scalable
 from tests.vnfm.client import Client
+from tests.vnfm.served import Served, served
 
 if TYPE_CHECKING:
     from tests.vnfm.clouds import Cloud
@@ -32,6 +34,13 @@ def cluster() -> Iterator[EmbeddedCluster]:
     """An empty cluster."""
     with EmbeddedCluster() as running:
         yield running
+
+
+@pytest.fixture
+def kubernetes(cluster: EmbeddedCluster, tmp_path: Path) -> Iterator[KubernetesCluster]:
+    """A client of the test's cluster."""
+    with connect(str(cluster.write_kubeconfig(tmp_path / "kubeconfig"))) as connected:
+        yield connected
 
 
 @pytest.fixture
@@ -132,6 +141,16 @@ def postgresql_server() -> Iterator[postgres.Server]:
 def own_postgresql() -> Iterator[postgres.Server]:
     """A running PostgreSQL that this test may stop."""
     yield from _postgresql_server()
+
+
+@pytest.fixture
+def pair(own_postgresql: postgres.Server, tmp_path: Path) -> Iterator[tuple[Served, Served]]:
+    """Two services on one database and with one state directory."""
+    url = own_postgresql.create_database()
+    (tmp_path / "second").mkdir()
+    (tmp_path / "second" / "state").symlink_to(tmp_path / "first" / "state")
+    with served(tmp_path / "first", url) as first, served(tmp_path / "second", url) as second:
+        yield first, second
 
 
 @pytest.fixture

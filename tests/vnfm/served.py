@@ -18,7 +18,7 @@ CONFIGURATION = """
 [vnfm]
 {vnfm}
 lock_seconds = 1
-drain_seconds = 5
+drain_seconds = {drain}
 [container_update]
 lease_seconds = 3
 drain_seconds = 0
@@ -39,6 +39,8 @@ class Served:
     """Settings of its section [container_update]."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """Variables that it has in addition."""
+    drain_seconds: int = 5
+    """The time for operations to end when it stops."""
     url: str = ""
     process: int = 0
     """Its process id."""
@@ -66,7 +68,8 @@ class Served:
         """Start it, at its former address if it was started before."""
         self.folder.mkdir(exist_ok=True)
         conf = self.folder / "vnfm.conf"
-        conf.write_text(CONFIGURATION.format(vnfm=self.vnfm, options=self.options))
+        values = {"vnfm": self.vnfm, "options": self.options, "drain": self.drain_seconds}
+        conf.write_text(CONFIGURATION.format(**values))
         port = self.url.rpartition(":")[2] or "0"
         database = ["--database-url", self.database] if self.database else []
         self.starts += 1

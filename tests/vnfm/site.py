@@ -17,6 +17,7 @@ from container_update.cli.demo import service as demo
 from container_update.cli.demo.service import Scene, Stage
 from container_update.model.options import Options
 from container_update.vnfm.http.authentication import read_tokens
+from container_update.vnfm.http.connections import server_config
 from container_update.vnfm.service import Service
 from container_update.vnfm.settings import Settings
 from tests.vnfm.waiting import until
@@ -97,7 +98,8 @@ def running(**changed: Any) -> Iterator[Site]:
     """Yield a service that runs in threads of this process."""
     options = Options(drain_seconds=0.1, grace_period=2, timeout=60, undo_timeout=60)
     with demo.stage() as stage, socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind(("127.0.0.1", changed.pop("port", 0)))
         port = sock.getsockname()[1]
         service_settings = {
             "host": "127.0.0.1",
@@ -108,11 +110,10 @@ def running(**changed: Any) -> Iterator[Site]:
         settings = Settings(state_dir=stage.state_dir, **service_settings)
         service = Service(settings, options)
         commands = stage.prepare(service.context)
-        config = uvicorn.Config(service.app, log_config=None, access_log=False)
-        server = uvicorn.Server(config)
+        server = uvicorn.Server(server_config(service.app, settings))
         thread = threading.Thread(target=server.run, args=([sock],), name="uvicorn")
         thread.start()
-        token = "" if settings.auth == "none" else read_tokens(settings.token_path)["admin"]
+        token = "" if settings.auth == "none" else read_tokens(settings.token_path)["admin"].value
         site = Site(stage, service, settings.base_url, token, commands)
         try:
             until(lambda: server.started or not thread.is_alive(), "the service to answer")

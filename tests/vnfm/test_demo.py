@@ -24,13 +24,13 @@ RUNNING = "(in,operationState,STARTING,PROCESSING,ROLLING_BACK)"
 class Demo:
     """The demo as a process of its own."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *options: str, **environment: str) -> None:
         self.out, self.log = folder / "out", folder / "log"
         with self.out.open("wb") as out, self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [SCRIPTS / "container-update", "serve", "--demo", "--port", "0"],
+                [SCRIPTS / "container-update", "serve", "--demo", "--port", "0", *options],
                 stdin=subprocess.DEVNULL, stdout=out, stderr=log, cwd=folder,
-                env={**os.environ, "TMPDIR": str(folder)},
+                env={**os.environ, "TMPDIR": str(folder), **environment},
             )  # fmt: skip
 
     def ready(self) -> str:
@@ -78,8 +78,9 @@ def test_every_command_that_the_demo_prints_runs(demo: Demo, tmp_path: Path) -> 
     """In one shell, each command after the operation of the previous one has ended."""
     bash = shutil.which("bash") or pytest.skip("no bash to type into")
     printed = demo.ready()
-    *commands, url_line = [line for line in printed.splitlines() if line and line[0] != "#"]
+    *commands, url_line, link = [line for line in printed.splitlines() if line and line[0] != "#"]
     url = url_line.removeprefix("VNFM on ")
+    assert link.startswith(f"{url}/#once=")
     (token_file,) = re.findall(r"-f 2 (\S+)\)", printed)
     token = Path(token_file).read_text().split()[1]
     assert token not in printed
@@ -107,6 +108,29 @@ def test_every_command_that_the_demo_prints_runs(demo: Demo, tmp_path: Path) -> 
     assert sorted(states(url, token)) == sorted(expected)
     assert demo.stop() == 0
     assert list(tmp_path.glob("container-update-demo-*")) == []
+
+
+def test_the_last_line_is_a_link_that_is_opened_and_signs_in_once(tmp_path: Path) -> None:
+    browser, opened = tmp_path / "browser", tmp_path / "opened"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {opened}.part\nmv {opened}.part {opened}\n')
+    browser.chmod(0o700)
+    demo = Demo(tmp_path, "--open", BROWSER=f"{browser} %s")
+    try:
+        link = demo.ready().splitlines()[-1]
+        until(opened.exists, "the browser to be started")
+        assert opened.read_text() == f"{link}\n"
+        url, _, once = link.partition("/#once=")
+        answers = [
+            requests.post(f"{url}/page/session", json={"once": once}, timeout=30) for _ in range(2)
+        ]
+        assert [answer.status_code for answer in answers] == [200, 401]
+        headers = {"X-Auth-Token": answers[0].json()["token"]}
+        assert requests.get(f"{url}/v1.0/vims", headers=headers, timeout=30).status_code == 200
+        assert once not in demo.log.read_text()
+        assert demo.stop() == 0
+    finally:
+        demo.process.kill()
+        demo.process.wait()
 
 
 def test_the_demo_refuses_another_state_directory(

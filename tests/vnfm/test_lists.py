@@ -19,11 +19,11 @@ from sqlalchemy import func, insert, select
 from container_update.model.options import Options
 from container_update.vnfm.api import query_filters, representations
 from container_update.vnfm.lcm.steps import Steps
-from container_update.vnfm.operations import forget
 from container_update.vnfm.service import Service
 from container_update.vnfm.settings import Settings
 from container_update.vnfm.states import State
 from container_update.vnfm.store.database import now
+from container_update.vnfm.store.retention import forget_operations
 from container_update.vnfm.store.rows import Instance, Operation, Package, Step
 from container_update.vnfm.workers import Workers
 from tests.vnfm.client import Client
@@ -301,7 +301,7 @@ def test_an_operation_is_kept_as_long_as_it_may_be_needed(case: str, service: Se
         store_operations(service, 1, id=identity(8), instance_id=identity(0), started=now())
     Steps(service.context.database, identity(7), remember=False).add("VNF", "wait", "done")
 
-    forget(service.context)
+    forget_operations(service.context.database, service.context.settings.operation_seconds)
 
     with service.context.database.reading() as session:
         ids = set(session.scalars(select(Operation.id)))
@@ -313,8 +313,7 @@ def test_many_old_operations_are_deleted_when_the_service_looks(
     service: Service, client: Client
 ) -> None:
     store_operations(service, 1200, entered=BEGIN - timedelta(days=400))
-    object.__setattr__(service.context.settings, "operation_seconds", 0.0)
-    forget(service.context)
+    assert forget_operations(service.context.database, 0.0) == 0
     assert len(ask(client, LIST).json()) == 1000, "0: for ever"
     object.__setattr__(service.context.settings, "operation_seconds", KEPT_DAYS * 86400.0)
     Workers(service.context).look()

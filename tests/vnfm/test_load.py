@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
 from pathlib import Path
 from threading import Event
 from typing import Any
 
-import pytest
-
-from container_update.cluster.client import KubernetesCluster, connect
+from container_update.cluster.client import KubernetesCluster
 from container_update.emulator.kubernetes import EmbeddedCluster
 from tests.vnfm import fleet, vnfs
 from tests.vnfm.client import SETTLED, Client
@@ -24,13 +21,6 @@ except ImportError:  # Python 3.10
 INSTANCES, WORKERS = 50, 8
 KILLS, KILLED_INSTANCES = 20, {"v1": 5, "v2": 1}
 SEED = 20261121
-
-
-@pytest.fixture
-def kubernetes(cluster: EmbeddedCluster, tmp_path: Path) -> Iterator[KubernetesCluster]:
-    """A client of the test's cluster."""
-    with connect(str(cluster.write_kubeconfig(tmp_path / "kubeconfig"))) as connected:
-        yield connected
 
 
 def client_of(service: Served, api: str, seconds: float = 60) -> Client:

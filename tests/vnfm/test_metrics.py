@@ -126,6 +126,15 @@ def test_events_are_counted(monitored: MonitoredService) -> None:
     assert samples["notifications_total", "failed"] == 1
 
 
+def test_every_result_of_a_notification_is_there_from_the_start(
+    monitored: MonitoredService,
+) -> None:
+    """Prometheus sees an increase only where there was a value before."""
+    samples = monitored.samples()
+    results = ("delivered", "failed", "given_up")
+    assert [samples.get(("notifications_total", result)) for result in results] == [0, 0, 0]
+
+
 def test_requests_are_counted_by_route_and_not_by_path(monitored: MonitoredService) -> None:
     for path in ("/things/1", "/things/2", "/absent/1", "/absent/2"):
         monitored.client.get(path)

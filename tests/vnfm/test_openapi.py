@@ -62,7 +62,7 @@ class Known:
             callback_seconds=0.5,
         )
         self.service = Service(configured, Options(retry_seconds=0, request_timeout=1))
-        self.headers = {"X-Auth-Token": read_tokens(configured.token_path)["admin"]}
+        self.headers = {"X-Auth-Token": read_tokens(configured.token_path)["admin"].value}
         self.client = TestClient(self.service.app, headers={**self.headers, "Version": "2.0.0"})
         self.ids: dict[str, str] = {}
 

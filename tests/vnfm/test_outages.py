@@ -2,40 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from container_update.cluster.client import KubernetesCluster, connect
+from container_update.cluster.client import KubernetesCluster
 from container_update.emulator.faults import Fault, Faults
 from container_update.emulator.kubernetes import EmbeddedCluster
 from tests.functional.gate import Gate
 from tests.vnfm import fleet
 from tests.vnfm.postgres import Server
-from tests.vnfm.served import Served, served
+from tests.vnfm.served import Served
 from tests.vnfm.test_load import client_of, modify
 from tests.vnfm.waiting import until
 
 WAITS = "the database does not answer, waiting"
 LOOKS = 6
 """More looks of a service at the database than it waits until another one is dead."""
-
-
-@pytest.fixture
-def kubernetes(cluster: EmbeddedCluster, tmp_path: Path) -> Iterator[KubernetesCluster]:
-    with connect(str(cluster.write_kubeconfig(tmp_path / "kubeconfig"))) as connected:
-        yield connected
-
-
-@pytest.fixture
-def pair(own_postgresql: Server, tmp_path: Path) -> Iterator[tuple[Served, Served]]:
-    """Two services on one database and with one state directory."""
-    url = own_postgresql.create_database()
-    (tmp_path / "second").mkdir()
-    (tmp_path / "second" / "state").symlink_to(tmp_path / "first" / "state")
-    with served(tmp_path / "first", url) as first, served(tmp_path / "second", url) as second:
-        yield first, second
 
 
 def is_ready(service: Served) -> bool:

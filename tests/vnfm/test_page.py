@@ -1,7 +1,8 @@
-"""The page in a real browser: what it shows of an update while it runs and afterwards."""
+"""The page in a real browser: what it shows, and what each of its buttons does."""
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,11 +11,13 @@ import pytest
 
 from container_update.emulator.faults import Fault, Faults
 from tests.functional.gate import Gate
-from tests.vnfm import site
+from tests.vnfm import scalable, site
 from tests.vnfm.browser import PHONE, WIDE, chromium, window
 from tests.vnfm.site import SCENES, Site
+from tests.vnfm.visit import Visit, walk
 
 GUIDE = SCENES["guide-v2"]
+READER = secrets.token_urlsafe()
 HOSTILE = "<img src=x onerror=\"document.title='taken'\">"
 
 CONTRAST = """
@@ -43,8 +46,11 @@ CONTRAST = """
 
 
 @pytest.fixture(scope="module")
-def vnfm() -> Iterator[Site]:
-    with site.running() as running:
+def vnfm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    tokens = tmp_path_factory.mktemp("tokens") / "tokens"
+    tokens.write_text(f"admin {secrets.token_urlsafe()}\nguest {READER} read\n")
+    tokens.chmod(0o600)
+    with site.running(token_file=str(tokens)) as running:
         yield running
 
 
@@ -52,33 +58,6 @@ def vnfm() -> Iterator[Site]:
 def browser() -> Iterator[Any]:
     with chromium() as running:
         yield running
-
-
-class Visit:
-    """A tab with the page, and its console messages."""
-
-    def __init__(self, context: Any, vnfm: Site) -> None:
-        self.tab = context.new_page()
-        self.console_messages: list[str] = []
-        self.tab.on("console", lambda message: self.console_messages.append(message.text))
-        self.tab.on("pageerror", lambda error: self.console_messages.append(f"error: {error}"))
-        self.tab.goto(vnfm.url)
-
-    def enter(self, token: str) -> None:
-        self.tab.get_by_label("Token", exact=True).fill(token)
-        self.tab.get_by_role("button", name="Show").click()
-
-    def list(self, name: str) -> Any:
-        """Return the list of a section."""
-        return self.tab.get_by_role("region", name=name).get_by_role("list").first
-
-    def card(self, name: str, text: str) -> Any:
-        """Return the entry of a section that contains a text."""
-        return self.list(name).locator("> li").filter(has_text=text)
-
-    def see(self, locator: Any, text: str) -> None:
-        """Wait until an element is visible and has a text."""
-        locator.get_by_text(text).first.wait_for(state="visible")
 
 
 @pytest.fixture(params=[WIDE, PHONE], ids=["wide", "phone"])
@@ -89,13 +68,11 @@ def visit(request: pytest.FixtureRequest, vnfm: Site, browser: Any) -> Iterator[
         yield Visit(context, vnfm)
 
 
-def test_the_page_shows_an_update_from_start_to_end(
-    visit: Visit, vnfm: Site, tmp_path: Path
-) -> None:
+def test_the_page_shows_an_update_from_start_to_end(visit: Visit, vnfm: Site) -> None:
     name = f"web-{visit.tab.viewport_size['width']}"
     path = vnfm.instantiated(GUIDE, name)
     visit.enter("not-the-token-of-anybody")
-    visit.see(visit.tab.get_by_role("alert"), "expected a valid token")
+    visit.see(visit.tab.get_by_role("alert"), "This token is not known here")
     visit.enter(vnfm.token)
     visit.see(visit.card("Instances", name), "INSTANTIATED")
     visit.see(visit.list("Running"), "Nothing runs.")
@@ -106,8 +83,9 @@ def test_the_page_shows_an_update_from_start_to_end(
     request = vnfm.request(GUIDE, "update")
     accepted = vnfm.call("PATCH", path, {**request, "vnfInstanceName": f"{name}-after"})
     with gate.held():
-        running = visit.card("Running", f"Modify {name}")
+        running = visit.card("Running", f"Update {name}")
         visit.see(running, "PROCESSING")
+        visit.see(running, "Sample VNF 1.0 \u2192 Sample VNF 2.0")
         config = running.locator(".steps > li").filter(has_text="ConfigMap").first
         visit.see(config, "done in")
         deployment = running.locator(".steps > li").filter(has_text="Deployment").first
@@ -115,29 +93,28 @@ def test_the_page_shows_an_update_from_start_to_end(
         visit.see(deployment, "which changed")
         bar = running.get_by_role("progressbar")
         assert 0 < bar.evaluate("bar => bar.value") < bar.evaluate("bar => bar.max")
+        instance = visit.opened("Instances", name)
+        visit.see(instance.locator(".tree"), ": running")
         fits(visit)
+        assert visit.faults() == []
         assert visit.tab.evaluate(CONTRAST) == []
-        visit.tab.screenshot(path=tmp_path / "running.png")
     assert vnfm.settled(accepted)["operationState"] == "COMPLETED"
     vnfm.stage.cluster.middlewares.clear()
 
     visit.see(visit.list("Running"), "Nothing runs.")
     news = visit.tab.locator("[aria-live=polite]")
     news.filter(has_text="COMPLETED").wait_for(state="attached")
-    history_card = visit.card("History", f"Modify {name}-after")
-    visit.see(history_card, "COMPLETED")
-    history_card.locator("summary").click()
-    visit.see(history_card.locator(".steps > li").filter(has_text="Deployment").first, "done in")
-    assert (
-        history_card.get_by_text("planned").count()
-        == history_card.get_by_text("running").count()
-        == 0
-    )
+    past = visit.opened("History", f"Update {name}")
+    visit.see(past, "COMPLETED")
+    visit.see(past, "by admin")
+    visit.see(past.locator(".steps > li").filter(has_text="Deployment").first, "done in")
+    assert past.get_by_text("planned").count() == past.get_by_text("running").count() == 0
     instance = visit.card("Instances", f"{name}-after")
-    instance.locator("summary").click()
-    visit.see(instance, request["vnfdId"])
-    visit.see(instance, "vdu1-update-")
+    instance.get_by_role("tab", name="Details").click()
+    visit.see(instance.locator(".facts"), request["vnfdId"])
+    visit.see(instance.locator(".facts"), "vdu1-update-")
     fits(visit)
+    assert visit.faults() == []
     assert visit.tab.evaluate(CONTRAST) == []
     assert [text for text in visit.console_messages if "401" not in text] == []
     vnfm.remove(path)
@@ -161,7 +138,7 @@ def context(browser: Any) -> Iterator[Any]:
 
 
 def test_a_failed_update_shows_cause_and_next_step_in_dark_mode_too(
-    context: Any, vnfm: Site, tmp_path: Path
+    context: Any, vnfm: Site
 ) -> None:
     path = vnfm.instantiated(GUIDE, "failing")
     bad = vnfm.stage.cluster.behaviour.bad_images
@@ -170,19 +147,137 @@ def test_a_failed_update_shows_cause_and_next_step_in_dark_mode_too(
     visit.enter(vnfm.token)
     accepted = vnfm.call("PATCH", path, vnfm.request(GUIDE, "update"))
     assert vnfm.settled(accepted)["operationState"] == "FAILED_TEMP"
-    running = visit.card("Running", "Modify failing")
+    running = visit.card("Running", "Update failing")
     visit.see(running, "FAILED_TEMP")
     visit.see(running.locator(".problem"), "cirros")
-    visit.see(running, "openstack vnflcm op retry | rollback | fail")
-    visit.tab.screenshot(path=tmp_path / "failed.png")
+    assert visit.faults() == []
     assert visit.tab.evaluate(CONTRAST) == []
     back = visit.tab.evaluate("getComputedStyle(document.body).backgroundColor")
     assert max(int(part) for part in back[4:-1].split(",")) < 64
     bad.remove("cirros*")
-    retried = vnfm.call("POST", accepted.headers["Location"] + "/retry")
-    assert vnfm.settled(retried)["operationState"] == "COMPLETED"
-    visit.see(visit.card("History", "Modify"), "COMPLETED")
+    visit.press(running, "Retry")
+    id_ = accepted.headers["Location"].rpartition("/")[2]
+    assert visit.confirm("Retry") == (f"openstack vnflcm op retry {id_} --os-tacker-api-version 2")
+    visit.see(visit.card("History", "Update failing"), "COMPLETED")
     vnfm.remove(path)
+
+
+def test_a_newcomer_gets_by_on_the_page_alone(vnfm: Site, browser: Any, tmp_path: Path) -> None:
+    width, height = WIDE
+    with window(browser, viewport={"width": width, "height": height}) as context:
+        visit = Visit(context, vnfm)
+        visit.enter(vnfm.token)
+        faults: list[str] = []
+
+        def photograph(name: str) -> None:
+            visit.tab.screenshot(path=tmp_path / f"{name}.png", full_page=True)
+            faults.extend(f"{name}: {fault}" for fault in visit.faults())
+            fits(visit)
+
+        commands = walk(visit, vnfm, photograph)
+        assert faults == []
+        visit.tab.emulate_media(media="print")
+        assert visit.tab.locator("button:visible, input:visible").count() == 0
+        assert [text for text in visit.console_messages if "401" not in text] == []
+    assert len(commands) == 10
+    assert [text for text in commands if not text.startswith(("openstack vnf", "echo"))] == []
+    for instance in vnfm.call("GET", "/vnflcm/v2/vnf_instances").json():
+        vnfm.remove(f"/vnflcm/v2/vnf_instances/{instance['id']}")
+
+
+def test_an_instance_is_healed_scaled_terminated_and_deleted(
+    context: Any, vnfm: Site, tmp_path: Path
+) -> None:
+    visit = Visit(context, vnfm)
+    visit.enter(vnfm.token)
+    visit.tab.get_by_label("Drop CSAR packages here").set_input_files(scalable.package(tmp_path))
+    package = visit.card("Packages", scalable.VNFD_ID)
+    visit.see(package, "ONBOARDED")
+    package.locator("summary").click()
+    visit.press(package, "New instance")
+    visit.confirm("Create", Name="scaled")
+    card = visit.opened("Instances", "scaled")
+    visit.press(card, "Instantiate")
+    visit.confirm("Instantiate")
+    card.get_by_text("INSTANTIATED", exact=True).wait_for()
+    visit.press(card, "Scale")
+    assert "--type SCALE_OUT --aspect-id 'worker_instance' --number-of-steps 1" in (
+        visit.confirm("Scale")
+    )
+    visit.see(visit.card("History", "Scale scaled"), "COMPLETED")
+    visit.see(card.locator(".tree"), "2 of 2 ready")
+    visit.press(card, "Heal")
+    visit.confirm("Heal", Cause="it's slow")
+    visit.see(visit.card("History", "Heal scaled"), "COMPLETED")
+    visit.press(card, "Terminate")
+    visit.confirm("Terminate")
+    visit.see(card, "NOT_INSTANTIATED")
+    visit.press(card, "Delete")
+    visit.confirm("Delete")
+    card.wait_for(state="detached")
+    visit.press(package, "Disable")
+    visit.confirm("Disable")
+    visit.press(package, "Enable")
+    visit.confirm("Enable")
+    visit.see(package, "New instance")
+
+
+def test_an_operation_can_be_given_up(context: Any, vnfm: Site) -> None:
+    path = vnfm.instantiated(GUIDE, "given-up")
+    bad = vnfm.stage.cluster.behaviour.bad_images
+    bad.append("cirros*")
+    accepted = vnfm.call("PATCH", path, vnfm.request(GUIDE, "update"))
+    assert vnfm.settled(accepted)["operationState"] == "FAILED_TEMP"
+    bad.remove("cirros*")
+    visit = Visit(context, vnfm)
+    visit.enter(vnfm.token)
+    visit.press(visit.card("Running", "Update given-up"), "Give up")
+    visit.confirm("Give up")
+    visit.see(visit.card("History", "Update given-up"), "FAILED")
+    vnfm.remove(path)
+
+
+def test_a_refused_request_says_why_in_its_dialog(context: Any, vnfm: Site) -> None:
+    path = vnfm.create(GUIDE, "refused")
+    visit = Visit(context, vnfm)
+    visit.enter(vnfm.token)
+    visit.press(visit.opened("Instances", "refused"), "Instantiate")
+    dialog = visit.tab.get_by_role("dialog")
+    dialog.get_by_label("Request").fill("{")
+    visit.see(dialog.get_by_role("alert"), "The request is no JSON")
+    dialog.get_by_label("Request").fill('{"flavourId": "none"}')
+    visit.press(dialog, "Instantiate")
+    visit.see(dialog.get_by_role("alert"), "expected a deployment flavour of the VNFD")
+    assert visit.faults() == []
+    visit.press(dialog, "Cancel")
+    dialog.wait_for(state="hidden")
+    vnfm.call("DELETE", path)
+
+
+def test_the_copied_command_does_the_same(context: Any, vnfm: Site) -> None:
+    context.grant_permissions(["clipboard-read", "clipboard-write"])
+    path = vnfm.create(GUIDE, "by-command")
+    visit = Visit(context, vnfm)
+    visit.enter(vnfm.token)
+    visit.press(visit.opened("Instances", "by-command"), "Delete")
+    visit.press(visit.tab.get_by_role("dialog"), "Copy")
+    visit.see(visit.tab.get_by_role("dialog"), "Copied")
+    command = visit.tab.evaluate("navigator.clipboard.readText()")
+    id_ = path.rpartition("/")[2]
+    assert command == f"openstack vnflcm delete {id_} --os-tacker-api-version 2"
+    vnfm.call("DELETE", path)
+
+
+def test_a_token_that_only_reads_gets_no_buttons(context: Any, vnfm: Site) -> None:
+    path = vnfm.create(GUIDE, "looked-at")
+    visit = Visit(context, vnfm)
+    visit.enter(READER)
+    visit.see(visit.tab, "guest, may only read")
+    card = visit.opened("Instances", "looked-at")
+    visit.see(card, "Resources")
+    assert card.get_by_role("button", name="Instantiate").count() == 0
+    assert visit.tab.get_by_label("Drop CSAR packages here").is_hidden()
+    vnfm.call("DELETE", path)
 
 
 def test_the_page_can_be_used_by_keyboard(context: Any, vnfm: Site) -> None:
@@ -219,6 +314,25 @@ def test_the_token_is_kept_per_tab_and_deleted_on_request(context: Any, vnfm: Si
     assert visit.tab.get_by_text("ONBOARDED").count() == 0
 
 
+def test_a_link_signs_in_once_and_is_not_kept_in_the_address(context: Any, vnfm: Site) -> None:
+    link = vnfm.service.links.issue(vnfm.url)
+    requested: list[str] = []
+    context.on("request", lambda request: requested.append(request.url))
+    visit = Visit(context, vnfm, link)
+    visit.see(visit.list("Packages"), "ONBOARDED")
+    assert visit.tab.url == f"{vnfm.url}/"
+    assert "401" not in "".join(visit.console_messages), "it is exchanged before the first request"
+    once = link.partition("=")[2]
+    assert not [url for url in requested if once in url and url != link]
+    visit.tab.reload()
+    visit.see(visit.list("Packages"), "ONBOARDED")
+    visit.tab.evaluate("address => { location.href = address; location.reload(); }", link)
+    visit.see(visit.list("Packages"), "ONBOARDED")
+    other = Visit(context, vnfm, link)
+    visit.see(other.tab.get_by_role("alert"), "this link was used already or has expired")
+    assert other.tab.url == f"{vnfm.url}/"
+
+
 def test_data_are_never_rendered_as_markup(context: Any, vnfm: Site) -> None:
     path = vnfm.create(GUIDE, HOSTILE, HOSTILE)
     visit = Visit(context, vnfm)
@@ -226,20 +340,25 @@ def test_data_are_never_rendered_as_markup(context: Any, vnfm: Site) -> None:
     card = visit.card("Instances", "NOT_INSTANTIATED")
     visit.see(card.locator(".name"), HOSTILE)
     card.locator("summary").click()
+    card.get_by_role("tab", name="Details").click()
     visit.see(card.locator("dd"), HOSTILE)
     assert visit.tab.title() == "container-update"
     assert visit.tab.locator("main img").count() == 0
     vnfm.call("DELETE", path)
 
 
-def test_the_page_shows_an_outage_and_reconnects(context: Any, vnfm: Site) -> None:
-    visit = Visit(context, vnfm)
-    visit.enter(vnfm.token)
-    visit.see(visit.list("Packages"), "ONBOARDED")
-    context.set_offline(True)
-    visit.see(visit.tab.get_by_role("status"), "does not answer; trying again")
-    context.set_offline(False)
-    visit.see(visit.tab.get_by_role("status"), "As of")
+def test_the_page_shows_an_outage_and_reconnects(context: Any, tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens"
+    tokens.write_text(f"admin {secrets.token_urlsafe()}\n")
+    tokens.chmod(0o600)
+    with site.running(token_file=str(tokens)) as first:
+        visit = Visit(context, first)
+        visit.enter(first.token)
+        visit.see(visit.list("Packages"), "ONBOARDED")
+        port = int(first.url.rpartition(":")[2])
+    visit.see(visit.tab.locator("#state"), "trying again")
+    with site.running(token_file=str(tokens), port=port):
+        visit.see(visit.tab.locator("#state"), "Live")
 
 
 def test_the_page_loads_nothing_from_other_hosts(context: Any, vnfm: Site) -> None:

@@ -7,8 +7,10 @@ import json
 import re
 import signal
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -19,15 +21,25 @@ from sqlalchemy import select
 from container_update.cluster.client import KubernetesCluster, connect
 from container_update.emulator.faults import Fault, Faults, answer
 from container_update.emulator.kubernetes import EmbeddedCluster
+from container_update.model.cancellation import CancelToken
+from container_update.model.errors import (
+    LeaseLostError,
+    UndoIncompleteError,
+    UpdateFailedError,
+    UpdateInterruptedError,
+)
 from container_update.model.options import Options
+from container_update.model.outcome import Outcome
 from container_update.vnfm import operations
 from container_update.vnfm.lcm import perform
+from container_update.vnfm.lcm.mgmt_drivers.answers import ScriptError
+from container_update.vnfm.lcm.operation_context import ServiceEndsError
 from container_update.vnfm.onboarding import content
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.service import Service
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.settings import Settings
-from container_update.vnfm.states import Request, State
+from container_update.vnfm.states import RUNNING, Request, State
 from container_update.vnfm.store import liveness
 from container_update.vnfm.store.database import now
 from container_update.vnfm.store.rows import Instance, Operation, Package
@@ -421,10 +433,12 @@ def test_an_operation_is_its_services_before_it_is_begun_and_the_only_one_of_its
     life: Life,
 ) -> None:
     service, ids = life
-    instance = Instance(id="vnf", api="v2")
+    instance = Instance(id="vnf", api="v2", body={})
     request = {"vnfdId": "v-2", "kept": "in confidence"}
     with service.database.writing() as session:
-        begun = operations.begin(service, session, instance, "SCALE", request, hidden={"kept"})
+        begun = operations.begin(
+            service, session, instance, "SCALE", request, requested_by="ann", hidden={"kept"}
+        )
     with service.database.reading() as session:
         stored = session.get_one(Operation, begun.id)
         assert (stored.state, stored.owner) == ("STARTING", ids["ours"])
@@ -436,7 +450,9 @@ def test_an_operation_is_its_services_before_it_is_begun_and_the_only_one_of_its
         service.database.writing() as session,
         pytest.raises(ProblemError, match="VNF instance vnf: another operation has") as raised,
     ):
-        operations.begin(service, session, instance, "SCALE", request, hidden=())
+        operations.begin(
+            service, session, instance, "SCALE", request, requested_by="ann", hidden=()
+        )
     assert raised.value.status == 409
     assert service.metrics._states.labels("SCALE", "STARTING")._value.get() == 1
 
@@ -453,3 +469,101 @@ def test_what_was_interrupted_names_the_requests_that_go_on_with_it(
     assert error is not None
     assert "/vnf_lcm_op_occs/one/retry" in error["detail"]
     assert ("/vnf_lcm_op_occs/one/rollback" in error["detail"]) is is_undoable
+
+
+def test_what_a_service_hands_over_is_taken_by_the_first_that_looks(life: Life) -> None:
+    service, ids = life
+    for state in State:
+        store(service, f"free {state.name}", state, None)
+        store(service, f"another's {state.name}", state, ids["another's"])
+    at_work = ["free PROCESSING", "free ROLLING_BACK", "free STARTING"]
+    assert sorted(operations.take_over(service)) == at_work
+    assert operations.take_over(service) == []
+    for state in State:
+        whose = ids["ours"] if f"free {state.name}" in at_work else None
+        assert becomes(service, f"free {state.name}") == (state.value, whose, False, "")
+        others = (state.value, ids["another's"], False, "")
+        assert becomes(service, f"another's {state.name}") == others
+    assert counted(service) == 0
+
+
+def test_of_two_services_that_look_at_the_same_time_one_takes_it(
+    database: str, tmp_path: Path
+) -> None:
+    settings = Settings(state_dir=str(tmp_path / "state"), database_url=database, auth="none")
+    services = [Service(settings, OPTIONS).context for _ in range(4)]
+    names = [f"operation {number}" for number in range(20)]
+    for name in names:
+        store(services[0], name, State.PROCESSING, None)
+    with ThreadPoolExecutor(4) as pool:
+        taken = list(pool.map(operations.take_over, services))
+    assert sorted(name for each in taken for name in each) == sorted(names)
+    for service, mine in zip(services, taken, strict=True):
+        for name in mine:
+            assert becomes(service, name)[1] == service.process_lock.id
+        service.process_lock.leave()
+        service.database.close()
+
+
+@pytest.mark.parametrize(
+    ("whose", "state", "is_free"),
+    [
+        ("ours", State.PROCESSING, True),
+        ("ours", State.ROLLING_BACK, False),
+        ("another's", State.PROCESSING, False),
+    ],
+    ids=["ours", "in another state", "taken over meanwhile"],
+)
+def test_a_service_hands_over_only_what_it_has(
+    whose: str, state: State, is_free: bool, life: Life
+) -> None:
+    service, ids = life
+    store(service, "one", state, ids[whose])
+    with service.database.writing() as session:
+        kept = {"kept": {"a": 1}}
+        done = operations.hand_over(service, session, "one", State.PROCESSING, **kept)
+    assert done is is_free
+    owner = None if is_free else ids[whose]
+    assert becomes(service, "one") == (state.value, owner, False, "")
+
+
+def test_what_no_thread_has_begun_is_handed_over_at_the_end(life: Life) -> None:
+    service, ids = life
+    for whose, state in itertools.product(ids, State):
+        store(service, f"{whose} {state.name}", state, ids[whose])
+    store(service, "at work", State.PROCESSING, ids["ours"])
+    operations.hand_over_all(service, ["at work"])
+    for whose, state in itertools.product(ids, State):
+        handed = whose == "ours" and state in RUNNING
+        expected = (state.value, None if handed else ids[whose], False, "")
+        assert becomes(service, f"{whose} {state.name}") == expected
+    assert becomes(service, "at work") == ("PROCESSING", ids["ours"], False, "")
+
+
+def test_a_service_that_ends_takes_nothing_back(life: Life) -> None:
+    service, _ = life
+    store(service, "one", State.PROCESSING, None)
+    service.ending.set()
+    assert operations.take_over(service) == []
+    assert becomes(service, "one") == ("PROCESSING", None, False, "")
+
+
+CAUSES = {
+    "interrupted by the end": (UpdateInterruptedError("", Outcome(None)), True, True),
+    "a script stopped by the end": (ScriptError(""), True, True),
+    "before anything began": (ServiceEndsError(""), False, True),
+    "it failed, and the service ends": (UpdateFailedError("", Outcome(None)), True, False),
+    "it could not be undone": (UndoIncompleteError("", Outcome(None)), True, False),
+    "another host goes on with it": (LeaseLostError(""), True, False),
+    "a script failed": (ScriptError(""), False, False),
+    "a fault": (KeyError(""), True, False),
+}
+
+
+@pytest.mark.parametrize("case", CAUSES)
+def test_only_what_the_end_of_the_service_interrupts_is_handed_over(case: str) -> None:
+    error, is_cancelled, is_handed_over = CAUSES[case]
+    cancel = CancelToken()
+    if is_cancelled:
+        cancel.request("because the service ends", keep_journal=True)
+    assert perform._is_interrupted(SimpleNamespace(cancel=cancel), error) is is_handed_over  # type: ignore[arg-type]

@@ -15,7 +15,8 @@ from keystoneauth1.session import Session
 from container_update.emulator.heat import EmbeddedOpenStack
 from container_update.model.errors import ContainerUpdateError
 from container_update.vnfm.http import error_responses
-from container_update.vnfm.http.authentication import authenticator, read_tokens
+from container_update.vnfm.http.authentication import READING, authenticator, read_tokens
+from container_update.vnfm.http.users import User
 from container_update.vnfm.settings import Settings
 
 ONE, OTHER = "one-" + "1" * 20, "other-" + "2" * 20
@@ -28,8 +29,16 @@ def service(settings: Settings) -> TestClient:
     authenticate = authenticator(settings)
 
     @app.get("/name")
-    def name(user: str = Depends(authenticate)) -> str:
-        return user
+    def name(user: User = Depends(authenticate)) -> str:  # noqa: B008
+        return user.name
+
+    @app.post("/name")
+    def rename(user: User = Depends(authenticate)) -> str:  # noqa: B008
+        return user.name
+
+    @app.post("/plan", openapi_extra={READING: True})
+    def plan(user: User = Depends(authenticate)) -> str:  # noqa: B008
+        return user.name
 
     return TestClient(app, raise_server_exceptions=False)
 
@@ -90,10 +99,32 @@ def test_the_first_start_creates_a_token(tmp_path: Path) -> None:
     client = service(settings)
     tokens = read_tokens(settings.token_path)
     assert list(tokens) == ["admin"]
-    assert len(tokens["admin"]) > 40
+    headers = {"X-Auth-Token": tokens["admin"].value}
+    assert len(tokens["admin"].value) > 40
+    assert tokens["admin"].value not in repr(tokens)
     assert settings.token_path.stat().st_mode & 0o777 == 0o600
-    assert client.get("/name", headers={"X-Auth-Token": tokens["admin"]}).json() == "admin"
-    assert service(settings).get("/name", headers={"X-Auth-Token": tokens["admin"]}).is_success
+    assert client.get("/name", headers=headers).json() == "admin"
+    assert service(settings).get("/name", headers=headers).is_success
+
+
+@pytest.mark.parametrize(
+    ("role", "method", "path", "status"),
+    [
+        ("read", "GET", "/name", 200),
+        ("read", "POST", "/name", 403),
+        ("read", "POST", "/plan", 200),
+        ("write", "POST", "/name", 200),
+        ("", "POST", "/name", 200),
+    ],
+)
+def test_a_token_may_do_what_its_role_says(
+    tmp_path: Path, role: str, method: str, path: str, status: int
+) -> None:
+    client = service(token_file(tmp_path, f"ann {ONE} {role}\n"))
+    answer = client.request(method, path, headers={"X-Auth-Token": ONE})
+    assert answer.status_code == status
+    if status == 403:
+        assert answer.json()["detail"].startswith("the token of ann may only read")
 
 
 @pytest.mark.parametrize(
@@ -103,6 +134,8 @@ def test_the_first_start_creates_a_token(tmp_path: Path) -> None:
         ("# nothing\n", "found none"),
         ("ann short\n", "tokens:1: expected NAME TOKEN"),
         (f"a b {ONE}\n", "tokens:1: expected NAME TOKEN"),
+        (f"ann {ONE} admin\n", "and the role read or write"),
+        (f"ann {ONE} read write\n", "expected NAME TOKEN or NAME TOKEN ROLE"),
         (f"ann {ONE}\nann {OTHER}\n", "tokens:2: the name ann is there twice"),
     ],
 )
@@ -195,6 +228,15 @@ def test_a_token_without_a_required_role_is_forbidden(cloud: EmbeddedOpenStack) 
     )
     assert answer.status_code == 403
     assert answer.json()["detail"] == "expected one of the roles admin, nfv"
+
+
+def test_a_reader_role_of_keystone_may_only_read(cloud: EmbeddedOpenStack) -> None:
+    client, headers = (
+        by_keystone(cloud, keystone_roles=("nfv",), keystone_reader_roles=("member",)),
+        user_token(cloud),
+    )
+    assert client.get("/name", headers=headers).status_code == 200
+    assert client.post("/name", headers=headers).status_code == 403
 
 
 def test_the_services_own_token_is_renewed_once_keystone_rejects_it(

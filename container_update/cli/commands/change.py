@@ -21,7 +21,8 @@ from container_update.model.requests import DEF_FILES
 
 if TYPE_CHECKING:
     from container_update.operations.change_package import Changed
-    from container_update.operations.scripts.coordination import Coordination, ScriptReport
+    from container_update.operations.scripts.coordination import Coordination
+    from container_update.operations.scripts.report import ScriptReport
     from container_update.operations.strategies.kubernetes import KubernetesTarget
     from container_update.operations.strategies.openstack import OpenStackTarget
     from container_update.operations.strategy import ChangeJob

@@ -51,8 +51,8 @@ def add_commands(add: Callable[..., argparse.ArgumentParser]) -> None:
 
 
 def _check(parsed: argparse.Namespace, out: TextIO) -> int:
-    from container_update.cli.reports.plan_report import counted  # noqa: PLC0415
     from container_update.package.lint.check import Severity, check  # noqa: PLC0415
+    from container_update.planning.summary import counted  # noqa: PLC0415
 
     options = option_arguments.read(parsed, PACKAGE_OPTIONS)
     findings = check(parsed.package, options=options)

@@ -11,7 +11,6 @@ from container_update.cli import connection
 from container_update.cli.arguments import option_arguments
 from container_update.cli.reports import lines
 from container_update.cli.reports.lines import Line
-from container_update.cli.reports.plan_report import counted
 from container_update.cli.terminal import output
 from container_update.cli.terminal.output import DONE
 from container_update.cli.terminal.screen import Screen
@@ -19,6 +18,7 @@ from container_update.model.errors import ClusterError, ContainerUpdateError, Pl
 from container_update.model.objects import ObjectKey
 from container_update.model.outcome import Event, Outcome, Progress, StepResult
 from container_update.model.plan import Plan
+from container_update.planning.summary import counted
 
 if TYPE_CHECKING:
     from container_update.cluster.client import KubernetesCluster

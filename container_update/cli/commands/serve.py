@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import signal
 import socket
+import threading
+import webbrowser
 from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TextIO
 
-from container_update.cli import extras
+from container_update.cli import extras, service_check, service_settings
 from container_update.cli.terminal.output import DONE
 from container_update.model.errors import ContainerUpdateError
-from container_update.model.options import Options
 
 if TYPE_CHECKING:
     from container_update.vnfm.settings import Settings
+
+LOG = logging.getLogger(__name__)
 
 _BACKLOG = 256
 """Number of connections that wait to be accepted."""
@@ -24,16 +28,20 @@ _BACKLOG = 256
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of the command; other settings are in the configuration file."""
+    service_settings.add_arguments(command)
     add = command.add_argument
-    add("--config-file", action="append", default=[], metavar="FILE",
-        help="a file with the sections [vnfm] and [container_update] (repeatable)")  # fmt: skip
     add("--host", metavar="ADDRESS", help="the address to listen on (default: 127.0.0.1)")
     add("--port", type=int, metavar="N",
         help="the port to listen on; 0: any free port (default: 9890)")  # fmt: skip
-    add("--state-dir", metavar="FOLDER", help="the folder for packages, keys and SQLite")
-    add("--database-url", metavar="URL", help="postgresql://USER@HOST/NAME (default: SQLite)")
+    add("--log-format", choices=("auto", "text", "json"),
+        help="the format of the log; auto: text on a terminal, otherwise json "
+        "(default: auto)")  # fmt: skip
+    add("--check-config", action="store_true",
+        help="check the settings and all that a start needs; start and change nothing")  # fmt: skip
     add("--demo", action="store_true",
         help="run with the embedded cluster and the samples; keep nothing")  # fmt: skip
+    add("--open", action="store_true",
+        help="open the page in the browser; with --demo it is signed in")  # fmt: skip
 
 
 def run(parsed: argparse.Namespace, out: TextIO) -> int:
@@ -45,7 +53,9 @@ def run(parsed: argparse.Namespace, out: TextIO) -> int:
         raise ContainerUpdateError(
             "--demo stores its state in a temporary folder: remove --state-dir and --database-url"
         )
-    settings, options = _read(parsed)
+    if parsed.check_config:
+        return service_check.run(parsed, out, lambda settings: _listening(settings).close())
+    settings, options = service_settings.read(parsed)
     with ExitStack() as stack:
         sock = stack.enter_context(_listening(settings))
         if not settings.port:
@@ -57,28 +67,18 @@ def run(parsed: argparse.Namespace, out: TextIO) -> int:
         service = Service(settings, options)
         if stage:
             out.write(stage.prepare(service.context) + "\n")
-        out.write(f"VNFM on {settings.base_url}\n")
+        address = settings.base_url
+        out.write(f"VNFM on {address}\n")
+        if stage:
+            address = service.links.issue(address)
+            out.write(f"# the page; this link signs in once, within 15 minutes\n{address}\n")
         out.flush()
+        if parsed.open:  # in a thread: a browser for terminals ends only when its user leaves
+            threading.Thread(target=_open, args=(address,), daemon=True).start()
         _serve(service.app, settings, sock)
     if service.workers.busy:  # a thread that cannot be ended must not keep the process
         os._exit(DONE)
     return DONE
-
-
-def _read(parsed: argparse.Namespace) -> tuple[Settings, Options]:
-    """Return the settings of the configuration files, overridden by the arguments."""
-    from oslo_config import cfg  # noqa: PLC0415, slow to load
-
-    from container_update.vnfm.settings import Settings  # noqa: PLC0415, an extra
-
-    conf = cfg.ConfigOpts()
-    names = ("host", "port", "state_dir", "database_url")
-    values = {name: getattr(parsed, name) for name in names if getattr(parsed, name) is not None}
-    try:
-        conf(args=[], default_config_files=parsed.config_file)
-        return Settings.from_conf(conf, **values), Options.from_conf(conf)
-    except (cfg.Error, ValueError) as error:
-        raise ContainerUpdateError(f"invalid configuration: {error}") from error
 
 
 def _listening(settings: Settings) -> socket.socket:
@@ -102,12 +102,17 @@ def _serve(app: Any, settings: Settings, sock: socket.socket) -> None:
 
     from container_update.vnfm.http import connections, logs  # noqa: PLC0415, an extra
 
-    logs.configure()
+    logs.configure(settings.log_format)
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _ignore)
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:  # nohup
         signal.signal(signal.SIGHUP, _terminate)
     uvicorn.Server(connections.server_config(app, settings)).run(sockets=[sock])
+
+
+def _open(address: str) -> None:
+    if not webbrowser.open(address):
+        LOG.warning("no browser could be started: open the last line of the output in one")
 
 
 def _terminate(*_: object) -> None:

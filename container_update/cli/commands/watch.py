@@ -9,13 +9,13 @@ from typing import TextIO
 from container_update.cli import connection
 from container_update.cli.arguments import option_arguments
 from container_update.cli.reports.header import Header
-from container_update.cli.reports.plan_report import counted
 from container_update.cli.terminal import output
 from container_update.cli.terminal import progress as progress_views
 from container_update.cli.terminal.output import DONE
 from container_update.model.errors import UpdateFailedError
 from container_update.model.operation import OperationRecord
 from container_update.model.outcome import Outcome, StepState
+from container_update.planning.summary import counted
 
 _NOTHING = "No operation is under way."
 

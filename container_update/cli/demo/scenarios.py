@@ -29,7 +29,7 @@ from container_update.model.requests import DEF_FILES, UpdateRequest
 from container_update.operations.change_package import run_change
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.install import install
-from container_update.operations.scripts.coordination import ScriptReport
+from container_update.operations.scripts.report import ScriptReport
 from container_update.operations.strategies.kubernetes import KubernetesTarget
 from container_update.operations.strategy import ChangeJob, Target
 from container_update.operations.update import update

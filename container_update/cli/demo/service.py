@@ -37,6 +37,9 @@ _EVENTS: Mapping[str, tuple[str, ...]] = {
     "v2": (*_MODIFY, "modify_information_rollback_start", "modify_information_rollback_end"),
 }
 """The operations for which the guides' packages call the Mgmt Driver, by API."""
+_FAILING_VNFD = "3f0c6a1e-8d52-4b7f-9a64-c1d7e25b90f8"
+_NO_IMAGE = "registry.example/no-such-image"
+"""An image that nobody can pull: the demo has a package with it, to watch an update fail."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,8 @@ class Stage:
         vnfds = {}
         for scene in SCENES:
             vnfds[scene.name] = _onboard(context, self._built(scene, "before"))
+            if scene.name == "guide-v2":
+                _onboard(context, self._built_to_fail(scene))
             _onboard(context, self._built(scene, "after"))
             self._write_requests(scene)
         return self._commands(context, vnfds)
@@ -118,6 +123,25 @@ class Stage:
     def _built(self, scene: Scene, side: str) -> Path:
         folder = self.folder / "packages" / scene.name / side
         shutil.copytree(samples.root() / scene.sample / side, folder)
+        return self._zipped(scene, folder)
+
+    def _built_to_fail(self, scene: Scene) -> Path:
+        """Build the new package of a guide once more, as 2.1 with an image that is not there."""
+        folder = self.folder / "packages" / scene.name / "failing"
+        sample = samples.root() / scene.sample
+        shutil.copytree(sample / "after", folder)
+        vnfd_id = json.loads((sample / "sample_param_file.json").read_text())["vnfdId"]
+        others = {vnfd_id: _FAILING_VNFD, "'2.0'": "'2.1'", "image: cirros": f"image: {_NO_IMAGE}"}
+        for file in folder.rglob("*.yaml"):
+            text = file.read_text(encoding="utf-8")
+            for old, new in others.items():
+                text = text.replace(old, new)
+            file.write_text(text, encoding="utf-8")
+        self.cluster.behaviour.bad_images.append(_NO_IMAGE)
+        return self._zipped(scene, folder)
+
+    @staticmethod
+    def _zipped(scene: Scene, folder: Path) -> Path:
         if scene.is_guide:
             _name_driver(folder / "Definitions", scene.api)
         api = scene.api if scene.is_guide else None

@@ -8,11 +8,12 @@ from typing import Any
 from container_update.cli.reports import lines
 from container_update.cli.reports.json_report import document, step_dict
 from container_update.cli.reports.lines import Line
-from container_update.cli.reports.plan_report import content_diffs, diff_lines, step_lines
+from container_update.cli.reports.plan_report import diff_lines, step_lines
 from container_update.cluster.history.revision import Result, Revision
 from container_update.model.plan import ImageChange, Plan
 from container_update.model.requests import names
 from container_update.planning.content_diff import printable
+from container_update.planning.summary import content_diffs
 
 NOTHING_KEPT = "No operation of this VNF instance is kept in the namespace."
 NOTHING_TO_UNDO = "Nothing to undo: no finished update of this VNF instance is kept."

@@ -17,13 +17,8 @@ from container_update.cli.reports.lines import text_of
 from container_update.cli.reports.outcome_report import diagnosis_lines, summary_text
 from container_update.cli.reports.plan_report import (
     LEGEND,
-    NOTHING_TO_DO,
     SYMBOL_STYLES,
-    content_diffs,
-    counted,
     groups,
-    plan_sum,
-    pods_of,
     reason_texts,
     remarks,
     sections,
@@ -32,6 +27,13 @@ from container_update.cli.reports.plan_report import (
 from container_update.model.outcome import Outcome, StepResult, StepState
 from container_update.model.plan import Plan, Step
 from container_update.planning.content_diff import KeyDiff, printable
+from container_update.planning.summary import (
+    NOTHING_TO_DO,
+    content_diffs,
+    counted,
+    plan_sum,
+    pods_of,
+)
 
 _FAILED = frozenset({StepState.FAILED, StepState.UNDO_FAILED})
 _COLUMNS = ("Object", "Action", "Result", "Pods", "Seconds")

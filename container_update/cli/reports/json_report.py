@@ -7,7 +7,6 @@ from dataclasses import asdict
 from datetime import datetime, timezone
 from typing import Any
 
-from container_update.cli.reports.plan_report import content_diffs, pods_of
 from container_update.model.objects import ObjectKey
 from container_update.model.outcome import (
     Event,
@@ -28,6 +27,7 @@ from container_update.model.plan import (
     Step,
 )
 from container_update.operations.progress import step_events
+from container_update.planning.summary import content_diffs, pods_of
 
 API_VERSION = "container-update/v1"
 """Of the documents; another one means that a field was removed or has another meaning. Their schema

@@ -7,18 +7,11 @@ from collections.abc import Iterator, Sequence
 from container_update.cli.reports import header as headers
 from container_update.cli.reports.header import Header
 from container_update.cli.reports.outcome_report import diagnosis_lines, summary_text
-from container_update.cli.reports.plan_report import (
-    NOTHING_TO_DO,
-    content_diffs,
-    plan_sum,
-    reason_texts,
-    remarks,
-    sections,
-    symbol,
-)
+from container_update.cli.reports.plan_report import reason_texts, remarks, sections, symbol
 from container_update.model.outcome import Outcome
 from container_update.model.plan import Plan, Step
 from container_update.planning.content_diff import printable
+from container_update.planning.summary import NOTHING_TO_DO, content_diffs, plan_sum
 
 _FENCE = "```"
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from container_update.cli.reports import lines
 from container_update.cli.reports.lines import Line
-from container_update.cli.reports.plan_report import NOTHING_TO_DO, counted
 from container_update.model.outcome import Outcome, StepResult, StepState
 from container_update.model.plan import Action
 from container_update.planning.content_diff import printable
 from container_update.planning.steps import ConfigStep, RestartStep
+from container_update.planning.summary import NOTHING_TO_DO, counted
 
 _STYLES = {
     StepState.DONE: lines.GOOD,

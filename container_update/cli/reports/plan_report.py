@@ -9,11 +9,16 @@ from itertools import islice
 from container_update.cli.reports import lines
 from container_update.cli.reports.lines import Line
 from container_update.model.plan import Action, FieldChange, Plan, Stage, Step
-from container_update.planning.content_diff import KeyDiff, content_diff, printable
-from container_update.planning.steps import ConfigStep, WorkloadStep
-from container_update.workloads.registry import kind_of
+from container_update.planning.content_diff import KeyDiff, printable
+from container_update.planning.steps import WorkloadStep
+from container_update.planning.summary import (
+    NOTHING_TO_DO,
+    content_diffs,
+    counted,
+    plan_sum,
+    pods_of,
+)
 
-NOTHING_TO_DO = "Nothing to do: the running objects already match the new package."
 _SYMBOLS = {
     Action.CREATE: ("+", lines.CREATE),
     Action.REPLACE: ("~", lines.CHANGE),
@@ -40,18 +45,6 @@ _SECTIONS = {
     Stage.SWITCH: "When the new pods are ready",
     Stage.REMOVE: "At the end",
 }
-_VERBS = {
-    Action.CREATE: "to create",
-    Action.REPLACE: "to replace",
-    Action.RECREATE: "to recreate",
-    Action.UPDATE: "to update",
-    Action.SCALE: "to scale",
-    Action.TEMPLATE: "to give another template",
-    Action.SWITCH: "to switch to the new pods",
-    Action.DELETE: "to delete",
-    Action.COORDINATE: "to coordinate",
-}
-_RESTARTS = "to restart"
 _ALIKE = 4
 """From so many workloads on that restart for the same reasons, one line stands for all of them."""
 _LISTED = 10
@@ -118,35 +111,6 @@ def symbol(step: Step) -> str:
     return _SYMBOLS.get(step.action, _RESTART)[0]
 
 
-def plan_sum(plan: Plan) -> str:
-    """Return the number of objects for each action: '2 to replace, 3 to restart (9 pods), ...'."""
-    steps = {step.place: step for step in plan.steps if step.action is not Action.HOLD}.values()
-    counts = Counter(_VERBS.get(step.action, _RESTARTS) for step in steps)
-    words = [f"{number} {verb}" for verb, number in counts.items() if verb != _RESTARTS]
-    if number := counts[_RESTARTS]:
-        restarts = [step for step in steps if step.action not in _VERBS]
-        pods = sum(map(pods_of, restarts))
-        words.append(f"{number} {_RESTARTS}" + (f" ({counted(pods, 'pod')})" if pods else ""))
-    if plan.unchanged:
-        words.append(f"{len(plan.unchanged)} unchanged")
-    return f"{', '.join(words)}."
-
-
-def pods_of(step: Step) -> int:
-    """Return how many pods the workload of a step should have; 0 where that is not known."""
-    if not isinstance(step, WorkloadStep) or step.before is None:
-        return 0
-    kind = kind_of(step.key)
-    if kind is None:
-        return 0
-    return 1 if kind.is_pod else kind.counts(step.before).desired
-
-
-def counted(number: int, noun: str) -> str:
-    """Return a number with its noun: '1 pod', '2 pods'."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
 def _title(stage: Stage, steps: Sequence[Step]) -> str:
     creates = any(step.action is Action.CREATE for step in steps)
     return "Workloads" if stage is Stage.WORKLOADS and creates else _SECTIONS[stage]
@@ -189,13 +153,6 @@ def _reason_lines(step: Step, *, every: bool) -> Iterator[Line]:
             yield Line.of(f"      {because}{text}")
     for diff in diffs:
         yield from diff_lines(diff, every=every)
-
-
-def content_diffs(step: Step) -> tuple[KeyDiff, ...]:
-    """Return what a step changes in a ConfigMap or Secret, key by key; nothing for other steps."""
-    if not isinstance(step, ConfigStep) or step.action is Action.DELETE:
-        return ()
-    return content_diff(step.before, step.content)
 
 
 def diff_lines(diff: KeyDiff, *, every: bool) -> Iterator[Line]:

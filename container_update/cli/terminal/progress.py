@@ -19,7 +19,7 @@ from container_update.cli.reports.header import NONE as NO_HEADER
 from container_update.cli.reports.header import Header
 from container_update.cli.reports.lines import Line
 from container_update.cli.reports.outcome_report import result_lines
-from container_update.cli.reports.plan_report import counted, plan_lines
+from container_update.cli.reports.plan_report import plan_lines
 from container_update.cli.terminal.running import Running
 from container_update.cli.terminal.screen import Screen
 from container_update.model.errors import UpdateFailedError
@@ -33,6 +33,7 @@ from container_update.model.outcome import (
 )
 from container_update.model.plan import Plan
 from container_update.planning.content_diff import printable
+from container_update.planning.summary import counted
 
 if TYPE_CHECKING:
     from rich.live import Live

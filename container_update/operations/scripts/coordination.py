@@ -7,6 +7,7 @@ passwords.
 
 from __future__ import annotations
 
+import logging
 import shutil
 import tempfile
 import time
@@ -22,9 +23,12 @@ from container_update.model.errors import ContainerUpdateError
 from container_update.model.options import Options
 from container_update.operations.change_request import ScriptName, secrets_in
 from container_update.operations.scripts.process import Script
+from container_update.operations.scripts.report import Listener, ScriptReport, ScriptRun
 from container_update.operations.scripts.script_input import script_input
 from container_update.operations.strategy import ChangeJob, Strategy, VduChange
 from container_update.package import archive, csar
+
+LOG = logging.getLogger(__name__)
 
 NEW, OLD = "new", "old"
 
@@ -39,37 +43,6 @@ class CoordinationError(ContainerUpdateError):
     """A coordination script failed, or ran for too long."""
 
 
-@dataclass(frozen=True)
-class ScriptReport:
-    """The result of one run of a script."""
-
-    which: str
-    """'new' or 'old': the VNF that was coordinated."""
-    vdu_id: str
-    script: str
-    status: int | None
-    """The exit status; None where the script was killed."""
-    seconds: float
-    output: str
-    """The last part of what it printed."""
-
-    def __str__(self) -> str:
-        how = "was ended" if self.status is None else f"status {self.status}"
-        head = f"  {self.script} ({self.which} VNF, {self.vdu_id}): {how} ({self.seconds:.1f} s)"
-        return "\n".join([head, *(f"      | {line}" for line in self.output.splitlines())])
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return the same as plain values."""
-        return {
-            "vnf": self.which,
-            "vduId": self.vdu_id,
-            "script": self.script,
-            "status": self.status,
-            "seconds": round(self.seconds, 3),
-            "output": self.output,
-        }
-
-
 @dataclass
 class Coordination:
     """The scripts of one job.
@@ -80,6 +53,8 @@ class Coordination:
     job: ChangeJob
     access: Mapping[str, Any]
     cancel: CancelToken
+    listen: Listener = lambda _: None
+    """An exception of it is logged, and the script runs all the same."""
     reports: list[ScriptReport] = field(default_factory=list)
 
     @property
@@ -114,12 +89,7 @@ class Coordination:
         script = self.job.request.script(which)
         if script is None:
             return
-        try:
-            report = self._run_in_copy(script, which, vdu)
-        except OSError as error:
-            what = f"coordination script {script.path} cannot be run: {error}"
-            raise CoordinationError(what) from error
-        self.reports.append(report)
+        report = self._reported(script, which, vdu)
         if report.status == 0 or self.cancel:
             return
         limit = self.job.options.coordination_seconds
@@ -131,6 +101,28 @@ class Coordination:
         last = report.output.strip().rpartition("\n")[2]
         message = f"coordination script {script.path} for the {which} VNF, {vdu.vdu_id}: {how}"
         raise CoordinationError(f"{message}: {last}" if last else message)
+
+    def _reported(self, script: ScriptName, which: str, vdu: VduChange) -> ScriptReport:
+        """Run a script; report that it begins, and that it has ended, however it does."""
+        run = ScriptRun(which, vdu.vdu_id, script.path)
+        self._tell(run)
+        try:
+            report = self._run_in_copy(script, which, vdu)
+        except (ContainerUpdateError, OSError) as error:
+            self._tell(ScriptReport(which, vdu.vdu_id, script.path, None, 0.0, str(error)))
+            if isinstance(error, ContainerUpdateError):
+                raise
+            what = f"coordination script {script.path} cannot be run: {error}"
+            raise CoordinationError(what) from error
+        self.reports.append(report)
+        self._tell(report)
+        return report
+
+    def _tell(self, run: ScriptRun) -> None:
+        try:
+            self.listen(run)
+        except Exception:
+            LOG.exception("%s: it cannot be reported; the operation goes on", run.title)
 
     def _run_in_copy(self, script: ScriptName, which: str, vdu: VduChange) -> ScriptReport:
         """Run a script in a copy of the package.

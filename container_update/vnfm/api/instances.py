@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from container_update.model.objects import Json
-from container_update.vnfm import instances, operations, packages
+from container_update.vnfm import instances, operations
 from container_update.vnfm.api import models, parts, representations
 from container_update.vnfm.api.attribute_selectors import Attributes
 from container_update.vnfm.api.lists import Choice, Column, Listing, Page, Text
-from container_update.vnfm.api.request_checks import checked
-from container_update.vnfm.problems import ProblemError
+from container_update.vnfm.api.request_checks import check_state, checked
+from container_update.vnfm.http.users import user_of
 from container_update.vnfm.queries import by_id
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.rows import Instance
@@ -93,27 +93,31 @@ class _Starter:
     api: str
 
     def start(
-        self, instance_id: str, operation: str, request: Json, instantiated: bool | None = None
+        self,
+        http: Request,
+        instance_id: str,
+        operation: str,
+        request: Json,
+        instantiated: bool | None = None,
     ) -> Response:
         """Store the operation, queue it, answer 202.
 
+        :param http: the request as it arrived.
         :param instantiated: what the instance has to be; None: either.
         """
         service = self.service
         with service.database.writing() as session, parts.unprocessable(service):
             instance = by_id(session, Instance, instance_id, self.api, lock=True)
-            if instantiated is not None and instance.instantiated is not instantiated:
-                expected = "INSTANTIATED" if instantiated else "NOT_INSTANTIATED"
-                raise ProblemError(
-                    409,
-                    f"VNF instance {instance.id}: {operation} is possible only while it is "
-                    f"{expected}",
-                )
+            check_state(instance, operation, instantiated)
             request, hidden = checked(service, session, instance, operation, request)
-            if request.get("vnfdId") is not None:
-                packages.of_vnfd(session, request["vnfdId"])
             occurrence = operations.begin(
-                service, session, instance, operation, request, hidden=hidden
+                service,
+                session,
+                instance,
+                operation,
+                request,
+                requested_by=user_of(http).name,
+                hidden=hidden,
             )
         self.workers.operation(occurrence.id)
         return parts.accepted(service, occurrence)
@@ -124,45 +128,45 @@ _ACCEPTING = parts.accepting(404, 409, 413)
 
 def _add_v1(routes: APIRouter, starter: _Starter) -> None:
     @routes.post("/{instance_id}/instantiate", **_ACCEPTING)
-    def instantiate(instance_id: str, body: models.InstantiateVnfV1) -> Response:
+    def instantiate(http: Request, instance_id: str, body: models.InstantiateVnfV1) -> Response:
         """Instantiate a VNF instance."""
-        return starter.start(instance_id, "INSTANTIATE", body.as_sent(), instantiated=False)
+        return starter.start(http, instance_id, "INSTANTIATE", body.as_sent(), instantiated=False)
 
     @routes.patch("/{instance_id}", **_ACCEPTING)
-    def modify(instance_id: str, body: models.ModifyVnfV1) -> Response:
+    def modify(http: Request, instance_id: str, body: models.ModifyVnfV1) -> Response:
         """Modify a VNF instance; with a vnfdId it may be moved to another package."""
-        return starter.start(instance_id, "MODIFY_INFO", body.as_sent())
+        return starter.start(http, instance_id, "MODIFY_INFO", body.as_sent())
 
 
 def _add_v2(routes: APIRouter, starter: _Starter) -> None:
     @routes.post("/{instance_id}/instantiate", **_ACCEPTING)
-    def instantiate(instance_id: str, body: models.InstantiateVnfV2) -> Response:
+    def instantiate(http: Request, instance_id: str, body: models.InstantiateVnfV2) -> Response:
         """Instantiate a VNF instance."""
-        return starter.start(instance_id, "INSTANTIATE", body.as_sent(), instantiated=False)
+        return starter.start(http, instance_id, "INSTANTIATE", body.as_sent(), instantiated=False)
 
     @routes.patch("/{instance_id}", **_ACCEPTING)
-    def modify(instance_id: str, body: models.ModifyVnfV2) -> Response:
+    def modify(http: Request, instance_id: str, body: models.ModifyVnfV2) -> Response:
         """Modify a VNF instance; with a vnfdId it may be moved to another package."""
-        return starter.start(instance_id, "MODIFY_INFO", body.as_sent())
+        return starter.start(http, instance_id, "MODIFY_INFO", body.as_sent())
 
     @routes.post("/{instance_id}/change_vnfpkg", **_ACCEPTING)
-    def change_vnfpkg(instance_id: str, body: models.ChangeVnfPkg) -> Response:
+    def change_vnfpkg(http: Request, instance_id: str, body: models.ChangeVnfPkg) -> Response:
         """Change the package of a VNF instance: Blue-Green or rolling."""
-        return starter.start(instance_id, "CHANGE_VNFPKG", body, instantiated=True)
+        return starter.start(http, instance_id, "CHANGE_VNFPKG", body, instantiated=True)
 
 
 def _add_common(routes: APIRouter, starter: _Starter) -> None:
     @routes.post("/{instance_id}/heal", **_ACCEPTING)
-    def heal(instance_id: str, body: models.HealVnf) -> Response:
+    def heal(http: Request, instance_id: str, body: models.HealVnf) -> Response:
         """Replace VNFCs that are broken, or bring the whole VNF to what its package says."""
-        return starter.start(instance_id, "HEAL", body.as_sent(), instantiated=True)
+        return starter.start(http, instance_id, "HEAL", body.as_sent(), instantiated=True)
 
     @routes.post("/{instance_id}/scale", **_ACCEPTING)
-    def scale(instance_id: str, body: models.ScaleVnf) -> Response:
+    def scale(http: Request, instance_id: str, body: models.ScaleVnf) -> Response:
         """Scale a VNF instance out or in by one of its aspects."""
-        return starter.start(instance_id, "SCALE", body.as_sent(), instantiated=True)
+        return starter.start(http, instance_id, "SCALE", body.as_sent(), instantiated=True)
 
     @routes.post("/{instance_id}/terminate", **_ACCEPTING)
-    def terminate(instance_id: str, body: models.TerminateVnf) -> Response:
+    def terminate(http: Request, instance_id: str, body: models.TerminateVnf) -> Response:
         """Terminate a VNF instance."""
-        return starter.start(instance_id, "TERMINATE", body.as_sent(), instantiated=True)
+        return starter.start(http, instance_id, "TERMINATE", body.as_sent(), instantiated=True)

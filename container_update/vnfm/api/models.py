@@ -202,6 +202,31 @@ class ModifyVnfV2(ModifyVnf):
     vimConnectionInfo: dict[Text, VimConnection | None] | None = None
 
 
+class _PlanOfModification(Body):
+    """A plan of a modification."""
+
+    operation: Literal["MODIFY_INFO"]
+
+
+class PlanV1(_PlanOfModification):
+    """A request for the plan of a request, an extension of SOL003: v1 only has modifications."""
+
+    request: ModifyVnfV1
+
+
+class _PlanOfModificationV2(_PlanOfModification):
+    request: ModifyVnfV2
+
+
+class _PlanOfChange(Body):
+    operation: Literal["CHANGE_VNFPKG"]
+    request: ChangeVnfPkg
+
+
+PlanV2 = Annotated[_PlanOfModificationV2 | _PlanOfChange, Field(discriminator="operation")]
+"""The same, in v2."""
+
+
 class CancelOperation(Body):
     """CancelMode (SOL003, 5.5.2.14); both mean the same for what has not begun."""
 

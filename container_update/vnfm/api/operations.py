@@ -67,7 +67,7 @@ def _add_reading(routes: APIRouter, service: ServiceContext, api: str) -> None:
             operation = by_id(session, Operation, operation_id, api)
             return representations.operation(operation, base_url)
 
-    @routes.get("/{operation_id}/progress", responses=parts.refusals(404))
+    @routes.get("/{operation_id}/progress", responses=parts.refusals(404), tags=[parts.EXTENSION])
     def progress(operation_id: str) -> Json:
         """Return the progress of each object, and why it restarts; an extension of SOL003."""
         with service.database.reading() as session:

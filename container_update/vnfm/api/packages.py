@@ -28,9 +28,9 @@ from container_update.vnfm.workers import Workers
 
 _ATTRIBUTES = Attributes(
     required=frozenset({"id", "onboardingState", "operationalState", "usageState", "_links"}),
-    hidden=("softwareImages", "additionalArtifacts", "userDefinedData", "checksum",
-            "onboardingFailureDetails"),
-)  # fmt: skip
+    hidden=("softwareImages", "additionalArtifacts", "userDefinedData", "checksum"),
+)
+"""SOL005 hides onboardingFailureDetails too; here a list says why a package is in ERROR."""
 
 _ZIP = {"content": {"application/zip": {"schema": {"type": "string", "format": "binary"}}}}
 

@@ -35,7 +35,11 @@ _MEANING = {
     409: "The state of the resource does not allow it.",
     413: "The body is too big.",
     422: "The request can be read and makes no sense.",
+    502: "The VIM does not answer, or refuses.",
 }
+
+EXTENSION = "Extensions of SOL003"
+"""The tag of what the standard does not have."""
 
 
 def refusals(*statuses: int) -> dict[int | str, dict[str, Any]]:

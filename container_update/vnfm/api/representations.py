@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from container_update.model.objects import Json
+from container_update.model.outcome import StepState
 from container_update.operations.progress import NO_ACTION
 from container_update.vnfm import states
 from container_update.vnfm.store.database import timestamp
@@ -16,14 +17,20 @@ from container_update.vnfm.store.rows import Instance, Operation, Package, Step,
 
 
 def package(row: Package) -> Json:
-    """Return a VnfPkgInfo (SOL005, 9.5.2.5), with links as Tacker writes them: without a host."""
+    """Return a VnfPkgInfo (SOL005, 9.5.2.5), with links as Tacker writes them: without a host.
+
+    ``error`` is an extension: the detail of onboardingFailureDetails, whose value the openstack
+    client does not print, as it knows no such attribute and reads others by names in lower case.
+    """
     self = f"/vnfpkgm/v1/vnf_packages/{row.id}"
+    failure = row.body.get("onboardingFailureDetails")
     return {
         "id": row.id,
         "onboardingState": row.onboarding_state,
         "operationalState": row.operational_state,
         "userDefinedData": row.user_data,
         **row.body,
+        **({"error": failure["detail"]} if failure else {}),
         "_links": _links({"self": self, "packageContent": f"{self}/package_content"}),
     }
 
@@ -111,11 +118,18 @@ def operation(row: Operation, base_url: str) -> Json:
 
 def progress(row: Operation, steps: Iterable[Step]) -> Json:
     """Return the progress of an operation; an extension of SOL003."""
-    names = ("object", "action", "state", "reasons", "message", "seconds")
+    names = ("object", "action", "state", "reasons", "diff", "message", "seconds")
     entries = [{name: getattr(step, name) for name in names} for step in steps]
+    shown = [entry for entry in entries if entry["state"] != NO_ACTION]
     return {
         "operationState": row.state,
-        "steps": [entry for entry in entries if entry["state"] != NO_ACTION],
+        "requestedBy": row.requested_by,
+        "vnfInstanceName": row.instance_name,
+        "oldPackage": row.old_package,
+        "newPackage": row.new_package,
+        "done": sum(entry["state"] == StepState.DONE.value for entry in shown),
+        "total": len(shown),
+        "steps": shown,
         "remarks": [
             {"object": entry["object"], "kind": entry["action"], "text": entry["message"]}
             for entry in entries

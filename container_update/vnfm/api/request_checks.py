@@ -110,14 +110,36 @@ def check_change(
         change.check_vdus(new.vdus(flavour_id), vim["vimType"])
 
 
+def check_state(instance: Instance, operation: str, instantiated: bool | None) -> None:
+    """Check that an instance is in the state that an operation is for.
+
+    :param instantiated: what the instance has to be; None: either.
+    """
+    if instantiated is not None and instance.instantiated is not instantiated:
+        expected = "INSTANTIATED" if instantiated else "NOT_INSTANTIATED"
+        raise ProblemError(
+            409,
+            f"VNF instance {instance.id}: {operation} is possible only while it is {expected}",
+        )
+
+
 def checked(
     service: ServiceContext, session: Session, instance: Instance, operation: str, request: Json
 ) -> tuple[Json, frozenset[str]]:
-    """Check a request of any operation.
+    """Check a request of any operation, and that the package that it leads to is there.
 
     :returns: the request, with its package named by the VNFD; and the names of the parameters whose
         values are not shown.
     """
+    request, hidden = _checked(service, session, instance, operation, request)
+    if request.get("vnfdId") is not None:
+        packages.of_vnfd(session, request["vnfdId"])
+    return request, hidden
+
+
+def _checked(
+    service: ServiceContext, session: Session, instance: Instance, operation: str, request: Json
+) -> tuple[Json, frozenset[str]]:
     if operation == "INSTANTIATE":
         check_instantiation(service, session, instance, request)
         return request, _hidden(service, session, instance, request)

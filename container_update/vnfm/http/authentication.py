@@ -10,53 +10,88 @@ import hmac
 import re
 import secrets
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
-from fastapi import Security
+from fastapi import Request, Security
 from fastapi.security import APIKeyHeader, HTTPAuthorizationCredentials, HTTPBearer
 
 from container_update.model.errors import ContainerUpdateError
+from container_update.vnfm.http.users import ANYBODY, User
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.settings import Settings
 from container_update.vnfm.store.private_file import private_text
 
-Check = Callable[[str], str | None]
-"""Returns the user's name for a token; None for an invalid one."""
+
+@dataclass(frozen=True)
+class Token:
+    """A token of the file."""
+
+    value: str = field(repr=False)
+    may_change: bool = True
+
+
+Check = Callable[[str], User | None]
+"""Returns the user of a token; None for an invalid one."""
+
+READING = "x-reads-only"
+"""In a route's ``openapi_extra``: it changes nothing, whatever its method."""
 
 _MIN_LENGTH = 16
 """Minimum number of characters of a token in the file."""
-_LINE = re.compile(r"(?:(?P<name>\S+)\s+)?(?P<token>\S+)")
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+_ROLES: Mapping[str, bool] = {"read": False, "write": True}
+"""Whether a role of the token file may change something."""
 _TOKEN = re.compile(r"[!-~]{1,8192}")
-_X_AUTH = APIKeyHeader(name="X-Auth-Token", auto_error=False, scheme_name="token")
-_BEARER = HTTPBearer(auto_error=False, scheme_name="bearer")
+_X_AUTH = APIKeyHeader(
+    name="X-Auth-Token",
+    auto_error=False,
+    scheme_name="token",
+    description="A token of the file tokens in the service's state directory, or of Keystone.",
+)
+_BEARER = HTTPBearer(
+    auto_error=False, scheme_name="bearer", description="The same token, as SOL013 sends it."
+)
 
 
-def authenticator(settings: Settings) -> Callable[..., str]:
-    """Return a FastAPI dependency for the user's name; it raises ProblemError 401, 403 or 503.
+def authenticator(settings: Settings, session: Check = lambda _: None) -> Callable[..., User]:
+    """Return a FastAPI dependency for the user; it raises ProblemError 401, 403 or 503.
 
+    :param session: what also knows tokens, and is asked first.
     :raises ContainerUpdateError: the token file or the settings for Keystone cannot be used.
     """
     if settings.auth == "none":
-        return lambda: "anybody"
+        return lambda: ANYBODY
     check = _check(settings)
 
     def authenticate(
+        request: Request,
         x_auth_token: Annotated[str | None, Security(_X_AUTH)],
         bearer: Annotated[HTTPAuthorizationCredentials | None, Security(_BEARER)],
-    ) -> str:
+    ) -> User:
         token = x_auth_token or (bearer.credentials if bearer else "")
-        name = check(token) if _TOKEN.fullmatch(token) else None
-        if name is None:
+        user = (session(token) or check(token)) if _TOKEN.fullmatch(token) else None
+        if user is None:
             raise ProblemError(
                 401,
                 "expected a valid token in X-Auth-Token or Authorization: Bearer, found "
                 + ("one that is wrong or has expired" if token else "none"),
                 headers={"WWW-Authenticate": "Bearer"},
             )
-        return name
+        if not user.may_change and not _only_reads(request):
+            raise ProblemError(
+                403, f"the token of {user.name} may only read: changes need one that may write"
+            )
+        request.state.user = user
+        return user
 
     return authenticate
+
+
+def _only_reads(request: Request) -> bool:
+    extra = getattr(request.scope.get("route"), "openapi_extra", None) or {}
+    return request.method in _SAFE or bool(extra.get(READING))
 
 
 def _check(settings: Settings) -> Check:
@@ -68,41 +103,48 @@ def _check(settings: Settings) -> Check:
 
 
 def _token_file(path: Path) -> Check:
-    digests = {_digest(token): name for name, token in read_tokens(path).items()}
+    users = {
+        _digest(token.value): User(name, token.may_change)
+        for name, token in read_tokens(path).items()
+    }
 
-    def check(token: str) -> str | None:
+    def check(token: str) -> User | None:
         """Compare with every token: the time must not depend on which one it is."""
         given, user = _digest(token), None
-        for digest, name in digests.items():
+        for digest, owner in users.items():
             if hmac.compare_digest(digest, given):
-                user = name
+                user = owner
         return user
 
     return check
 
 
-def read_tokens(path: Path) -> Mapping[str, str]:
-    """Return the tokens of a file by name: one a line, perhaps after a name; ``#`` is a comment.
+def read_tokens(path: Path) -> Mapping[str, Token]:
+    """Return the tokens of a file by the names of their users.
+
+    A line is ``TOKEN``, ``NAME TOKEN`` or ``NAME TOKEN ROLE``, where the role is ``read`` or
+    ``write`` (the default); ``#`` begins a comment.
 
     :param path: the file; created with one random token if it does not exist.
     :raises ContainerUpdateError: it holds no tokens, or others than its owner may read it.
     """
-    tokens: dict[str, str] = {}
+    tokens: dict[str, Token] = {}
     first = f"admin {secrets.token_urlsafe(32)}\n"
     for number, line in enumerate(private_text(path, first).splitlines(), 1):
-        text = line.partition("#")[0].strip()
-        match = _LINE.fullmatch(text)
-        if not text:
+        words = line.partition("#")[0].split()
+        if not words:
             continue
-        if not match or len(match["token"]) < _MIN_LENGTH:
+        name = words.pop(0) if len(words) > 1 else f"line {number}"
+        value, *roles = words
+        role = roles[0] if roles else "write"
+        if len(value) < _MIN_LENGTH or len(roles) > 1 or role not in _ROLES:
             raise ContainerUpdateError(
-                f"{path}:{number}: expected NAME TOKEN, the token of {_MIN_LENGTH} characters or "
-                "more"
+                f"{path}:{number}: expected NAME TOKEN or NAME TOKEN ROLE, the token of "
+                f"{_MIN_LENGTH} characters or more and the role {' or '.join(_ROLES)}"
             )
-        name = match["name"] or f"line {number}"
         if name in tokens:
             raise ContainerUpdateError(f"{path}:{number}: the name {name} is there twice")
-        tokens[name] = match["token"]
+        tokens[name] = Token(value, _ROLES[role])
     if not tokens:
         raise ContainerUpdateError(f"{path}: expected tokens, one a line, and found none")
     return tokens

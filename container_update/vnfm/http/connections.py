@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import ssl
 from typing import Any
 
 import uvicorn
@@ -23,6 +24,8 @@ _KEPT_FREE = 32
 the service waiting the longest is closed."""
 _GRACE_SECONDS = 0.25
 """Nobody is closed so soon: what was sent may not have been read yet."""
+ENDLESS = "/view/events"
+"""The resource whose responses never end: they are cut when the service stops."""
 HEADER_SECONDS = 10.0
 """Maximum time for the headers of a request, from the connection or the response before."""
 
@@ -45,11 +48,31 @@ def server_config(app: Any, settings: Settings) -> uvicorn.Config:
     try:
         config.load()
     except OSError as error:  # also what ssl raises; neither has the name of the file
-        raise ContainerUpdateError(
-            f"tls_cert {settings.tls_cert}, tls_key {settings.tls_key}: expected a certificate and "
-            f"its private key in PEM, which the service's user may read: {error.strerror}"
-        ) from error
+        raise _unusable(settings, error.strerror) from error
     return config
+
+
+def check_certificate(settings: Settings) -> None:
+    """Load the certificate and its key, as the server does.
+
+    :raises ContainerUpdateError: they cannot be used, or the key has a passphrase.
+    """
+
+    def refuse() -> str:
+        raise _unusable(settings, "the key has a passphrase, for which nobody could be asked")
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(settings.tls_cert, settings.tls_key, refuse)
+    except OSError as error:
+        raise _unusable(settings, error.strerror) from error
+
+
+def _unusable(settings: Settings, cause: str | None) -> ContainerUpdateError:
+    return ContainerUpdateError(
+        f"tls_cert {settings.tls_cert}, tls_key {settings.tls_key}: expected a certificate and "
+        f"its private key in PEM, which the service's user may read: {cause}"
+    )
 
 
 class Connection(H11Protocol):
@@ -88,6 +111,12 @@ class Connection(H11Protocol):
         super().on_response_complete()
         if not self._owes_request:
             self._cancel_deadline()
+
+    def shutdown(self) -> None:
+        """End the connection when the service stops: at once, or after the response."""
+        super().shutdown()
+        if not self._owes_request and self.scope["path"] == ENDLESS:
+            self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """End the waiting."""

@@ -15,6 +15,7 @@ from keystoneauth1.identity.v3 import Password
 from keystoneauth1.session import Session
 
 from container_update.model.errors import ContainerUpdateError
+from container_update.vnfm.http.users import User
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.settings import Settings
 
@@ -38,6 +39,7 @@ class KeystoneTokens:
                 raise ContainerUpdateError(f"[vnfm] {name}: expected with auth = keystone")
         self._url = settings.keystone_url.rstrip("/")
         self._roles = frozenset(settings.keystone_roles)
+        self._reader_roles = frozenset(settings.keystone_reader_roles)
         self._session = Session(
             Password(
                 auth_url=self._url,
@@ -55,17 +57,32 @@ class KeystoneTokens:
             cache, key=_digest, lock=threading.Lock()
         )(self._ask)
 
-    def __call__(self, token: str) -> str | None:
-        """Return the name of a token's user; None if the token is unknown or expired.
+    def __call__(self, token: str) -> User | None:
+        """Return the user of a token; None if the token is unknown or expired.
 
         :raises ProblemError: 403: none of the configured roles. 503: Keystone does not answer.
         """
         access = self._access(token)
         if access is None or not access.expires or access.expires.timestamp() <= time.time():
             return None
-        if not self._roles.intersection(access.role_names or ()):
-            raise ProblemError(403, f"expected one of the roles {', '.join(sorted(self._roles))}")
-        return access.username
+        may_change = not self._roles.isdisjoint(access.role_names or ())
+        if not may_change and self._reader_roles.isdisjoint(access.role_names or ()):
+            roles = ", ".join(sorted(self._roles | self._reader_roles))
+            raise ProblemError(403, f"expected one of the roles {roles}")
+        return User(str(access.username), may_change)
+
+    def log_in(self) -> None:
+        """Get a token for the service's own user, as the first request of a client would.
+
+        :raises ContainerUpdateError: Keystone does not answer, or knows no such user.
+        """
+        try:
+            self._session.get_token()
+        except (exceptions.ClientException, OSError) as error:
+            raise ContainerUpdateError(
+                f"Keystone at {self._url} gave the service's user no token: {error}: see the "
+                "settings keystone_... in [vnfm]"
+            ) from error
 
     def _ask(self, token: str) -> AccessInfo | None:
         try:

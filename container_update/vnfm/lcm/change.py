@@ -27,12 +27,9 @@ def do_change(context: OperationContext) -> Record:
     context = replace(context, record=drivers.call("change_current_package_start", before))
     with connected(context) as vim:
         target = vim.target()
-        job = _job(context, target.vim_type)
-        scripts = coordination_of(job, target, context.cancel)
-        try:
-            changed = run_change(job, target, context.cancel, context.steps, scripts)
-        finally:
-            context.steps.add_scripts(scripts.reports)
+        job = job_of(context, target.vim_type)
+        scripts = coordination_of(job, target, context.cancel, context.steps.script)
+        changed = run_change(job, target, context.cancel, context.steps, scripts)
         body = changed.records.applied({**context.record.body, "vnfdId": before.vnfd_id})
         vnfd_id = str(body.pop("vnfdId"))
         patches = {
@@ -58,7 +55,7 @@ def undo_change(context: OperationContext) -> Record:
     drivers = drivers_of(context)
     record = drivers.call("change_current_package_rollback_start", context.record)
     with connected(context) as vim:
-        job = _job(context, vim.target().vim_type)
+        job = job_of(context, vim.target().vim_type)
         undone = vim.undo_change(job)
         was_planned = v2_memory.OURS in context.kept  # else nothing was written
         if undone is None and was_planned and preview_change(job, vim.target()).is_empty:
@@ -70,7 +67,8 @@ def undo_change(context: OperationContext) -> Record:
     return drivers.call("change_current_package_rollback_end", record)
 
 
-def _job(context: OperationContext, vim_type: str) -> ChangeJob:
+def job_of(context: OperationContext, vim_type: str) -> ChangeJob:
+    """Return the change that an operation requests."""
     record, request = context.record, ChangeRequest.of(context.request, vim_type)
     root = f"{context.service.settings.base_url}/vnflcm/{context.api}"
     return ChangeJob(

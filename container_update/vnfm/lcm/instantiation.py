@@ -7,10 +7,13 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from container_update.model.errors import ContainerUpdateError, NextStep
 from container_update.model.objects import merge_patch
 from container_update.vnfm.lcm.mgmt_drivers import drivers_of
-from container_update.vnfm.lcm.operation_context import OperationContext, Record
+from container_update.vnfm.lcm.operation_context import (
+    OperationContext,
+    Record,
+    ServiceEndsError,
+)
 from container_update.vnfm.lcm.vim import connected
 
 LOG = logging.getLogger(__name__)
@@ -68,7 +71,7 @@ def _wait_until_out_of_service(context: OperationContext) -> None:
     SOL003, 5.5.2.8: the time to take the VNF out of service before it is shut down. Without a
     timeout nothing is waited for but the pods' own grace periods.
 
-    :raises ContainerUpdateError: the service ends; nothing was deleted.
+    :raises ServiceEndsError: nothing was deleted.
     """
     seconds = float(context.request.get("gracefulTerminationTimeout") or 0)
     left = min(seconds, seconds - context.seconds_since_start())
@@ -78,8 +81,7 @@ def _wait_until_out_of_service(context: OperationContext) -> None:
     context.steps.add("VNF", "wait", "running", f"{seconds:.0f} s to take it out of service")
     began = time.monotonic()
     if context.service.ending.wait(left):
-        raise ContainerUpdateError(
-            "the service ended while the VNF was taken out of service; nothing was deleted",
-            next_step=NextStep.RETRY,
+        raise ServiceEndsError(
+            "the service ended while the VNF was taken out of service; nothing was deleted"
         )
     context.steps.add("VNF", "wait", "done", "", time.monotonic() - began)

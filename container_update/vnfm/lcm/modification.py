@@ -28,9 +28,9 @@ _PLAIN = ("vnfInstanceName", "vnfInstanceDescription")
 def do_modify(context: OperationContext) -> Record:
     """Change the record, and with a Mgmt Driver what runs."""
     if not context.record.instantiated:
-        return _modified(context, context.record)
+        return modified(context, context.record)
     drivers = drivers_of(context)
-    record = _modified(context, drivers.call("modify_information_start", context.record))
+    record = modified(context, drivers.call("modify_information_start", context.record))
     new = context.package(record.vnfd_id) if context.request.get("vnfdId") else None
     return drivers.call("modify_information_end", record, new)
 
@@ -48,7 +48,8 @@ def undo_modify(context: OperationContext) -> Record:
     return drivers.call("modify_information_rollback_end", record)
 
 
-def _modified(context: OperationContext, record: Record) -> Record:
+def modified(context: OperationContext, record: Record) -> Record:
+    """Return the record as the request of an operation modifies it."""
     request, body = context.request, dict(record.body)
     body |= {name: request[name] for name in _PLAIN if name in request}
     body |= {

@@ -43,6 +43,17 @@ def connected(context: OperationContext) -> Iterator[OpenStackVim]:
         yield OpenStackVim(context, heat)
 
 
+def stack_name(instance_id: str) -> str:
+    """Return the name of an instance's stack when it is created."""
+    return f"vnf-{instance_id}"
+
+
+def stacks_of(heat: Heat, instance_id: str) -> list[Json]:
+    """Return the instance's stacks: more than one during a change."""
+    own = re.compile(re.escape(stack_name(instance_id)) + r"(\.[0-9a-f]{8})?")
+    return [stack for stack in heat.stacks() if own.fullmatch(str(stack["stack_name"]))]
+
+
 @dataclass(frozen=True)
 class OpenStackVim:
     """A project of a cloud, for one operation."""
@@ -179,12 +190,10 @@ class OpenStackVim:
 
     @property
     def _name(self) -> str:
-        return f"vnf-{self.context.instance_id}"
+        return stack_name(self.context.instance_id)
 
     def _stacks(self) -> list[Json]:
-        """Return the instance's stacks: more than one during a change."""
-        own = re.compile(re.escape(self._name) + r"(\.[0-9a-f]{8})?")
-        return [stack for stack in self.heat.stacks() if own.fullmatch(str(stack["stack_name"]))]
+        return stacks_of(self.heat, self.context.instance_id)
 
     def _stack(self) -> str:
         """Return the VNF's stack: the recorded one, or if that is gone its successor from a change
@@ -218,11 +227,9 @@ class OpenStackVim:
     def undo_change(self, job: ChangeJob) -> Outcome | None:
         """Undo it by the journal in the cloud; the scripts need the job."""
         target = self.target()
-        scripts = coordination_of(job, target, self.context.cancel)
-        try:
-            return strategies.roll_back(job, target, scripts, self.context.steps)
-        finally:
-            self.context.steps.add_scripts(scripts.reports)
+        steps = self.context.steps
+        scripts = coordination_of(job, target, self.context.cancel, steps.script)
+        return strategies.roll_back(job, target, scripts, steps)
 
     def as_it_is(self, record: Record) -> Record:
         """Return the record with the live servers, ports and volumes."""

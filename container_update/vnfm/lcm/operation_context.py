@@ -16,7 +16,7 @@ from container_update.cluster.execution.operation import Operation as Journalled
 from container_update.cluster.retry import RetryingCluster
 from container_update.drivers.vim import connect_to
 from container_update.model.cancellation import CancelToken
-from container_update.model.errors import NextStep, PackageError
+from container_update.model.errors import ContainerUpdateError, NextStep, PackageError
 from container_update.model.objects import Json
 from container_update.model.requests import DEF_FILES
 from container_update.package import csar
@@ -27,6 +27,12 @@ from container_update.vnfm.store.database import now
 from container_update.vnfm.store.rows import Operation, Package
 
 Result = TypeVar("Result")
+
+
+class ServiceEndsError(ContainerUpdateError):
+    """The service ends before the operation has begun to change anything."""
+
+    next_step = NextStep.RETRY
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """Carries out an operation occurrence, from its row to its end. Start here.
 
 STARTING -> PROCESSING -> what the operation does -> the instance's record and COMPLETED, in one
-transaction; or FAILED_TEMP with the cause. A rollback likewise, from ROLLING_BACK.
+transaction; or FAILED_TEMP with the cause. A rollback likewise, from ROLLING_BACK. What is
+interrupted because the service ends stays in its state, and is handed over.
 """
 
 from __future__ import annotations
@@ -16,7 +17,11 @@ from sqlalchemy.orm import Session
 
 from container_update.drivers import v2_memory, v2_progress
 from container_update.model.cancellation import CancelToken
-from container_update.model.errors import ContainerUpdateError, UpdateInProgressError
+from container_update.model.errors import (
+    ContainerUpdateError,
+    UpdateInProgressError,
+    UpdateInterruptedError,
+)
 from container_update.model.objects import Json
 from container_update.vnfm import instances, operations, vims
 from container_update.vnfm.http.redaction import without_folder
@@ -29,9 +34,14 @@ from container_update.vnfm.lcm.instantiation import (
     do_terminate,
     undo_instantiate,
 )
+from container_update.vnfm.lcm.mgmt_drivers.answers import ScriptError
 from container_update.vnfm.lcm.mgmt_drivers.v2 import progress_file
 from container_update.vnfm.lcm.modification import do_modify, undo_modify
-from container_update.vnfm.lcm.operation_context import OperationContext, Record
+from container_update.vnfm.lcm.operation_context import (
+    OperationContext,
+    Record,
+    ServiceEndsError,
+)
 from container_update.vnfm.lcm.scale import do_scale, undo_scale
 from container_update.vnfm.lcm.steps import Follower, Steps
 from container_update.vnfm.lcm.vim import connected
@@ -79,10 +89,13 @@ def perform(service: ServiceContext, operation_id: str, cancel: CancelToken) -> 
     if begun is None:
         return
     context, operation, state = begun
+    if context.again:
+        LOG.info("VNF instance %s: going on with what was begun before", context.instance_id)
     task = TASKS[operation]
     try:
         if context.again and context.record.instantiated:
             _wait_for_lease(context)
+            context.steps.stop_scripts()
         if state is State.PROCESSING:
             after = task.do(context)
             before = replace(context.record, vims=context.recorded_vims)
@@ -94,6 +107,9 @@ def perform(service: ServiceContext, operation_id: str, cancel: CancelToken) -> 
             lasting(lambda: _end(context, state, State.ROLLED_BACK, after))
     except Exception as error:  # noqa: BLE001 (whatever it is, the occurrence records it)
         failure, undoable = error, is_undoable(operation, context.kept)
+        if _is_interrupted(context, error):
+            lasting(lambda: _hand_over(context, state))
+            return
         lasting(lambda: _fail(context, state, failure, undoable=undoable))
 
 
@@ -148,12 +164,15 @@ def _wait_for_lease(context: OperationContext) -> None:
     A service that was killed, or its script, leaves its lease, which expires.
 
     :raises UpdateInProgressError: it is held for longer than an update may take.
+    :raises ServiceEndsError: the service ends meanwhile.
     """
     options, ending = context.service.options, context.service.ending
     deadline = time.monotonic() + options.timeout + options.lease_seconds
     with connected(context) as vim:
         while (holder := vim.held_by()) is not None:
-            if time.monotonic() > deadline or ending.is_set():
+            if ending.is_set():
+                raise ServiceEndsError("the service ended while another run held the VNF's lease")
+            if time.monotonic() > deadline:
                 raise UpdateInProgressError(holder)
             ending.wait(_PAUSE)
 
@@ -191,6 +210,23 @@ def _record(context: OperationContext, session: Session, state: State, after: Re
     instance.body = after.body
     if state is State.COMPLETED:  # what was undone leaves the VIMs as they were
         instance.sealed = context.service.vault.seal(after.vims) if after.vims else None
+
+
+def _is_interrupted(context: OperationContext, error: Exception) -> bool:
+    """Return whether an operation stopped only because the service ends, and can be gone on with
+    by its journal. A script that was stopped has undone what it did, or left a journal as well."""
+    if isinstance(error, ServiceEndsError):
+        return True
+    return bool(context.cancel) and isinstance(error, (UpdateInterruptedError, ScriptError))
+
+
+def _hand_over(context: OperationContext, state: State) -> None:
+    with context.service.database.writing() as session:
+        before = session.get_one(Operation, context.operation_id).kept or {}
+        kept = {**before, **context.kept}
+        operations.hand_over(context.service, session, context.operation_id, state, kept=kept)
+    LOG.warning("VNF instance %s: interrupted, as the service ends; another service goes on with "
+                "the operation, or the next start", context.instance_id)  # fmt: skip
 
 
 def _fail(context: OperationContext, was: State, error: Exception, *, undoable: bool) -> None:

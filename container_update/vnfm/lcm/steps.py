@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from sqlalchemy import delete, func, select, update
@@ -20,7 +20,8 @@ from container_update.drivers import v2_memory, v2_progress
 from container_update.model.errors import ContainerUpdateError, NextStep
 from container_update.model.objects import Json
 from container_update.model.outcome import Event, StepState
-from container_update.operations.scripts.coordination import ScriptReport
+from container_update.operations.progress import RUN_SCRIPT, RUNNING, script_event
+from container_update.operations.scripts.report import ScriptRun
 from container_update.vnfm.store.database import Database
 from container_update.vnfm.store.rows import Operation, Step
 
@@ -77,15 +78,18 @@ class Steps:
         step = {"object": text, "action": action, "state": state, "message": message}
         self._write(lambda session: self._result(session, {**step, "seconds": round(seconds, 3)}))
 
-    def add_scripts(self, reports: Iterable[ScriptReport]) -> None:
-        """Store the results of coordination scripts, with the last line that they printed."""
-        for report in reports:
-            text = f"Script {report.script} ({report.which} VNF, {report.vdu_id})"
-            state = StepState.DONE if report.status == 0 else StepState.FAILED
-            last = report.output.strip().rpartition("\n")[2]
-            self.add(text, "run", state.value, last, report.seconds)
+    def script(self, run: ScriptRun) -> None:
+        """Store that a coordination script begins, or has ended."""
+        self._write(lambda session: self._result(session, script_event(run)))
 
-    def _write(self, store: Callable[[Session], None]) -> None:
+    def stop_scripts(self) -> None:
+        """Store of scripts that were running when their service died that they run no more."""
+        running = (Step.action == RUN_SCRIPT, Step.state == RUNNING)
+        values = {"state": StepState.STOPPED.value, "message": "the service ended meanwhile"}
+        mine = update(Step).where(Step.operation_id == self._id, *running)
+        self._write(lambda session: session.execute(mine.values(**values)))
+
+    def _write(self, store: Callable[[Session], object]) -> None:
         """Store something, however long the database is away: an update waits, it does not fail."""
 
         def write() -> None:
@@ -96,10 +100,12 @@ class Steps:
             self._database.lasting(write)
 
     def _begin(self, session: Session, line: Json) -> None:
-        session.execute(delete(Step).where(Step.operation_id == self._id))
+        self._forget(session, is_needless=not line["steps"])
         session.add_all(
             Step(operation_id=self._id, number=number, **{"reasons": [], **step})
-            for number, step in enumerate([*line["steps"], *line.get("remarks", ())])
+            for number, step in enumerate(
+                [*line["steps"], *line.get("remarks", ())], self._next_number(session)
+            )
         )
         if not self._remember:
             return
@@ -113,6 +119,21 @@ class Steps:
         }
         operation.kept = {**kept, v2_memory.OURS: {"state": v2_memory.UNKNOWN, **ours}}
 
+    def _forget(self, session: Session, *, is_needless: bool) -> None:
+        """Forget the steps of a try before.
+
+        :param is_needless: the new plan has no steps, because those before are done, or, in a
+            rollback, undone: they stay.
+        """
+        old = delete(Step).where(Step.operation_id == self._id)
+        ended = [StepState.DONE] if self._remember else list(StepState)
+        kept = [state.value for state in ended] if is_needless else []
+        session.execute(old.where(Step.state.not_in(kept)))
+
+    def _next_number(self, session: Session) -> int:
+        last = session.scalar(select(func.max(Step.number)).where(Step.operation_id == self._id))
+        return 0 if last is None else last + 1
+
     def _result(self, session: Session, step: Json) -> None:
         mine = Step.operation_id == self._id
         same = (mine, Step.object == step["object"], Step.action == step["action"])
@@ -121,8 +142,7 @@ class Steps:
             result = {name: step[name] for name in ("state", "message", "seconds")}
             session.execute(update(Step).where(mine, Step.number == number).values(**result))
             return
-        last = session.scalar(select(func.max(Step.number)).where(mine))
-        number = 0 if last is None else last + 1
+        number = self._next_number(session)
         session.add(Step(operation_id=self._id, number=number, **{"reasons": [], **step}))
 
 

@@ -22,13 +22,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
-from sqlalchemy import delete, func, or_, select, update
+from sqlalchemy import func, select, update
 from sqlalchemy.exc import SQLAlchemyError
 
 from container_update.model.objects import Json
 from container_update.vnfm.notify.callbacks import CallbackError, Callbacks
 from container_update.vnfm.queries import compare_and_set
 from container_update.vnfm.settings import Settings
+from container_update.vnfm.store import retention
 from container_update.vnfm.store.database import Database, now
 from container_update.vnfm.store.rows import Notification, Subscription
 from container_update.vnfm.store.vault import Vault, VaultError
@@ -38,8 +39,6 @@ LOG = logging.getLogger(__name__)
 LONGEST_PAUSE_SECONDS = 60.0
 LOOK_SECONDS = 1.0
 """Maximum time between two looks at the outbox."""
-KEPT = timedelta(days=1)
-"""How long a notification is kept after it was delivered or given up."""
 AT_ONCE = 16
 """Maximum number of callbacks that are called at the same time."""
 TURN = 16
@@ -290,10 +289,8 @@ class Notifier:
         moment = now()
         if moment - self._tidied < timedelta(hours=1):
             return
-        self._tidied, end = moment, moment - KEPT
-        is_old = or_(Notification.delivered < end, Notification.given_up < end)
-        with self._database.writing() as session:
-            session.execute(delete(Notification).where(is_old))
+        self._tidied = moment
+        retention.forget_notifications(self._database)
 
 
 def _seconds_to_next(waiting: Iterable[Waiting]) -> float:

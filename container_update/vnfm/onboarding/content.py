@@ -24,6 +24,7 @@ from container_update.model.objects import Json
 from container_update.package import archive, csar, fetch
 from container_update.package.tosca.process import ReaderEndedError
 from container_update.vnfm import packages
+from container_update.vnfm.http.redaction import without_folder
 from container_update.vnfm.onboarding import package_info
 from container_update.vnfm.packages import (
     CREATED,
@@ -74,7 +75,8 @@ def begin_upload(service: ServiceContext, package_id: str) -> Path:
     with service.database.writing() as session:
         by_id(session, Package, package_id)
         owner = service.process_lock.id
-        if not _move(session, package_id, (CREATED, ERROR), UPLOADING, owner=owner, attempts=0):
+        begun = {"owner": owner, "attempts": 0, "body": {}}
+        if not _move(session, package_id, (CREATED, ERROR), UPLOADING, **begun):
             raise ProblemError(
                 409, f"package {package_id}: its content was uploaded already: create a new package"
             )
@@ -195,10 +197,13 @@ def _without_path(service: ServiceContext, package_id: str, error: Exception) ->
 def _fail(
     service: ServiceContext, package_id: str, status: int, detail: str, was: str = PROCESSING
 ) -> None:
+    detail = without_folder(detail, service.settings.folder)
     details = ProblemError(status, detail, title="The package could not be read in").as_dict()
     with service.database.writing() as session:
         body = {"onboardingFailureDetails": details}
-        _move(session, package_id, (was,), ERROR, body=body, owner=None)
+        moved = _move(session, package_id, (was,), ERROR, body=body, owner=None)
+    if moved:
+        LOG.warning("package %s is in ERROR: %s", package_id, detail)
 
 
 def _read(service: ServiceContext, package_id: str) -> Json:

@@ -8,6 +8,8 @@ when it returns (synchronous=FULL): what was acknowledged to a client is not los
 from __future__ import annotations
 
 import logging
+import os
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -16,12 +18,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from alembic import command
-from alembic.config import Config
 from sqlalchemy import Connection, Engine, create_engine, event, make_url, text
-from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError
+from sqlalchemy.exc import ArgumentError, DBAPIError, OperationalError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
 from container_update.model.errors import ContainerUpdateError
+from container_update.vnfm.store import revisions
 from container_update.vnfm.store.private_file import make_private_file
 
 LOG = logging.getLogger(__name__)
@@ -78,8 +80,11 @@ class Database:
     def __init__(self, url: str) -> None:
         try:
             self.url = make_url(url)
-        except ArgumentError as error:
-            raise ContainerUpdateError(f"[vnfm] database_url: {error}") from error
+        except (ArgumentError, ValueError):  # their texts may quote the password
+            raise ContainerUpdateError(
+                "[vnfm] database_url: expected sqlite:///FILE or postgresql://USER@HOST/NAME, "
+                "found something else; in a password write %40 for @, %3A for : and %2F for /"
+            ) from None
         backend = self.url.get_backend_name()
         if backend not in ("sqlite", "postgresql"):
             raise ContainerUpdateError(
@@ -101,19 +106,76 @@ class Database:
         event.listen(engine, "begin", _begin)
         return engine
 
+    def __str__(self) -> str:
+        """Return where it is, without a password."""
+        if self.file is not None:
+            return str(self.file)
+        shown = self.url.set(drivername=self.url.get_backend_name())
+        return shown.difference_update_query(["password"]).render_as_string(hide_password=True)
+
+    @property
+    def file(self) -> Path | None:
+        """The file of an SQLite database; None without one."""
+        name = self.url.database or ":memory:"
+        is_file = self.is_sqlite and not name.startswith((":memory:", "file:"))
+        return Path(name) if is_file else None
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """What SQLite writes, the database itself first; some of it exists only for a time."""
+        return tuple(Path(f"{self.file}{suffix}") for suffix in _SQLITE_FILES if self.file)
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Turn errors of the database in the ``with`` block into one that says what to do.
+
+        :raises ContainerUpdateError: the database cannot be used.
+        """
+        try:
+            yield
+        except (SQLAlchemyError, sqlite3.Error) as error:
+            cause = str(getattr(error, "orig", None) or error).strip()
+            raise ContainerUpdateError(
+                f"the database {self} cannot be used: {'; '.join(cause.splitlines())}: see whether "
+                "it is there, and whether [vnfm] database_url and its user are right"
+            ) from error
+
+    def revision(self) -> str | None:
+        """Return the revision of the tables, None without tables; change nothing."""
+        if self.file is not None:
+            return revisions.of_file(self.file)
+        with self.engine.connect() as connection:
+            return revisions.of(connection)
+
+    def refuse_to_upgrade(self) -> None:
+        """Raise ContainerUpdateError if the tables could not be created or changed."""
+        if self.file is not None:
+            if not os.access(self.file, os.W_OK):
+                raise ContainerUpdateError(f"{self}: expected a file that this user may write")
+            return
+        with self.engine.connect() as connection:
+            if connection.scalar(text("SHOW transaction_read_only")) == "on":
+                raise ContainerUpdateError(f"{self}: is read-only: name the primary server")
+            may = "SELECT has_schema_privilege(current_schema(), 'CREATE')"
+            if not connection.scalar(text(may)):
+                raise ContainerUpdateError(
+                    f"{self}: its user may not create tables: GRANT CREATE ON SCHEMA to it, or "
+                    "make it the owner of the database"
+                )
+
     def upgrade(self) -> None:
         """Bring the tables up to date; several services may do so at once.
 
-        :raises ContainerUpdateError: the SQLite file cannot be created, or is another user's.
+        :raises ContainerUpdateError: the SQLite file cannot be created, or is another user's; the
+            tables are those of a newer version.
         """
-        file = self.url.database or ":memory:"
-        if self.is_sqlite and not file.startswith((":memory:", "file:")):
-            make_private_file(*(Path(file + suffix) for suffix in _SQLITE_FILES))
-        config = Config()
-        config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
+        if self.files:
+            make_private_file(*self.files)
+        config = revisions.config()
         with self._writer.begin() as connection:
             if not self.is_sqlite:
                 connection.execute(text(f"SELECT pg_advisory_xact_lock({_UPGRADE_LOCK})"))
+            revisions.refuse_unknown(revisions.of(connection), self)
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
 

@@ -39,6 +39,13 @@ _LOCK_SETTINGS = (
 """For the connection that holds the lock."""
 
 
+_LIVING = (  # the first half of the key of an upgrade's lock is zero
+    "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid <> 0 AND database = "
+    "(SELECT oid FROM pg_database WHERE datname = current_database())"
+)
+"""Counts the locks of services."""
+
+
 class ProcessLock(ABC):
     """The lock of this service process, by an id of its own."""
 
@@ -85,13 +92,55 @@ def join(database: Database, folder: Path, lock_seconds: float) -> ProcessLock:
     return DatabaseLock(database, _LOOKS * lock_seconds)
 
 
+def is_used(database: Database, folder: Path) -> bool:
+    """Return whether a service lives that uses the database.
+
+    :param folder: as for :func:`join`.
+    """
+    if database.is_sqlite:
+        with _reserved(folder) as is_reserved:
+            return not is_reserved
+    with database.engine.connect() as connection:
+        return bool(connection.scalar(text(_LIVING)))
+
+
+def reserved(database: Database, folder: Path) -> AbstractContextManager[bool]:
+    """Keep services from starting on an SQLite database for a ``with`` block; yield whether none
+    lives. On a PostgreSQL only look.
+
+    :param folder: as for :func:`join`.
+    """
+    if database.is_sqlite:
+        return _reserved(folder)
+    return nullcontext(not is_used(database, folder))
+
+
+@contextmanager
+def _reserved(folder: Path) -> Iterator[bool]:
+    if not folder.exists():  # no service was ever started
+        yield True
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        yield False
+    else:
+        yield True
+    finally:
+        os.close(handle)
+
+
 class FileLock(ProcessLock):
-    """A lock on one host."""
+    """A lock on one host. Each service also shares a lock of the folder, so that one who needs the
+    database alone sees whether any of them lives, and lets none start meanwhile."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__()
         self._folder = folder
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._shared = os.open(folder, os.O_RDONLY)
+        fcntl.flock(self._shared, fcntl.LOCK_SH)
         self._file = self._open(self.id)
         fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
@@ -118,6 +167,7 @@ class FileLock(ProcessLock):
         """See ProcessLock."""
         (self._folder / f"{self.id}.lock").unlink(missing_ok=True)
         os.close(self._file)
+        os.close(self._shared)
 
 
 class DatabaseLock(ProcessLock):

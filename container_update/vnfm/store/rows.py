@@ -78,6 +78,8 @@ class Operation(Base):
             postgresql_where=_UNSETTLED,
         ),
         Index("operations_in_order", "api", "started", "id"),
+        Index("operations_by_start", "started"),
+        Index("operations_by_entry", "entered"),
     )
 
     id: Mapped[str] = mapped_column(String(36), primary_key=True)
@@ -92,6 +94,14 @@ class Operation(Base):
     """When it entered its state."""
     owner: Mapped[str | None] = mapped_column(String(36))
     """The service that runs it."""
+    requested_by: Mapped[str] = mapped_column(Text, default="", server_default="")
+    """The name of the user whose request it is."""
+    instance_name: Mapped[str] = mapped_column(Text, default="", server_default="")
+    """vnfInstanceName at the time of the request."""
+    old_package: Mapped[str] = mapped_column(Text, default="", server_default="")
+    """Product and version at the time of the request."""
+    new_package: Mapped[str] = mapped_column(Text, default="", server_default="")
+    """Those of the package that the request leads to; empty: the same one."""
     params: Mapped[dict[str, Any]]
     """The request without credentials, as it is shown."""
     sealed: Mapped[str] = mapped_column(Text)
@@ -126,6 +136,8 @@ class Step(Base):
     state: Mapped[str] = mapped_column(String(32))
     reasons: Mapped[list[Any]]
     message: Mapped[str] = mapped_column(Text)
+    diff: Mapped[list[Any]] = mapped_column(default=list, server_default="[]")
+    """Lines of a unified diff: what the step changes, without values of Secrets."""
     seconds: Mapped[float] = mapped_column(Double)  # SQLAlchemy 2.0 and 2.1 differ on a plain float
 
 

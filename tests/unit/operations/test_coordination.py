@@ -25,9 +25,9 @@ from container_update.operations.scripts.coordination import (
     OLD,
     Coordination,
     CoordinationError,
-    ScriptReport,
     notes,
 )
+from container_update.operations.scripts.report import ScriptReport, ScriptRun
 from container_update.operations.strategy import ChangeJob, VduChange
 from container_update.package import build
 
@@ -190,6 +190,25 @@ def test_a_stop_ends_a_script_and_is_no_failure_of_it(tmp_path: Path) -> None:
     assert run(scripts) == ""
 
 
+def test_it_is_told_when_a_script_begins_and_how_it_ends(tmp_path: Path) -> None:
+    told: list[ScriptRun] = []
+    scripts = coordination(tmp_path, "print('done')")
+    scripts.listen = told.append
+    run(scripts)
+    began, ended = told
+    assert began == ScriptRun("new", "VDU1", "Scripts/new.py")
+    assert ended is scripts.reports[0]
+
+
+def test_a_listener_that_fails_stops_no_script(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    scripts = coordination(tmp_path, "print('done')")
+    scripts.listen = {}.__getitem__  # type: ignore[assignment]
+    assert run(scripts) == "done\n"
+    assert caplog.text.count("cannot be reported") == 2
+
+
 def test_a_script_has_a_copy_of_the_package_in_a_folder_that_goes(tmp_path: Path) -> None:
     script = "import os, pathlib; print(os.getcwd()); print(pathlib.Path('data.txt').read_text())"
     where, content = run(coordination(tmp_path, script)).splitlines()
@@ -256,9 +275,20 @@ def test_a_secret_that_begins_or_ends_with_another_is_struck_out_as_a_whole(tmp_
 def test_a_script_that_is_not_what_the_package_lists_is_not_run(tmp_path: Path) -> None:
     scripts = coordination(tmp_path, "print('as listed')")
     (tmp_path / "Scripts/new.py").write_text("print('another')")
+    told: list[ScriptRun] = []
+    scripts.listen = told.append
     with pytest.raises(PackageError, match=r"Scripts/new\.py"):
         run(scripts)
     assert not scripts.reports
+    assert_ended_without_a_status(told)
+
+
+def assert_ended_without_a_status(told: list[ScriptRun]) -> None:
+    """Whoever listens knows that it does not run any more."""
+    _, ended = told
+    assert isinstance(ended, ScriptReport)
+    assert ended.status is None
+    assert ended.output
 
 
 # --- the scripts of a job -----------------------------------------------------------------------
@@ -361,8 +391,11 @@ def test_a_script_that_cannot_be_started_is_named(
 
     scripts = coordination(tmp_path, "")
     monkeypatch.setattr(scripts_of_a_job, "Script", fail)
+    told: list[ScriptRun] = []
+    scripts.listen = told.append
     with pytest.raises(CoordinationError, match=r"new\.py cannot be run: no process"):
         run(scripts)
+    assert_ended_without_a_status(told)
 
 
 @pytest.mark.parametrize(("most", "there"), [(4999, False), (5000, True)])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple
+
 import pytest
 
 from container_update.model.errors import ContainerUpdateError
@@ -9,6 +11,7 @@ from container_update.model.outcome import Event, StepResult, StepState
 from container_update.model.plan import Note, Plan
 from container_update.model.reporter import reporter
 from container_update.operations import progress
+from container_update.operations.scripts.report import ScriptReport, ScriptRun
 from tests.unit.cli.reports.test_plan_report import CANARY, PLAN, RECREATE, ROLL
 
 
@@ -20,7 +23,10 @@ def test_a_plan_has_every_step_with_its_reasons_and_no_content() -> None:
     assert lines[3]["reasons"] == [
         "container c: image app:1 -> app:2",
         "spec.x[E].value differs (f:23)",
-    ], "a service keeps them: no value"
+    ], "no value"
+    assert lines[0]["diff"] == ["@@ -1 +0,0 @@ a", "-1", "\\ No newline at end of file"]
+    assert lines[2]["diff"] == ["@@ key k: new @@"], "a Secret"
+    assert lines[3]["diff"] == ['-spec.x[E].value: "<hello>"', '+spec.x[E].value: "hi"']
     assert progress.step_events(Plan("ns", None, ())) == []
 
 
@@ -40,7 +46,7 @@ def test_a_step_that_begins_or_ended_is_one_value(
 ) -> None:
     (line,) = progress.step_events(event)
     assert (line["state"], line["message"], line["seconds"]) == (state, message, seconds)
-    assert "reasons" not in line
+    assert not {"reasons", "diff"} & line.keys()
     assert CANARY not in str(line)
 
 
@@ -54,6 +60,30 @@ def test_what_is_left_alone_is_one_value_for_an_object_with_paths_and_no_content
         {**common, "action": "not applied", "message": paths},
         {**common, "action": "note", "message": "drift: image"},
     ]
+
+
+RUN = ScriptRun("new", "VDU1", "Scripts/new.py")
+
+
+@pytest.mark.parametrize(
+    ("run", "state", "message", "seconds"),
+    [
+        (RUN, "running", "", 0.0),
+        (ScriptReport(*astuple(RUN), 0, 1.23456, "one\ntwo\n"), "done", "two", 1.235),
+        (ScriptReport(*astuple(RUN), 7, 1.0, "no\n"), "failed", "no", 1.0),
+        (ScriptReport(*astuple(RUN), None, 1.0, ""), "failed", "", 1.0),
+    ],
+)
+def test_the_run_of_a_script_is_a_step(
+    run: ScriptRun, state: str, message: str, seconds: float
+) -> None:
+    assert progress.script_event(run) == {
+        "object": "Script Scripts/new.py (new VNF, VDU1)",
+        "action": "run",
+        "state": state,
+        "message": message,
+        "seconds": seconds,
+    }
 
 
 class Broken:

@@ -6,10 +6,26 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 from container_update.model.errors import PackageError
+from container_update.model.objects import Json
+from container_update.model.requests import UpdateRequest
+from container_update.package.build import driver_file
 from container_update.package.vnfd import InterfaceScript
 from container_update.vnfm.lcm.operation_context import OperationContext, Record
+
+MODIFIED = "modify_information_end"
+"""The event at which our own drivers move a VNF to another package."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a modification does to what runs."""
+
+    request: UpdateRequest
+    change: Json | None
+    """The ChangeCurrentVnfPkgRequest that it stands for; None: it is an update."""
 
 
 @dataclass(frozen=True)
@@ -21,6 +37,27 @@ class Drivers(ABC):
     """The package."""
     scripts: Mapping[str, InterfaceScript]
     """What its VNFD names, by event."""
+
+    api: ClassVar[str]
+    beside: ClassVar[str] = ""
+    """The folder of the package that paths in the VNFD are relative to."""
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether this project's own driver is called at the end of a modification."""
+        script = self.scripts.get(MODIFIED)
+        if script is None or not script.file:
+            return False
+        copy = file_of(MODIFIED, script, self.folder, self.beside)
+        return copy.read_bytes() == driver_file(self.api).read_bytes()
+
+    @abstractmethod
+    def work(self, record: Record) -> Work | None:
+        """Return what our own driver would do at the end of a modification; None: nothing.
+
+        :param record: as the request modifies it.
+        :raises ContainerUpdateError: it would fail.
+        """
 
     @abstractmethod
     def call(self, event: str, record: Record, new: Path | None = None) -> Record:

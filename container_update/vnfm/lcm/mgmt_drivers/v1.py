@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from container_update.drivers import change_by_modify, v1_host
+from container_update.drivers import change_by_modify, v1_host, v1_records
 from container_update.model.errors import ContainerUpdateError, PackageError
 from container_update.model.objects import Json, Manifest
 from container_update.model.outcome import Outcome, Vnfc
@@ -27,7 +27,7 @@ from container_update.operations.update import update
 from container_update.operations.vnf_records import Records
 from container_update.package.vnfd import InterfaceScript
 from container_update.vnfm.lcm.mgmt_drivers import v1_objects
-from container_update.vnfm.lcm.mgmt_drivers.drivers import Drivers, file_of
+from container_update.vnfm.lcm.mgmt_drivers.drivers import MODIFIED, Drivers, Work, file_of
 from container_update.vnfm.lcm.operation_context import OperationContext, Record
 
 NAMESPACE = "tacker.tacker.mgmt.drivers"
@@ -44,6 +44,17 @@ class DriverError(ContainerUpdateError):
 @dataclass(frozen=True)
 class V1Drivers(Drivers):
     """The drivers that a package's VNFD names."""
+
+    api = "v1"
+
+    def work(self, record: Record) -> Work | None:
+        """See Drivers."""
+        context, script = self.context, self.scripts[MODIFIED]
+        self._refuse_other_file(MODIFIED, script, load(script.implementation), record.vnfd_id)
+        instance = v1_objects.instance(context.instance_id, record, context.connection)
+        new, paths = context.package(record.vnfd_id), self._arguments(MODIFIED)[CONFIG_PATHS]
+        found = v1_records.work_of(instance, str(self.folder), str(new), paths)
+        return None if found is None else Work(*found)
 
     def call(self, event: str, record: Record, new: Path | None = None) -> Record:  # noqa: ARG002
         """See Drivers; the driver asks the host for the new package."""
@@ -69,7 +80,7 @@ class V1Drivers(Drivers):
         request = self.context.request
         if event == "modify_information_start":
             return {"modify_vnf_request": None}
-        if event == "modify_information_end":
+        if event == MODIFIED:
             metadata = mapping_of(request.get("metadata"), "metadata")
             paths = texts_of(metadata.get(CONFIG_PATHS), f"metadata.{CONFIG_PATHS}")
             return {
@@ -154,7 +165,7 @@ class Host:
         del vnf_instance  # the context has its record
         context = self.context
         with context.cluster() as cluster:
-            changed = change_by_modify.run(
+            return change_by_modify.run(
                 body,
                 request,
                 cluster,
@@ -163,9 +174,8 @@ class Host:
                 instance={"id": context.instance_id, **context.record.body},
                 cancel=context.cancel,
                 progress=context.steps,
+                listen=context.steps.script,
             )
-        context.steps.add_scripts(changed.scripts)
-        return changed
 
     def record_objects(self, vnf_instance: Any, manifests: Iterable[Manifest]) -> None:
         """Do nothing: this VNFM finds them by their label."""

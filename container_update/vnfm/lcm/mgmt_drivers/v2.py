@@ -19,14 +19,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from container_update.drivers.v2_memory import KEPT
-from container_update.drivers.v2_process import LOG_VARIABLE, NEXT_STEP
+from container_update.drivers.v2_process import LOG_VARIABLE, NEXT_STEP, has_work
 from container_update.drivers.v2_progress import PROGRESS_VARIABLE
-from container_update.drivers.v2_records import CONFIG_VARIABLE, RESTARTED
+from container_update.drivers.v2_records import (
+    CONFIG_VARIABLE,
+    RESTARTED,
+    config_paths_of,
+    work_of,
+)
 from container_update.model.errors import NextStep
 from container_update.model.objects import Json
 from container_update.operations.scripts.process import Process
 from container_update.vnfm.lcm.mgmt_drivers.answers import ANSWER_BYTES, ScriptError, plain_answer
-from container_update.vnfm.lcm.mgmt_drivers.drivers import Drivers, file_of
+from container_update.vnfm.lcm.mgmt_drivers.drivers import MODIFIED, Drivers, Work, file_of
 from container_update.vnfm.lcm.operation_context import OperationContext, Record
 from container_update.vnfm.lcm.steps import Follower
 from container_update.vnfm.service_context import ServiceContext
@@ -51,6 +56,19 @@ def progress_file(service: ServiceContext, operation_id: str) -> Path:
 class V2Scripts(Drivers):
     """The scripts that a package's VNFD names."""
 
+    api = "v2"
+    beside = "Definitions"
+
+    def work(self, record: Record) -> Work | None:
+        """See Drivers."""
+        request, old = self.context.request, self.folder
+        new = self.context.package(record.vnfd_id) if request.get("vnfdId") else old
+        script = self._input(MODIFIED, record, old, new)
+        if not has_work(script):
+            return None
+        paths = config_paths_of(request)
+        return Work(*work_of(script["vnf_instance"], request, str(old), str(new), paths))
+
     def call(self, event: str, record: Record, new: Path | None = None) -> Record:
         """See Drivers."""
         named = self.scripts.get(event)
@@ -59,7 +77,7 @@ class V2Scripts(Drivers):
         with contextlib.ExitStack() as stack:
             old_copy = stack.enter_context(_copy(self.folder))
             new_copy = stack.enter_context(_copy(new)) if new is not None else None
-            script = file_of(event, named, old_copy, "Definitions")
+            script = file_of(event, named, old_copy, self.beside)
             output = self._run(event, script, self._input(event, record, old_copy, new_copy))
         changed = output.get("vnf_instance")
         if not isinstance(changed, dict):

@@ -1,8 +1,11 @@
-// Reads the REST API. The token is kept for as long as the tab is open, and nowhere else.
+// Talks to the REST API. The token is kept for as long as the tab is open, and nowhere else.
 
 const KEY = "container-update-token";
-const MOST_PAGES = 50;
-const NEXT = /<(\/[^>]*)>\s*;\s*rel="next"/;
+const RETRY_MS = 2000;
+const LOST = "The connection was lost; trying again";
+const UNKNOWN = "This token is not known here, or it has expired. Tokens are in the file tokens of "
+  + "the service's state directory; ask whoever runs the service.";
+const SILENCE_MS = 30000;
 
 export const token = {
   get: () => sessionStorage.getItem(KEY),
@@ -18,33 +21,76 @@ export class Refused extends Error {
   }
 }
 
-async function get(path) {
-  const headers = { Accept: "application/json" };
+async function request(method, path, { body, type, signal } = {}) {
+  const headers = { Accept: "application/json, text/event-stream" };
   if (token.get()) headers["X-Auth-Token"] = token.get();
   if (path.startsWith("/vnflcm/v2/")) headers.Version = "2.0.0";
+  if (body !== undefined) headers["Content-Type"] = type;
   let answer;
   try {
-    answer = await fetch(path, { headers, credentials: "omit", cache: "no-store" });
-  } catch {
+    answer = await fetch(path, {
+      method, headers, body, signal, credentials: "omit", cache: "no-store",
+    });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
     throw new Refused(0, "The service does not answer; trying again");
   }
-  const body = await answer.json().catch(() => null);
-  if (!answer.ok) throw new Refused(answer.status, body?.detail ?? answer.statusText);
-  return { body, next: NEXT.exec(answer.headers.get("Link") ?? "")?.[1] };
+  if (answer.ok) return answer;
+  if (answer.status === 401) throw new Refused(401, token.get() ? UNKNOWN : "");
+  const problem = await answer.json().catch(() => null);
+  throw new Refused(answer.status, problem?.detail ?? answer.statusText);
 }
 
-/** One resource. */
-export async function read(path) {
-  return (await get(path)).body;
+/** Sends a request; returns the answer's JSON, null where it has none. */
+export async function send(method, path, body) {
+  const sent = body === undefined ? {} : { body: JSON.stringify(body), type: "application/json" };
+  const answer = await request(method, path, sent);
+  return answer.json().catch(() => null);
 }
 
-/** All entries of a list, page by page. */
-export async function list(path) {
-  const entries = [];
-  for (let pages = 0; path && pages < MOST_PAGES; pages += 1) {
-    const { body, next } = await get(path);
-    entries.push(...body);
-    path = next;
+/** Uploads a file as the content of a resource. */
+export async function upload(path, file) {
+  await request("PUT", path, { body: file, type: "application/zip" });
+}
+
+/**
+ * Reads server-sent events until stop() of the result is called; connects again when they end.
+ *
+ * heard(name, value) gets each event, failed(error) each Refused; after a 401 it ends.
+ */
+export function watch(path, heard, failed) {
+  const controller = new AbortController();
+  const { signal } = controller;
+  const run = async () => {
+    while (!signal.aborted) {
+      try {
+        const answer = await request("GET", path, { signal });
+        await readEvents(answer.body.getReader(), heard);
+      } catch (error) {
+        if (signal.aborted) return;
+        failed(error instanceof Refused ? error : new Refused(0, LOST));
+        if (error.status === 401) return;
+      }
+      await new Promise((resolve) => { setTimeout(resolve, RETRY_MS); });
+    }
+  };
+  run();
+  return { stop: () => controller.abort() };
+}
+
+/** Reads events until they end, or until nothing came for longer than the service is ever silent. */
+async function readEvents(reader, heard) {
+  const decoder = new TextDecoder();
+  let text = "";
+  for (;;) {
+    const timer = setTimeout(() => reader.cancel(), SILENCE_MS);
+    const { done, value } = await reader.read().finally(() => clearTimeout(timer));
+    if (done) throw new Refused(0, LOST);
+    const parts = (text + decoder.decode(value, { stream: true })).split("\n\n");
+    text = parts.pop();
+    for (const part of parts) {
+      const found = /^event: (.*)\ndata: (.*)$/.exec(part);
+      if (found) heard(found[1], JSON.parse(found[2]));
+    }
   }
-  return entries;
 }

@@ -1,186 +1,133 @@
-// The page: asks for a token where one is needed, then looks again and again at what there is.
-// What runs is read every second, the rest when an operation came into another state.
+// The page: asks for a token where one is needed, then shows what the service tells it.
 
-import { list, read, Refused, token } from "./api.js";
-import { isRunning, isUnsettled, showHistory, showRunning, title } from "./operations.js";
-import { facts, foldable, head, keep, say } from "./view.js";
+import { Refused, token, watch } from "./api.js";
+import { history } from "./history.js";
+import { showInstances } from "./instances.js";
+import { isRunning, isUnsettled, showRunning, title } from "./operations.js";
+import { acceptFiles, showPackages } from "./packages.js";
+import { enterByLink } from "./session.js";
+import { say } from "./view.js";
 
-const APIS = ["v1", "v2"];
-const BUSY_MS = 1000;
-const IDLE_MS = 4000;
-const REST_MS = 20000;
-const SHOWN = 50;
+const SECTIONS = ["packages", "instances", "operations", "progress", "resources"];
+const TICK_MS = 1000;
 const at = (id) => document.getElementById(id);
 
-const operations = new Map();
-let instances = new Map();
-let packages = [];
-let restRead = 0;
-let timer = 0;
+/** By the name of the section and the id of the value. */
+const known = Object.fromEntries(SECTIONS.map((name) => [name, new Map()]));
+let user = { user: "", mayChange: false };
+let stream = null;
+let selected = "";
 
-// --- reading -------------------------------------------------------------------------------------
+// --- what the service tells ----------------------------------------------------------------------
 
-/** From where on operations may have changed: the first that is unsettled, or the last one. */
-function since(api) {
-  const times = (wanted) => [...operations.values()]
-    .filter((operation) => operation.api === api && wanted(operation))
-    .map((operation) => operation.startTime).sort();
-  return times(isUnsettled)[0] ?? times(() => true).at(-1);
+function connect() {
+  stream?.stop();
+  const fresh = new Set(SECTIONS);
+  const path = `/view/events${selected ? `?instance=${selected}` : ""}`;
+  stream = watch(path, (name, value) => heard(name, value, fresh), failed);
 }
 
-async function readOperations(api) {
-  const from = since(api);
-  const filter = from ? `&filter=(gte,startTime,${encodeURIComponent(from)})` : "";
-  const path = `/vnflcm/${api}/vnf_lcm_op_occs`;
-  const hidden = "exclude_fields=operationParams,resourceChanges,changedInfo";
-  let changed = false;
-  for (const found of await list(`${path}?${hidden}${filter}`)) {
-    const known = operations.get(found.id);
-    const isNew = known?.operationState !== found.operationState;
-    changed ||= isNew;
-    const operation = { ...found, api, steps: known?.steps, remarks: known?.remarks };
-    operations.set(found.id, operation);
-    if (isRunning(found) || (isNew && (known || isUnsettled(found)))) await readSteps(operation);
-    if (known && isNew) tell(operation);
-  }
-  return changed;
-}
-
-async function readSteps(operation) {
-  const path = `/vnflcm/${operation.api}/vnf_lcm_op_occs/${operation.id}/progress`;
-  const progress = await read(path);
-  operation.steps = progress.steps;
-  operation.remarks = progress.remarks;
-}
-
-async function readRest() {
-  const both = await Promise.all(APIS.map(async (api) =>
-    (await list(`/vnflcm/${api}/vnf_instances?all_fields`)).map((found) => ({ ...found, api }))));
-  instances = new Map(both.flat().map((found) => [found.id, found]));
-  packages = await list("/vnfpkgm/v1/vnf_packages");
-  restRead = Date.now();
-}
-
-async function load(id) {
-  const operation = operations.get(id);
-  if (operation.steps) return;
-  await attempt(async () => {
-    await readSteps(operation);
+/** Takes an event; the first of each section after a connection replaces what was known. */
+function heard(name, value, fresh) {
+  if (name === "hello") {
+    for (const section of SECTIONS) fresh.add(section);
+    user = value;
+    enter();
+  } else if (name === "outage") {
+    state(value, true);
+  } else {
+    take(known[name], value, fresh.delete(name));
+    if (name === "operations") reload();
     show();
-  });
+  }
+}
+
+function take(values, { changed, removed }, isFirst) {
+  if (isFirst) {
+    const ids = new Set(changed.map(({ id }) => id));
+    for (const id of values.keys()) if (!ids.has(id)) values.delete(id);
+  }
+  for (const id of removed) values.delete(id);
+  for (const value of changed) {
+    const before = values.get(value.id);
+    values.set(value.id, value);
+    if (before?.state && before.state !== value.state) tell(value);
+  }
+}
+
+function failed(error) {
+  if (error.status === 401) ask(error);
+  else state(error.message, true);
 }
 
 // --- showing -------------------------------------------------------------------------------------
 
+const reload = history(at("history"), "", attempt);
+
 function show() {
-  const byStart = (one, other) => other.startTime.localeCompare(one.startTime);
-  const all = [...operations.values()].sort(byStart);
-  showRunning(at("running"), all.filter(isUnsettled), instances);
-  const ended = all.filter((operation) => !isUnsettled(operation));
-  showHistory(at("history"), ended.slice(0, SHOWN), instances, load);
-  showInstances();
-  showPackages();
+  const { packages, instances, operations, progress, resources } = known;
+  const unsettled = [...operations.values()].filter(isUnsettled)
+    .sort((one, other) => other.started.localeCompare(one.started));
+  const running = new Map(unsettled.map((operation) => [operation.instanceId, operation]));
+  const shown = {
+    progress, resources, running, packages: newestFirst(packages), mayChange: user.mayChange,
+  };
+  showRunning(at("running"), unsettled, shown);
+  showInstances(at("instances"), newestFirst(instances), shown, { select, attempt });
+  showPackages(at("packages"), shown.packages, user.mayChange);
+  at("drop").hidden = !user.mayChange;
 }
 
-function showInstances() {
-  keep(at("instances"), [...instances.values()], {
-    key: ({ id }) => id,
-    make: foldable,
-    none: "There is no VNF instance.",
-    update: (card, found) => {
-      const on = found.instantiationState === "INSTANTIATED";
-      const what = [found.vnfProductName, found.vnfSoftwareVersion].filter(Boolean).join(" ");
-      head(card, found.vnfInstanceName || found.id, what, found.instantiationState, on && "good");
-      const members = found.instantiatedVnfInfo?.vnfcResourceInfo ?? [];
-      facts(card.querySelector(".body"), [
-        ["Id", found.id],
-        ["API", found.api],
-        ["Description", found.vnfInstanceDescription],
-        ["VNFD", found.vnfdId],
-        ["VNFD version", found.vnfdVersion],
-        ["Stack", found.instantiatedVnfInfo?.instance_id],
-        ...members.map((vnfc) => [vnfc.vduId, vnfc.computeResource?.resourceId ?? vnfc.id]),
-      ]);
-    },
-  });
+const newestFirst = (values) =>
+  [...values.values()].sort((one, other) => other.created.localeCompare(one.created));
+
+function select(id, isOpen) {
+  if (isOpen === (selected === id)) return;
+  selected = isOpen ? id : "";
+  connect();
 }
 
-function showPackages() {
-  const HOW = { ONBOARDED: "good", UPLOADING: "busy", PROCESSING: "busy", ERROR: "bad" };
-  keep(at("packages"), packages, {
-    key: ({ id }) => id,
-    make: foldable,
-    none: "There is no VNF package.",
-    update: (card, found) => {
-      const name = [found.vnfProductName, found.vnfSoftwareVersion].filter(Boolean).join(" ");
-      const remark = found.usageState === "IN_USE" ? "in use" : "not in use";
-      head(card, name || found.vnfdId || found.id, remark, found.onboardingState, HOW[found.onboardingState]);
-      facts(card.querySelector(".body"), [
-        ["Id", found.id],
-        ["VNFD", found.vnfdId],
-        ["VNFD version", found.vnfdVersion],
-        ["Provider", found.vnfProvider],
-        ["Operational state", found.operationalState],
-      ]);
-    },
-  });
-}
-
-function tell(operation) {
-  at("news").textContent = `${title(operation, instances)}: ${operation.operationState}`;
-}
-
-// --- going on ------------------------------------------------------------------------------------
-
-/** Whether it worked; what refuses it is shown. */
-async function attempt(action) {
-  try {
-    await action();
-  } catch (error) {
-    if (!(error instanceof Refused)) throw error;
-    if (error.status === 401) ask(error);
-    else state(error.message, true);
-    return error.status !== 401;
-  }
-  return true;
-}
+const tell = (operation) => say(at("news"), `${title(operation)}: ${operation.state}`);
 
 function state(text, isBad = false) {
   say(at("state"), text);
   at("state").classList.toggle("bad", isBad);
 }
 
-async function look() {
-  clearTimeout(timer);
-  const goOn = document.hidden || await attempt(async () => {
-    const changed = await Promise.all(APIS.map(readOperations));
-    if (changed.some(Boolean) || Date.now() - restRead > REST_MS) await readRest();
-    at("entry").hidden = true;
-    at("content").hidden = false;
-    at("forget").hidden = !token.get();
-    show();
-    state(`As of ${new Date().toLocaleTimeString()}`);
-  });
-  const busy = [...operations.values()].some(isRunning);
-  clearTimeout(timer);
-  if (goOn) timer = setTimeout(look, busy ? BUSY_MS : IDLE_MS);
+/** Runs a request; what refuses it is shown. */
+async function attempt(action) {
+  try {
+    await action();
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    failed(error);
+  }
 }
 
-/** Asks for a token; says why where one was given already. */
+// --- the token -----------------------------------------------------------------------------------
+
+function enter() {
+  at("entry").hidden = true;
+  at("content").hidden = false;
+  at("forget").hidden = !token.get();
+  say(at("user"), user.mayChange ? user.user : `${user.user}, may only read`);
+  state("Live");
+}
+
+/** Asks for a token; says why where one was refused. */
 function ask(error) {
-  say(at("entry-problem"), token.get() ? error.message : "");
+  say(at("entry-problem"), error.message);
   leave();
   state("A token is needed");
 }
 
 function leave() {
-  clearTimeout(timer);
+  stream?.stop();
   token.forget();
-  operations.clear();
-  instances = new Map();
-  packages = [];
-  restRead = 0;
+  for (const values of Object.values(known)) values.clear();
+  selected = "";
   show();
+  say(at("user"), "");
   at("content").hidden = true;
   at("forget").hidden = true;
   at("entry").hidden = false;
@@ -191,13 +138,15 @@ at("entry").addEventListener("submit", (event) => {
   event.preventDefault();
   token.set(at("token").value.trim());
   at("token").value = "";
-  look();
+  connect();
 });
 at("forget").addEventListener("click", () => {
   leave();
   state("The token is forgotten");
 });
-document.addEventListener("visibilitychange", () => {
-  if (!document.hidden && at("entry").hidden) look();
-});
-look();
+acceptFiles(at("drop"), at("files"), at("upload"), () => user.mayChange);
+setInterval(() => {
+  if (selected || [...known.operations.values()].some(isRunning)) show();
+}, TICK_MS);
+await attempt(enterByLink);
+if (at("entry").hidden) connect();

@@ -72,10 +72,63 @@ export function facts(target, pairs) {
 
 /** Seconds as people say them. */
 export function duration(seconds) {
-  if (seconds < 10) return `${seconds.toFixed(1)} s`;
+  if (seconds < 10 && !Number.isInteger(seconds)) return `${seconds.toFixed(1)} s`;
   if (seconds < 120) return `${Math.round(seconds)} s`;
   if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
-  return `${Math.round(seconds / 3600)} h`;
+  if (seconds < 172800) return `${Math.round(seconds / 3600)} h`;
+  return `${Math.round(seconds / 86400)} days`;
+}
+
+/** How long ago a moment is, in whole seconds. */
+export const age = (text) => duration(Math.max(0, Math.floor((Date.now() - new Date(text)) / 1000)));
+
+/** A moment, with its date. */
+export const day = (text) => new Date(text).toLocaleString();
+
+/** A button. */
+export function button(label, act) {
+  const made = element("button", { type: "button" }, label);
+  made.addEventListener("click", act);
+  return made;
+}
+
+/**
+ * Tabs, the first of which is open: {element, open(name)}.
+ *
+ * panels: {name: element}; opened(name) is called when somebody opens one.
+ */
+export function tabs(prefix, panels, opened) {
+  const names = Object.keys(panels);
+  const id = (kind, name) => `${prefix}-${kind}-${name.toLowerCase()}`;
+  const list = element("div", { class: "tabs", role: "tablist" });
+  const open = (name) => {
+    for (const each of names) {
+      const tab = list.children[names.indexOf(each)];
+      tab.setAttribute("aria-selected", String(each === name));
+      tab.tabIndex = each === name ? 0 : -1;
+      panels[each].hidden = each !== name;
+    }
+    opened(name);
+  };
+  for (const name of names) {
+    const tab = button(name, () => open(name));
+    tab.id = id("tab", name);
+    tab.setAttribute("role", "tab");
+    tab.setAttribute("aria-controls", id("panel", name));
+    list.append(tab);
+    panels[name].id = id("panel", name);
+    panels[name].setAttribute("role", "tabpanel");
+    panels[name].setAttribute("aria-labelledby", tab.id);
+  }
+  list.addEventListener("keydown", (event) => {
+    const move = { ArrowRight: 1, ArrowLeft: names.length - 1 }[event.key];
+    if (!move) return;
+    const next = list.children[([...list.children].indexOf(event.target) + move) % names.length];
+    next.focus();
+    next.click();
+  });
+  open(names[0]);
+  return { element: element("div", {}, list, ...Object.values(panels)), open };
 }
 
 /** A moment: the time alone where it is today. */

@@ -22,6 +22,7 @@ from container_update.model.outcome import Outcome, StepResult, StepState
 from container_update.model.plan import Action, Note, Plan, Reason
 from container_update.model.requests import PackageIdentity
 from container_update.planning.steps import ConfigStep
+from container_update.planning.summary import plan_sum
 from tests.unit.cli.reports.test_plan_report import CANARY, PLAN, POD, RESTART, ROLL
 
 HOSTILE = "<script>alert('x')</script>\" onload=\"x"
@@ -109,7 +110,7 @@ def test_a_plan_on_a_page_has_the_diff_of_each_key_in_colours_the_sum_and_what_s
     html = html_report.plan_html(PLAN)
     assert '<p class="key">key a: removed</p>' in html
     assert '<span class="hunk">@@ -1 +0,0 @@</span><span class="removed">-1</span>' in html
-    assert f"Plan: {plan_report.plan_sum(PLAN)}" in Page(html).text
+    assert f"Plan: {plan_sum(PLAN)}" in Page(html).text
     assert "Unchanged" in html
     assert "<li>Service ns/svc</li>" in html
 

@@ -1,0 +1,118 @@
+"""A plan in short, for every front end: its numbers, and what its steps change in lines. Pure.
+
+Of a Secret only the names of its keys leave this module.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+
+from container_update.model.plan import Action, FieldChange, ImageChange, Plan, Step
+from container_update.planning.content_diff import KeyDiff, content_diff, printable
+from container_update.planning.steps import ConfigStep, WorkloadStep
+from container_update.workloads.registry import kind_of
+
+NOTHING_TO_DO = "Nothing to do: the running objects already match the new package."
+_RESTARTS = "to restart"
+_VERBS = {
+    Action.CREATE: "to create",
+    Action.REPLACE: "to replace",
+    Action.RECREATE: "to recreate",
+    Action.UPDATE: "to update",
+    Action.SCALE: "to scale",
+    Action.TEMPLATE: "to give another template",
+    Action.SWITCH: "to switch to the new pods",
+    Action.DELETE: "to delete",
+    Action.COORDINATE: "to coordinate",
+}
+"""What is said of actions; of all others it is :data:`_RESTARTS`."""
+
+_MOST_LINES, _LONGEST_LINE = 200, 500
+"""Of what a step changes, where it is kept or sent: lines, and characters of each."""
+
+
+# --- numbers ------------------------------------------------------------------------------------
+
+
+def plan_sum(plan: Plan) -> str:
+    """Return the number of objects for each action: '2 to replace, 3 to restart (9 pods), ...'."""
+    steps = {step.place: step for step in plan.steps if step.action is not Action.HOLD}.values()
+    counts = Counter(_VERBS.get(step.action, _RESTARTS) for step in steps)
+    words = [f"{number} {verb}" for verb, number in counts.items() if verb != _RESTARTS]
+    if number := counts[_RESTARTS]:
+        restarts = [step for step in steps if step.action not in _VERBS]
+        pods = sum(map(pods_of, restarts))
+        words.append(f"{number} {_RESTARTS}" + (f" ({counted(pods, 'pod')})" if pods else ""))
+    if plan.unchanged:
+        words.append(f"{len(plan.unchanged)} unchanged")
+    return f"{', '.join(words)}."
+
+
+def pods_of(step: Step) -> int:
+    """Return how many pods the workload of a step should have; 0 where that is not known."""
+    if not isinstance(step, WorkloadStep) or step.before is None:
+        return 0
+    kind = kind_of(step.key)
+    if kind is None:
+        return 0
+    return 1 if kind.is_pod else kind.counts(step.before).desired
+
+
+def counted(number: int, noun: str) -> str:
+    """Return a number with its noun: '1 pod', '2 pods'."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+# --- what changes -------------------------------------------------------------------------------
+
+
+def content_diffs(step: Step) -> tuple[KeyDiff, ...]:
+    """Return what a step changes in a ConfigMap or Secret, key by key; nothing for other steps."""
+    if not isinstance(step, ConfigStep) or step.action is Action.DELETE:
+        return ()
+    return content_diff(step.before, step.content)
+
+
+def change_lines(step: Step) -> list[str]:
+    """Return what a step changes as lines of a diff, bounded: '@@ ... @@', '-old', '+new', ' same'.
+
+    Of configuration these are the lines of each key, of other objects their images and fields.
+    """
+    lines = [*_config_lines(step), *_field_lines(step)]
+    shown = [
+        line if len(line) <= _LONGEST_LINE else f"{line[:_LONGEST_LINE]}…"
+        for line in islice(lines, _MOST_LINES)
+    ]
+    more = len(lines) - len(shown)
+    return [*shown, f"... {more} more lines"] if more else shown
+
+
+def _config_lines(step: Step) -> Iterator[str]:
+    for diff in content_diffs(step):
+        key = printable(diff.change.key)
+        if not diff.lines:
+            summary = f" ({diff.summary})" if diff.summary else ""
+            yield f"@@ {printable(str(diff.change))}{summary} @@"
+        for line in diff.lines:
+            yield f"{line} {key}" if line.startswith("@@") else line
+
+
+def _field_lines(step: Step) -> Iterator[str]:
+    """Yield images and fields by what stands behind the reasons: values of Secrets are hidden there
+    already."""
+    for reason in step.reasons:
+        cause = reason.cause
+        if isinstance(cause, ImageChange):
+            role = "init container" if cause.init else "container"
+            yield f"@@ {role} {printable(cause.container)} @@"
+            yield from _pair("image", cause.old, cause.new)
+        elif isinstance(cause, FieldChange):
+            yield from _pair(cause.path, cause.old, cause.new)
+
+
+def _pair(name: str, old: str | None, new: str | None) -> Iterator[str]:
+    for sign, value in (("-", old), ("+", new)):
+        if value is not None:
+            yield printable(f"{sign}{name}: {value}")

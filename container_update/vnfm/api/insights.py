@@ -1,0 +1,62 @@
+"""What SOL003 does not have: live resources, and the plan of a request. All of it only reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from fastapi import APIRouter
+
+from container_update.model.objects import Json
+from container_update.vnfm import instances
+from container_update.vnfm.api import models, parts
+from container_update.vnfm.api.request_checks import check_state, checked
+from container_update.vnfm.http.authentication import READING
+from container_update.vnfm.lcm import live_resources, preview
+from container_update.vnfm.queries import by_id
+from container_update.vnfm.service_context import ServiceContext
+from container_update.vnfm.store.rows import Instance
+
+
+def router(service: ServiceContext, api: str) -> APIRouter:
+    """Return the resources of one of the two APIs, below its instances."""
+    routes = parts.lcm_router(api, "vnf_instances", "VNF instances")
+
+    @routes.get(
+        "/{instance_id}/resources", responses=parts.refusals(404, 502), tags=[parts.EXTENSION]
+    )
+    def resources(instance_id: str) -> Json:
+        """Return what runs in the VIM: VDUs, workloads, pods or servers; an extension of SOL003."""
+        with service.database.reading() as session:
+            instance = by_id(session, Instance, instance_id, api)
+        return live_resources.resources_of(service, instance)
+
+    def planned(instance_id: str, operation: str, request: Json) -> Json:
+        with service.database.reading() as session, parts.unprocessable(service):
+            instance = by_id(session, Instance, instance_id, api)
+            check_state(instance, operation, True if operation == preview.CHANGE else None)
+            request, _ = checked(service, session, instance, operation, request)
+            recorded = instances.vims_of(service, instance)
+        return preview.plan_of(service, instance, recorded, operation, request)
+
+    _add_plan(routes, api, planned)
+    return routes
+
+
+def _add_plan(routes: APIRouter, api: str, planned: Callable[[str, str, Json], Json]) -> None:
+    post = routes.post(
+        "/{instance_id}/plan",
+        responses=parts.refusals(404, 409, 413, 502),
+        tags=[parts.EXTENSION],
+        openapi_extra={READING: True},
+    )
+
+    def plan_v1(instance_id: str, body: models.PlanV1) -> Json:
+        """Return what a request would do, and do nothing; an extension of SOL003."""
+        return planned(instance_id, body.operation, body.request.as_sent())
+
+    def plan_v2(instance_id: str, body: models.PlanV2) -> Json:
+        """Return what a request would do, and do nothing; an extension of SOL003."""
+        sent = body.as_sent()
+        return planned(instance_id, sent["operation"], sent["request"])
+
+    post(plan_v1 if api == "v1" else plan_v2)

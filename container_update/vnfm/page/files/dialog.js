@@ -1,0 +1,80 @@
+// Asks before anything is changed: what it is about, what is needed for it, and the same command.
+
+import { Refused } from "./api.js";
+import { element, say } from "./view.js";
+
+const at = (name) => document.getElementById(`dialog-${name}`);
+const dialog = document.getElementById("dialog");
+let current = null;
+
+/**
+ * Shows the dialog.
+ *
+ * fields: [{name, label, value, options: [[value, text], ...] | undefined, kind: "json" | "number"}]
+ * command(values): the command that does the same; act(values): does it, and may raise Refused.
+ */
+export function ask({ title, text, fields = [], command, confirm, act }) {
+  current = { fields, command, act };
+  say(at("title"), title);
+  say(at("text"), text);
+  say(at("problem"), "");
+  say(at("confirm"), confirm);
+  at("fields").replaceChildren(...fields.flatMap(entry));
+  at("confirm").disabled = false;
+  show();
+  dialog.showModal();
+  (at("fields").querySelector("input, select, textarea") ?? at("cancel")).focus();
+}
+
+function entry({ name, label, value = "", options, kind }) {
+  const id = `field-${name}`;
+  const made = options
+    ? element("select", {}, ...options.map(([key, text]) => element("option", { value: key }, text)))
+    : element(kind === "json" ? "textarea" : "input", kind === "json"
+      ? { rows: "12", spellcheck: "false" }
+      : { type: kind ?? "text", autocomplete: "off", ...(kind === "number" ? { min: "1" } : {}) });
+  made.id = id;
+  if (!options || value) made.value = value;
+  return [element("label", { for: id }, label), made];
+}
+
+/** The fields' values. Raises SyntaxError for what is no JSON. */
+function values() {
+  return Object.fromEntries(current.fields.map(({ name, kind }) => {
+    const text = document.getElementById(`field-${name}`).value;
+    if (kind === "json") return [name, JSON.parse(text)];
+    return [name, kind === "number" ? Number(text) : text];
+  }));
+}
+
+function show() {
+  try {
+    say(at("command"), current.command(values()));
+    say(at("problem"), "");
+  } catch (error) {
+    if (!(error instanceof SyntaxError)) throw error;
+    say(at("problem"), `The request is no JSON: ${error.message}`);
+  }
+}
+
+async function confirmed() {
+  at("confirm").disabled = true;
+  try {
+    await current.act(values());
+    dialog.close();
+  } catch (error) {
+    if (!(error instanceof Refused || error instanceof SyntaxError)) throw error;
+    say(at("problem"), error.message);
+  } finally {
+    at("confirm").disabled = false;
+  }
+}
+
+at("fields").addEventListener("input", show);
+at("cancel").addEventListener("click", () => dialog.close());
+at("confirm").addEventListener("click", confirmed);
+at("copy").addEventListener("click", async () => {
+  await navigator.clipboard.writeText(at("command").textContent);
+  say(at("copy"), "Copied");
+});
+dialog.addEventListener("close", () => say(at("copy"), "Copy"));

@@ -1,0 +1,131 @@
+// Shows VNF packages, onboards them, and creates VNF instances of them.
+
+import { Refused, send, upload } from "./api.js";
+import * as commands from "./commands.js";
+import { ask } from "./dialog.js";
+import { button, element, facts, foldable, head, keep, say } from "./view.js";
+
+const PATH = "/vnfpkgm/v1/vnf_packages";
+const TONES = { ONBOARDED: "good", UPLOADING: "busy", PROCESSING: "busy", ERROR: "bad" };
+
+/** The list of packages. */
+export function showPackages(target, packages, mayChange) {
+  keep(target, packages, {
+    key: ({ id }) => id,
+    make: packageCard,
+    update: (card, found) => updatePackage(card, found, mayChange),
+    none: "There is no VNF package.",
+  });
+}
+
+function packageCard() {
+  const card = foldable();
+  card.append(element("p", { class: "problem" }));
+  card.querySelector(".body").append(
+    element("div", { class: "facts" }), element("div", { class: "buttons" }));
+  return card;
+}
+
+function updatePackage(card, found, mayChange) {
+  const { id, name, vnfdId, onboardingState, operationalState, isUsed, problem } = found;
+  const remark = [isUsed ? "in use" : "", operationalState === "DISABLED" && vnfdId ? "disabled" : ""]
+    .filter(Boolean).join(", ");
+  head(card, name || vnfdId || id, remark, onboardingState, TONES[onboardingState]);
+  say(card.querySelector(":scope > .problem"), problem);
+  facts(card.querySelector(".facts"), [
+    ["Id", id],
+    ["VNFD", vnfdId],
+    ["VNFD version", found.vnfdVersion],
+    ["Provider", found.provider],
+    ["Operational state", operationalState],
+  ]);
+  keep(card.querySelector(".buttons"), mayChange ? [...actions(found)] : [], {
+    key: ([label]) => label,
+    make: ([label, act]) => button(label, act),
+    update: () => {},
+  });
+}
+
+function* actions({ id, name, vnfdId, onboardingState, operationalState, isUsed }) {
+  const about = `${name || vnfdId || ""} (${id})`;
+  const isOnboarded = onboardingState === "ONBOARDED";
+  if (isOnboarded && operationalState === "ENABLED") {
+    yield ["New instance", () => askNewInstance(name, vnfdId)];
+    yield ["Disable", () => askState(id, about, "DISABLED")];
+  } else if (isOnboarded) {
+    yield ["Enable", () => askState(id, about, "ENABLED")];
+  }
+  if (operationalState === "DISABLED" && !isUsed) yield ["Delete", () => askRemoval(id, about)];
+}
+
+function askNewInstance(name, vnfdId) {
+  ask({
+    title: `New instance of ${name}`,
+    text: `A VNF instance is recorded; nothing is started yet. VNFD ${vnfdId}.`,
+    fields: [
+      { name: "name", label: "Name", value: "" },
+      { name: "api", label: "API", options: [["v2", "v2"], ["v1", "v1"]] },
+    ],
+    command: (values) => commands.create(values.api, vnfdId, values.name),
+    confirm: "Create",
+    act: (values) => send("POST", `/vnflcm/${values.api}/vnf_instances`,
+      { vnfdId, ...(values.name ? { vnfInstanceName: values.name } : {}) }),
+  });
+}
+
+function askState(id, about, operationalState) {
+  const isEnabled = operationalState === "ENABLED";
+  const label = isEnabled ? "Enable" : "Disable";
+  ask({
+    title: `${label} the package?`,
+    text: `${isEnabled ? "Instances of it can be created again" : "No instance of it can be created any more; those that exist stay"}. Package ${about}.`,
+    command: () => commands.setPackageState(id, operationalState),
+    confirm: label,
+    act: () => send("PATCH", `${PATH}/${id}`, { operationalState }),
+  });
+}
+
+function askRemoval(id, about) {
+  ask({
+    title: "Delete the package?",
+    text: `Its content is deleted too; this cannot be undone. Package ${about}.`,
+    command: () => commands.removePackage(id),
+    confirm: "Delete",
+    act: () => send("DELETE", `${PATH}/${id}`),
+  });
+}
+
+/** Lets packages be dropped anywhere on the page, or chosen in an input; `target` shows where. */
+export function acceptFiles(target, input, status, mayChange) {
+  const over = (isOver) => (event) => {
+    event.preventDefault();
+    target.classList.toggle("over", isOver && mayChange());
+  };
+  document.addEventListener("dragover", over(true));
+  document.addEventListener("dragleave", over(false));
+  document.addEventListener("drop", (event) => {
+    over(false)(event);
+    if (mayChange()) onboard([...event.dataTransfer.files], status);
+  });
+  input.addEventListener("change", async () => {
+    await onboard([...input.files], status);
+    input.value = "";
+  });
+}
+
+async function onboard(files, status) {
+  const refused = [];
+  status.classList.remove("problem");
+  for (const [number, file] of files.entries()) {
+    say(status, `Uploading ${file.name}, ${number + 1} of ${files.length}`);
+    try {
+      const { id } = await send("POST", PATH, {});
+      await upload(`${PATH}/${id}/package_content`, file);
+    } catch (error) {
+      if (!(error instanceof Refused)) throw error;
+      refused.push(`${file.name}: ${error.message}`);
+    }
+  }
+  status.classList.toggle("problem", refused.length > 0);
+  say(status, refused.join("; ") || `Uploaded ${files.map(({ name }) => name).join(", ")}`);
+}

@@ -1,0 +1,56 @@
+// Shows the steps of an operation or of a plan, with their reasons and differences.
+
+import { duration, element, keep, say, tone } from "./view.js";
+
+const MARKS = {
+  planned: ["\u25cb", ""],
+  running: ["\u25d4", "busy"],
+  done: ["\u2713", "good"],
+  failed: ["\u2717", "bad"],
+  undone: ["\u21b6", ""],
+  "could not be undone": ["\u2717", "bad"],
+};
+
+/** Steps, then what is left alone. */
+export function showSteps(target, steps, remarks) {
+  const leftAlone = (remarks ?? []).map(({ object, kind, text }) =>
+    ({ object, action: kind, state: "no action", message: text }));
+  keep(target, [...steps, ...leftAlone], {
+    key: (step) => `${step.action} ${step.object}`,
+    make: stepLine,
+    update: updateStep,
+  });
+}
+
+function stepLine(step) {
+  const reasons = (step.reasons ?? []).map((reason) => element("li", {}, reason));
+  return element("li", {},
+    element("span", { class: "mark", "aria-hidden": "true" }),
+    element("div", {},
+      element("div", { class: "line" },
+        element("span", { class: "object" }, step.object),
+        element("span", { class: "quiet" }, step.action),
+        element("span", { class: "told" })),
+      element("ul", { class: "reasons" }, ...reasons),
+      difference(step.diff ?? []),
+      element("p", { class: "message" })));
+}
+
+function difference(lines) {
+  const shown = element("pre", { class: "diff", tabindex: "0", role: "group", "aria-label": "Difference" });
+  shown.hidden = !lines.length;
+  const tones = { "+": "good", "-": "bad" };
+  shown.append(...lines.map((line) =>
+    element("span", { class: tones[line[0]] ?? "quiet" }, `${line}\n`)));
+  return shown;
+}
+
+function updateStep(line, step) {
+  const [mark, how] = MARKS[step.state] ?? ["\u2022", ""];
+  const told = line.querySelector(".told");
+  say(line.querySelector(".mark"), mark);
+  tone(line.querySelector(".mark"), how);
+  say(told, step.seconds ? `${step.state} in ${duration(step.seconds)}` : step.state ?? "");
+  tone(told, how);
+  say(line.querySelector(".message"), step.message ?? "");
+}

@@ -1,0 +1,1 @@
+"""``/view``: what the page shows, beside the resources of SOL003 and SOL005."""

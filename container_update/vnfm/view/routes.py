@@ -1,0 +1,117 @@
+"""The resources under ``/view``: events, past operations, drafts of requests.
+
+They are the page's own and change with it, so the OpenAPI document does not have them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from datetime import datetime
+from typing import Annotated
+
+from fastapi import APIRouter, Query, Request
+from fastapi.responses import StreamingResponse
+from sqlalchemy import or_, select
+
+from container_update.model.objects import Json
+from container_update.vnfm.api import parts
+from container_update.vnfm.http.users import user_of
+from container_update.vnfm.problems import ProblemError
+from container_update.vnfm.queries import by_id
+from container_update.vnfm.service_context import ServiceContext
+from container_update.vnfm.store.rows import Instance, Operation
+from container_update.vnfm.view import drafts, summaries
+from container_update.vnfm.view.events import MAX_VIEWERS, MEDIA_TYPE, events
+from container_update.vnfm.view.feed import Feed, Sections, at_work
+from container_update.vnfm.view.resources import LiveResources
+
+_PAGE_SIZE = 50
+
+
+def router(service: ServiceContext) -> APIRouter:
+    """Return the resources."""
+    routes = APIRouter(prefix="/view", include_in_schema=False)
+    _add_events(routes, service)
+    _add_operations(routes, service)
+    _add_drafts(routes, service)
+    return routes
+
+
+def _add_events(routes: APIRouter, service: ServiceContext) -> None:
+    feed, live = Feed(service), LiveResources(service)
+    viewers: set[Request] = set()
+
+    @routes.get("/events", response_class=StreamingResponse)
+    async def watch(request: Request, instance: str | None = None) -> StreamingResponse:
+        """Send what the page shows, and from then on what changes of it.
+
+        The live resources are those of the instances with an operation that runs, and of the one
+        that is named.
+        """
+        if len(viewers) >= MAX_VIEWERS:
+            raise ProblemError(
+                503, f"{MAX_VIEWERS} viewers are connected: close a page that is not needed",
+                headers={"Retry-After": "10"},
+            )  # fmt: skip
+        user = user_of(request)
+        hello = json.dumps({"user": user.name, "mayChange": user.may_change})
+
+        def read() -> Sections:
+            sections = feed.read()
+            shown = [instance] if instance else []
+            return {**sections, "resources": live.read([*shown, *at_work(sections)])}
+
+        async def stream() -> AsyncIterator[str]:
+            viewers.add(request)
+            try:
+                async for text in events(hello, read):
+                    yield text
+            finally:
+                viewers.discard(request)
+
+        return StreamingResponse(stream(), media_type=MEDIA_TYPE)
+
+
+def _add_operations(routes: APIRouter, service: ServiceContext) -> None:
+    @routes.get("/operations")
+    def past(
+        instance: str = "",
+        text: Annotated[str, Query(max_length=100)] = "",
+        operation: str = "",
+        state: str = "",
+        before: datetime | None = None,
+    ) -> list[Json]:
+        """Return operations, the last one first, 50 at a time.
+
+        :param instance: of this VNF instance only.
+        :param text: is in the instance's name, the user's name or the name of a package.
+        :param operation: the LcmOperationType.
+        :param state: the LcmOperationStateType.
+        :param before: started before this time.
+        """
+        query = select(Operation).order_by(Operation.started.desc(), Operation.id)
+        given = {
+            Operation.instance_id: instance, Operation.operation: operation, Operation.state: state
+        }  # fmt: skip
+        query = query.where(*(column == value for column, value in given.items() if value))
+        if text:
+            columns = (
+                Operation.instance_name, Operation.requested_by, Operation.old_package,
+                Operation.new_package, Operation.id,
+            )  # fmt: skip
+            query = query.where(or_(*(each.icontains(text, autoescape=True) for each in columns)))
+        if before is not None:
+            query = query.where(Operation.started < before.replace(tzinfo=None))
+        with service.database.reading() as session:
+            rows = session.scalars(query.limit(_PAGE_SIZE))
+            return [summaries.operation(row) for row in rows]
+
+
+def _add_drafts(routes: APIRouter, service: ServiceContext) -> None:
+    @routes.get("/drafts/{api}/{instance_id}")
+    def draft(api: str, instance_id: str, operation: str, vnfd_id: str = "") -> Json:
+        """Return the body of a request about a VNF instance, to be completed by a person."""
+        with service.database.reading() as session, parts.unprocessable(service):
+            row = by_id(session, Instance, instance_id, api)
+            return drafts.draft(service, session, row, operation, vnfd_id)

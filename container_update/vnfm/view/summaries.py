@@ -1,0 +1,98 @@
+"""Packages, VNF instances and operations as the page lists them, from rows. Pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from container_update.model.objects import Json
+from container_update.vnfm import states
+from container_update.vnfm.store.database import timestamp
+from container_update.vnfm.store.rows import Instance, Operation, Package
+
+
+def package(row: Package, *, used: bool) -> Json:
+    """Return a package; ``problem`` says why it is in the state ERROR."""
+    body = row.body
+    return {
+        "id": row.id,
+        "name": _joined(body.get("vnfProductName"), body.get("vnfSoftwareVersion")),
+        "created": timestamp(row.created),
+        "product": body.get("vnfProductName") or "",
+        "vnfdId": row.vnfd_id,
+        "vnfdVersion": body.get("vnfdVersion"),
+        "provider": body.get("vnfProvider"),
+        "onboardingState": row.onboarding_state,
+        "operationalState": row.operational_state,
+        "isUsed": used,
+        "problem": (body.get("onboardingFailureDetails") or {}).get("detail", ""),
+    }
+
+
+def instance(row: Instance) -> Json:
+    """Return a VNF instance, with what the requests about it need."""
+    body: dict[str, Any] = row.body
+    info = body.get("instantiatedVnfInfo") or {}
+    holder = info if row.api == "v2" else body
+    return {
+        "id": row.id,
+        "api": row.api,
+        "name": body.get("vnfInstanceName") or row.id,
+        "description": body.get("vnfInstanceDescription") or "",
+        "created": timestamp(row.created),
+        "product": body.get("vnfProductName") or "",
+        "package": _joined(body.get("vnfProductName"), body.get("vnfSoftwareVersion")),
+        "vnfdId": row.vnfd_id,
+        "isInstantiated": row.instantiated,
+        "namespace": (holder.get("metadata") or {}).get("namespace"),
+        "stack": info.get("instance_id"),
+        "aspects": [
+            {"id": status.get("aspectId"), "level": status.get("scaleLevel")}
+            for status in info.get("scaleStatus") or ()
+        ],
+        "vnfcs": list(_vnfcs(row.api, info)),
+    }
+
+
+def operation(row: Operation) -> Json:
+    """Return an operation as it was requested: the name is the one that the instance had then."""
+    undoable = states.is_undoable(row.operation, row.kept)
+    requests = states.allowed(states.State(row.state), undoable=undoable)
+    return {
+        "id": row.id,
+        "api": row.api,
+        "instanceId": row.instance_id,
+        "instanceName": row.instance_name or row.instance_id,
+        "operation": row.operation,
+        "state": row.state,
+        "started": timestamp(row.started),
+        "entered": timestamp(row.entered),
+        "requestedBy": row.requested_by,
+        "oldPackage": row.old_package,
+        "newPackage": row.new_package,
+        "problem": (row.error or {}).get("detail", ""),
+        "requests": [request.value for request in requests],
+    }
+
+
+def _vnfcs(api: str, info: Json) -> list[Json]:
+    """Return the VNFCs by the ids that a request to heal them names (see lcm.heal)."""
+    resources = {str(entry["id"]): entry for entry in info.get("vnfcResourceInfo") or ()}
+    named = {id_: id_ for id_ in resources}
+    if api == "v2":
+        named = {
+            str(vnfc["id"]): str(vnfc.get("vnfcResourceInfoId"))
+            for vnfc in info.get("vnfcInfo") or ()
+        }
+    return [
+        {
+            "id": id_,
+            "vduId": resources[resource].get("vduId", ""),
+            "resource": (resources[resource].get("computeResource") or {}).get("resourceId", ""),
+        }
+        for id_, resource in named.items()
+        if resource in resources
+    ]
+
+
+def _joined(*texts: str | None) -> str:
+    return " ".join(text for text in texts if text)

@@ -1,0 +1,197 @@
+"""What the page reads beside the resources of SOL003: events, past operations, drafts."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+import requests
+
+from tests.vnfm import site
+from tests.vnfm.site import SCENES, Site
+
+GUIDE = SCENES["guide-v2"]
+
+
+@pytest.fixture(scope="module")
+def vnfm() -> Iterator[Site]:
+    with site.running() as running:
+        yield running
+
+
+class Viewer:
+    """A connection to the events, with what they told so far."""
+
+    def __init__(self, answer: requests.Response) -> None:
+        self._lines = answer.iter_lines(chunk_size=1, decode_unicode=True)
+        self.known: dict[str, dict[str, Any]] = {}
+        self.names: list[str] = []
+
+    def until(self, section: str, condition: Any) -> Any:
+        """Read events until a value of a section meets a condition; return it."""
+        while True:
+            for value in self.known.get(section, {}).values():
+                if condition(value):
+                    return value
+            self.read()
+
+    def read(self) -> None:
+        """Take one event."""
+        name = ""
+        for line in self._lines:
+            field, _, text = line.partition(": ")
+            if field == "event":
+                name = text
+            elif field == "data":
+                self._take(name, json.loads(text))
+                return
+        pytest.fail("the events ended")
+
+    def _take(self, name: str, data: Any) -> None:
+        self.names.append(name)
+        if name == "hello":
+            self.known["hello"] = {"": data}
+            return
+        values = self.known.setdefault(name, {})
+        for removed in data["removed"]:
+            del values[removed]
+        values.update({value["id"]: value for value in data["changed"]})
+
+
+@contextmanager
+def watching(vnfm: Site, query: str = "", token: str = "") -> Iterator[Viewer]:
+    headers = {"X-Auth-Token": token or vnfm.token}
+    url = f"{vnfm.url}/view/events{query}"
+    with requests.get(url, headers=headers, stream=True, timeout=60) as answer:
+        assert answer.status_code == 200, answer.text
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        yield Viewer(answer)
+
+
+def test_a_viewer_sees_all_there_is_and_then_only_what_changes(vnfm: Site) -> None:
+    with watching(vnfm) as viewer:
+        viewer.until("packages", lambda package: package["onboardingState"] == "ONBOARDED")
+        assert viewer.known["hello"][""] == {"user": "admin", "mayChange": True}
+        packages = len(viewer.known["packages"])
+        path = vnfm.create(GUIDE, "seen")
+        viewer.until("instances", lambda instance: instance["name"] == "seen")
+        assert viewer.names.count("hello") == 1
+        vnfm.call("DELETE", path)
+        while any(each["name"] == "seen" for each in viewer.known["instances"].values()):
+            viewer.read()
+        assert len(viewer.known["packages"]) == packages
+
+
+def test_an_operation_is_seen_with_its_steps_until_its_end(vnfm: Site) -> None:
+    path = vnfm.create(GUIDE, "followed")
+    with watching(vnfm) as viewer:
+        accepted = vnfm.call("POST", f"{path}/instantiate", vnfm.request(GUIDE, "instantiate"))
+        id_ = accepted.headers["Location"].rpartition("/")[2]
+        ended = viewer.until(
+            "operations", lambda each: each["id"] == id_ and each["state"] == "COMPLETED"
+        )
+        assert ended["requestedBy"] == "admin"
+        assert ended["instanceName"] == "followed"
+        assert ended["oldPackage"] == "Sample VNF 1.0"
+        assert ended["requests"] == []
+        viewer.until("instances", lambda each: each["name"] == "followed" and each["vnfcs"])
+    vnfm.remove(path)
+
+
+def test_without_a_change_a_viewer_gets_no_data(vnfm: Site) -> None:
+    with watching(vnfm) as viewer:
+        viewer.until("packages", lambda _: True)
+        path = vnfm.create(GUIDE, "last")
+        viewer.until("instances", lambda instance: instance["name"] == "last")
+        assert viewer.names.count("packages") <= 2  # it became one in use
+        assert viewer.names.count("operations") == 1
+    vnfm.call("DELETE", path)
+
+
+def test_events_need_a_token(vnfm: Site) -> None:
+    answer = requests.get(f"{vnfm.url}/view/events", timeout=30)
+    assert answer.status_code == 401
+
+
+def test_the_service_stops_while_somebody_watches() -> None:
+    with site.running() as running:
+        answer = requests.get(
+            f"{running.url}/view/events",
+            headers={"X-Auth-Token": running.token},
+            stream=True,
+            timeout=60,
+        )
+        lines = answer.iter_lines(chunk_size=1)
+        assert next(lines) == b"event: hello"
+        ended = threading.Event()
+
+        def read() -> None:
+            try:
+                for _ in lines:
+                    pass
+            except requests.exceptions.RequestException:
+                pass  # it is cut in the middle
+            ended.set()
+
+        threading.Thread(target=read, daemon=True).start()
+    assert ended.wait(30)
+
+
+def test_past_operations_keep_names_and_packages_and_can_be_filtered(vnfm: Site) -> None:
+    path = vnfm.instantiated(GUIDE, "as-it-was")
+    request = {**vnfm.request(GUIDE, "update"), "vnfInstanceName": "as-it-is"}
+    assert vnfm.settled(vnfm.call("PATCH", path, request))["operationState"] == "COMPLETED"
+    instance = path.rpartition("/")[2]
+
+    def found(**query: str) -> list[tuple[str, str, str, str]]:
+        answer = requests.get(
+            f"{vnfm.url}/view/operations", query, headers=vnfm.client.headers, timeout=30
+        )
+        assert answer.status_code == 200, answer.text
+        names = ("operation", "instanceName", "oldPackage", "newPackage")
+        return [tuple(each[name] for name in names) for each in answer.json()]
+
+    instantiated = ("INSTANTIATE", "as-it-was", "Sample VNF 1.0", "")
+    updated = ("MODIFY_INFO", "as-it-was", "Sample VNF 1.0", "Sample VNF 2.0")
+    assert found(instance=instance) == [updated, instantiated]
+    assert found(text="AS-IT") == [updated, instantiated]
+    assert found(text="as_it") == []
+    assert found(text="admin", instance=instance, operation="INSTANTIATE") == [instantiated]
+    assert found(instance=instance, state="FAILED") == []
+    started = vnfm.call("GET", f"/view/operations?instance={instance}").json()[0]["started"]
+    assert found(instance=instance, before=started) == [instantiated]
+    vnfm.remove(path)
+
+
+@pytest.mark.parametrize("scene", SCENES.values(), ids=SCENES)
+def test_drafts_are_requests_that_succeed(vnfm: Site, scene: site.Scene) -> None:
+    path = vnfm.create(scene, "drafted")
+    api, instance = path.split("/")[2], path.rpartition("/")[2]
+    drafts = f"/view/drafts/{api}/{instance}"
+    body = vnfm.call("GET", f"{drafts}?operation=INSTANTIATE").json()
+    accepted = vnfm.call("POST", f"{path}/instantiate", body)
+    assert vnfm.settled(accepted)["operationState"] == "COMPLETED"
+    vnfd_id = vnfm.request(scene, scene.verb)["vnfdId"]
+    operation = "MODIFY_INFO" if scene.is_guide else "CHANGE_VNFPKG"
+    body = vnfm.call("GET", f"{drafts}?operation={operation}&vnfd_id={vnfd_id}").json()
+    method, below = ("PATCH", "") if scene.is_guide else ("POST", "/change_vnfpkg")
+    ended = vnfm.settled(vnfm.call(method, f"{path}{below}", body))
+    assert ended["operationState"] == "COMPLETED", ended
+    vnfm.remove(path)
+
+
+def test_a_draft_of_an_unknown_package_is_refused(vnfm: Site) -> None:
+    path = vnfm.create(GUIDE, "refused")
+    instance = path.rpartition("/")[2]
+    for query, why in [
+        ("operation=MODIFY_INFO&vnfd_id=none", "no onboarded package"),
+        ("operation=TERMINATE", "there are no drafts"),
+    ]:
+        answer = vnfm.client.get(f"{vnfm.url}/view/drafts/v2/{instance}?{query}", timeout=30)
+        assert answer.status_code == 422
+        assert why in answer.json()["detail"]
+    vnfm.call("DELETE", path)

@@ -1,0 +1,184 @@
+"""A tab with the service's page, used as a person uses it, and the walk through all of it."""
+
+from __future__ import annotations
+
+from base64 import b64encode
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import axe_playwright_python
+
+from container_update.emulator.faults import Fault, Faults
+from tests.functional.gate import Gate
+from tests.vnfm.site import Site
+
+_AXE = Path(axe_playwright_python.__file__).with_name("axe.min.js").read_text(encoding="utf-8")
+_DROPPED = """
+([name, content]) => {
+  const data = new DataTransfer();
+  const bytes = Uint8Array.from(atob(content), (character) => character.charCodeAt(0));
+  data.items.add(new File([bytes], name, { type: "application/zip" }));
+  return data;
+}
+"""
+"""Makes what a browser hands over with a file that is dropped."""
+
+
+class Visit:
+    """A tab with the page, and its console messages."""
+
+    def __init__(self, context: Any, vnfm: Site, link: str = "") -> None:
+        self.tab = context.new_page()
+        self.console_messages: list[str] = []
+        self.tab.on("console", lambda message: self.console_messages.append(message.text))
+        self.tab.on("pageerror", lambda error: self.console_messages.append(f"error: {error}"))
+        self.tab.goto(link or vnfm.url)
+
+    def enter(self, token: str) -> None:
+        """Give a token."""
+        self.tab.get_by_label("Token", exact=True).fill(token)
+        self.tab.get_by_role("button", name="Show").click()
+
+    def list(self, name: str) -> Any:
+        """Return the list of a section."""
+        return self.tab.get_by_role("region", name=name).locator("ul.cards").first
+
+    def card(self, name: str, text: str) -> Any:
+        """Return the first entry of a section that contains a text."""
+        return self.list(name).locator("> li").filter(has_text=text).first
+
+    def opened(self, name: str, text: str) -> Any:
+        """Open an entry of a section, and return it."""
+        card = self.card(name, text)
+        card.locator("summary").first.click()
+        return card
+
+    def see(self, locator: Any, text: str) -> None:
+        """Wait until an element is visible and has a text."""
+        locator.get_by_text(text).first.wait_for(state="visible")
+
+    def press(self, scope: Any, name: str) -> None:
+        """Press a button of a part of the page."""
+        scope.get_by_role("button", name=name, exact=True).click()
+
+    def confirm(self, name: str, **fields: str) -> str:
+        """Fill the dialog, return its command, press its button, and wait until it is gone."""
+        dialog = self.tab.get_by_role("dialog")
+        for label, value in fields.items():
+            field = dialog.get_by_label(label)
+            (field.select_option if _is_select(field) else field.fill)(value)
+        assert self.faults() == []
+        command = dialog.locator("#dialog-command").text_content()
+        dialog.get_by_role("button", name=name, exact=True).click()
+        dialog.wait_for(state="hidden")
+        return str(command)
+
+    def drop(self, file: Path) -> None:
+        """Drop a file on the page."""
+        dropped = self.tab.evaluate_handle(
+            _DROPPED, [file.name, b64encode(file.read_bytes()).decode()]
+        )
+        self.tab.dispatch_event("h1", "drop", {"dataTransfer": dropped})
+
+    def faults(self) -> list[str]:
+        """Return what axe-core finds wrong: the rule, and the elements."""
+        self.tab.evaluate(f"() => {{ {_AXE} }}")
+        found = self.tab.evaluate("axe.run()")["violations"]
+        return [f"{each['id']}: {[node['html'] for node in each['nodes']]}" for each in found]
+
+
+def _is_select(field: Any) -> bool:
+    return bool(field.evaluate("node => node.tagName === 'SELECT'"))
+
+
+def walk(visit: Visit, vnfm: Site, photograph: Callable[[str], object]) -> list[str]:
+    """Go through what a newcomer does on the page alone; return the commands that it showed.
+
+    :param photograph: called with a name wherever there is something to look at.
+    """
+    commands: list[str] = []
+    _onboard(visit, vnfm, commands)
+    web = _instantiate(visit, "Sample VNF 1.0", "web", commands)
+    photograph("resources")
+    _fail_and_roll_back(visit, vnfm, web, photograph, commands)
+    _change_package(visit, photograph, commands)
+    history = visit.opened("History", "Update web")
+    visit.see(history, "done")
+    photograph("history")
+    return commands
+
+
+def _onboard(visit: Visit, vnfm: Site, commands: list[str]) -> None:
+    """Delete a package and onboard it again; a second one of it is an error that is explained."""
+    package = vnfm.stage.folder / "packages" / "rolling" / "after.zip"
+    card = visit.opened("Packages", "Rolling update sample 2.0")
+    visit.press(card, "Disable")
+    commands.append(visit.confirm("Disable"))
+    visit.press(card, "Delete")
+    commands.append(visit.confirm("Delete"))
+    card.wait_for(state="detached")
+    visit.drop(package)
+    visit.see(visit.card("Packages", "Rolling update sample 2.0"), "ONBOARDED")
+    visit.tab.get_by_label("Drop CSAR packages here").set_input_files(package)
+    bad = visit.card("Packages", "ERROR")
+    visit.see(bad, "VNFD")
+    bad.locator("summary").click()
+    visit.press(bad, "Delete")
+    commands.append(visit.confirm("Delete"))
+
+
+def _instantiate(visit: Visit, package: str, name: str, commands: list[str]) -> Any:
+    visit.press(visit.opened("Packages", package), "New instance")
+    commands.append(visit.confirm("Create", Name=name))
+    card = visit.opened("Instances", name)
+    visit.press(card, "Instantiate")
+    commands.append(visit.confirm("Instantiate"))
+    card.get_by_text("INSTANTIATED", exact=True).wait_for()
+    card.locator(".vnfc.good").first.wait_for()
+    return card
+
+
+def _fail_and_roll_back(
+    visit: Visit, vnfm: Site, card: Any, photograph: Callable[[str], object], commands: list[str]
+) -> None:
+    """Look at the plan of an update whose image cannot be pulled, do it, and go back."""
+    visit.press(card, "Update")
+    packages = card.get_by_label("New package")
+    failing = packages.locator("option", has_text="Sample VNF 2.1").get_attribute("value")
+    packages.select_option(failing)
+    visit.press(card, "Show the plan")
+    visit.see(card, "to replace")
+    visit.see(card.locator(".diff"), "+")
+    photograph("plan")
+    gate = Gate()
+    undo = Fault(gate, method="PUT", path="*/configmaps/cm-data", nth=2)
+    vnfm.stage.cluster.middlewares.append(Faults(undo))
+    visit.press(card, "Update now")
+    commands.append(visit.confirm("Update"))
+    running = visit.card("Running", "Update web")
+    card.get_by_role("tab", name="Resources").click()
+    card.locator(".vnfc.bad").first.wait_for()
+    visit.see(running, "ImagePullBackOff")
+    photograph("failing")
+    with gate.held():  # the undo: the pods are seen however slow this machine is
+        visit.see(running, "ImagePullBackOff")
+    visit.see(running, "FAILED_TEMP")
+    vnfm.stage.cluster.middlewares.clear()
+    photograph("failed")
+    visit.press(running, "Roll back")
+    commands.append(visit.confirm("Roll back"))
+    visit.see(visit.card("History", "Update web"), "ROLLED_BACK")
+
+
+def _change_package(visit: Visit, photograph: Callable[[str], object], commands: list[str]) -> None:
+    """Change a package Blue-Green."""
+    card = _instantiate(visit, "Blue-Green sample 1.0", "shop", commands)
+    visit.press(card, "Change package")
+    card.get_by_label("Kind of change").select_option("Blue-Green")
+    visit.press(card, "Show the plan")
+    visit.see(card, "create")
+    photograph("change-plan")
+    visit.press(card, "Change package now")
+    commands.append(visit.confirm("Change package"))
+    visit.see(visit.card("History", "Change the package of shop"), "COMPLETED")
