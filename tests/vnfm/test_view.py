@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from collections.abc import Iterator
@@ -10,7 +11,9 @@ from typing import Any
 
 import pytest
 import requests
+from anyio import CapacityLimiter, to_thread
 
+from container_update.vnfm.view.events import events
 from tests.vnfm import site
 from tests.vnfm.site import SCENES, Site
 
@@ -115,6 +118,34 @@ def test_without_a_change_a_viewer_gets_no_data(vnfm: Site) -> None:
 def test_events_need_a_token(vnfm: Site) -> None:
     answer = requests.get(f"{vnfm.url}/view/events", timeout=30)
     assert answer.status_code == 401
+
+
+def test_viewers_who_wait_for_a_vim_leave_threads_to_others() -> None:
+    answered = threading.Event()
+    threads = CapacityLimiter(2)
+
+    def read() -> dict[str, dict[str, str]]:
+        answered.wait()
+        return {}
+
+    async def view() -> None:
+        viewer = events("{}", read, threads)
+        assert [await anext(viewer)] == ["event: hello\ndata: {}\n\n"]
+        await anext(viewer, None)
+
+    async def serve() -> int:
+        default = to_thread.current_default_thread_limiter()
+        viewers = [asyncio.create_task(view()) for _ in range(int(default.total_tokens) + 1)]
+        try:
+            while threads.statistics().tasks_waiting < len(viewers) - threads.total_tokens:
+                await asyncio.sleep(0)
+            return await to_thread.run_sync(lambda: 1)
+        finally:
+            for viewer in viewers:
+                viewer.cancel()
+            answered.set()
+
+    assert asyncio.run(asyncio.wait_for(serve(), timeout=30)) == 1
 
 
 def test_the_service_stops_while_somebody_watches() -> None:

@@ -11,7 +11,7 @@ import json
 import time
 from collections.abc import AsyncIterator, Callable, Mapping
 
-from fastapi.concurrency import run_in_threadpool
+from anyio import CapacityLimiter, to_thread
 from sqlalchemy.exc import SQLAlchemyError
 
 from container_update.vnfm.view.feed import PACE_SECONDS, Sections
@@ -27,18 +27,19 @@ _MAX_SECONDS = 600.0
 Read = Callable[[], Sections]
 
 
-async def events(hello: str, read: Read) -> AsyncIterator[str]:
+async def events(hello: str, read: Read, threads: CapacityLimiter) -> AsyncIterator[str]:
     """Yield the events of one viewer.
 
     :param hello: the first event's data.
-    :param read: returns the sections; it blocks.
+    :param read: returns the sections; it blocks, as long as a VIM does not answer.
+    :param threads: those in which it may: never all that the requests of others need.
     """
     yield event("hello", hello)
     began = spoke = time.monotonic()
     sent: Sections = {}
     while time.monotonic() - began < _MAX_SECONDS:
         try:
-            sections = await run_in_threadpool(read)
+            sections = await to_thread.run_sync(read, limiter=threads)
         except SQLAlchemyError:
             sections = sent
             yield event("outage", '"The database does not answer"')

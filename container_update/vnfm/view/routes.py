@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import Annotated
 
+from anyio import CapacityLimiter
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import StreamingResponse
 from sqlalchemy import or_, select
@@ -27,6 +28,8 @@ from container_update.vnfm.view.feed import Feed, Sections, at_work
 from container_update.vnfm.view.resources import LiveResources
 
 _PAGE_SIZE = 50
+_THREADS = 16
+"""In which the events of all viewers are read."""
 
 
 def router(service: ServiceContext) -> APIRouter:
@@ -41,6 +44,7 @@ def router(service: ServiceContext) -> APIRouter:
 def _add_events(routes: APIRouter, service: ServiceContext) -> None:
     feed, live = Feed(service), LiveResources(service)
     viewers: set[Request] = set()
+    threads = CapacityLimiter(_THREADS)
 
     @routes.get("/events", response_class=StreamingResponse)
     async def watch(request: Request, instance: str | None = None) -> StreamingResponse:
@@ -65,7 +69,7 @@ def _add_events(routes: APIRouter, service: ServiceContext) -> None:
         async def stream() -> AsyncIterator[str]:
             viewers.add(request)
             try:
-                async for text in events(hello, read):
+                async for text in events(hello, read, threads):
                     yield text
             finally:
                 viewers.discard(request)
