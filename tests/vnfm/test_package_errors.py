@@ -34,9 +34,19 @@ def no_zip(folder: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("made", [broken, no_zip])
+@pytest.mark.parametrize(
+    ("made", "expected"),
+    [
+        (broken, "Entry-Definitions: the VNFD cannot be read: "),
+        (no_zip, "the package is neither a folder nor a zip file: "),
+    ],
+)
 def test_the_reason_is_in_lists_and_in_one_line_of_the_log_without_paths_of_the_host(
-    made: Callable[[Path], Path], http: TestClient, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    made: Callable[[Path], Path],
+    expected: str,
+    http: TestClient,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     client = Client(http)
     with caplog.at_level(logging.WARNING, "container_update"):
@@ -46,6 +56,7 @@ def test_the_reason_is_in_lists_and_in_one_line_of_the_log_without_paths_of_the_
     assert listed["onboardingFailureDetails"] == details
     assert listed["error"] == shown["error"] == details["detail"]
     assert "softwareImages" not in listed
+    assert details["detail"].startswith(expected)
     (line,) = [record.getMessage() for record in caplog.records]
     assert line == f"package {shown['id']} is in ERROR: {details['detail']}"
     assert str(tmp_path) not in line + json.dumps(shown)

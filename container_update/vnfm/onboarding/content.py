@@ -191,7 +191,8 @@ def _onboard(service: ServiceContext, package_id: str) -> None:
 
 
 def _without_path(service: ServiceContext, package_id: str, error: Exception) -> str:
-    return str(error).replace(str(packages.content(service, package_id)), "it")
+    path = str(packages.content(service, package_id))
+    return str(error).replace(f"the package {path}", "the package").replace(path, "the package")
 
 
 def _fail(
