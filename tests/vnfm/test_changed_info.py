@@ -137,23 +137,12 @@ def subscribe(client: Client, uri: str, **body: Any) -> Json:
     return created
 
 
-def launched(client: Client, cluster: EmbeddedCluster, folder: Path) -> tuple[str, str]:
-    """Return the path of a running VNF, and the VNFD of the next package."""
-    old, new = (
-        client.onboard(vnfs.package(folder, version, vnfs.ours(client.api))[0])
-        for version in ("1.0", "2.0")
-    )
-    path = client.create(old)
-    client.do("POST", f"{path}/instantiate", vnfs.instantiation(client.vims(cluster)))
-    return path, new
-
-
 @pytest.mark.parametrize("api", ["v1", "v2"])
 def test_a_modification_tells_what_changed(
     api: str, http: TestClient, consumer: Consumer, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
     client = Client(http, api)
-    path, new = launched(client, cluster, tmp_path)
+    path, new = vnfs.launched(client, cluster, tmp_path)
     client.do("PATCH", path, {"vnfInstanceName": "same", "metadata": {"stays": "1"}})
     subscribe(client, f"{consumer.url}/all")
     body = {"vnfdId": new, "vnfInstanceName": "same", "metadata": {"stays": "1", "new": "2"}}
@@ -176,7 +165,7 @@ def test_a_change_of_the_package_tells_it_as_verbosely_as_was_subscribed(
     http: TestClient, consumer: Consumer, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
     client = Client(http, "v2")
-    path, new = launched(client, cluster, tmp_path)
+    path, new = vnfs.launched(client, cluster, tmp_path)
     levels = {"default": {}, "full": {"verbosity": "FULL"}, "short": {"verbosity": "SHORT"}}
     shown = [
         subscribe(client, f"{consumer.url}/{name}", **body)["verbosity"]

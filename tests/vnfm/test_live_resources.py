@@ -42,17 +42,6 @@ def workloads(tree: Json) -> dict[str, Json]:
     return {each["object"]: each for vdu in tree["vdus"] for each in vdu["workloads"]}
 
 
-def small_vnf(client: Client, cluster: EmbeddedCluster, folder: Path) -> tuple[str, str]:
-    """Instantiate the small VNF; its path, and the VNFD of the new package."""
-    old, new = (
-        client.onboard(vnfs.package(folder, version, vnfs.ours(client.api))[0])
-        for version in ("1.0", "2.0")
-    )
-    path = client.create(old)
-    client.do("POST", f"{path}/instantiate", vnfs.instantiation(client.vims(cluster)))
-    return path, new
-
-
 def test_every_workload_of_a_vdu_is_there_with_its_pods(
     client: Client, vnf: str, kubectl: Kubectl
 ) -> None:
@@ -123,7 +112,7 @@ def test_an_instance_that_is_not_instantiated_has_nothing(client: Client, create
 def test_during_an_update_old_and_new_pods_are_there_and_trouble_is_told_at_once(
     client: Client, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
-    path, new = small_vnf(client, cluster, tmp_path)
+    path, new = vnfs.launched(client, cluster, tmp_path)
     cluster.behaviour.bad_images.append(NEW_IMAGE)
     operation = client.begin("PATCH", path, vnfs.modification(new))
 
@@ -148,7 +137,7 @@ def test_both_sides_of_a_blue_green_change_belong_to_the_vdu(
     http: TestClient, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
     client = Client(http, "v2")
-    path, new = small_vnf(client, cluster, tmp_path)
+    path, new = vnfs.launched(client, cluster, tmp_path)
     gate = Gate()
     deletion = Fault(gate, method="DELETE", path="*/deployments/*")
     cluster.middlewares.append(Faults(deletion))

@@ -44,17 +44,6 @@ def options() -> Options:
     return Options(lease_seconds=3, timeout=30, undo_timeout=30, grace_period=1, drain_seconds=0)
 
 
-def updatable(client: Client, cluster: EmbeddedCluster, folder: Path) -> tuple[str, str]:
-    """Instantiate the small VNF; its path, and the VNFD of the new package."""
-    old, new = (
-        client.onboard(vnfs.package(folder, version, vnfs.ours(client.api))[0])
-        for version in ("1.0", "2.0")
-    )
-    path = client.create(old)
-    client.do("POST", f"{path}/instantiate", vnfs.instantiation(client.vims(cluster)))
-    return path, new
-
-
 def progress_of(client: Client, operation: Json) -> Json:
     progress: Json = client.call("GET", f"{operation['_links']['self']['href']}/progress")
     return progress
@@ -66,7 +55,7 @@ def progress_of(client: Client, operation: Json) -> Json:
 def test_each_step_has_what_it_changes(
     client: Client, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
-    path, new = updatable(client, cluster, tmp_path)
+    path, new = vnfs.launched(client, cluster, tmp_path)
     progress = progress_of(client, client.do("PATCH", path, vnfs.modification(new)))
     steps = {step["object"]: step for step in progress["steps"]}
     assert steps["ConfigMap default/settings"]["diff"] == [
@@ -87,7 +76,7 @@ def test_each_step_has_what_it_changes(
 def test_it_says_whose_request_it_was_and_between_which_packages(
     client: Client, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
-    path, new = updatable(client, cluster, tmp_path)
+    path, new = vnfs.launched(client, cluster, tmp_path)
     named = {"vnfInstanceName": "web-1"}
     client.do("PATCH", path, named)
     operation = client.do("PATCH", path, vnfs.modification(new))
@@ -105,7 +94,7 @@ def test_it_says_whose_request_it_was_and_between_which_packages(
 def test_of_a_failed_operation_no_step_that_was_undone_counts_as_done(
     client: Client, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
-    path, new = updatable(client, cluster, tmp_path)
+    path, new = vnfs.launched(client, cluster, tmp_path)
     broken(cluster, IMAGES[1])
     failed = client.do("PATCH", path, vnfs.modification(new), "FAILED_TEMP")
     progress = progress_of(client, failed)
@@ -205,7 +194,7 @@ def test_a_script_is_seen_while_a_modification_runs_it(
     client: Client, cluster: EmbeddedCluster, tmp_path: Path, held: Held
 ) -> None:
     """In v1 the driver runs in this process, in v2 in another one."""
-    path, _ = updatable(client, cluster, tmp_path)
+    path, _ = vnfs.launched(client, cluster, tmp_path)
     script = "Scripts/held.py"
     manifests = dict(
         zip(

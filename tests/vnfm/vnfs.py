@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.package.build import driver_file
+from tests.vnfm.client import Client
 
 VNFD = """
 tosca_definitions_version: tosca_simple_yaml_1_2
@@ -175,3 +177,13 @@ def modification(vnfd_id: str) -> dict[str, Any]:
         "vnfdId": vnfd_id,
         "metadata": {"configmap_secret_paths": ["Files/kubernetes/settings.yaml"]},
     }
+
+
+def launched(client: Client, cluster: EmbeddedCluster, folder: Path) -> tuple[str, str]:
+    """Instantiate the small VNF; return its path, and the VNFD of the next package."""
+    old, new = (
+        client.onboard(package(folder, version, ours(client.api))[0]) for version in ("1.0", "2.0")
+    )
+    path = client.create(old)
+    client.do("POST", f"{path}/instantiate", instantiation(client.vims(cluster)))
+    return path, new
