@@ -19,23 +19,27 @@ Result = TypeVar("Result")
 
 
 class Gate:
-    """An effect for a Fault; closed at first."""
+    """An effect for a Fault; closed at first.
 
-    def __init__(self) -> None:
+    :param seconds: the most that a request is held.
+    """
+
+    def __init__(self, seconds: float = DEADLINE_SECONDS) -> None:
+        self._seconds = seconds
         self._reached = threading.Event()
         self._open = threading.Event()
 
     async def __call__(self, faulted: FaultedRequest) -> web.StreamResponse:
         """Hold the request, then let it take effect."""
         self._reached.set()
-        await asyncio.to_thread(self._open.wait, DEADLINE_SECONDS)
+        await asyncio.to_thread(self._open.wait, self._seconds)
         return await faulted.handler(faulted.request)
 
     @contextmanager
     def held(self) -> Iterator[None]:
         """Run the block while the request is held, and release the request afterwards."""
         try:
-            assert self._reached.wait(DEADLINE_SECONDS), "the request never came"
+            assert self._reached.wait(self._seconds), "the request never came"
             yield
         finally:
             self._open.set()

@@ -237,6 +237,26 @@ def test_an_operation_can_be_given_up(context: Any, vnfm: Site) -> None:
     vnfm.remove(path)
 
 
+def test_an_operation_that_has_not_begun_can_be_cancelled(context: Any) -> None:
+    with site.running(workers=1) as vnfm:
+        at_work, waiting = vnfm.instantiated(GUIDE, "at-work"), vnfm.create(GUIDE, "waiting")
+        gate = Gate(seconds=90)
+        held = Fault(gate, method="PUT", path="*/configmaps/cm-data")
+        vnfm.stage.cluster.middlewares.append(Faults(held))
+        visit = Visit(context, vnfm)
+        visit.enter(vnfm.token)
+        begun = vnfm.call("PATCH", at_work, vnfm.request(GUIDE, "update"))
+        with gate.held():
+            queued = vnfm.call("PATCH", waiting, {"vnfInstanceName": "renamed"})
+            visit.press(visit.card("Running", "Update waiting"), "Cancel operation")
+            command = visit.confirm("Cancel operation")
+            visit.see(visit.card("History", "Update waiting"), "ROLLED_BACK")
+        id_ = queued.headers["Location"].rpartition("/")[2]
+        assert command.startswith(f"openstack vnflcm op cancel {id_} ")
+        assert vnfm.settled(begun)["operationState"] == "COMPLETED"
+        assert vnfm.call("GET", waiting).json()["vnfInstanceName"] == "waiting"
+
+
 def test_a_refused_request_says_why_in_its_dialog(context: Any, vnfm: Site) -> None:
     path = vnfm.create(GUIDE, "refused")
     visit = Visit(context, vnfm)

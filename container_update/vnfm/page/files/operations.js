@@ -29,7 +29,7 @@ const REQUESTS = {
   rollback: ["Roll back", "What the operation changed is undone."],
   fail: ["Give up", "Nothing is done any more: everything stays as it is now, and the instance is "
     + "free for another operation. This cannot be undone."],
-  cancel: ["Cancel", "The operation has not begun, and will not."],
+  cancel: ["Cancel operation", "The operation has not begun, and will not."],
 };
 
 /** Whether the service works at it, or should. */
