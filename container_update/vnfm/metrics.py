@@ -54,9 +54,8 @@ class Metrics:
             "notifications", "Attempts to deliver a notification, by their result", ("result",)
         )
         for result in ("delivered", "failed", "given_up"):
-            self._notified.labels(
-                result
-            )  # from 0 on: increase() does not see the first of a series
+            # from 0 on: Prometheus's increase() does not see the first value of a series
+            self._notified.labels(result)
         self._requests = histogram(
             "request_seconds", "Seconds that requests to the API took", of_request
         )
