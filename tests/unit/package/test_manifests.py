@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 
 import pytest
@@ -410,7 +411,7 @@ def laughs(levels: int) -> str:
 
 OVER_THE_LIMITS = {
     "a billion laughs": (laughs(9), {}, "more than 500000 values in the YAML"),
-    "deep lists": (config_map("a: " + "[" * 100_000), {}, "nested more than 100 levels deep"),
+    "deep lists": (config_map("a: " + "[" * 900), {}, "nested more than 100 levels deep"),
     "aliases that make it deep": (
         config_map("a: &a [[[[[[1]]]]]]\nb: [[[[[*a]]]]]\n"),
         {"yaml_depth": 12},
@@ -449,6 +450,14 @@ def test_what_goes_over_a_limit_is_refused(text, options, message):
     with pytest.raises(PackageError) as caught:
         read(text, **options)
     assert message in str(caught.value)
+
+
+@pytest.mark.parametrize("opening", ["[", "{a: "])
+def test_a_file_that_the_parser_itself_finds_too_deep_is_refused(opening):
+    """libyaml 0.2.6 reads at most 1,000 levels, earlier versions any number."""
+    with pytest.raises(PackageError) as caught:
+        read(config_map("a: " + opening * 9_000), yaml_depth=5_000)
+    assert re.search(r"more than 5000 levels|exceeded maximum nesting depth", str(caught.value))
 
 
 def test_what_stays_within_the_limits_is_read():
