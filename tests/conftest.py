@@ -16,7 +16,6 @@ LONG = (
     "tests/functional/test_faults.py",
     "tests/functional/change_vnfpkg/test_faults.py",
     "tests/functional/stacks/test_faults.py",
-    "tests/vnfm/test_openapi.py",
     "tests/vnfm/test_page.py",
     "tests/vnfm/test_load.py",
     "tests/vnfm/test_soak.py",
