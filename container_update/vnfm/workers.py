@@ -34,7 +34,7 @@ _FORGET_EVERY = timedelta(hours=1)
 _OUTAGE_PAUSE = 1.0
 """Seconds between two looks while the database is away: others wait for this service's lock."""
 
-_CANCEL_SECONDS = 30.0
+CANCEL_SECONDS = 30.0
 """Maximum time to interrupt an update, so that another service can resume it."""
 
 
@@ -147,9 +147,9 @@ class Workers:
                 cancels = list(self._cancels.values())
             for cancel in cancels:
                 cancel.request("because the service ends", keep_journal=True)
-            self._wait(_CANCEL_SECONDS)
+            self._wait(CANCEL_SECONDS)
         if self._watch.is_alive():
-            self._watch.join(timeout=_CANCEL_SECONDS)
+            self._watch.join(timeout=CANCEL_SECONDS)
         with self._changed:
             at_work = set(self._cancels)
         try:

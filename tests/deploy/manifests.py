@@ -8,6 +8,9 @@ from typing import Any
 
 import yaml
 
+from container_update.vnfm import workers
+from container_update.vnfm.http import connections
+
 Json = dict[str, Any]
 
 ROOT = Path(__file__).parents[2]
@@ -49,3 +52,8 @@ def configuration(text: str) -> dict[str, dict[str, str]]:
 def settings() -> dict[str, dict[str, str]]:
     """Return the sections of the ConfigMap's file."""
     return configuration(of("ConfigMap")["data"]["vnfm.conf"])
+
+
+def stop_seconds(drain_seconds: str) -> float:
+    """Return the maximum time that the service takes to stop, in seconds."""
+    return connections.STOP_SECONDS + float(drain_seconds) + workers.CANCEL_SECONDS

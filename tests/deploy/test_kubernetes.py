@@ -176,7 +176,8 @@ def test_ports_names_and_times_agree() -> None:
     labels = manifests.of("Deployment")["spec"]["template"]["metadata"]["labels"]
     policy = manifests.of("NetworkPolicy")["spec"]
     assert service["spec"]["selector"] == policy["podSelector"]["matchLabels"] == labels
-    assert float(found["drain_seconds"]) < manifests.pod()["terminationGracePeriodSeconds"]
+    stop_seconds = manifests.stop_seconds(found["drain_seconds"])
+    assert stop_seconds < manifests.pod()["terminationGracePeriodSeconds"]
     assert manifests.of("Deployment")["spec"]["strategy"] == {"type": "Recreate"}
 
 

@@ -17,7 +17,7 @@ from container_update.model import options
 from container_update.model.options import Options
 from container_update.vnfm import settings
 from container_update.vnfm.settings import Settings
-from tests.deploy.manifests import ROOT, configuration
+from tests.deploy.manifests import ROOT, configuration, stop_seconds
 
 UNIT = ROOT / "deploy/systemd/container-update.service"
 SETTINGS = ROOT / "deploy/systemd/vnfm.conf"
@@ -85,7 +85,7 @@ def test_only_a_failure_starts_it_again_and_a_stop_spares_the_scripts(
     assert service["Restart"] == ["on-failure"]
     assert service["KillMode"] == ["mixed"]
     drain = configuration(SETTINGS.read_text())["vnfm"]["drain_seconds"]
-    assert float(drain) < float(service["TimeoutStopSec"][0])
+    assert stop_seconds(drain) < float(service["TimeoutStopSec"][0])
 
 
 def test_it_runs_a_command_that_exists(

@@ -24,11 +24,16 @@ from tests.vnfm.consumer import Consumer
 from tests.vnfm.waiting import until
 
 PATIENCE = 30.0
+_LARGE = bytes(64 * 1024 * 1024)
+"""More than the buffers between two sockets take."""
 HEADERS = b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n"
 
 
 class Server:
     """A server whose answers wait as long as they are held."""
+
+    running: uvicorn.Server
+    thread: threading.Thread
 
     def __init__(self) -> None:
         self.address = ("127.0.0.1", 0)
@@ -48,8 +53,13 @@ class Server:
             message = await receive()
             self.read += len(message.get("body", b""))
             goes_on = message.get("more_body", False)
+        large = _LARGE if scope["path"] == "/large" else b""
+        length = str(len(large) + 2).encode()
         await send({"type": "http.response.start", "status": 200,
-                    "headers": [(b"content-length", b"2")]})  # fmt: skip
+                    "headers": [(b"content-length", length)]})  # fmt: skip
+        if large:
+            await send({"type": "http.response.body", "body": large, "more_body": True})
+            self.asked.release()
         await send({"type": "http.response.body", "body": b"ok"})
 
     def has_read(self, number: int) -> None:
@@ -63,18 +73,20 @@ class Server:
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
+    monkeypatch.setattr(connections, "STOP_SECONDS", 1)
     serving = Server()
     config = connections.server_config(serving, Settings())
     config.lifespan = "off"
-    running = uvicorn.Server(config)
+    serving.running = uvicorn.Server(config)
     with socket.create_server(serving.address) as sock:
         serving.address = sock.getsockname()
-        thread = threading.Thread(target=running.run, args=([sock],), daemon=True)
+        thread = threading.Thread(target=serving.running.run, args=([sock],), daemon=True)
+        serving.thread = thread
         thread.start()
         yield serving
         serving.held.clear()
-        running.should_exit = running.force_exit = True
+        serving.running.should_exit = serving.running.force_exit = True
         thread.join(PATIENCE)
 
 
@@ -184,6 +196,23 @@ def test_requests_that_wait_for_their_answer_are_not_given_up(server: Server) ->
         server.held.clear()
         for client in waiting:
             assert client.recv(65536).startswith(b"HTTP/1.1 200")
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        pytest.param(b"POST /hold HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n", id="a body"),
+        pytest.param(b"GET /large HTTP/1.1\r\nHost: x\r\n\r\n", id="a response that nobody reads"),
+    ],
+)
+def test_a_request_that_does_not_end_does_not_keep_the_service_from_stopping(
+    sent: bytes, server: Server
+) -> None:
+    with clients(server, 1, sent):
+        assert server.asked.acquire(timeout=PATIENCE)
+        server.running.should_exit = True
+        server.thread.join(PATIENCE)
+        assert not server.thread.is_alive()
 
 
 # --- the service ----------------------------------------------------------------------------------

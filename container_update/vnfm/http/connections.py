@@ -26,6 +26,8 @@ _GRACE_SECONDS = 0.25
 """Nobody is closed so soon: what was sent may not have been read yet."""
 ENDLESS = "/view/events"
 """The resource whose responses never end: they are cut when the service stops."""
+STOP_SECONDS = 10
+"""Maximum time for the requests that run when the service stops; then their connections are cut."""
 HEADER_SECONDS = 10.0
 """Maximum time for the headers of a request, from the connection or the response before."""
 
@@ -42,6 +44,7 @@ def server_config(app: Any, settings: Settings) -> uvicorn.Config:
         access_log=False,
         server_header=False,
         limit_concurrency=MAX_CONNECTIONS,
+        timeout_graceful_shutdown=STOP_SECONDS,
         ssl_certfile=settings.tls_cert or None,
         ssl_keyfile=settings.tls_key or None,
     )
