@@ -188,7 +188,9 @@ PAGE_PICTURES: Mapping[str, str] = {
 
 
 def _photograph(visit: Visit, name: str) -> None:
-    """Photograph what the walk looks at."""
+    """Photograph what the walk looks at; of what fails, while its steps run."""
+    if name == "failing":
+        visit.list("Running").locator(".steps .told.busy").first.wait_for()
     entries = visit.list(PAGE_PICTURES[name]).locator("> li")
     is_open = entries.filter(has=visit.tab.locator("details[open]"))
     (is_open if is_open.count() else entries).first.screenshot(path=PICTURES / f"page-{name}.png")
