@@ -1,8 +1,9 @@
-"""How the tests are distributed among processes (pytest-xdist)."""
+"""How the tests are distributed among processes (pytest-xdist), and which signals they receive."""
 
 from __future__ import annotations
 
 import os
+import signal
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
@@ -31,6 +32,14 @@ LONG = (
     "tests/project/",
 )
 """The longest tests start first, so that no process is left with one at the end."""
+
+
+# nohup and a job in the background ignore these signals, and all that they start inherits it: the
+# commands of the tests too, which are sent one and never end.
+for _number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        _is_interrupt = _number == signal.SIGINT
+        signal.signal(_number, signal.default_int_handler if _is_interrupt else signal.SIG_DFL)
 
 
 class ByFile(LoadScopeScheduling):  # type: ignore[misc]
