@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from container_update.cli import service_settings
 from container_update.model.errors import ContainerUpdateError
-from container_update.operations.preflight import Check, exit_status
+from container_update.operations.checks.preflight import Check, exit_status
 
 if TYPE_CHECKING:
     from container_update.vnfm.settings import Settings

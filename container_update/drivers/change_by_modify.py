@@ -36,7 +36,7 @@ from container_update.operations.request_schema import (
 )
 from container_update.operations.scripts.report import Listener
 from container_update.operations.strategies.kubernetes import KubernetesTarget
-from container_update.operations.strategy import ChangeJob
+from container_update.operations.strategies.strategy import ChangeJob
 
 PARAMETERS = frozenset(
     {

@@ -23,8 +23,8 @@ from container_update.model.requests import (
     text_of,
     texts_of,
 )
-from container_update.operations.resource_lists import assign
-from container_update.operations.vnf_records import Records
+from container_update.operations.records.resource_lists import assign
+from container_update.operations.records.vnf_records import Records
 from container_update.workloads.pod_template import pod_template
 
 if TYPE_CHECKING:

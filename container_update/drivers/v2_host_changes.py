@@ -34,14 +34,14 @@ from container_update.model.requests import DEF_FILES, UpdateRequest
 from container_update.operations.change_package import preview_change
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.install import instance_of
+from container_update.operations.records.vnf_records import VDU_RESES
 from container_update.operations.resume import status
 from container_update.operations.strategies.kubernetes import KubernetesTarget
-from container_update.operations.strategy import ChangeJob
+from container_update.operations.strategies.strategy import ChangeJob
 from container_update.operations.terminate import terminate
-from container_update.operations.vnf_records import VDU_RESES
 from container_update.package import csar
 from container_update.package.build import write_metadata
-from container_update.planning import renames
+from container_update.planning.comparison import renames
 
 LOG = logging.getLogger(__name__)
 

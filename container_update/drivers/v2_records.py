@@ -24,8 +24,8 @@ from container_update.model.requests import (
     text_of,
     texts_of,
 )
-from container_update.operations.vnf_records import VDU_RESES, Records
-from container_update.planning import renames
+from container_update.operations.records.vnf_records import VDU_RESES, Records
+from container_update.planning.comparison import renames
 from container_update.workloads import ownership
 from container_update.workloads.pod_template import containers, pod_spec
 

@@ -31,7 +31,7 @@ from container_update.model.options import DEFAULTS, Options
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.requests import UPGRADE_TYPE, UpdateRequest
 from container_update.operations.read_packages import placed
-from container_update.operations.vnf_records import Records, set_images
+from container_update.operations.records.vnf_records import Records, set_images
 from container_update.package import manifests
 from container_update.package.build import write_metadata
 

@@ -18,15 +18,15 @@ from container_update.model.objects import ObjectKey, merge_patch
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import Note, Plan
-from container_update.operations import strategy
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.progress import log_remarks
+from container_update.operations.records.vnf_records import Records
 from container_update.operations.scripts import coordination
 from container_update.operations.scripts.coordination import Coordination, CoordinationError
 from container_update.operations.scripts.report import Listener, ScriptReport
+from container_update.operations.strategies import strategy
 from container_update.operations.strategies.kubernetes import KubernetesTarget
-from container_update.operations.strategy import ChangeJob, Strategy, Target
-from container_update.operations.vnf_records import Records
+from container_update.operations.strategies.strategy import ChangeJob, Strategy, Target
 from container_update.package.identity import identities_of
 
 

@@ -14,7 +14,6 @@ from typing import Any
 
 from container_update.model.errors import PackageError
 from container_update.model.requests import DEF_FILES
-from container_update.operations import upgrade_types
 from container_update.operations.request_schema import (
     CHANGE_REQUEST,
     COORDINATE_NEW,
@@ -22,6 +21,7 @@ from container_update.operations.request_schema import (
     EXTERNAL_LB,
     check,
 )
+from container_update.operations.strategies import upgrade_types
 from container_update.package import archive, fetch
 
 Values = Mapping[str, Any]

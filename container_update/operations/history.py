@@ -21,7 +21,7 @@ from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import Plan
 from container_update.model.reporter import reporter
 from container_update.model.requests import PackageIdentity
-from container_update.operations.namespaces import refuse_if_known_missing
+from container_update.operations.checks.namespaces import refuse_if_known_missing
 from container_update.operations.progress import log_remarks
 from container_update.operations.read_packages import stored_images
 from container_update.operations.update import restarted_pods

@@ -22,7 +22,7 @@ from container_update.model.plan import Action, Plan
 from container_update.model.reporter import Reporter, reporter
 from container_update.operations.read_packages import read_manifests
 from container_update.package import csar
-from container_update.planning.package_pair import Placing
+from container_update.planning.comparison.package_pair import Placing
 from container_update.planning.steps import ManifestStep
 from container_update.planning.steps.new_objects import new_object
 from container_update.planning.update import collections

@@ -12,10 +12,10 @@ from container_update.model.errors import ClusterError, PackageError
 from container_update.model.objects import Collection, Json, Manifest, ObjectKey
 from container_update.model.requests import UpdateRequest
 from container_update.operations.change_request import ChangeRequest
-from container_update.operations.strategy import ChangeJob
+from container_update.operations.strategies.strategy import ChangeJob
 from container_update.package import csar, fetch
-from container_update.planning import match, package_pair
-from container_update.planning.package_pair import Packages, Placing
+from container_update.planning.comparison import match, package_pair
+from container_update.planning.comparison.package_pair import Packages, Placing
 from container_update.planning.steps.stored_images import StoredImages
 from container_update.planning.update import collections, traffic
 from container_update.workloads import pod_template

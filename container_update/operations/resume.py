@@ -14,9 +14,9 @@ from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
 from container_update.operations.change_package import coordination_of, resume_change
 from container_update.operations.change_request import ChangeRequest
-from container_update.operations.namespaces import refuse_if_known_missing
+from container_update.operations.checks.namespaces import refuse_if_known_missing
 from container_update.operations.strategies.kubernetes import KubernetesTarget
-from container_update.operations.strategy import ChangeJob
+from container_update.operations.strategies.strategy import ChangeJob
 
 
 def resume(  # noqa: PLR0913

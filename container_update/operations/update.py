@@ -25,13 +25,13 @@ from container_update.model.outcome import Outcome, Progress, StepResult
 from container_update.model.plan import Plan, Stage
 from container_update.model.reporter import reporter
 from container_update.model.requests import PackageIdentity, UpdateRequest
-from container_update.operations.namespaces import refuse_missing, without_objects
+from container_update.operations.checks.namespaces import refuse_missing, without_objects
 from container_update.operations.progress import log_remarks
 from container_update.operations.read_packages import read_manifests, stored_images
 from container_update.package import csar
 from container_update.package.identity import identities_of
-from container_update.planning import match, renames
 from container_update.planning.change_cause import with_change_causes
+from container_update.planning.comparison import match, renames
 from container_update.planning.steps.stored_images import unexplained
 from container_update.planning.update import collections, in_force, make_plan, unknown_workloads
 from container_update.workloads import ownership

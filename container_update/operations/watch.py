@@ -33,7 +33,7 @@ from container_update.model.outcome import (
     UndoStarted,
 )
 from container_update.model.plan import Action, Plan
-from container_update.operations.namespaces import refuse_if_known_missing
+from container_update.operations.checks.namespaces import refuse_if_known_missing
 from container_update.planning.steps import ObjectStep
 from container_update.planning.steps.judgement import applied, restored
 from container_update.planning.update import collections, traffic

@@ -17,8 +17,8 @@ from container_update.model.errors import PlanError
 from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.plan import Action, Reason, Step
 from container_update.planning import release_labels as labels
-from container_update.planning import renames
 from container_update.planning.change import ChangePlanner, what_differs
+from container_update.planning.comparison import renames
 from container_update.planning.followers import Move
 from container_update.planning.steps import ManifestStep
 from container_update.planning.steps.manifest import (

@@ -14,9 +14,9 @@ from functools import cached_property
 from container_update.model.errors import PlanError
 from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.plan import Action, ImageChange, Note, Plan, Reason, Step
-from container_update.planning import diff, followers, release_labels, renames
-from container_update.planning.followers import Move
-from container_update.planning.package_pair import Packages
+from container_update.planning import followers, release_labels
+from container_update.planning.comparison import diff, renames
+from container_update.planning.comparison.package_pair import Packages
 from container_update.planning.steps import ConfigStep, ManifestStep
 from container_update.planning.steps.manifest import (
     manifest_digest,
@@ -146,13 +146,13 @@ class ChangePlanner:
             new={**self.packages.new, **{each.after.key: each.after for each in found}},
         )
 
-    def moves(self) -> Iterator[Move]:
+    def moves(self) -> Iterator[followers.Move]:
         """Yield the workloads whose pods change in place."""
         for key, new in self.packages.new.items():
             live = self.live.get(self.live_key(key)) if is_workload(key) else None
             if live is not None and self.packages.concerns(key):
                 before, after = map(release_labels.pod_labels, (live, new.body))
-                yield Move(self.live_key(key), key.name, before, after)
+                yield followers.Move(self.live_key(key), key.name, before, after)
 
     # --- configuration --------------------------------------------------------------------------
 

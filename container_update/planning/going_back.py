@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from container_update.model.objects import Json, Manifest, ObjectKey, Source
 from container_update.model.plan import Action, Plan, Reason
-from container_update.planning.match import Matching
+from container_update.planning.comparison.match import Matching
 from container_update.planning.steps import ManifestStep, ObjectStep
 from container_update.planning.steps.new_objects import new_object
 from container_update.planning.update import Live

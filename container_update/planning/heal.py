@@ -15,14 +15,14 @@ from dataclasses import replace
 from container_update.model.errors import PlanError
 from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.plan import Action, Plan, Reason, Step
-from container_update.planning import diff
 from container_update.planning.change import (
     FOLLOWS_PODS,
     HOLDS_DATA,
     ChangePlanner,
     refuse_other_selector,
 )
-from container_update.planning.package_pair import Packages
+from container_update.planning.comparison import diff
+from container_update.planning.comparison.package_pair import Packages
 from container_update.planning.steps import PodsStep
 from container_update.planning.steps.manifest import DIGEST_ANNOTATION
 from container_update.planning.update import Live

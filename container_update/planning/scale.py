@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from container_update.model.errors import PlanError
 from container_update.model.objects import ObjectKey
 from container_update.model.plan import Action, Plan, Reason
-from container_update.planning import renames
-from container_update.planning.package_pair import Packages
+from container_update.planning.comparison import renames
+from container_update.planning.comparison.package_pair import Packages
 from container_update.planning.steps import ScaleStep
 from container_update.planning.update import Live, UpdatePlanner
 from container_update.workloads.readiness import replicas

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from container_update.model.plan import Action, FieldChange, ImageChange, Plan, Step
-from container_update.planning.content_diff import KeyDiff, content_diff, printable
+from container_update.planning.comparison.content_diff import KeyDiff, content_diff, printable
 from container_update.planning.steps import ConfigStep, WorkloadStep
 from container_update.workloads.registry import kind_of
 

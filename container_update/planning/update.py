@@ -23,8 +23,8 @@ from container_update.model.plan import (
     Plan,
     Reason,
 )
-from container_update.planning import diff
-from container_update.planning.match import Matching
+from container_update.planning.comparison import diff
+from container_update.planning.comparison.match import Matching
 from container_update.planning.outdated_pods import as_its_pods
 from container_update.planning.steps import ConfigStep, RestartStep
 from container_update.planning.steps.stored_images import NOTHING_STORED, StoredImages

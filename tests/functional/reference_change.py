@@ -15,7 +15,7 @@ from container_update.operations import change_package
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.resume import resume
 from container_update.operations.strategies.kubernetes import KubernetesTarget
-from container_update.operations.strategy import ChangeJob
+from container_update.operations.strategies.strategy import ChangeJob
 from tests.functional import reference_update
 from tests.functional.cnf import IMAGES, INSTANCE
 from tests.functional.manifests import ENV, config_map, workload

@@ -11,8 +11,8 @@ from container_update.model.outcome import Outcome, StepState
 from container_update.model.plan import Plan
 from container_update.operations.upkeep.heal import heal
 from container_update.operations.upkeep.running_vnf import RunningVnf
+from container_update.planning.comparison.package_pair import Packages, Placing
 from container_update.planning.heal import HealPlanner
-from container_update.planning.package_pair import Packages, Placing
 from container_update.planning.scale import scale_plan
 from container_update.planning.update import Live
 from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE, Cnf

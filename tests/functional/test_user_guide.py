@@ -11,7 +11,7 @@ from container_update.cluster.client import KubernetesCluster
 from container_update.model.outcome import Outcome
 from container_update.operations.install import install
 from container_update.operations.update import update
-from container_update.planning.diff import content
+from container_update.planning.comparison.diff import content
 from tests.functional.cnf import Cnf, PodState
 
 

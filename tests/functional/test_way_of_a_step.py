@@ -58,5 +58,5 @@ def test_no_module_is_entered_more_than_three_times(cnf: Cnf) -> None:
         cnf.update({"cm": config_map(setting="new"), "w": workload("Deployment", container=ENV)})
     for step in (ConfigStep, RestartStep):
         counts = entries(ways[step])
-        assert counts["/cluster/execution/executors.py"] == 1
+        assert counts["/cluster/execution/steps/executors.py"] == 1
         assert {module: count for module, count in counts.items() if count > 3} == {}

@@ -20,7 +20,7 @@ MODULES = [
     "container_update.cli.main",
     "container_update.drivers.tacker_v2",
     "container_update.operations.change_package",
-    "container_update.operations.stack_records",
+    "container_update.operations.records.stack_records",
     "container_update.operations.update",
     "container_update.stacks.vnfcs",
 ]

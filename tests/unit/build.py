@@ -11,7 +11,7 @@ import yaml
 
 from container_update.model.objects import Json, Manifest, ObjectKey, Source
 from container_update.model.plan import Plan
-from container_update.planning.match import Matching, match
+from container_update.planning.comparison.match import Matching, match
 from container_update.planning.update import make_plan
 
 GROUPS = {

@@ -90,7 +90,7 @@ def services() -> Forks:
     return Forks("container_update.cli.main", "container_update.cli.commands.serve",
                  "container_update.vnfm.service", "uvicorn.protocols.http.auto",
                  "container_update.operations.update",
-                 "container_update.vnfm.lcm.openstack")  # fmt: skip
+                 "container_update.vnfm.lcm.infrastructure.openstack")  # fmt: skip
 
 
 @functools.cache

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from container_update.vnfm.api import query_filters
+from container_update.vnfm.api.queries import query_filters
 from container_update.vnfm.problems import ProblemError
 
 GREEN = {

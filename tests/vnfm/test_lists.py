@@ -17,7 +17,8 @@ from fastapi.testclient import TestClient
 from sqlalchemy import func, insert, select
 
 from container_update.model.options import Options
-from container_update.vnfm.api import query_filters, representations
+from container_update.vnfm.api import representations
+from container_update.vnfm.api.queries import query_filters
 from container_update.vnfm.lcm.steps import Steps
 from container_update.vnfm.service import Service
 from container_update.vnfm.settings import Settings

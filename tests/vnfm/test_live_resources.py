@@ -13,7 +13,7 @@ from container_update.emulator.heat import ResourceFault
 from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.model.options import Options
 from container_update.vnfm.api.parts import EXTENSION
-from container_update.vnfm.lcm.live_resources import resources_of
+from container_update.vnfm.lcm.live.resources import resources_of
 from container_update.vnfm.service import Service
 from container_update.vnfm.settings import Settings
 from tests.functional.gate import Gate

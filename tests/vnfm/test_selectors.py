@@ -6,7 +6,7 @@ import copy
 
 import pytest
 
-from container_update.vnfm.api.attribute_selectors import Attributes, select
+from container_update.vnfm.api.queries.attribute_selectors import Attributes, select
 from container_update.vnfm.problems import ProblemError
 
 BODY = {

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from container_update.operations.stack_records import described
+from container_update.operations.records.stack_records import described
 from container_update.stacks.vnfcs import VnfcServer
 
 Json = dict[str, Any]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from container_update.operations.scripts.report import ScriptReport
     from container_update.operations.strategies.kubernetes import KubernetesTarget
     from container_update.operations.strategies.openstack import OpenStackTarget
-    from container_update.operations.strategy import ChangeJob
+    from container_update.operations.strategies.strategy import ChangeJob
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -132,7 +132,7 @@ def _roll_back(
 
 def _job(parsed: argparse.Namespace, vim_type: str) -> ChangeJob:
     from container_update.operations.change_request import ChangeRequest  # noqa: PLC0415
-    from container_update.operations.strategy import ChangeJob  # noqa: PLC0415
+    from container_update.operations.strategies.strategy import ChangeJob  # noqa: PLC0415
     from container_update.package import csar  # noqa: PLC0415
 
     body, options = _body(parsed), option_arguments.read(parsed)
@@ -155,7 +155,8 @@ def _body(parsed: argparse.Namespace) -> dict[str, Any]:
 
     :raises UsageError: neither has an upgrade type, or no strategy is installed for the option's.
     """
-    from container_update.operations import request_schema, upgrade_types  # noqa: PLC0415
+    from container_update.operations import request_schema  # noqa: PLC0415
+    from container_update.operations.strategies import upgrade_types  # noqa: PLC0415
 
     body = dict(json_file(parsed.request)) if parsed.request else {}
     params = body.get("additionalParams") or {}

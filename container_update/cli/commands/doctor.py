@@ -17,7 +17,7 @@ from container_update.model.plan import Plan
 
 if TYPE_CHECKING:
     from container_update.cluster.client import KubernetesCluster
-    from container_update.operations.preflight import Check
+    from container_update.operations.checks.preflight import Check
 
 
 def add_arguments(command: argparse.ArgumentParser) -> None:
@@ -34,7 +34,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 
 def run(parsed: argparse.Namespace, out: TextIO) -> int:
     """Carry out all checks; return the exit status of the first problem, 0 without one."""
-    from container_update.operations import preflight  # noqa: PLC0415, slow to load
+    from container_update.operations.checks import preflight  # noqa: PLC0415, slow to load
 
     checks: list[Check] = []
     for check in _checks(parsed):
@@ -61,7 +61,7 @@ def _advice(check: Check, parsed: argparse.Namespace) -> dict[str, str]:
 
 def _checks(parsed: argparse.Namespace) -> Iterator[Check]:
     """Yield the checks that are possible: what needs the cluster only where it can be reached."""
-    from container_update.operations.preflight import Check, check, place  # noqa: PLC0415
+    from container_update.operations.checks.preflight import Check, check, place  # noqa: PLC0415
 
     packages = dict.fromkeys(filter(None, (parsed.old, parsed.new)))
     for path in packages:
@@ -77,14 +77,14 @@ def _checks(parsed: argparse.Namespace) -> Iterator[Check]:
 
 
 def _package(path: str, parsed: argparse.Namespace) -> str:
-    from container_update.operations import preflight  # noqa: PLC0415
+    from container_update.operations.checks import preflight  # noqa: PLC0415
     from container_update.package.lint.check import check  # noqa: PLC0415
 
     return preflight.package(path, check(path, options=option_arguments.read(parsed)))
 
 
 def _in_cluster(parsed: argparse.Namespace, cluster: KubernetesCluster) -> Iterator[Check]:
-    from container_update.operations.preflight import (  # noqa: PLC0415, slow to load
+    from container_update.operations.checks.preflight import (  # noqa: PLC0415, slow to load
         Check,
         changes,
         check,
@@ -110,7 +110,7 @@ def _in_cluster(parsed: argparse.Namespace, cluster: KubernetesCluster) -> Itera
 
 
 def _server(cluster: KubernetesCluster) -> str:
-    from container_update.operations.preflight import version  # noqa: PLC0415
+    from container_update.operations.checks.preflight import version  # noqa: PLC0415
 
     try:
         return version(cluster.version())
@@ -121,7 +121,8 @@ def _server(cluster: KubernetesCluster) -> str:
 
 
 def _operation(parsed: argparse.Namespace, cluster: KubernetesCluster) -> str:
-    from container_update.operations import preflight, resume  # noqa: PLC0415
+    from container_update.operations import resume  # noqa: PLC0415
+    from container_update.operations.checks import preflight  # noqa: PLC0415
 
     options = option_arguments.read(parsed)
     names = {"namespace": parsed.namespace, "instance_id": parsed.instance_id}

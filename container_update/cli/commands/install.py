@@ -54,7 +54,7 @@ def _add_common(command: argparse.ArgumentParser) -> None:
 def install(parsed: argparse.Namespace, out: TextIO) -> int:
     """Create the objects of a package; return the exit status."""
     from container_update.operations import install as operations  # noqa: PLC0415, slow to load
-    from container_update.operations.namespaces import refuse_missing  # noqa: PLC0415
+    from container_update.operations.checks.namespaces import refuse_missing  # noqa: PLC0415
 
     created: list[ObjectKey] = []
 
@@ -79,7 +79,7 @@ def install(parsed: argparse.Namespace, out: TextIO) -> int:
 
 def uninstall(parsed: argparse.Namespace, out: TextIO) -> int:
     """Delete the objects of a package; return the exit status."""
-    from container_update.operations.namespaces import refuse_if_known_missing  # noqa: PLC0415
+    from container_update.operations.checks.namespaces import refuse_if_known_missing  # noqa: PLC0415
     from container_update.operations.terminate import terminate  # noqa: PLC0415, slow to load
 
     def work(cluster: KubernetesCluster, progress: Progress) -> None:

@@ -70,7 +70,7 @@ def plan(parsed: argparse.Namespace, out: TextIO) -> int:
 
 
 def _check_on_server(planned: Plan, cluster: KubernetesCluster, options: Options) -> str:
-    from container_update.operations.server_check import check_on_server  # noqa: PLC0415
+    from container_update.operations.checks.server_check import check_on_server  # noqa: PLC0415
 
     number = check_on_server(planned, cluster, options)
     return f"The API server accepts all {number} writes (dry run)."

@@ -31,7 +31,7 @@ from container_update.operations.change_request import ChangeRequest
 from container_update.operations.install import install
 from container_update.operations.scripts.report import ScriptReport
 from container_update.operations.strategies.kubernetes import KubernetesTarget
-from container_update.operations.strategy import ChangeJob, Target
+from container_update.operations.strategies.strategy import ChangeJob, Target
 from container_update.operations.update import update
 from container_update.package import samples
 from container_update.workloads.registry import is_workload

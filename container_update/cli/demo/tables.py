@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from container_update.model.objects import Json, ObjectKey
-from container_update.planning import diff
+from container_update.planning.comparison import diff
 from container_update.workloads import pod_template
 from container_update.workloads.registry import known_kind
 

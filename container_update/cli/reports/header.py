@@ -11,7 +11,7 @@ from container_update.cli.reports.lines import Line
 from container_update.model.cluster import ClusterContext
 from container_update.model.plan import Plan
 from container_update.model.requests import PackageIdentity
-from container_update.planning.content_diff import printable
+from container_update.planning.comparison.content_diff import printable
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from container_update.cli.reports.plan_report import (
 )
 from container_update.model.outcome import Outcome, StepResult, StepState
 from container_update.model.plan import Plan, Step
-from container_update.planning.content_diff import KeyDiff, printable
+from container_update.planning.comparison.content_diff import KeyDiff, printable
 from container_update.planning.summary import (
     NOTHING_TO_DO,
     content_diffs,

@@ -10,7 +10,7 @@ from container_update.cli.reports.outcome_report import diagnosis_lines, summary
 from container_update.cli.reports.plan_report import reason_texts, remarks, sections, symbol
 from container_update.model.outcome import Outcome
 from container_update.model.plan import Plan, Step
-from container_update.planning.content_diff import printable
+from container_update.planning.comparison.content_diff import printable
 from container_update.planning.summary import NOTHING_TO_DO, content_diffs, plan_sum
 
 _FENCE = "```"

@@ -9,7 +9,7 @@ from itertools import islice
 from container_update.cli.reports import lines
 from container_update.cli.reports.lines import Line
 from container_update.model.plan import Action, FieldChange, Plan, Stage, Step
-from container_update.planning.content_diff import KeyDiff, printable
+from container_update.planning.comparison.content_diff import KeyDiff, printable
 from container_update.planning.steps import WorkloadStep
 from container_update.planning.summary import (
     NOTHING_TO_DO,

@@ -32,7 +32,7 @@ from container_update.model.outcome import (
     UndoStarted,
 )
 from container_update.model.plan import Plan
-from container_update.planning.content_diff import printable
+from container_update.planning.comparison.content_diff import printable
 from container_update.planning.summary import counted
 
 if TYPE_CHECKING:

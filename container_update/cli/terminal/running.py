@@ -11,7 +11,7 @@ from container_update.cli.reports.lines import Line
 from container_update.model.objects import ObjectKey
 from container_update.model.outcome import Event, ResumeStarted, StepResult, StepWait, UndoStarted
 from container_update.model.plan import Plan, Step
-from container_update.planning.content_diff import printable
+from container_update.planning.comparison.content_diff import printable
 from container_update.planning.summary import counted
 
 

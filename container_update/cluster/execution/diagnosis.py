@@ -18,7 +18,7 @@ from container_update.model.cluster import Cluster
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.outcome import Diagnosis
-from container_update.planning import diff
+from container_update.planning.comparison import diff
 from container_update.workloads.pod_status import FailingContainer, failing_container, is_deleting
 from container_update.workloads.readiness import Baseline
 from container_update.workloads.registry import kind_of

@@ -14,8 +14,8 @@ from typing import NoReturn
 from container_update.cluster.execution.context import ExecutionContext, Reverted
 from container_update.cluster.execution.diagnosis import Diagnostician
 from container_update.cluster.execution.events import EventRecorder
-from container_update.cluster.execution.executors import executor_of
 from container_update.cluster.execution.rollout import RolloutWaiter, followed
+from container_update.cluster.execution.steps.executors import executor_of
 from container_update.cluster.execution.undo import Undo
 from container_update.cluster.execution.writer import ChangedByAnotherError, ObjectWriter
 from container_update.cluster.informer import Informer

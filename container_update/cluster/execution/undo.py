@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from container_update.cluster.execution.context import ExecutionContext, Reverted
-from container_update.cluster.execution.executors import executor_of
+from container_update.cluster.execution.steps.executors import executor_of
 from container_update.cluster.execution.writer import ChangedByAnotherError
 from container_update.cluster.waiting import AbortedError, NotReadyError
 from container_update.model import context_threads

@@ -9,7 +9,7 @@ from container_update.cluster.waiting import NotReadyError, Waiter
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ClusterError
 from container_update.model.objects import INSTANCE_LABEL, Json, ObjectKey
-from container_update.planning import diff
+from container_update.planning.comparison import diff
 from container_update.planning.steps import ObjectStep, WorkloadStep
 from container_update.planning.steps.new_objects import new_object
 from container_update.workloads.pod_status import is_deleting

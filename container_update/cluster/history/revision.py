@@ -16,7 +16,7 @@ from typing import Any
 
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.requests import PackageIdentity
-from container_update.planning import diff
+from container_update.planning.comparison import diff
 from container_update.planning.steps import ConfigStep, ObjectStep
 from container_update.planning.steps.codec import step_from_dict, step_to_dict
 

@@ -25,7 +25,7 @@ from container_update.operations.change_request import ScriptName, secrets_in
 from container_update.operations.scripts.process import Script
 from container_update.operations.scripts.report import Listener, ScriptReport, ScriptRun
 from container_update.operations.scripts.script_input import script_input
-from container_update.operations.strategy import ChangeJob, Strategy, VduChange
+from container_update.operations.strategies.strategy import ChangeJob, Strategy, VduChange
 from container_update.package import archive, csar
 
 LOG = logging.getLogger(__name__)

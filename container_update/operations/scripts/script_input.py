@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from container_update.model.objects import Json
-from container_update.operations.strategy import ChangeJob, VduChange
+from container_update.operations.strategies.strategy import ChangeJob, VduChange
 
 
 def script_input(

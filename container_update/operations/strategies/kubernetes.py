@@ -24,15 +24,15 @@ from container_update.model.cluster import Cluster
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.outcome import Outcome, Progress, StepResult, Vnfc
 from container_update.model.plan import Action, Plan, Stage
-from container_update.operations.namespaces import refuse_if_known_missing, without_objects
+from container_update.operations.checks.namespaces import refuse_if_known_missing, without_objects
 from container_update.operations.read_packages import read_live, read_packages, stored_images
-from container_update.operations.strategy import ChangeJob, Strategy, VduChange
+from container_update.operations.records.vnf_records import Records, services, workloads_of
+from container_update.operations.strategies.strategy import ChangeJob, Strategy, VduChange
 from container_update.operations.update import restarted_pods
-from container_update.operations.vnf_records import Records, services, workloads_of
-from container_update.planning import renames
 from container_update.planning.change import ChangePlanner
 from container_update.planning.change_cause import with_change_causes
-from container_update.planning.package_pair import Packages, Placing
+from container_update.planning.comparison import renames
+from container_update.planning.comparison.package_pair import Packages, Placing
 from container_update.planning.release_labels import selector_of
 from container_update.planning.steps import ManifestStep, object_steps
 from container_update.planning.steps.stored_images import unexplained
@@ -82,7 +82,7 @@ class KubernetesStrategy(Strategy):
 
     planner: ClassVar[type[ChangePlanner]]
     new_vnfc_ids: ClassVar[bool]
-    """See :class:`~container_update.operations.vnf_records.Records`."""
+    """See :class:`~container_update.operations.records.vnf_records.Records`."""
 
     target: KubernetesTarget
 

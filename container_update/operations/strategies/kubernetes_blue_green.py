@@ -11,7 +11,7 @@ from container_update.model.plan import Action
 from container_update.operations.strategies.kubernetes import KubernetesStrategy
 from container_update.planning.blue_green import BlueGreenPlanner
 from container_update.planning.change import ChangePlanner
-from container_update.planning.package_pair import Objects
+from container_update.planning.comparison.package_pair import Objects
 from container_update.planning.release_labels import pod_labels, selector_of
 from container_update.workloads.traffic import selects
 

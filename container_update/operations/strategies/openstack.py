@@ -20,16 +20,16 @@ from container_update.model.errors import UpdateFailedError
 from container_update.model.objects import Json
 from container_update.model.outcome import Event, Outcome, Progress, StepResult
 from container_update.model.plan import Action, Plan
-from container_update.operations import stack_records
 from container_update.operations.read_packages import check_new_package
+from container_update.operations.records import stack_records
+from container_update.operations.records.vnf_records import Records
 from container_update.operations.request_schema import (
     COORDINATE_NEW,
     COORDINATE_OLD,
     EXTERNAL_LB,
 )
 from container_update.operations.scripts.coordination import Coordination
-from container_update.operations.strategy import ChangeJob, Strategy, VduChange
-from container_update.operations.vnf_records import Records
+from container_update.operations.strategies.strategy import ChangeJob, Strategy, VduChange
 from container_update.package import csar
 from container_update.stacks import live
 from container_update.stacks.client import Heat, reference

@@ -14,7 +14,7 @@ from container_update.operations.change_request import ChangeRequest
 from container_update.operations.request_schema import COORDINATE_NEW, COORDINATE_OLD
 from container_update.operations.scripts.report import ScriptReport
 from container_update.operations.strategies.openstack import OpenStackTarget, roll_back
-from container_update.operations.strategy import ChangeJob
+from container_update.operations.strategies.strategy import ChangeJob
 from container_update.stacks.operation import StackInstance
 from container_update.stacks.record import Record
 

@@ -12,8 +12,8 @@ from container_update.model.cancellation import CancelToken
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import Plan
 from container_update.operations.upkeep.running_vnf import RunningVnf
+from container_update.planning.comparison.package_pair import Packages
 from container_update.planning.heal import HealPlanner
-from container_update.planning.package_pair import Packages
 from container_update.planning.update import Live
 
 

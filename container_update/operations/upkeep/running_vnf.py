@@ -20,8 +20,8 @@ from container_update.model.plan import Plan
 from container_update.model.reporter import reporter
 from container_update.operations.read_packages import read_live, read_manifests
 from container_update.package import csar
-from container_update.planning import match
-from container_update.planning.package_pair import Packages, Placing
+from container_update.planning.comparison import match
+from container_update.planning.comparison.package_pair import Packages, Placing
 from container_update.planning.update import Live
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from container_update.model.objects import Json
 from container_update.model.plan import Stage
-from container_update.planning import diff
+from container_update.planning.comparison import diff
 from container_update.planning.steps import metadata
 from container_update.planning.steps.base import ObjectStep
 

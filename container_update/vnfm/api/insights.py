@@ -11,7 +11,8 @@ from container_update.vnfm import instances
 from container_update.vnfm.api import models, parts
 from container_update.vnfm.api.request_checks import check_state, checked
 from container_update.vnfm.http.authentication import READING
-from container_update.vnfm.lcm import live_resources, preview
+from container_update.vnfm.lcm import preview
+from container_update.vnfm.lcm.live import resources as live_resources
 from container_update.vnfm.queries import by_id
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.rows import Instance

@@ -12,8 +12,8 @@ from sqlalchemy.orm import Session
 from container_update.model.objects import Json
 from container_update.vnfm import instances, operations
 from container_update.vnfm.api import models, parts, representations
-from container_update.vnfm.api.attribute_selectors import Attributes
-from container_update.vnfm.api.lists import Choice, Column, Listing, Page, Text
+from container_update.vnfm.api.queries.attribute_selectors import Attributes
+from container_update.vnfm.api.queries.lists import Choice, Column, Listing, Page, Text
 from container_update.vnfm.api.request_checks import check_state, checked
 from container_update.vnfm.http.users import user_of
 from container_update.vnfm.queries import by_id

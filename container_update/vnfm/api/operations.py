@@ -10,8 +10,8 @@ from sqlalchemy import select
 from container_update.model.objects import Json
 from container_update.vnfm import operations
 from container_update.vnfm.api import models, parts, representations
-from container_update.vnfm.api.attribute_selectors import Attributes
-from container_update.vnfm.api.lists import Choice, Column, Listing, Page, Text, Time
+from container_update.vnfm.api.queries.attribute_selectors import Attributes
+from container_update.vnfm.api.queries.lists import Choice, Column, Listing, Page, Text, Time
 from container_update.vnfm.queries import by_id
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.states import Request, State

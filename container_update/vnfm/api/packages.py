@@ -17,8 +17,8 @@ from starlette.requests import ClientDisconnect
 from container_update.model.objects import Json
 from container_update.vnfm import packages
 from container_update.vnfm.api import models, parts, representations
-from container_update.vnfm.api.attribute_selectors import Attributes
-from container_update.vnfm.api.lists import Listing, Page, Text
+from container_update.vnfm.api.queries.attribute_selectors import Attributes
+from container_update.vnfm.api.queries.lists import Listing, Page, Text
 from container_update.vnfm.onboarding import content
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.queries import by_id

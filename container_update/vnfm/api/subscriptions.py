@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from container_update.model.objects import Json
 from container_update.vnfm.api import models, parts, representations
-from container_update.vnfm.api.lists import Listing, Page, Text
+from container_update.vnfm.api.queries.lists import Listing, Page, Text
 from container_update.vnfm.notify import callbacks, subscription_filters
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.queries import by_id

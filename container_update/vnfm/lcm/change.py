@@ -13,11 +13,11 @@ from container_update.model.errors import NoWayBackError
 from container_update.model.objects import merge_patch
 from container_update.operations.change_package import coordination_of, preview_change, run_change
 from container_update.operations.change_request import ChangeRequest
-from container_update.operations.strategy import ChangeJob, Occurrence
+from container_update.operations.strategies.strategy import ChangeJob, Occurrence
 from container_update.vnfm import instances, packages
+from container_update.vnfm.lcm.infrastructure.vim import connected
 from container_update.vnfm.lcm.mgmt_drivers import drivers_of
 from container_update.vnfm.lcm.operation_context import OperationContext, Record
-from container_update.vnfm.lcm.vim import connected
 
 
 def do_change(context: OperationContext) -> Record:

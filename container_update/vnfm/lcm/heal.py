@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from container_update.model.objects import Json
+from container_update.vnfm.lcm.infrastructure.vim import connected
 from container_update.vnfm.lcm.mgmt_drivers import drivers_of
 from container_update.vnfm.lcm.operation_context import OperationContext, Record
-from container_update.vnfm.lcm.vim import connected
 
 
 def do_heal(context: OperationContext) -> Record:

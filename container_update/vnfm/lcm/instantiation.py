@@ -8,13 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 from container_update.model.objects import merge_patch
+from container_update.vnfm.lcm.infrastructure.vim import connected
 from container_update.vnfm.lcm.mgmt_drivers import drivers_of
 from container_update.vnfm.lcm.operation_context import (
     OperationContext,
     Record,
     ServiceEndsError,
 )
-from container_update.vnfm.lcm.vim import connected
 
 LOG = logging.getLogger(__name__)
 _GIVEN = ("extensions", "vnfConfigurableProperties")

@@ -15,7 +15,7 @@ from container_update.drivers.v2_rollback import go_back
 from container_update.model.errors import PackageError
 from container_update.model.objects import Json, merge_patch
 from container_update.model.requests import CONFIG_PATHS, UPGRADE_TYPE, UpdateRequest
-from container_update.operations.vnf_records import Records
+from container_update.operations.records.vnf_records import Records
 from container_update.vnfm import instances, packages
 from container_update.vnfm.lcm import records
 from container_update.vnfm.lcm.mgmt_drivers import drivers_of

@@ -16,12 +16,12 @@ from container_update.operations.update import plan_update
 from container_update.planning.summary import NOTHING_TO_DO, plan_sum
 from container_update.vnfm import vim_clients, vims
 from container_update.vnfm.lcm.change import job_of
+from container_update.vnfm.lcm.infrastructure.vim import connected
 from container_update.vnfm.lcm.mgmt_drivers import drivers_of
 from container_update.vnfm.lcm.mgmt_drivers.drivers import MODIFIED, Work
 from container_update.vnfm.lcm.modification import modified
 from container_update.vnfm.lcm.operation_context import OperationContext, Record
 from container_update.vnfm.lcm.steps import Steps
-from container_update.vnfm.lcm.vim import connected
 from container_update.vnfm.service_context import ServiceContext
 from container_update.vnfm.store.rows import Instance
 

@@ -15,9 +15,14 @@ from container_update.model.objects import Json, Manifest
 from container_update.model.outcome import Vnfc
 from container_update.model.requests import DEF_FILES
 from container_update.operations.install import described_by
-from container_update.operations.resource_lists import LINKS, STORAGES, VNFCS, ResourceList
-from container_update.operations.vnf_records import VDU_RESES, Records, services, workloads_of
-from container_update.planning import renames
+from container_update.operations.records.resource_lists import LINKS, STORAGES, VNFCS, ResourceList
+from container_update.operations.records.vnf_records import (
+    VDU_RESES,
+    Records,
+    services,
+    workloads_of,
+)
+from container_update.planning.comparison import renames
 from container_update.planning.update import collections
 from container_update.vnfm.lcm import levels
 from container_update.vnfm.lcm.mgmt_drivers import v1_objects

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from container_update.vnfm.lcm import levels
+from container_update.vnfm.lcm.infrastructure.vim import connected
 from container_update.vnfm.lcm.mgmt_drivers import drivers_of
 from container_update.vnfm.lcm.operation_context import OperationContext, Record
-from container_update.vnfm.lcm.vim import connected
 
 
 def do_scale(context: OperationContext) -> Record:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from container_update.model import context_threads
-from container_update.vnfm.lcm.live_resources import resources_of
+from container_update.vnfm.lcm.live.resources import resources_of
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.service_context import ServiceContext
 

@@ -24,7 +24,7 @@ from container_update.operations.change_request import ChangeRequest
 from container_update.operations.install import install
 from container_update.operations.resume import resume, rollback
 from container_update.operations.strategies.kubernetes import KubernetesTarget
-from container_update.operations.strategy import ChangeJob
+from container_update.operations.strategies.strategy import ChangeJob
 from container_update.package import build
 from container_update.workloads import ownership
 from container_update.workloads.pod_status import is_deleting, is_finished

@@ -30,7 +30,7 @@ from container_update.operations.change_package import (
 )
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.strategies.openstack import OpenStackTarget
-from container_update.operations.strategy import ChangeJob
+from container_update.operations.strategies.strategy import ChangeJob
 from container_update.package import build, hot
 from container_update.stacks import live
 from container_update.stacks.client import Heat, reference

@@ -19,8 +19,8 @@ import pytest
 from container_update.model.options import Options
 from container_update.operations.change_package import run_change
 from container_update.operations.change_request import ChangeRequest
-from container_update.operations.strategy import ChangeJob
-from container_update.operations.vnf_records import Records
+from container_update.operations.records.vnf_records import Records
+from container_update.operations.strategies.strategy import ChangeJob
 from tests import attributes
 from tests.attributes import (
     COMPUTE,
@@ -86,7 +86,7 @@ class RecordedVnf:
 
     def record(self) -> dict[str, Any]:
         """Return the VnfInstance as a VNFM writes it."""
-        from container_update.operations.stack_records import described  # noqa: PLC0415
+        from container_update.operations.records.stack_records import described  # noqa: PLC0415
         from container_update.stacks import live  # noqa: PLC0415
 
         stack = self.vnf.live_stack()

@@ -12,7 +12,7 @@ from container_update.operations.change_package import Changed
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.scripts import coordination
 from container_update.operations.strategies.openstack import OpenStackTarget
-from container_update.operations.strategy import ChangeJob, VduChange
+from container_update.operations.strategies.strategy import ChangeJob, VduChange
 from container_update.stacks.client import Heat
 from container_update.stacks.plan import Coordinator, ScriptStep, StackPlan
 from container_update.stacks.planner import StackRequest, make_plan, read_packages

@@ -10,9 +10,9 @@ from container_update.model.errors import PackageError
 from container_update.model.plan import Action, Reason
 from container_update.operations.change_package import run_change
 from container_update.operations.change_request import ChangeRequest
+from container_update.operations.records.vnf_records import Records
 from container_update.operations.strategies.openstack import OpenStackTarget
-from container_update.operations.strategy import ChangeJob
-from container_update.operations.vnf_records import Records
+from container_update.operations.strategies.strategy import ChangeJob
 from container_update.stacks.plan import ScriptStep
 from container_update.stacks.planner import BLUE_GREEN, ROLLING
 from container_update.stacks.templates.desired import Replacement

@@ -13,7 +13,7 @@ from container_update.model.errors import UpdateFailedError
 from container_update.operations.change_package import Changed, run_change
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.strategies.openstack import OpenStackTarget
-from container_update.operations.strategy import ChangeJob
+from container_update.operations.strategies.strategy import ChangeJob
 from container_update.package import samples
 from container_update.stacks.planner import BLUE_GREEN, ROLLING
 from tests.functional.stacks import templates

@@ -24,7 +24,7 @@ from container_update.model.objects import Manifest, ObjectKey, Source
 from container_update.model.outcome import Outcome, Vnfc
 from container_update.model.plan import Plan
 from container_update.operations.change_package import Changed
-from container_update.operations.vnf_records import Records
+from container_update.operations.records.vnf_records import Records
 from container_update.package.build import driver_file
 
 OPERATIONS = [

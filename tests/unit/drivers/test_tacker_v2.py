@@ -44,7 +44,7 @@ from container_update.model.plan import Action, Plan
 from container_update.model.requests import UpdateRequest
 from container_update.operations import resume
 from container_update.operations.change_package import Changed
-from container_update.operations.vnf_records import Records
+from container_update.operations.records.vnf_records import Records
 from container_update.planning.steps import ConfigStep, RestartStep
 
 SCRIPT = Path(str(tacker_v2.__file__))

@@ -28,7 +28,7 @@ from container_update.operations.scripts.coordination import (
     notes,
 )
 from container_update.operations.scripts.report import ScriptReport, ScriptRun
-from container_update.operations.strategy import ChangeJob, VduChange
+from container_update.operations.strategies.strategy import ChangeJob, VduChange
 from container_update.package import build
 
 LOGIN = {"cp_name": "CP1", "username": "ubuntu", "password": "sesame-1"}

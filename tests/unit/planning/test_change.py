@@ -13,9 +13,9 @@ from container_update.model.objects import INSTANCE_LABEL, Json, Manifest, Objec
 from container_update.model.plan import Action, FieldChange, Plan, Reason, Stage
 from container_update.planning.blue_green import BlueGreenPlanner
 from container_update.planning.change import ChangePlanner
-from container_update.planning.package_pair import Packages
+from container_update.planning.comparison.package_pair import Packages
+from container_update.planning.comparison.renames import NAME_ANNOTATION
 from container_update.planning.release_labels import RELEASE_LABEL
-from container_update.planning.renames import NAME_ANNOTATION
 from container_update.planning.rolling import RollingPlanner
 from container_update.planning.steps.manifest import with_recorded_digest
 from container_update.workloads.registry import is_workload

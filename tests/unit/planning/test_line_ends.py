@@ -13,9 +13,9 @@ import yaml
 from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.plan import Plan
 from container_update.package.manifests import parse
-from container_update.planning.diff import content
-from container_update.planning.match import match
-from container_update.planning.package_pair import Packages
+from container_update.planning.comparison.diff import content
+from container_update.planning.comparison.match import match
+from container_update.planning.comparison.package_pair import Packages
 from container_update.planning.rolling import RollingPlanner
 from container_update.planning.update import make_plan
 from tests.unit.build import by_identity, live

@@ -14,7 +14,7 @@ from container_update.cli.reports.lines import text_of
 from container_update.model.errors import PackageError, PlanError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.plan import Action, Plan, Step
-from container_update.planning.match import match
+from container_update.planning.comparison.match import match
 from container_update.planning.steps import RestartStep
 from container_update.planning.update import collections, make_plan
 from container_update.workloads import pod_template

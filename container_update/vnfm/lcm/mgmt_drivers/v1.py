@@ -23,8 +23,8 @@ from container_update.model.objects import Json, Manifest
 from container_update.model.outcome import Outcome, Vnfc
 from container_update.model.requests import CONFIG_PATHS, UpdateRequest, mapping_of, texts_of
 from container_update.operations.change_package import Changed
+from container_update.operations.records.vnf_records import Records
 from container_update.operations.update import update
-from container_update.operations.vnf_records import Records
 from container_update.package.vnfd import InterfaceScript
 from container_update.vnfm.lcm.mgmt_drivers import v1_objects
 from container_update.vnfm.lcm.mgmt_drivers.drivers import MODIFIED, Drivers, Work, file_of

@@ -10,7 +10,7 @@ import pytest
 
 from container_update.cluster.execution.execute import Execution
 from container_update.cluster.execution.rollout import RolloutWaiter
-from container_update.cluster.execution.workload import WorkloadExecutor
+from container_update.cluster.execution.steps.workload import WorkloadExecutor
 from container_update.cluster.informer import Informer
 from container_update.model.errors import ClusterError, UndoIncompleteError, UpdateFailedError
 from container_update.model.objects import Collection, ObjectKey

@@ -1,0 +1,1 @@
+"""How each kind of step gets to the cluster, and back."""

@@ -1,0 +1,107 @@
+"""Carries out steps that create, change or delete an object by its manifest."""
+
+from __future__ import annotations
+
+from container_update.cluster.execution.context import Reverted, StepExecutor
+from container_update.cluster.execution.steps.workload import WorkloadExecutor
+from container_update.cluster.execution.writer import ChangedByAnotherError
+from container_update.model.plan import Action, Stage
+from container_update.planning.steps import ManifestStep
+from container_update.planning.steps.new_objects import new_object
+from container_update.workloads.pod_status import is_deleting
+from container_update.workloads.registry import is_workload, kind_of
+
+
+class ManifestExecutor(StepExecutor[ManifestStep]):
+    """See :class:`~container_update.cluster.execution.context.StepExecutor`."""
+
+    def apply(self, step: ManifestStep, deadline: float) -> None:
+        """Create, change or delete the object, and wait for its pods or its traffic."""
+        if step.action is Action.DELETE:
+            self._delete(step, deadline)
+        elif step.action is Action.CREATE:
+            self._create(step, deadline)
+        elif step.stage is Stage.WORKLOADS:
+            WorkloadExecutor(self.context).apply(step, deadline)
+        else:
+            self._replace(step, deadline)
+
+    def revert(self, step: ManifestStep, deadline: float) -> Reverted:
+        """Delete what was created, create what was deleted, restore what was changed."""
+        if step.action is Action.DELETE:
+            return self._create_again(step, deadline)
+        if step.action is Action.CREATE:
+            return self._delete_created(step, deadline)
+        if step.stage is Stage.WORKLOADS:
+            return WorkloadExecutor(self.context).revert(step, deadline)
+        return self._restore(step, deadline)
+
+    def _create(self, step: ManifestStep, deadline: float) -> None:
+        assert step.content is not None, "what is created has its manifest"
+        body = new_object(step.content, step.key.namespace, self.writer.labels)
+        created = self.writer.create_new(body, step.is_own, deadline)
+        if step.stage is Stage.WORKLOADS:
+            self.informer.observe(created)
+            self.rollout.until_ready(step.key, deadline)
+
+    def _replace(self, step: ManifestStep, deadline: float) -> None:
+        """Replace the object; wait until a switched Service's traffic goes to the new pods."""
+        live = self.cluster.get(step.key)
+        self.informer.observe(self.writer.apply(step, live))
+        if step.action is Action.SWITCH and step.key.kind == "Service":
+            self.rollout.until_served(step.key, self.context.leaving, deadline)
+
+    def _delete(self, step: ManifestStep, deadline: float) -> None:
+        """Delete the object that the plan was made from, and no other of its name."""
+        uid = step.old["metadata"]["uid"]
+        live = self.cluster.get(step.key)
+        if live is None:
+            return
+        if live["metadata"]["uid"] != uid:
+            raise ChangedByAnotherError(f"{step.key} was created again by somebody else")
+        self.writer.delete(live)
+        self._wait_gone(step, uid, deadline)
+
+    def _wait_gone(self, step: ManifestStep, uid: str, deadline: float) -> None:
+        kind = kind_of(step.key)
+        if kind is not None and not kind.runs_to_completion:
+            self.rollout.until_gone(step.key, uid, deadline)
+
+    def _create_again(self, step: ManifestStep, deadline: float) -> Reverted:
+        uid = step.old["metadata"]["uid"]
+        live = self.cluster.get(step.key)
+        if live is not None and is_deleting(live):
+            self._wait_gone(step, uid, deadline)
+            live = self.writer.settled(step.key, deadline)
+        if live is not None and live["metadata"]["uid"] == uid:
+            return Reverted.UNCHANGED
+        if live is not None and not step.is_restored(live):
+            return Reverted.OF_OTHERS
+        reverted = Reverted.UNCHANGED
+        if live is None:
+            body = new_object(step.old, step.key.namespace, {})
+            live = self.writer.create(body, lambda _: True, deadline)
+            reverted = Reverted.RESTORED
+        if is_workload(step.key):
+            self.informer.observe(live)
+            self.rollout.until_ready(step.key, deadline)
+        return reverted
+
+    def _delete_created(self, step: ManifestStep, deadline: float) -> Reverted:
+        live = self.cluster.get(step.key)
+        if live is not None and not step.is_own(live):
+            return Reverted.OF_OTHERS
+        uid = live["metadata"]["uid"] if live is not None else ""
+        if live is not None:
+            self.writer.delete(live, deadline)
+        self._wait_gone(step, uid, deadline)
+        return Reverted.UNCHANGED if live is None else Reverted.RESTORED
+
+    def _restore(self, step: ManifestStep, deadline: float) -> Reverted:
+        live = self.cluster.get(step.key)
+        if live is None or is_deleting(live):
+            return Reverted.OF_OTHERS
+        reverted = self.restore(step, live)
+        if reverted is not Reverted.OF_OTHERS and step.key.kind == "Service":
+            self.rollout.until_served(step.key, frozenset(), deadline)
+        return reverted

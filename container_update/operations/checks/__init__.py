@@ -1,0 +1,1 @@
+"""What has to be in order before anything is written: rights, namespaces, what the server takes."""

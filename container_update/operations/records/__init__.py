@@ -1,0 +1,1 @@
+"""What a VNFM records of a VNF: instantiatedVnfInfo, its resources, the pods or servers."""

@@ -1,0 +1,1 @@
+"""The packages of an operation compared with each other and with what is live. Pure."""

@@ -1,0 +1,152 @@
+"""Both packages of a change as one value: what is applied, what stays, and the VDUs. Pure.
+
+``lcm-kubernetes-def-files`` says what is applied. An old object that the new package describes in
+another file stays as it is; only one that no file of the new package describes is deleted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from container_update.model.objects import Manifest, ObjectKey
+from container_update.planning import vdu_scope
+from container_update.planning.comparison.match import ByPath, index
+from container_update.workloads.registry import is_workload
+
+Objects = Mapping[ObjectKey, Manifest]
+Vdus = Mapping[str, str]
+"""VDU id to the name of its workload."""
+
+
+@dataclass(frozen=True)
+class Packages:
+    """What the old and the new package say, without a look at the cluster."""
+
+    old: Objects
+    new: Objects
+    """What is applied."""
+    old_vdus: Vdus
+    new_vdus: Vdus
+    vnfd_id: str
+    """The new VNFD's."""
+    def_files: tuple[str, ...]
+    """The instance's def-files after the change."""
+    chosen: frozenset[str] | None = None
+    """The ids of the VDUs that change; None: all."""
+    kept: Objects = field(default_factory=dict)
+    """The new manifests of old objects that stay as they are."""
+    out_of_scope: Objects = field(default_factory=dict)
+    """Listed objects that are not applied: they are of VDUs that do not change."""
+
+    @property
+    def keys(self) -> tuple[ObjectKey, ...]:
+        """Every object of the VNF: new ones in their order, what stays, then what is gone."""
+        return tuple(dict.fromkeys([*self.new, *self.kept, *self.old]))
+
+    @property
+    def vdus(self) -> Vdus:
+        """The VDUs after the change: one that does not change keeps its workload."""
+        named = {key.name for key in (*self.new, *self.kept) if is_workload(key)}
+        staying = {
+            vdu: name
+            for vdu, name in self.old_vdus.items()
+            if not self._is_chosen(vdu) or self.new_vdus.get(vdu, name) not in named
+        }
+        return {**self.new_vdus, **staying}
+
+    def concerns(self, key: ObjectKey) -> bool:
+        """Tell whether an object may change: not where it is only of VDUs that do not."""
+        if not is_workload(key):
+            return key not in self._of_other_vdus
+        packages = (self.old_vdus, self.new_vdus)
+        return self.chosen is None or any(
+            vdus.get(vdu) == key.name for vdus in packages for vdu in self.chosen
+        )
+
+    def vdu_of(self, key: ObjectKey) -> str:
+        """Return the id of a workload's VDU; its own name where the VNFD has none for it."""
+        vdus = (*self.new_vdus.items(), *self.old_vdus.items())
+        return next((vdu for vdu, name in vdus if name == key.name), key.name)
+
+    def unlisted_successor(self, key: ObjectKey) -> str | None:
+        """Return the workload that the new package has for the VDU of an old one, where the request
+        lists no file with it."""
+        name = self.new_vdus.get(self.vdu_of(key))
+        if not is_workload(key) or name in (None, key.name):
+            return None
+        return None if any(is_workload(new) and new.name == name for new in self.new) else name
+
+    def _is_chosen(self, vdu: str) -> bool:
+        return self.chosen is None or vdu in self.chosen
+
+    @cached_property
+    def _of_other_vdus(self) -> frozenset[ObjectKey]:
+        if self.chosen is None:
+            return frozenset()
+        objects = [*self.old.values(), *self.new.values(), *self.kept.values()]
+        return vdu_scope.used_only_by_others(objects, self.concerns)
+
+
+def pair(  # noqa: PLR0913
+    old: ByPath,
+    listed: ByPath,
+    others: ByPath,
+    *,
+    old_vdus: Vdus,
+    new_vdus: Vdus,
+    vnfd_id: str,
+    chosen: frozenset[str] | None = None,
+) -> Packages:
+    """Return the packages of a change.
+
+    :param old: the instance's def-files in the old package.
+    :param listed: the new package's files that the request lists, or all of them.
+    :param others: the new package's remaining files; may be empty where :func:`unlisted` is.
+    :param chosen: the ids of the VDUs that change; None: all.
+    :raises PackageError: an object is there twice in the old or the listed files.
+    """
+    before, applied = index(old), index(listed)
+    kept: dict[ObjectKey, Manifest] = {}
+    for manifest in _in_files(others, first=old):
+        if manifest.key in before and manifest.key not in applied:
+            kept.setdefault(manifest.key, manifest)
+    packages = Packages(before, applied, old_vdus, new_vdus, vnfd_id, (), chosen, kept)
+    beyond = {
+        key: manifest
+        for key, manifest in applied.items()
+        if not is_workload(key) and not packages.concerns(key)
+    }
+    kept |= {key: manifest for key, manifest in beyond.items() if key in before}
+    new = {key: manifest for key, manifest in applied.items() if key not in beyond}
+    files = dict.fromkeys([*_homes(old, {**kept, **applied}), *listed])
+    def_files = tuple(dict.fromkeys([*(path for path in old if path in files), *files]))
+    return Packages(before, new, old_vdus, new_vdus, vnfd_id, def_files, chosen, kept, beyond)
+
+
+def unlisted(old: ByPath, listed: ByPath) -> frozenset[ObjectKey]:
+    """Return the old objects that no listed file describes."""
+    return frozenset(m.key for m in _in_files(old)) - {m.key for m in _in_files(listed)}
+
+
+def _in_files(files: ByPath, first: Iterable[str] = ()) -> Iterator[Manifest]:
+    for path in dict.fromkeys([*(path for path in first if path in files), *files]):
+        yield from files[path]
+
+
+def _homes(old: ByPath, new: Objects) -> Iterator[str]:
+    """Yield the files that describe the old objects in the new package."""
+    return (new[m.key].source.path for m in _in_files(old) if m.key in new)
+
+
+@dataclass(frozen=True)
+class Placing:
+    """Which def-files make up the VNF, and where their objects go."""
+
+    def_files: tuple[str, ...] = ()
+    """The instance's; empty: every manifest that the old package lists."""
+    namespace: str = "default"
+    """For manifests that name none."""
+    one_namespace: bool = False
+    """Every namespaced object is in that namespace, also where its manifest names another."""

@@ -1,0 +1,1 @@
+"""What an operation does in the VIM: in a Kubernetes cluster, or in an OpenStack cloud."""

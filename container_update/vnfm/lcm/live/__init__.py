@@ -1,0 +1,1 @@
+"""The live resources of a VNF instance, for somebody who looks at it."""

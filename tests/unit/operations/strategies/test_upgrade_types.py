@@ -1,0 +1,51 @@
+"""Upgrade types: how they are spelled, and which strategy each leads to."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from container_update.model.errors import PackageError
+from container_update.operations.strategies import strategy, upgrade_types
+from container_update.operations.strategies.kubernetes_blue_green import KubernetesBlueGreen
+from container_update.operations.strategies.kubernetes_rolling import KubernetesRollingUpdate
+from tests import canary
+
+OURS = ["Blue-Green", "RollingUpdate"]
+
+
+def test_ours_are_installed_for_both_kinds_of_vim() -> None:
+    assert upgrade_types.installed() == {"kubernetes": OURS, "openstack": OURS}
+
+
+@pytest.mark.parametrize("vim_type", ["kubernetes", "ETSINFV.KUBERNETES.V_1"])
+def test_a_strategy_is_found_by_vim_and_type(vim_type: str) -> None:
+    assert strategy.find(vim_type, "blue green") is KubernetesBlueGreen
+    assert strategy.find(vim_type, "RollingUpdate") is KubernetesRollingUpdate
+
+
+@pytest.mark.parametrize("text", ["Blue-Green", "blue_green", "bluegreen", "BLUE GREEN"])
+def test_case_spaces_and_dashes_do_not_matter(text: str) -> None:
+    assert upgrade_types.resolve(text, "kubernetes") == "Blue-Green"
+
+
+@pytest.mark.parametrize("text", ["Canary", "Blue", "Green-Blue", "-", "rollin"])
+def test_another_text_is_refused(text: str) -> None:
+    with pytest.raises(PackageError, match=rf'upgrade_type: .*found "{text}"'):
+        upgrade_types.resolve(text)
+
+
+def test_a_strategy_of_one_vim_is_none_of_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    canary.install(tmp_path, monkeypatch)
+    assert upgrade_types.resolve("canary") == "Canary"
+    assert strategy.find("kubernetes", "canary").__name__ == "KubernetesCanary"
+    with pytest.raises(PackageError, match=r"\(openstack: Blue-Green, RollingUpdate\)"):
+        strategy.find("openstack", "canary")
+
+
+def test_for_a_vim_without_any_strategy_the_error_says_none() -> None:
+    with pytest.raises(PackageError, match=r"\(docker: none\)"):
+        strategy.find("docker", "Blue-Green")
