@@ -54,6 +54,25 @@ def has_nothing_to_undo(kept: Mapping[str, Any]) -> bool:
     return all(name == OURS and ours.get("state") in SETTLED for name, ours in kept.items())
 
 
+def joined(earlier: Mapping[str, Any], ours: Json) -> Json:
+    """Return what is kept after a try that followed another.
+
+    What the one before wrote may be in the VIM still: the next one found it done already, or ended
+    before it wrote anything.
+
+    :param earlier: what was kept after the try before; may be empty.
+    :param ours: what is kept after this one.
+    """
+    both = {name: list(earlier.get(name) or ()) for name in ("images", "created")}
+    for name, entries in both.items():
+        new = ours.get(name) or ()
+        both[name] = [*(entry for entry in entries if entry not in new), *new]
+    state = ours["state"]
+    if state == UNTOUCHED:
+        state = earlier.get("state") or UNTOUCHED
+    return {"state": state, **{name: entries for name, entries in both.items() if entries}}
+
+
 def after_update(plan: Plan) -> Json:
     """Return what is kept after a success: Tacker may still fail to record it."""
     return {"state": UPDATED, **additions(plan)}

@@ -48,7 +48,7 @@ def update_instance(script: Json, output: Json) -> None:
     :raises ContainerUpdateError: the update failed and was undone.
     """
     instance, progress = script["vnf_instance"], v2_progress.from_environment()
-    old = script["tmp_csar_dir"]
+    old, earlier = script["tmp_csar_dir"], v2_memory.recall(script)
     config_paths = config_paths_of(script["request"])
     try:
         packages, change = work_of(
@@ -62,9 +62,9 @@ def update_instance(script: Json, output: Json) -> None:
             kept, records = _changed(change, packages, instance, progress)
     except ContainerUpdateError as error:
         v2_progress.report_end(progress, error)
-        v2_memory.remember(output, v2_memory.after_failure(error))
+        v2_memory.remember(output, v2_memory.joined(earlier, v2_memory.after_failure(error)))
         raise
-    v2_memory.remember(output, kept)
+    v2_memory.remember(output, v2_memory.joined(earlier, kept))
     output["vnf_instance"] = records.applied(instance)
     output[RESTARTED] = sorted(records.restarted)
 

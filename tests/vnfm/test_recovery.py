@@ -33,6 +33,7 @@ from container_update.model.outcome import Outcome
 from container_update.vnfm import operations
 from container_update.vnfm.lcm import perform
 from container_update.vnfm.lcm.mgmt_drivers.answers import ScriptError
+from container_update.vnfm.lcm.mgmt_drivers.v2 import progress_file
 from container_update.vnfm.lcm.operation_context import ServiceEndsError
 from container_update.vnfm.onboarding import content
 from container_update.vnfm.problems import ProblemError
@@ -95,6 +96,31 @@ def test_a_finished_update_that_was_not_recorded_can_be_settled_either_way(
 
     version = {"retry": "2.0", "rollback": "1.0"}[way]
     assert fleet.check(client, instances, kubernetes) == {path: version}
+
+
+def test_a_rollback_that_died_leaves_the_next_one_what_it_needs(
+    http: TestClient,
+    cluster: EmbeddedCluster,
+    kubernetes: KubernetesCluster,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    client = Client(http, "v2")
+    instances = fleet.launch(client, cluster, kubernetes, tmp_path, 1)
+    (path,) = instances.paths
+    with monkeypatch.context() as patch:
+        patch.setattr(perform, "_record", _no_database)
+        operation = client.settled(modify(client, instances, path))
+    service: Any = SimpleNamespace(settings=SimpleNamespace(folder=tmp_path / "state"))
+    image = ["apps", "Deployment", "v2-0", "front", {"web": "registry.example/web:1.0"}]
+    plan = {"steps": [], "brought": {"images": [image], "created": []}}
+    left = progress_file(service, operation["id"], is_rollback=True)
+    left.write_text(json.dumps(plan) + "\n")
+
+    client.do("POST", f"{operation['_links']['self']['href']}/rollback", state="ROLLED_BACK")
+
+    assert fleet.check(client, instances, kubernetes) == {path: "1.0"}
+    assert not left.exists()
 
 
 def _no_database(*_: object) -> None:

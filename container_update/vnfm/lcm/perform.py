@@ -179,10 +179,12 @@ def _wait_for_lease(context: OperationContext) -> None:
 
 def _read_leftovers(service: ServiceContext, operation_id: str) -> None:
     """Store the steps that a script had reported when its service died."""
-    progress = progress_file(service, operation_id)
-    if progress.exists():
-        Follower(progress, Steps(service.database, operation_id, remember=True)).catch_up()
-        progress.unlink(missing_ok=True)
+    for is_rollback in (False, True):
+        progress = progress_file(service, operation_id, is_rollback=is_rollback)
+        if progress.exists():
+            steps = Steps(service.database, operation_id, remember=not is_rollback)
+            Follower(progress, steps).catch_up()
+            progress.unlink(missing_ok=True)
 
 
 def _end(

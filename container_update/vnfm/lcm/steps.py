@@ -40,7 +40,7 @@ class Steps:
     def __init__(self, database: Database, operation_id: str, *, remember: bool) -> None:
         self._database = database
         self._id = operation_id
-        self._remember = remember
+        self.remember = remember
         self._lock = threading.Lock()
 
     def __call__(self, event: Event) -> None:
@@ -107,17 +107,15 @@ class Steps:
                 [*line["steps"], *line.get("remarks", ())], self._next_number(session)
             )
         )
-        if not self._remember:
+        if not self.remember:
             return
         operation = session.get_one(Operation, self._id)
         kept = operation.kept or {}
-        earlier = kept.get(v2_memory.OURS) or {}  # by a try before: this one finds it done already
         added = {name: line["brought"][name] for name in ("images", "created")}
-        ours = {
-            name: [*(entry for entry in earlier.get(name) or () if entry not in entries), *entries]
-            for name, entries in added.items()
-        }
-        operation.kept = {**kept, v2_memory.OURS: {"state": v2_memory.UNKNOWN, **ours}}
+        ours = v2_memory.joined(
+            kept.get(v2_memory.OURS) or {}, {"state": v2_memory.UNKNOWN, **added}
+        )
+        operation.kept = {**kept, v2_memory.OURS: ours}
 
     def _forget(self, session: Session, *, is_needless: bool) -> None:
         """Forget the steps of a try before.
@@ -126,7 +124,7 @@ class Steps:
             rollback, undone: they stay.
         """
         old = delete(Step).where(Step.operation_id == self._id)
-        ended = [StepState.DONE] if self._remember else list(StepState)
+        ended = [StepState.DONE] if self.remember else list(StepState)
         kept = [state.value for state in ended] if is_needless else []
         session.execute(old.where(Step.state.not_in(kept)))
 

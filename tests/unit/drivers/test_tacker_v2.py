@@ -575,6 +575,32 @@ def test_a_failed_update_gives_its_reason_and_what_a_rollback_needs(
     assert engine.closed == 1
 
 
+EARLIER = {"images": [["apps", "Deployment", "cnf", "db", {"db": "db:2"}]]}
+LATER = {"images": EARLIER["images"] + BROUGHT["images"], "created": BROUGHT["created"]}
+
+
+@pytest.mark.parametrize(
+    ("before", "error", "kept"),
+    [
+        ("unknown", ClusterError("refused the token", status=401), {"state": "unknown", **EARLIER}),
+        ("updated", PackageError("no such file"), {"state": "updated", **EARLIER}),
+        ("untouched", PackageError("no such file"), {"state": "untouched", **EARLIER}),
+        ("unknown", UpdateFailedError("web: crashes", FAILED), {"state": "undone", **LATER}),
+        ("updated", None, {"state": "updated", **LATER}),
+    ],
+)
+def test_a_retry_does_not_forget_what_the_try_before_wrote(
+    before: str, error: ContainerUpdateError | None, kept: dict[str, Any], engine: SimpleNamespace
+) -> None:
+    engine.error = error
+    script = script_of(
+        "modify_information_end",
+        user_script_err_handling_data={"container_update": {"state": before, **EARLIER}},
+    )
+    output, _ = answer(script)
+    assert v2_memory.recall(output) == kept
+
+
 def test_a_reason_is_one_paragraph(engine: SimpleNamespace) -> None:
     engine.error = PlanError("first line\n  second line\n")
     assert answer(script_of("modify_information_end"))[1] == (

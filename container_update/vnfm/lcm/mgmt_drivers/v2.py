@@ -45,11 +45,15 @@ _TERM_SECONDS = 10.0
 _TOO_LONG = f"it wrote more than {ANSWER_BYTES} bytes to standard output, expected a pickled dict"
 
 
-def progress_file(service: ServiceContext, operation_id: str) -> Path:
-    """Return the file that the scripts of an operation write their progress to."""
+def progress_file(service: ServiceContext, operation_id: str, *, is_rollback: bool) -> Path:
+    """Return the file that the scripts of an operation write their progress to.
+
+    :param is_rollback: those of its rollback have a file of their own: what a rollback's plan adds
+        is not what a rollback needs.
+    """
     folder = service.settings.folder / "progress"
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    return folder / f"{operation_id}.jsonl"
+    return folder / f"{operation_id}{'.rollback' if is_rollback else ''}.jsonl"
 
 
 @dataclass(frozen=True)
@@ -110,7 +114,8 @@ class V2Scripts(Drivers):
 
     def _run(self, event: str, script: Path, values: Json) -> Json:
         context = self.context
-        progress = progress_file(context.service, context.operation_id)
+        is_rollback = not context.steps.remember
+        progress = progress_file(context.service, context.operation_id, is_rollback=is_rollback)
         follower = Follower(progress, context.steps)
         variables = {
             PROGRESS_VARIABLE: str(progress),
