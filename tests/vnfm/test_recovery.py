@@ -83,9 +83,7 @@ def test_a_finished_update_that_was_not_recorded_can_be_settled_either_way(
     client = Client(http, api)
     instances = fleet.launch(client, cluster, kubernetes, tmp_path, 1)
     (path,) = instances.paths
-    with monkeypatch.context() as patch:
-        patch.setattr(perform, "_record", _no_database)
-        operation = client.settled(modify(client, instances, path))
+    operation = _updated_without_record(client, instances, monkeypatch)
     assert operation["operationState"] == "FAILED_TEMP"
     assert "no database" not in json.dumps(operation), "only expected errors are quoted"
     with pytest.raises(AssertionError):
@@ -108,9 +106,7 @@ def test_a_rollback_that_died_leaves_the_next_one_what_it_needs(
     client = Client(http, "v2")
     instances = fleet.launch(client, cluster, kubernetes, tmp_path, 1)
     (path,) = instances.paths
-    with monkeypatch.context() as patch:
-        patch.setattr(perform, "_record", _no_database)
-        operation = client.settled(modify(client, instances, path))
+    operation = _updated_without_record(client, instances, monkeypatch)
     service: Any = SimpleNamespace(settings=SimpleNamespace(folder=tmp_path / "state"))
     image = ["apps", "Deployment", "v2-0", "front", {"web": "registry.example/web:1.0"}]
     plan = {"steps": [], "brought": {"images": [image], "created": []}}
@@ -121,6 +117,15 @@ def test_a_rollback_that_died_leaves_the_next_one_what_it_needs(
 
     assert fleet.check(client, instances, kubernetes) == {path: "1.0"}
     assert not left.exists()
+
+
+def _updated_without_record(
+    client: Client, instances: fleet.Fleet, monkeypatch: pytest.MonkeyPatch
+) -> dict[str, Any]:
+    """Update the one instance and fail to record it; return the operation."""
+    with monkeypatch.context() as patch:
+        patch.setattr(perform, "_record", _no_database)
+        return client.settled(modify(client, instances, instances.paths[0]))
 
 
 def _no_database(*_: object) -> None:
