@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -82,6 +83,7 @@ def connected_cluster(parsed: argparse.Namespace) -> KubernetesCluster:
     from container_update.cluster.client import connect  # noqa: PLC0415, slow to load
 
     cluster = connect(parsed.kubeconfig, parsed.context, options=option_arguments.read(parsed))
+    gc.freeze()  # what is loaded stays: the collector need not look at it for every page of a list
     parsed.namespace = parsed.namespace or cluster.context.namespace
     return cluster
 

@@ -22,7 +22,7 @@ from container_update.cluster import kubeconfig as kubeconfigs
 from container_update.cluster.credentials import basic, checked_url, header_value, pem, private_file
 from container_update.cluster.oidc import OidcToken
 from container_update.cluster.responses import cause, events, is_tls, refuse
-from container_update.model.cluster import ClusterContext, Listing, Right, WatchEvent
+from container_update.model.cluster import ClusterContext, Keep, Listing, Right, WatchEvent
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.options import Options
@@ -33,6 +33,7 @@ LOG = logging.getLogger(__name__)
 
 _REVIEWS = "authorization.k8s.io/v1"
 _DRY_RUN = {"dryRun": "All"}
+_CONNECTIONS = 32  # that are kept: for the concurrent requests of an operation, and its watches
 
 Query = Mapping[str, str] | None
 
@@ -148,7 +149,7 @@ class KubernetesCluster:
     ) -> None:
         from kubernetes.client import rest  # noqa: PLC0415
 
-        configuration.connection_pool_maxsize = options.workers + 8
+        configuration.connection_pool_maxsize = _CONNECTIONS
         if not configuration.verify_ssl:
             LOG.warning(
                 "the certificate of %s is not verified, as the options or the kubeconfig say: "
@@ -187,13 +188,12 @@ class KubernetesCluster:
 
     # --- reading --------------------------------------------------------------------------------
 
-    def list(self, collection: Collection) -> Listing:
-        """Return all objects of the collection, read in pages."""
+    def list(self, collection: Collection, keep: Keep | None = None) -> Listing:
+        """Return the objects of the collection, read in pages; see Cluster."""
         path = self._resources.collection_path(collection)
         version, _ = self._resources.names(collection.group, collection.kind)
         items: list[Json] = []
-        first = {"limit": str(self._options.page_size), "fieldSelector": collection.fields}
-        query = {name: value for name, value in first.items() if value}
+        query = {"limit": str(self._options.page_size), **collection.selectors}
         while True:
             try:
                 page = self._call("GET", path, f"list {collection}", query=query)
@@ -205,7 +205,8 @@ class KubernetesCluster:
                 raise
             for item in page.get("items") or ():
                 item.update(apiVersion=version, kind=collection.kind)
-                items.append(item)
+                if (kept := keep(item) if keep else item) is not None:
+                    items.append(kept)
             metadata = page["metadata"]
             if not metadata.get("continue"):
                 return Listing(tuple(items), str(metadata["resourceVersion"]))
@@ -224,9 +225,8 @@ class KubernetesCluster:
             "allowWatchBookmarks": "true",
             "resourceVersion": resource_version,
             "timeoutSeconds": str(max(1, int(seconds))),
+            **collection.selectors,
         }
-        if collection.fields:
-            query["fieldSelector"] = collection.fields
         what = f"watch {collection}"
         version, _ = self._resources.names(collection.group, collection.kind)
         path = self._resources.collection_path(collection)

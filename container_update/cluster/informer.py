@@ -10,12 +10,14 @@ import logging
 import threading
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
 from container_update.model import context_threads
-from container_update.model.cluster import Cluster, Listing, WatchEvent
+from container_update.model.cluster import Cluster, Keep, Listing, WatchEvent
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, Json, ObjectKey
+from container_update.planning.scope import Scope, without_managed_fields
 from container_update.workloads import ownership
 from container_update.workloads.kind import POD
 from container_update.workloads.registry import kind_of_body
@@ -32,20 +34,33 @@ _HOPELESS = frozenset({401, 403, 404})
 class Informer:
     """A cache of the live objects of some collections.
 
-    ``changed`` is notified at every change; hold it while reading several things that belong
-    together. Use as a context manager: leaving it ends the watches.
+    Hold ``lock`` while reading several things that belong together. Use as a context manager:
+    leaving it ends the watches.
+
+    :param scope: what the operation is about, all else is dropped; None: all is kept.
     """
 
-    def __init__(self, cluster: Cluster, *, watch_seconds: float = 300.0) -> None:
+    def __init__(
+        self, cluster: Cluster, scope: Scope | None = None, *, watch_seconds: float = 300.0
+    ) -> None:
         self._cluster = cluster
+        self._scope = scope
+        self._keep: Keep = scope.keep if scope else without_managed_fields
         self._watch_seconds = watch_seconds
         self._objects: dict[ObjectKey, Json] = {}
         self._owned: defaultdict[str | None, set[ObjectKey]] = defaultdict(set)
+        self._keys: dict[str, ObjectKey] = {}
+        """Of the known objects, by UID."""
         self._versions: dict[Collection, str] = {}
+        self._selected: dict[Collection, Collection] = {}
+        """What the server is asked for, of each collection that was read."""
+        self._populated: set[str] = set()
         self._watched: set[Collection] = set()
         self._stopped = threading.Event()
         self._broken: ClusterError | None = None
-        self.changed = threading.Condition(threading.RLock())
+        self.lock = threading.RLock()
+        self._changes: dict[ObjectKey | None, threading.Condition] = {}
+        """What wakes those who wait for one workload; None: for any change."""
 
     def __enter__(self) -> Informer:
         return self
@@ -56,24 +71,29 @@ class Informer:
     @property
     def live(self) -> Mapping[ObjectKey, Json]:
         """Every known object by identity, as it is now."""
-        with self.changed:
+        with self.lock:
             return MappingProxyType(dict(self._objects))
+
+    @property
+    def namespaces(self) -> frozenset[str]:
+        """The namespaces in which an object was read, also one that was dropped."""
+        return frozenset(self._populated)
 
     def get(self, key: ObjectKey) -> Json | None:
         """Return the object as last seen, None where there is none."""
-        with self.changed:
+        with self.lock:
             return self._objects.get(key)
 
     def all(self, collection: Collection) -> tuple[Json, ...]:
         """Return the objects of a collection, as last seen."""
-        with self.changed:
+        with self.lock:
             keys = [key for key in self._objects if Collection.of(key) == collection]
             return tuple(self._objects[key] for key in sorted(keys))
 
     def pods_of(self, workload: Json) -> tuple[Json, ...]:
         """Return the pods that a workload controls, as last seen, by owner references."""
         kind = kind_of_body(workload)
-        with self.changed:
+        with self.lock:
             uid = workload["metadata"]["uid"]
             owners = [uid]
             if kind is not None and kind.replica_set_label is not None:
@@ -83,11 +103,26 @@ class Informer:
 
     def list(self, collections: Iterable[Collection]) -> None:
         """Read the collections anew, several at a time; what is gone is forgotten."""
-        ordered = sorted(collections)
+        rounds = self._scope.rounds(collections) if self._scope else [sorted(collections)]
         with context_threads.pool(8) as pool:
-            listings = pool.map(self._cluster.list, ordered)
-            for collection, listing in zip(ordered, listings, strict=True):
-                self._replace(collection, listing)
+            for round_ in rounds:
+                self._select(round_)  # here: the caller may hold the lock, those threads cannot
+                listings = pool.map(self._read, round_)
+                for collection, listing in zip(round_, listings, strict=True):
+                    self._replace(collection, listing)
+
+    def _select(self, collections: Iterable[Collection]) -> None:
+        live = self.live
+        for each in collections:
+            labels = self._scope.selector(each, live) if self._scope else ""
+            self._selected[each] = replace(each, labels=labels)
+
+    def _read(self, collection: Collection) -> Listing:
+        def keep(body: Json) -> Json | None:
+            self._populated.add(collection.namespace)
+            return self._keep(body)
+
+        return self._cluster.list(self._selected[collection], keep)
 
     def changed_since_listed(self, keys: Iterable[ObjectKey]) -> tuple[ObjectKey, ...]:
         """List their collections again; return the objects that somebody has changed since.
@@ -112,11 +147,23 @@ class Informer:
             LOG.info("%s", error)
             return ()
 
+    def everything(self, kind: tuple[str, str]) -> tuple[Json, ...]:
+        """Return all objects of a (group, kind) in the collections that were read.
+
+        What the scope has dropped is read again.
+
+        :raises ClusterError: it cannot be read.
+        """
+        read = sorted(each for each in self._versions if (each.group, each.kind) == kind)
+        if self._scope is None:
+            return tuple(body for collection in read for body in self.all(collection))
+        return tuple(body for each in read for body in self._cluster.list(each).items)
+
     def observe(self, body: Json) -> None:
         """Store an object that a write returned: the watch delivers it only later."""
-        with self.changed:
+        with self.lock:
             self._store(body)
-            self.changed.notify_all()
+            self._wake(self._controllers(body))
 
     def watch(self, collections: Iterable[Collection]) -> None:
         """Keep these collections, listed before, fresh from now on."""
@@ -129,14 +176,20 @@ class Informer:
         """End the watches; their threads end with the next event or the end of the connection."""
         self._stopped.set()
 
-    def wait(self, seconds: float) -> None:
-        """Wait until something changes, at most *seconds*; the caller holds ``changed``.
+    def wait(self, seconds: float, key: ObjectKey | None = None) -> None:
+        """Wait until something changes, at most *seconds*; the caller holds ``lock``.
 
+        :param key: of a workload: until it changes, or what it controls; None: until anything does.
         :raises ClusterError: a watch ended for good.
         """
         if self._broken is not None:
             raise self._broken
-        self.changed.wait(seconds)
+        self._changes.setdefault(key, threading.Condition(self.lock)).wait(seconds)
+
+    def wake(self) -> None:
+        """Wake everyone who waits."""
+        with self.lock:
+            self._wake(None)
 
     def _follow(self, collection: Collection) -> None:
         failures = 0
@@ -146,9 +199,8 @@ class Informer:
                 failures = 0
             except ClusterError as error:
                 if error.status in _HOPELESS:
-                    with self.changed:
-                        self._broken = error
-                        self.changed.notify_all()
+                    self._broken = error
+                    self.wake()
                     return
                 pause = _RETRY_SECONDS[min(failures, len(_RETRY_SECONDS) - 1)]
                 failures += 1
@@ -156,30 +208,35 @@ class Informer:
                 self._stopped.wait(0 if error.status == 410 and failures == 1 else pause)
 
     def _follow_once(self, collection: Collection) -> None:
-        version = self._versions[collection]
+        selected, version = self._selected[collection], self._versions[collection]
         try:
-            for event in self._cluster.watch(collection, version, self._watch_seconds):
+            for event in self._cluster.watch(selected, version, self._watch_seconds):
                 if self._stopped.is_set():
                     return
                 self._apply(collection, event)
         except ClusterError as error:
             if error.status != 410:
                 raise
-            self._replace(collection, self._cluster.list(collection))
+            self._select([collection])
+            self._replace(collection, self._read(collection))
 
     def _apply(self, collection: Collection, event: WatchEvent) -> None:
-        with self.changed:
+        with self.lock:
             self._versions[collection] = str(event.object["metadata"]["resourceVersion"])
             if event.type == "BOOKMARK":
                 return
+            body = self._keep(event.object)
+            if body is None:
+                return
+            concerned = self._controllers(body)
             if event.type == "DELETED":
-                self._forget(event.object)
+                self._forget(body)
             else:
-                self._store(event.object)
-            self.changed.notify_all()
+                self._store(body)
+            self._wake(concerned)
 
     def _replace(self, collection: Collection, listing: Listing) -> None:
-        with self.changed:
+        with self.lock:
             self._versions[collection] = listing.resource_version
             there = {ObjectKey.of(body) for body in listing.items}
             gone = [k for k in self._objects if Collection.of(k) == collection and k not in there]
@@ -187,7 +244,24 @@ class Informer:
                 self._forget(self._objects[key])
             for body in listing.items:
                 self._store(body)
-            self.changed.notify_all()
+            self._wake(None)
+
+    def _controllers(self, body: Json) -> set[ObjectKey] | None:
+        """Return an object and the controllers above it; None where one of them is not known."""
+        keys = {ObjectKey.of(body)}
+        while (uid := ownership.controller_uid(body)) is not None:
+            owner = self._keys.get(uid)
+            if owner is None:
+                return None
+            keys.add(owner)
+            body = self._objects[owner]
+        return keys
+
+    def _wake(self, concerned: set[ObjectKey] | None) -> None:
+        """Wake who waits for one of these objects or for any; None: everyone."""
+        for key in self._changes if concerned is None else (None, *concerned):
+            if key in self._changes:
+                self._changes[key].notify_all()
 
     def _store(self, body: Json) -> None:
         key = ObjectKey.of(body)
@@ -197,6 +271,7 @@ class Informer:
                 return
             self._forget(known)
         self._objects[key] = body
+        self._keys[body["metadata"]["uid"]] = key
         self._owned[ownership.controller_uid(body)].add(key)
 
     def _forget(self, body: Json) -> None:
@@ -204,6 +279,7 @@ class Informer:
         known = self._objects.get(key)
         if known is not None and known["metadata"]["uid"] == body["metadata"]["uid"]:
             del self._objects[key]
+            self._keys.pop(known["metadata"]["uid"], None)
             self._owned[ownership.controller_uid(known)].discard(key)
 
 

@@ -14,13 +14,17 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
-from container_update.model.cluster import Cluster, Listing, Right, WatchEvent
+from container_update.model.cluster import Cluster, Keep, Listing, Right, WatchEvent
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, Json, ObjectKey
 
 LOG = logging.getLogger(__name__)
 
 Answer = TypeVar("Answer")
+
+CONCURRENT_REQUESTS = 16
+"""Of one operation, watches and the lease aside: the next one is sent when one is answered, so that
+a slow server gets no more than it can do."""
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
 
@@ -46,6 +50,7 @@ class RetryingCluster:
         self._clock = clock
         self._pause = pause or threading.Event().wait
         self._answered = threading.Event()
+        self._slots = threading.BoundedSemaphore(CONCURRENT_REQUESTS)
         self._may_write: Callable[[], object] = lambda: None
 
     @property
@@ -78,7 +83,8 @@ class RetryingCluster:
         pause = _FIRST_PAUSE
         while True:
             try:
-                answer = call()
+                with self._slots:
+                    answer = call()
             except ClusterError as error:
                 if error.status is not None:
                     self._answered.set()
@@ -100,9 +106,9 @@ class RetryingCluster:
 
         return self._try(attempt)
 
-    def list(self, collection: Collection) -> Listing:
+    def list(self, collection: Collection, keep: Keep | None = None) -> Listing:
         """See Cluster."""
-        return self._try(lambda: self._cluster.list(collection))
+        return self._try(lambda: self._cluster.list(collection, keep))
 
     def watch(
         self, collection: Collection, resource_version: str, seconds: float

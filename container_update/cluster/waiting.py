@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from container_update.cluster.informer import Informer
-from container_update.model.objects import Collection
+from container_update.model.objects import Collection, ObjectKey
 from container_update.workloads.readiness import Readiness, State
 
 Clock = Callable[[], float]
@@ -47,9 +47,9 @@ class Waiter:
 
     def abort(self) -> None:
         """Wake everyone who waits: another step failed."""
-        with self.informer.changed:
+        with self.informer.lock:
             self.aborted.set()
-            self.informer.changed.notify_all()
+            self.informer.wake()
 
     def until_done(
         self,
@@ -57,6 +57,8 @@ class Waiter:
         deadline: float,
         collections: Iterable[Collection],
         report: WaitReport = lambda _readiness, _gives_up_in: None,
+        *,
+        key: ObjectKey | None = None,
     ) -> None:
         """Wait until *judge* says done.
 
@@ -65,12 +67,13 @@ class Waiter:
         :param collections: read once more before a timeout is declared.
         :param report: called, without the informer's lock, when what is waited for is not what it
             was.
+        :param key: of a workload: only it and what it controls can change the verdict.
         :raises NotReadyError: failed, failing for the grace period, or too late.
         :raises AbortedError: another step failed.
         """
         give_up, reported = math.inf, None
         while True:
-            with self.informer.changed:
+            with self.informer.lock:
                 verdict, now = judge(), self.clock()
                 if verdict.state is State.DONE:
                     return
@@ -82,7 +85,7 @@ class Waiter:
                     self._last_read(judge, collections)
                     return
                 if verdict == reported:
-                    self.pause(min(deadline, give_up, now + self.look_again) - now)
+                    self.pause(min(deadline, give_up, now + self.look_again) - now, key)
                     continue
             report(verdict, give_up - now if failing else None)
             reported = verdict  # and judge again: a change may have come meanwhile
@@ -96,15 +99,16 @@ class Waiter:
         while (left := deadline - self.clock()) > 0:
             self.pause(left)
 
-    def pause(self, seconds: float) -> None:
+    def pause(self, seconds: float, key: ObjectKey | None = None) -> None:
         """Wait until something changes, at most *seconds*.
 
+        :param key: see :meth:`Informer.wait`.
         :raises AbortedError: another step failed.
         """
-        with self.informer.changed:
+        with self.informer.lock:
             if self.aborted.is_set():
                 raise AbortedError
-            self.informer.wait(seconds)
+            self.informer.wait(seconds, key)
 
     def _last_read(self, judge: Callable[[], Readiness], collections: Iterable[Collection]) -> None:
         """Judge by what is read now, because a watch may lag."""

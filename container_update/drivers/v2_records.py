@@ -173,13 +173,15 @@ def with_live_pods(instance: Json, cluster: Cluster) -> Json:
     :raises ClusterError: the API server cannot be read.
     """
     from container_update.cluster.informer import Informer  # noqa: PLC0415 (heavy)
+    from container_update.planning.scope import Scope  # noqa: PLC0415 (heavy)
     from container_update.planning.update import collections  # noqa: PLC0415 (heavy)
 
     recorded = recorded_workloads(instance)
     if not recorded:
         return instance
-    with Informer(cluster) as informer:
-        informer.list(collections([manifest.key for manifest in recorded.values()]))
+    keys = [manifest.key for manifest in recorded.values()]
+    with Informer(cluster, Scope(keys)) as informer:
+        informer.list(collections(keys))
         names = renames.live_names(informer.live)
         manifests = [renames.with_live_name(manifest, names) for manifest in recorded.values()]
         vdus = {vdu: manifest.key.name for vdu, manifest in recorded.items()}

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from container_update.model.objects import Collection, Json, ObjectKey
 
+Keep = Callable[[Json], Json | None]
+"""Returns what is kept of an object while a list is read; None: nothing of it."""
+
 
 @dataclass(frozen=True)
 class Listing:
-    """The complete answer to a list, joined from its pages."""
+    """What is kept of the complete answer to a list, joined from its pages."""
 
     items: tuple[Json, ...]
     resource_version: str
@@ -82,8 +85,11 @@ class Cluster(Protocol):
     def access(self) -> Mapping[str, str]:
         """How a coordination script reaches it: ``kubeconfig`` and ``context``; perhaps empty."""
 
-    def list(self, collection: Collection) -> Listing:
-        """Return all objects of the collection, read in pages."""
+    def list(self, collection: Collection, keep: Keep | None = None) -> Listing:
+        """Return the objects of the collection, read in pages.
+
+        :param keep: called with every object as soon as its page is read; None: all is kept.
+        """
 
     def watch(
         self, collection: Collection, resource_version: str, seconds: float

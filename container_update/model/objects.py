@@ -105,12 +105,19 @@ class Collection:
     kind: str
     namespace: str
     fields: str = ""
-    """A field selector, to list only some of them."""
+    labels: str = ""
+    """A field selector and a label selector, to list only some of them."""
 
     @classmethod
     def of(cls, key: ObjectKey) -> Collection:
         """Return the collection that an object belongs to."""
         return cls(key.group, key.kind, key.namespace)
+
+    @property
+    def selectors(self) -> dict[str, str]:
+        """The selectors as the parameters of a request."""
+        given = {"fieldSelector": self.fields, "labelSelector": self.labels}
+        return {name: value for name, value in given.items() if value}
 
     def __str__(self) -> str:
         return f"{self.kind}s in namespace {self.namespace}"

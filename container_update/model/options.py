@@ -77,7 +77,7 @@ class Options:
         "namespace, to show and to undo them; 0: none. Of a VNF that a VNFM has on record: none.",
         0,
     )
-    workers: int = _option(32, "Maximum number of workloads that restart at the same time.", 1)
+    workers: int = _option(100, "Maximum number of workloads that restart at the same time.", 1)
     request_timeout: float = _option(
         30.0, "Maximum time in seconds for one request to the API server.", 1
     )

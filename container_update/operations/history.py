@@ -27,6 +27,7 @@ from container_update.operations.read_packages import stored_images
 from container_update.operations.update import restarted_pods
 from container_update.planning.change_cause import with_change_causes
 from container_update.planning.going_back import Undoing
+from container_update.planning.scope import Scope
 from container_update.planning.steps.stored_images import unexplained
 from container_update.planning.update import collections, make_plan
 
@@ -213,7 +214,8 @@ def _planned(
         f"before revision {first.number}",
         last.def_files,
     )
-    with Informer(cluster, watch_seconds=options.watch_seconds) as informer:
+    scope = Scope(undoing.keys)
+    with Informer(cluster, scope, watch_seconds=options.watch_seconds) as informer:
         informer.list(collections(undoing.keys))
         live = informer.live
         matched = undoing.matching(live)

@@ -32,6 +32,7 @@ from container_update.package import csar
 from container_update.package.identity import identities_of
 from container_update.planning.change_cause import with_change_causes
 from container_update.planning.comparison import match, renames
+from container_update.planning.scope import Scope
 from container_update.planning.steps.stored_images import unexplained
 from container_update.planning.update import collections, in_force, make_plan, unknown_workloads
 from container_update.workloads import ownership
@@ -136,9 +137,10 @@ def _planned(
     packages: _Packages, request: UpdateRequest, cluster: Cluster, options: Options
 ) -> Iterator[tuple[Plan, Informer]]:
     """Yield the plan and the informer, which keeps watching while the block runs."""
-    with Informer(cluster, watch_seconds=options.watch_seconds) as informer:
+    scope = Scope(packages.keys)
+    with Informer(cluster, scope, watch_seconds=options.watch_seconds) as informer:
         informer.list(collections(packages.keys))
-        for namespace in without_objects(packages.keys, informer.live):
+        for namespace in without_objects(packages.keys, informer.namespaces):
             refuse_missing(namespace, cluster)
         matched = _with_live_names(packages.matched, informer)
         plan = make_plan(

@@ -14,10 +14,15 @@ from container_update.workloads.registry import kind_of, known_kind
 Objects = Iterable[Json]
 
 
+def controller(body: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the reference to the object's managing controller; empty where it has none."""
+    owners = (body.get("metadata") or {}).get("ownerReferences") or ()
+    return next((owner for owner in owners if owner.get("controller")), {})
+
+
 def controller_uid(body: Mapping[str, Any]) -> str | None:
     """Return the UID of the object's managing controller, None where it has none."""
-    owners = (body.get("metadata") or {}).get("ownerReferences") or ()
-    return next((str(owner["uid"]) for owner in owners if owner.get("controller")), None)
+    return controller(body).get("uid")
 
 
 def owned_pods(workload: Json, pods: Objects, replica_sets: Objects) -> tuple[Json, ...]:

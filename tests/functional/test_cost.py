@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from typing import Any
+
 import pytest
 
 from container_update.cluster.client import connect
+from container_update.model.cluster import Keep, Listing
+from container_update.model.objects import Collection, Json
+from container_update.operations.update import update
 from tests.functional.cnf import IMAGES, Cnf
 from tests.functional.manifests import ENV, config_map, workload
 
@@ -46,3 +52,46 @@ def test_an_update_with_nothing_to_do_only_reads(cnf: Cnf, kubeconfig: str) -> N
         outcome = cnf.update(files)
     lists, journal, lease = 4, 1, 1
     assert outcome.requests == lists + journal + lease
+
+
+class Counted:
+    """A cluster, and how many objects of each kind its lists have sent and the operation kept."""
+
+    def __init__(self, cluster: Any) -> None:
+        self._cluster = cluster
+        self.sent: Counter[str] = Counter()
+        self.kept: Counter[str] = Counter()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cluster, name)
+
+    def list(self, collection: Collection, keep: Keep | None = None) -> Listing:
+        def count(body: Json) -> Json | None:
+            self.sent[collection.kind] += 1
+            kept = keep(body) if keep else body
+            self.kept[collection.kind] += kept is not None
+            return kept
+
+        listing: Listing = self._cluster.list(collection, count)
+        return listing
+
+
+@pytest.mark.parametrize("names_a_pod", [False, True])
+def test_objects_of_others_are_not_kept_and_their_pods_not_sent_where_labels_can_say_so(
+    cnf: Cnf, names_a_pod: bool
+) -> None:
+    files = {"w": workload("Deployment", container=ENV), "cm": config_map(setting="old")}
+    new = {**files, "w": workload("Deployment", container=ENV, image=IMAGES[1])}
+    if names_a_pod:
+        files["p"] = new["p"] = workload("Pod", "p")
+    cnf.instantiate(**files)
+    own = dict.fromkeys(("Deployment", "ReplicaSet", "ConfigMap"), 1)
+    own["Pod"] = len(cnf.pods("Deployment", "w")) + names_a_pod
+    others = {f"other{number}": workload("Deployment", f"other{number}") for number in range(3)}
+    cnf.instantiate(**others)
+    counted = Counted(cnf.cluster)
+    cnf.old = cnf.package({f"{name}.yaml": text for name, text in files.items()})
+    update(cnf.request(new), counted, cnf.options)
+    assert {kind: counted.kept[kind] for kind in own} == own
+    assert (counted.sent["Pod"] > own["Pod"]) is names_a_pod
+    assert cnf.pods("Deployment", "w").keys()

@@ -35,7 +35,7 @@ def fewest_ready(cnf: Cnf, kind: str, name: str) -> Iterator[list[int]]:
 
         def follow() -> None:
             while not finished.is_set():
-                with informer.changed:
+                with informer.lock:
                     counts.append(sum(1 for pod in informer.pods_of(live) if is_ready(pod)))
                     informer.wait(0.05)
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from container_update.model.cluster import Listing, Right, WatchEvent
+from container_update.model.cluster import Keep, Listing, Right, WatchEvent
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, Json, ObjectKey
 
@@ -42,12 +42,14 @@ class FakeCluster:
         self.objects[ObjectKey.of(stored)] = stored
         return copy.deepcopy(stored)
 
-    def list(self, collection: Collection) -> Listing:
+    def list(self, collection: Collection, keep: Keep | None = None) -> Listing:
         self._called("list", ObjectKey(collection.group, collection.kind, collection.namespace, ""))
         every, name = replace(collection, fields=""), collection.fields.partition("=")[2]
         items = [b for k, b in self.objects.items() if Collection.of(k) == every]
         items = [b for b in items if name in ("", b["metadata"]["name"])]
-        return Listing(tuple(copy.deepcopy(items)), str(self.version))
+        copies = (copy.deepcopy(body) for body in items)
+        kept = (keep(body) if keep else body for body in copies)
+        return Listing(tuple(body for body in kept if body is not None), str(self.version))
 
     def watch(
         self, collection: Collection, resource_version: str, seconds: float

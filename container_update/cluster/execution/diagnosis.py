@@ -1,7 +1,8 @@
 """Why a workload does not get ready: what its failing pod reports, read before an undo deletes it.
 
-Nothing depends on it. It takes two requests and a few seconds at most, and an account that may
-neither list Events nor read logs gets a diagnosis without them.
+Nothing depends on it. It takes two requests and a few seconds at most; where the informer has kept
+only some of the Secrets they are read once more. An account that may neither list Events nor read
+logs gets a diagnosis without them.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import logging
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from container_update.cluster.informer import Informer
@@ -63,8 +64,13 @@ class Diagnostician:
         answers: list[Diagnosis] = []
 
         def ask() -> None:
-            answers.append(replace(diagnosis, events=self._events(pod, known)))
-            answers.append(replace(answers[-1], log=self._log(diagnosis.pod, container)))
+            try:
+                hidden = self._hidden_words()
+            except ClusterError as error:
+                LOG.info("%s", error)
+                return
+            answers.append(replace(diagnosis, events=self._events(pod, known, hidden)))
+            answers.append(replace(answers[-1], log=self._log(diagnosis.pod, container, hidden)))
 
         thread = context_threads.daemon(ask, name=f"diagnose {key}")
         thread.start()
@@ -93,14 +99,16 @@ class Diagnostician:
             default=(None, None),
         )
 
-    def _events(self, pod: Json, known: str) -> tuple[str, ...]:
+    def _events(self, pod: Json, known: str, hidden: Sequence[str]) -> tuple[str, ...]:
         """Return the newest warnings about a pod, the newest first."""
         events = self.informer.events_about(pod, type="Warning")
         events = tuple(sorted(events, key=_time, reverse=True))
         texts = (_event_text(event) for event in events if str(event.get("message")) not in known)
-        return tuple(self._shown(dict.fromkeys(texts)))[:_EVENTS]
+        return tuple(_shown(dict.fromkeys(texts), hidden))[:_EVENTS]
 
-    def _log(self, pod: ObjectKey, container: FailingContainer) -> tuple[str, ...]:
+    def _log(
+        self, pod: ObjectKey, container: FailingContainer, hidden: Sequence[str]
+    ) -> tuple[str, ...]:
         """Return the last lines of a container's log; none where it never ran."""
         if not container.has_run:
             return ()
@@ -115,17 +123,24 @@ class Diagnostician:
         except ClusterError as error:
             LOG.info("%s", error)
             return ()
-        return tuple(self._shown(text.splitlines()[-_LOG_LINES:]))
+        return tuple(_shown(text.splitlines()[-_LOG_LINES:], hidden))
 
-    def _shown(self, texts: Iterable[str]) -> Iterator[str]:
-        """Yield texts without values of Secrets, and none too long."""
-        live = self.informer.live.items()
-        secrets = [*self.secrets, *(body for key, body in live if key.kind == "Secret")]
-        words = sorted({word for body in secrets for word in _words(body)}, key=len, reverse=True)
-        for text in texts:
-            for word in words:
-                text = text.replace(word, HIDDEN)  # noqa: PLW2901
-            yield text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    def _hidden_words(self) -> list[str]:
+        """Return what no text may show, the longest first.
+
+        :raises ClusterError: it cannot be read again.
+        """
+        secrets = [*self.secrets, *self.informer.everything(("", "Secret"))]
+        words = {word for body in secrets for word in _words(body)}
+        return sorted(words, key=len, reverse=True)
+
+
+def _shown(texts: Iterable[str], hidden: Sequence[str]) -> Iterator[str]:
+    """Yield texts without values of Secrets, and none too long."""
+    for text in texts:
+        for word in hidden:
+            text = text.replace(word, HIDDEN)  # noqa: PLW2901
+        yield text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 def _time(event: Json) -> str:

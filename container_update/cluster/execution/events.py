@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import logging
 import uuid
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from container_update.cluster.lease import utc_now
+from container_update.model import context_threads
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Json
@@ -21,6 +23,7 @@ from container_update.planning.steps import ObjectStep
 LOG = logging.getLogger(__name__)
 
 COMPONENT = "container-update"
+_SENDERS = 4
 _LONGEST = 1024
 """Characters of an Event's message; the server refuses longer ones."""
 
@@ -34,6 +37,15 @@ class EventRecorder:
 
     cluster: Cluster
     _refused: bool = field(default=False, init=False)
+    _sending: list[Future[None]] = field(default_factory=list, init=False)
+    _pool: ThreadPoolExecutor = field(
+        default_factory=lambda: context_threads.pool(_SENDERS), init=False
+    )
+
+    def finish(self) -> None:
+        """Wait until all Events are recorded, or refused."""
+        while self._sending:
+            self._sending.pop().result()
 
     def begins(self, step: Step) -> None:
         """Record that a workload is being changed, and why."""
@@ -47,7 +59,11 @@ class EventRecorder:
 
     def _record(self, step: Step, kind: str, reason: str, message: str) -> None:
         about = step.before if isinstance(step, ObjectStep) else None
-        if self._refused or about is None:
+        if about is not None:  # the change does not wait for it
+            self._sending.append(self._pool.submit(self._send, about, kind, reason, message))
+
+    def _send(self, about: Json, kind: str, reason: str, message: str) -> None:
+        if self._refused:
             return
         try:
             self.cluster.create(_event(about, kind, reason, message))

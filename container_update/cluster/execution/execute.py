@@ -185,7 +185,14 @@ class Execution:
             self.options.drain_seconds,
             report,
         )
-        return undo.run(steps, self.clock() + self.options.undo_timeout)
+        results = undo.run(steps, self.clock() + self.options.undo_timeout)
+        self.finish_events()
+        return results
+
+    def finish_events(self) -> None:
+        """Wait until what was recorded about the workloads has arrived."""
+        if self.events is not None:
+            self.events.finish()
 
     def _run_all(self, steps: Sequence[ObjectStep]) -> None:
         with context_threads.pool(self.options.workers) as pool:

@@ -66,6 +66,7 @@ class JournalledRun:
         if undone is not None:
             theirs = Reverted.OF_OTHERS.value
             stay = frozenset(r.step.key for r in undone.results if r.message == theirs)
+        self.execution.finish_events()
         self.lock.confirm()
         self._keep_history(None if undone is None else cause)
         for _ in range(2):

@@ -108,7 +108,7 @@ class RolloutWaiter:
 
     def is_still_done(self, key: ObjectKey) -> bool:
         """Tell whether what was waited for last still holds; True where nothing was."""
-        with self.informer.changed:
+        with self.informer.lock:
             return key not in self._reached or self._reached[key]().state is State.DONE
 
     def wait_again(self, key: ObjectKey, deadline: float) -> None:
@@ -123,7 +123,9 @@ class RolloutWaiter:
                 StepWait(key, readiness.message, *ready_pods(self.informer, key), gives_up_in)
             )
 
-        self.waiter.until_done(judge, deadline, followed([key]), report)
+        self.waiter.until_done(
+            judge, deadline, followed([key]), report, key=key if kind_of(key) else None
+        )
 
 
 def ready_pods(informer: Informer, key: ObjectKey) -> tuple[int, int]:

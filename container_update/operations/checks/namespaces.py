@@ -9,9 +9,12 @@ from container_update.model.errors import ClusterError, PlanError
 from container_update.model.objects import ObjectKey
 
 
-def without_objects(keys: Iterable[ObjectKey], live: Iterable[ObjectKey]) -> list[str]:
-    """Return the namespaces of objects in which nothing is live: one may not exist at all."""
-    return sorted({key.namespace for key in keys} - {key.namespace for key in live} - {""})
+def without_objects(keys: Iterable[ObjectKey], populated: Iterable[str]) -> list[str]:
+    """Return the namespaces of objects in which nothing is live: one may not exist at all.
+
+    :param populated: the namespaces in which something is.
+    """
+    return sorted({key.namespace for key in keys} - {"", *populated})
 
 
 def refuse_missing(namespace: str, cluster: Cluster) -> None:

@@ -113,7 +113,7 @@ class KubernetesStrategy(Strategy):
 
     def _refuse_missing_namespaces(self, live: Mapping[ObjectKey, Json]) -> None:
         keys = self.packages.new
-        for namespace in without_objects(keys, live):
+        for namespace in without_objects(keys, {key.namespace for key in live}):
             if ObjectKey("", "Namespace", "", namespace) not in keys:
                 refuse_if_known_missing(namespace, self._cluster)
 

@@ -23,6 +23,7 @@ from container_update.operations.records.vnf_records import (
     workloads_of,
 )
 from container_update.planning.comparison import renames
+from container_update.planning.scope import Scope
 from container_update.planning.update import collections
 from container_update.vnfm.lcm import levels
 from container_update.vnfm.lcm.mgmt_drivers import v1_objects
@@ -40,8 +41,9 @@ def instantiated(
     """Return the record of an instance that was just created from *manifests*."""
     params = context.params
     vdus = vdus_of(context, context.record.vnfd_id, context.request.get("flavourId"))
-    with Informer(cluster) as informer:
-        informer.list(collections([manifest.key for manifest in manifests]))
+    keys = [manifest.key for manifest in manifests]
+    with Informer(cluster, Scope(keys)) as informer:
+        informer.list(collections(keys))
         vnfcs = ownership.vnfcs(vdus, manifests, informer.live)
     info = started_info(context)
     body = dict(context.record.body)
@@ -106,8 +108,9 @@ def with_live_pods(context: OperationContext, record: Record, cluster: Cluster) 
         options=context.service.options,
     )
     vdus = vdus_of(context, record.vnfd_id, record.flavour_id)
-    with Informer(cluster) as informer:
-        informer.list(collections([manifest.key for manifest in described]))
+    keys = [manifest.key for manifest in described]
+    with Informer(cluster, Scope(keys)) as informer:
+        informer.list(collections(keys))
         names = renames.live_names(informer.live)
         manifests = [renames.with_live_name(manifest, names) for manifest in described]
         vnfcs = ownership.vnfcs(vdus, manifests, informer.live)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -9,9 +10,11 @@ from typing import Any
 import pytest
 
 from container_update.cluster.informer import Informer
+from container_update.cluster.waiting import Waiter
 from container_update.model.cluster import WatchEvent
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, Json, ObjectKey
+from container_update.workloads.readiness import Readiness, State
 from tests.unit.fakes import FakeCluster, config_map, pod
 
 PODS = Collection("", "Pod", "ns")
@@ -112,13 +115,42 @@ def test_a_watch_that_is_forbidden_is_told_to_who_waits() -> None:
 
         def told() -> bool:
             try:
-                with informer.changed:
+                with informer.lock:
                     informer.wait(0.01)
             except ClusterError as error:
                 return "forbidden" in str(error)
             return False
 
         until(told)
+
+
+def test_who_waits_for_a_workload_is_woken_by_it_and_its_pods_alone() -> None:
+    own, other = ObjectKey("", "Pod", "ns", "own"), ObjectKey("", "Pod", "ns", "other")
+    cluster = FakeCluster(pod("own"), pod("other"))
+    with started(cluster) as informer:
+        looks: list[int] = []
+
+        def judge() -> Readiness:
+            looks.append(1)
+            live = informer.get(own)
+            is_done = bool(live and "seen" in live["metadata"])
+            return Readiness(State.DONE if is_done else State.PROGRESSING)
+
+        waiter = Waiter(informer, grace_period=600.0)
+        waiting = threading.Thread(
+            target=lambda: waiter.until_done(judge, time.monotonic() + 600, [], key=own)
+        )
+        waiting.start()
+        until(lambda: bool(looks))
+        for number in range(50):
+            event = cluster.put({**pod("other"), "number": number})
+            send(cluster, "MODIFIED", event)
+        until(lambda: (informer.get(other) or {}).get("number") == 49)
+        assert len(looks) <= 2  # again after its first report
+        done = cluster.put({**pod("own"), "metadata": {**pod("own")["metadata"], "seen": True}})
+        send(cluster, "MODIFIED", done)
+        waiting.join(30)
+        assert not waiting.is_alive()
 
 
 def test_pods_belong_to_a_deployment_by_owner_references_alone() -> None:

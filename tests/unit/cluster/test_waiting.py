@@ -25,7 +25,7 @@ class ScriptedInformer(Informer):
         self.reads = 0
         self.reports: list[tuple[Readiness, float | None]] = []
 
-    def wait(self, seconds: float) -> None:
+    def wait(self, seconds: float, key: object = None) -> None:
         self.now += min(1.0, seconds)
 
     def list(self, collections: object) -> None:
@@ -82,9 +82,9 @@ def test_it_reports_without_the_lock_so_that_a_slow_report_delays_no_event() -> 
     free: list[bool] = []
 
     def take_lock() -> bool:
-        taken = informer.changed.acquire(timeout=5)
+        taken = informer.lock.acquire(timeout=5)
         if taken:
-            informer.changed.release()
+            informer.lock.release()
         return taken
 
     def report(*_: object) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from container_update.cluster.execution.diagnosis import Diagnostician
 from container_update.cluster.informer import Informer
-from container_update.model.cluster import Listing
+from container_update.model.cluster import Keep, Listing
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.outcome import Diagnosis
@@ -39,9 +39,9 @@ class Cluster(FakeCluster):
             for is_previous in (True, False)
         }
 
-    def list(self, collection: Collection) -> Listing:
+    def list(self, collection: Collection, keep: Keep | None = None) -> Listing:
         if collection.kind != "Event":
-            return super().list(collection)
+            return super().list(collection, keep)
         self._called("list", ObjectKey("", "Event", "ns", collection.fields))
         return Listing(tuple(self.events), "1")
 

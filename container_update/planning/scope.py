@@ -1,0 +1,144 @@
+"""Which live objects an operation is about, and what is kept of them. Pure.
+
+A namespace may hold thousands of pods of others: the server is asked for none of them where a label
+selector can say so, and what it sends all the same is dropped as soon as it is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from container_update.model.objects import Collection, Json, ObjectKey
+from container_update.planning.comparison.renames import manifest_name
+from container_update.workloads import ownership
+from container_update.workloads.kind import POD, REPLICA_SET
+from container_update.workloads.registry import kind_of
+
+_LONGEST_SELECTOR = 2000
+"""Characters; proxies limit the length of a URL."""
+
+_POD_SPEC = ("initContainers", "containers", "volumes", "nodeName")
+_CONTAINER = ("name", "image", "restartPolicy")
+_POD_STATUS = ("phase", "reason", "message", "conditions")
+_CONTAINER_STATUSES = ("initContainerStatuses", "containerStatuses")
+"""The fields of a pod with a controller that are judged; it is never written."""
+
+
+def without_managed_fields(body: Json) -> Json:
+    """Keep all of an object but who wrote which field: half of its size, and nothing reads it."""
+    body["metadata"].pop("managedFields", None)
+    return body
+
+
+class Scope:
+    """The objects with these names, and the pods and ReplicaSets that they control.
+
+    It learns the UIDs of controllers as their objects are read: those that control come first, see
+    :meth:`rounds`. What may be controlled by one that was not read yet is kept.
+    """
+
+    def __init__(self, keys: Iterable[ObjectKey]) -> None:
+        self._keys = frozenset(keys)
+        self._names = {(key.namespace, key.name) for key in self._keys if kind_of(key)}
+        self._own: set[str] = set()
+        self._foreign: set[str] = set()
+
+    def rounds(self, collections: Iterable[Collection]) -> Sequence[Sequence[Collection]]:
+        """Return the collections in the order in which they are to be read."""
+        rounds: tuple[list[Collection], ...] = ([], [], [])
+        for collection in collections:
+            kind = (collection.group, collection.kind)
+            rounds[2 if kind == POD else 1 if kind == REPLICA_SET else 0].append(collection)
+        return [sorted(each) for each in rounds if each]
+
+    def selector(self, collection: Collection, live: Mapping[ObjectKey, Json]) -> str:
+        """Return a label selector for everything of a collection that may be kept; '': there is
+        none but all.
+
+        :param live: the workloads, read before.
+        """
+        kind, namespace = (collection.group, collection.kind), collection.namespace
+        if kind not in (POD, REPLICA_SET):
+            return ""
+        here = [key for key in self._keys if key.namespace == namespace and _has_pods(key)]
+        if any((key.group, key.kind) == kind for key in here):
+            return ""  # it is named, and may have any labels
+        bodies = [live.get(key) for key in here]
+        return _common_selector([(body or {}).get("spec", {}).get("selector") for body in bodies])
+
+    def keep(self, body: Json) -> Json | None:
+        """Return what is kept of an object, None where the operation is not about it."""
+        key, metadata = ObjectKey.of(body), without_managed_fields(body)["metadata"]
+        controller = ownership.controller(body)
+        if key in self._keys or self._is_stand_in(key, body):
+            self._names.add((key.namespace, key.name))
+        elif controller.get("uid") not in self._own:
+            if controller and self._may_control(controller, key.namespace):
+                return body
+            if (key.group, key.kind) != POD:  # which controls nothing
+                self._foreign.add(metadata["uid"])
+            return None
+        elif (key.group, key.kind) == POD:
+            return _judged(body)
+        self._own.add(metadata["uid"])
+        return body
+
+    def _is_stand_in(self, key: ObjectKey, body: Json) -> bool:
+        name = manifest_name(body)
+        return name != key.name and replace(key, name=name) in self._keys
+
+    def _may_control(self, controller: Mapping[str, Any], namespace: str) -> bool:
+        """Tell whether a controller that was not read yet may be one of these workloads, or a
+        ReplicaSet that one of them has just created."""
+        name = str(controller["name"])
+        if controller["uid"] in self._foreign:
+            return False
+        names = {name, name.rpartition("-")[0]} if controller["kind"] == REPLICA_SET[1] else {name}
+        return any((namespace, each) in self._names for each in names)
+
+
+def _has_pods(key: ObjectKey) -> bool:
+    kind = kind_of(key)
+    return kind is not None and not kind.runs_to_completion
+
+
+def _common_selector(selectors: Sequence[Any]) -> str:
+    """Return a selector for all that any of these (``spec.selector`` of workloads) selects.
+
+    Source: API reference, LabelSelector: its requirements are ANDed, so one of them selects no
+    less.
+    """
+    labels = [_match_labels(selector) for selector in selectors]
+    if not labels:
+        return ""
+    requirements: list[str] = []
+    for name in sorted(set(labels[0]).intersection(*labels[1:])):
+        values = ",".join(sorted({each[name] for each in labels}))
+        requirements.append(f"{name} in ({values})")
+        if len(",".join(requirements)) > _LONGEST_SELECTOR:
+            requirements.pop()
+    return ",".join(requirements)
+
+
+def _match_labels(selector: Any) -> Mapping[str, str]:
+    labels = selector.get("matchLabels") if isinstance(selector, dict) else None
+    return labels if isinstance(labels, dict) else {}
+
+
+def _judged(pod: Json) -> Json:
+    """Return a pod with the fields that are judged."""
+    spec, status = pod.get("spec") or {}, pod.get("status") or {}
+    kept = {name: spec[name] for name in _POD_SPEC if name in spec}
+    for group in ("initContainers", "containers"):
+        if group in kept:
+            kept[group] = [_only(_CONTAINER, container) for container in kept[group]]
+    if "volumes" in kept:
+        kept["volumes"] = [v for v in kept["volumes"] if v.get("persistentVolumeClaim")]
+    judged = _only((*_POD_STATUS, *_CONTAINER_STATUSES), status)
+    return {**_only(("apiVersion", "kind", "metadata"), pod), "spec": kept, "status": judged}
+
+
+def _only(names: Iterable[str], fields: Mapping[str, Any]) -> Json:
+    return {name: fields[name] for name in names if name in fields}

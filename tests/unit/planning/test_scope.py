@@ -1,0 +1,164 @@
+"""What is kept of the live objects, and what the server is asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from container_update.model.objects import Collection, Json, ObjectKey
+from container_update.planning.comparison.renames import NAME_ANNOTATION
+from container_update.planning.scope import Scope
+
+WEB = ObjectKey("apps", "Deployment", "n", "web")
+STORE = ObjectKey("apps", "StatefulSet", "n", "store")
+BARE = ObjectKey("", "Pod", "n", "bare")
+SETTINGS = ObjectKey("", "ConfigMap", "n", "settings")
+PODS, REPLICA_SETS = Collection("", "Pod", "n"), Collection("apps", "ReplicaSet", "n")
+CLAIM = {"claimName": "data"}
+DEPLOYMENTS = Collection("apps", "Deployment", "n")
+
+
+def body(key: ObjectKey, uid: str, owner: Json | None = None, **metadata: Any) -> Json:
+    """An object as the server sends it."""
+    owners = [{**owner, "controller": True}] if owner else []
+    return {
+        "apiVersion": f"{key.group}/v1".lstrip("/"),
+        "kind": key.kind,
+        "metadata": {
+            "name": key.name,
+            "namespace": key.namespace,
+            "uid": uid,
+            "managedFields": [{"manager": "kubelet"}],
+            "ownerReferences": owners,
+            **metadata,
+        },
+    }
+
+
+def owner(kind: str, name: str, uid: str) -> Json:
+    """A reference to a controller."""
+    return {"kind": kind, "name": name, "uid": uid}
+
+
+def pod(of: Json | None, name: str = "p") -> Json:
+    """A pod with more fields than are judged."""
+    sent = body(ObjectKey("", "Pod", "n", name), f"uid-of-{name}", of, labels={"app": "web"})
+    sent["spec"] = {
+        "containers": [{"name": "main", "image": "web:1", "env": [{"name": "A"}]}],
+        "volumes": [{"name": "a", "configMap": {}}, {"name": "b", "persistentVolumeClaim": CLAIM}],
+        "tolerations": [{"operator": "Exists"}],
+    }
+    sent["status"] = {"phase": "Running", "podIP": "10.0.0.1", "conditions": []}
+    return sent
+
+
+def replica_set(name: str, uid: str, of: Json) -> Json:
+    """A ReplicaSet of a Deployment."""
+    return body(ObjectKey("apps", "ReplicaSet", "n", name), uid, of)
+
+
+OWN = replica_set("web-1f", "uid-rs", owner("Deployment", "web", "uid-web"))
+FOREIGN = replica_set("other-1f", "uid-other-rs", owner("Deployment", "other", "uid-other"))
+
+
+@pytest.mark.parametrize(
+    ("sent", "is_kept"),
+    [
+        pytest.param(pod(owner("ReplicaSet", "web-1f", "uid-rs")), True, id="its workload's"),
+        pytest.param(pod(owner("ReplicaSet", "other-1f", "uid-other-rs")), False, id="another's"),
+        pytest.param(pod(None, "bare"), True, id="named"),
+        pytest.param(pod(None), False, id="nobody's"),
+        pytest.param(pod(owner("ReplicaSet", "web-2e", "new")), True, id="of a new ReplicaSet"),
+        pytest.param(pod(owner("ReplicaSet", "odd", "new")), False, id="of an unknown ReplicaSet"),
+        pytest.param(pod(owner("Job", "web-1f", "new")), False, id="of an unknown Job"),
+        pytest.param(OWN, True, id="ReplicaSet"),
+        pytest.param(FOREIGN, False, id="another's ReplicaSet"),
+        pytest.param(body(SETTINGS, "c"), True, id="named ConfigMap"),
+        pytest.param(
+            body(ObjectKey("", "ConfigMap", "n", "other"), "d"), False, id="other ConfigMap"
+        ),
+        pytest.param(
+            body(
+                ObjectKey("apps", "Deployment", "n", "web-b"),
+                "b",
+                annotations={NAME_ANNOTATION: "web"},
+            ),
+            True,
+            id="in the place of a named one",
+        ),
+    ],
+)
+def test_what_an_operation_is_about_is_kept(sent: Json, is_kept: bool) -> None:
+    scope = Scope([WEB, BARE, SETTINGS])
+    scope.keep(body(WEB, "uid-web"))
+    scope.keep(body(ObjectKey("apps", "Deployment", "n", "other"), "uid-other"))
+    scope.keep({**OWN, "metadata": {**OWN["metadata"]}})
+    scope.keep({**FOREIGN, "metadata": {**FOREIGN["metadata"]}})
+    kept = scope.keep(sent)
+    assert (kept is not None) is is_kept
+    assert kept is None or "managedFields" not in kept["metadata"]
+
+
+def test_a_replica_set_by_hand_that_a_deployment_has_adopted_counts_by_its_uid() -> None:
+    scope = Scope([WEB])
+    scope.keep(body(WEB, "uid-web"))
+    scope.keep(replica_set("odd", "uid-odd", owner("Deployment", "web", "uid-web")))
+    assert scope.keep(pod(owner("ReplicaSet", "odd", "uid-odd"))) is not None
+
+
+def test_of_a_pod_with_a_controller_the_judged_fields_are_kept_and_a_named_one_as_it_is() -> None:
+    scope = Scope([STORE, BARE])
+    scope.keep(body(STORE, "uid-store"))
+    owned = scope.keep(pod(owner("StatefulSet", "store", "uid-store")))
+    assert owned is not None
+    assert owned["metadata"]["labels"] == {"app": "web"}
+    assert owned["spec"] == {
+        "containers": [{"name": "main", "image": "web:1"}],
+        "volumes": [{"name": "b", "persistentVolumeClaim": CLAIM}],
+    }
+    assert owned["status"] == {"phase": "Running", "conditions": []}
+    named = scope.keep(pod(None, "bare"))
+    assert named is not None
+    assert named["spec"] == pod(None, "bare")["spec"]
+
+
+def test_controllers_are_read_before_what_they_control() -> None:
+    rounds = Scope([WEB]).rounds({PODS, REPLICA_SETS, DEPLOYMENTS})
+    assert rounds == [[DEPLOYMENTS], [REPLICA_SETS], [PODS]]
+
+
+def workload(key: ObjectKey, **labels: str) -> tuple[ObjectKey, Json]:
+    """A live workload that selects its pods by these labels."""
+    return key, {**body(key, "u"), "spec": {"selector": {"matchLabels": labels}}}
+
+
+@pytest.mark.parametrize(
+    ("keys", "live", "selector"),
+    [
+        pytest.param(
+            [WEB, STORE],
+            [workload(WEB, app="web", a="1"), workload(STORE, app="store")],
+            "app in (store,web)",
+            id="a label that all select by",
+        ),
+        pytest.param(
+            [WEB], [workload(WEB, app="web", tier="x")], "app in (web),tier in (x)", id="all labels"
+        ),
+        pytest.param(
+            [WEB, STORE], [workload(WEB, app="web"), workload(STORE, b="1")], "", id="no common one"
+        ),
+        pytest.param([WEB, STORE], [workload(WEB, app="web")], "", id="one is not there"),
+        pytest.param([WEB, BARE], [workload(WEB, app="web")], "", id="a pod that is named"),
+        pytest.param(
+            [WEB, SETTINGS], [workload(WEB, app="web")], "app in (web)", id="beside configuration"
+        ),
+        pytest.param([WEB], [workload(WEB, app="w" * 2001)], "", id="too long for a URL"),
+        pytest.param([SETTINGS], [], "", id="no workload"),
+    ],
+)
+def test_the_server_is_asked_for_the_pods_of_the_workloads_where_labels_can_say_so(
+    keys: list[ObjectKey], live: list[tuple[ObjectKey, Json]], selector: str
+) -> None:
+    assert Scope(keys).selector(PODS, dict(live)) == selector
+    assert Scope(keys).selector(DEPLOYMENTS, dict(live)) == ""
