@@ -157,39 +157,47 @@ class _Folder(Archive):
     def __init__(self, source: str, options: Options) -> None:
         self.source = source
         self.options = options
-        self.root = Path(source).resolve()
+        self.root = str(Path(source).resolve())
 
     def names(self) -> Sequence[str]:
         paths: list[str] = []
         total = 0
         for folder, folders, files in os.walk(self.root):
             folders.sort()
+            below = os.path.relpath(folder, self.root)
             for name in files:
-                path = Path(folder, name)
-                paths.append(path.relative_to(self.root).as_posix())
-                total += path.lstat().st_size
+                paths.append(os.path.normpath(f"{below}/{name}"))
+                total += os.lstat(f"{folder}/{name}").st_size
             _check_totals(self.source, len(paths), total, self.options)
         return sorted(paths)
 
     def has(self, path: str) -> bool:
-        return self._locate(path).is_file()
+        return os.path.isfile(self._locate(path))
 
     def size(self, path: str) -> int:
-        return self._regular(path).stat().st_size
+        return self._regular(path)[1]
 
     @contextmanager
     def open(self, path: str) -> Iterator[IO[bytes]]:
-        located = self._regular(path)
-        with _readable(self.source, path), located.open("rb") as file:
+        located, _ = self._regular(path)
+        with _readable(self.source, path), open(located, "rb") as file:
             yield file
 
     def close(self) -> None:
         """Do nothing: each file is closed by its ``with`` block."""
 
-    def _locate(self, path: str) -> Path:
-        located = self.root / inside(path)
+    def _locate(self, path: str) -> str:
+        located = self.root
+        for name in inside(path).split("/"):
+            located = f"{located}/{name}"
+            if os.path.islink(located):
+                return self._resolved(path)
+        return located
+
+    def _resolved(self, path: str) -> str:
+        """Return where a path with a link in it leads to."""
         try:
-            real = located.resolve()
+            real = Path(self.root, inside(path)).resolve()
         except (OSError, RuntimeError) as error:  # links in a circle
             raise PackageError(f"{path} in {self.source} is a link to itself") from error
         if not real.is_relative_to(self.root):
@@ -197,14 +205,15 @@ class _Folder(Archive):
                 f"{path} in {self.source} is a link that leads out of the package: "
                 "replace it with the file itself"
             )
-        return real
+        return str(real)
 
-    def _regular(self, path: str) -> Path:
+    def _regular(self, path: str) -> tuple[str, int]:
+        """Return where a regular file is, and its size."""
         file = self._locate(path)
         with _readable(self.source, path):
-            status = file.stat()
+            status = os.stat(file)
         _check_file(self.source, path, stat.S_ISREG(status.st_mode), status.st_size)
-        return file
+        return file, status.st_size
 
 
 class _ZipFile(io.BufferedReader):
