@@ -14,6 +14,7 @@ from container_update.model.requests import UpdateRequest
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.strategies.strategy import ChangeJob
 from container_update.package import csar, fetch
+from container_update.package.manifests import Known
 from container_update.planning.comparison import match, package_pair
 from container_update.planning.comparison.package_pair import Packages, Placing
 from container_update.planning.steps.stored_images import StoredImages
@@ -30,17 +31,19 @@ def read_packages(job: ChangeJob, placing: Placing) -> Packages:
     :raises PackageError: a package or the request is wrong.
     """
     request, options = job.request, job.options
+    known: Known = {}
     with (
         csar.open_package(job.old, options=options) as before,
         csar.open_package(job.new, options=options) as after,
     ):
         old_files = placing.def_files or tuple(before.manifest_files())
-        old = read_manifests(before, old_files, placing)
-        listed = read_manifests(after, request.def_files or _all_files(after, old_files), placing)
+        old = read_manifests(before, old_files, placing, known)
+        new_files = request.def_files or _all_files(after, old_files)
+        listed = read_manifests(after, new_files, placing, known)
         packages = package_pair.pair(
             old,
             listed,
-            _unlisted_files(after, old, listed, placing),
+            _unlisted_files(after, old, listed, placing, known),
             old_vdus=dict(before.vdus()),
             new_vdus=dict(after.vdus()),
             vnfd_id=request.vnfd_id,
@@ -57,22 +60,30 @@ def _all_files(after: csar.Csar, old_files: Sequence[str]) -> tuple[str, ...]:
 
 
 def _unlisted_files(
-    after: csar.Csar, old: match.ByPath, listed: match.ByPath, placing: Placing
+    after: csar.Csar, old: match.ByPath, listed: match.ByPath, placing: Placing, known: Known
 ) -> match.ByPath:
     """Read the new package's other files, where an old object may be in one of them."""
     if not package_pair.unlisted(old, listed):
         return {}
     paths = [path for path in old if after.has(path)] + list(after.manifest_files())
-    return read_manifests(after, (path for path in paths if path not in listed), placing)
+    return read_manifests(after, (path for path in paths if path not in listed), placing, known)
 
 
 def read_manifests(
-    package: csar.Csar, paths: Iterable[str], request: UpdateRequest | Placing
+    package: csar.Csar,
+    paths: Iterable[str],
+    request: UpdateRequest | Placing,
+    known: Known | None = None,
 ) -> dict[str, tuple[Manifest, ...]]:
-    """Return the manifests of def-files, by their paths."""
+    """Return the manifests of def-files, by their paths.
+
+    :param known: what was read before for the same request, as in
+        :func:`~container_update.package.manifests.read`.
+    """
     return {
         path: tuple(
-            placed(manifest, request) for manifest in package.manifests(path, request.namespace)
+            placed(manifest, request)
+            for manifest in package.each_manifest(path, request.namespace, known)
         )
         for path in dict.fromkeys(paths)
     }

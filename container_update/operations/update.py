@@ -30,6 +30,7 @@ from container_update.operations.progress import log_remarks
 from container_update.operations.read_packages import read_manifests, stored_images
 from container_update.package import csar
 from container_update.package.identity import identities_of
+from container_update.package.manifests import Known
 from container_update.planning.change_cause import with_change_causes
 from container_update.planning.comparison import match, renames
 from container_update.planning.scope import Scope
@@ -197,13 +198,14 @@ def restarted_pods(
 
 def _match(request: UpdateRequest, old: csar.Csar, new: csar.Csar) -> match.Matching:
     """Read the manifests of both packages and find each old object's new one."""
+    known: Known = {}
     def_files = request.def_files or tuple(old.manifest_files())
-    before = read_manifests(old, def_files, request)
-    listed = read_manifests(new, request.config_paths, request)
+    before = read_manifests(old, def_files, request, known)
+    listed = read_manifests(new, request.config_paths, request, known)
     kept_paths = [path for path in def_files if path not in listed and new.has(path)]
-    kept = read_manifests(new, kept_paths, request)
+    kept = read_manifests(new, kept_paths, request, known)
     others: match.ByPath = {}
     if match.unmatched(before, listed, kept):
         paths = [path for path in new.manifest_files() if path not in listed and path not in kept]
-        others = read_manifests(new, paths, request)
+        others = read_manifests(new, paths, request, known)
     return match.match(before, listed, kept, others)

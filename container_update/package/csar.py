@@ -8,20 +8,25 @@ may be beside the few kilobytes that an update reads. :meth:`Csar.verify` checks
 from __future__ import annotations
 
 import hashlib
+import io
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import cached_property
+from typing import IO, Any
 
 from container_update.model.errors import PackageError
 from container_update.model.objects import Manifest
 from container_update.model.options import DEFAULTS, Options
 from container_update.package import archive, csar_metadata, fetch, manifests, vnfd
 from container_update.package.csar_metadata import Artifact
+from container_update.package.manifests import Known
 from container_update.package.vnfd import Definitions, Flavour, InterfaceScript
 from container_update.package.yaml11 import Usage
 
+_BLOCK = 64 * 1024
+"""In bytes: of a file that is read in a stream."""
 _MANIFEST_ENDINGS = (".yaml", ".yml", ".json")
 _NO_MANIFESTS = ("Definitions/", "TOSCA-Metadata/", "BaseHOT/", "UserData/", "Scripts/")
 
@@ -80,12 +85,34 @@ class Csar:
 
         :raises PackageError: it is missing, too big, leads out of the package, or has another hash.
         """
-        is_url = fetch.is_url(path)
-        content = fetch.fetch(path, self.options) if is_url else self._read_file(path)
-        artifact = self._listed.get(csar_metadata.shortest(path)) if self._check_hashes else None
-        if artifact and artifact.hash:
+        if not fetch.is_url(path):
+            with self._open(path) as file:
+                return file.read()
+        content = fetch.fetch(path, self.options)
+        artifact = self._with_hash(path)
+        if artifact:
             self._compare(artifact, hashlib.new(artifact.algorithm, content).hexdigest())
         return content
+
+    @contextmanager
+    def _open(self, path: str) -> Iterator[IO[bytes]]:
+        """Open a file of the package for a ``with`` block, which checks its hash if listed."""
+        artifact = self._with_hash(path)
+        with self._open_file(path) as file:
+            digest = hashlib.new(artifact.algorithm) if artifact else None
+            hashed = _Hashed(file, self.options.def_file_bytes, digest)
+            try:
+                yield io.BufferedReader(hashed, _BLOCK)
+            finally:  # a file that was changed is that, whatever else is wrong with it
+                if artifact and digest:
+                    while hashed.read(_BLOCK):
+                        pass
+                    self._compare(artifact, digest.hexdigest())
+
+    def _with_hash(self, path: str) -> Artifact | None:
+        """Return the entry of a file whose hash is to be checked."""
+        artifact = self._listed.get(csar_metadata.shortest(path)) if self._check_hashes else None
+        return artifact if artifact and artifact.hash else None
 
     def verify(self) -> None:
         """Check every hash that the metadata lists, those of URLs too.
@@ -128,10 +155,24 @@ class Csar:
         :param default_namespace: the namespace of objects that name none.
         :raises PackageError: it cannot be read, or is invalid.
         """
-        text = self.read(path)
-        return manifests.parse(
-            text, path, default_namespace, options=self.options, usage=self.usage
-        )
+        return tuple(self.each_manifest(path, default_namespace))
+
+    def each_manifest(
+        self, path: str, default_namespace: str, known: Known | None = None
+    ) -> Iterator[Manifest]:
+        """Yield the objects of a def-file while it is read, as :meth:`manifests` returns them.
+
+        :param known: as in :func:`~container_update.package.manifests.read`.
+        """
+        if fetch.is_url(path):
+            yield from manifests.parse(
+                self.read(path), path, default_namespace, options=self.options, usage=self.usage
+            )
+            return
+        with self._open(path) as file:
+            yield from manifests.read(
+                file, path, default_namespace, options=self.options, usage=self.usage, known=known
+            )
 
     def vdus(self, flavour_id: str | None = None) -> Mapping[str, str]:
         """Return the name of each VDU's workload (the node's ``properties.name``), by VDU id.
@@ -196,6 +237,11 @@ class Csar:
         return normal.endswith(_MANIFEST_ENDINGS) and not normal.startswith(_NO_MANIFESTS)
 
     def _read_file(self, path: str) -> bytes:
+        with self._open_file(path) as file:
+            return file.read()
+
+    @contextmanager
+    def _open_file(self, path: str) -> Iterator[IO[bytes]]:
         size, limit = self._files.size(path), self.options.def_file_bytes
         if size > limit:
             raise PackageError(
@@ -203,7 +249,7 @@ class Csar:
                 f"found {size}"
             )
         with self._files.open(path) as file:
-            return file.read(limit)
+            yield file
 
     def _compare(self, artifact: Artifact, digest: str) -> None:
         if artifact.hash and digest != artifact.hash:
@@ -256,3 +302,23 @@ class Csar:
 
     def _parsed(self, path: str) -> csar_metadata.Metadata:
         return csar_metadata.parse(self._read_file(path), path)
+
+
+class _Hashed(io.RawIOBase):
+    """The first bytes of a file, hashed while they are read."""
+
+    def __init__(self, file: IO[bytes], limit: int, digest: Any) -> None:
+        self._file = file
+        self._left = limit
+        self._digest = digest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        content = self._file.read(min(len(buffer), self._left))
+        self._left -= len(content)
+        if self._digest:
+            self._digest.update(content)
+        buffer[: len(content)] = content
+        return len(content)

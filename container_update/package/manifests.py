@@ -7,6 +7,8 @@ Objects of unknown kinds are kept.
 
 from __future__ import annotations
 
+import hashlib
+import io
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,9 +17,11 @@ from typing import Any
 from container_update.model.errors import PackageError
 from container_update.model.objects import FieldPath, Json, Manifest, ObjectKey, Source
 from container_update.model.options import DEFAULTS, Options
-from container_update.package import schema
+from container_update.package import schema, yaml11
 from container_update.package.values.field_lines import FieldLines
-from container_update.package.yaml11 import Document, Usage, describe, documents
+from container_update.package.values.parts import parts
+from container_update.package.values.scalars import describe
+from container_update.package.yaml11 import Document, Parser, Size, Usage
 
 
 def parse(
@@ -37,22 +41,87 @@ def parse(
     :raises PackageError: invalid YAML, a limit exceeded, an object without the fields that identify
         it, or a field of a wrong type; with file and line.
     """
-    lines = FieldLines(text)
-    read = documents(text, path, options, usage=usage)
-    manifests = tuple(_manifests(read, path, default_namespace, lines))
-    if not manifests or text.endswith(b"\n"):
-        return manifests
-    as_written = documents(text, path, options, ends_last_line=False)
-    *_, last = _manifests(as_written, path, default_namespace, lines)
-    if last.body == manifests[-1].body:
-        return manifests
-    return (*manifests[:-1], replace(manifests[-1], without_line_end=last.body))
+    yaml11.check_size(len(text), path, options)
+    return tuple(read(io.BytesIO(text), path, default_namespace, options=options, usage=usage))
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A part of a def-file that was read."""
+
+    lines_before: int
+    size: Size
+    manifests: tuple[Manifest, ...]
+
+
+Known = dict[bytes, _Part]
+"""Digest of a part of a def-file to what is in it: a part that two packages have is parsed once.
+
+All of these files have the same namespace and the same limits.
+"""
+
+
+def read(  # noqa: PLR0913
+    file: Iterable[bytes],
+    path: str,
+    default_namespace: str,
+    *,
+    options: Options = DEFAULTS,
+    usage: Usage | None = None,
+    known: Known | None = None,
+) -> Iterator[Manifest]:
+    """Yield the objects of a def-file, in order, while it is read.
+
+    :param file: its lines, as a binary file yields them.
+    :param known: the parts that were read before, which share the bodies of their manifests with
+        this file; becomes those of this file too.
+
+    The other parameters and the errors are those of :func:`parse`.
+    """
+    parser = Parser(path, options, usage or Usage())
+    for text, is_followed in parts(file):
+        digest = hashlib.sha256(text).digest()
+        part = known.get(digest) if known else None
+        lines = parser.lines_before
+        if part is not None and parser.take(part.size):
+            yield from _moved(part, path, lines - part.lines_before)
+            continue
+        part = _part(text, parser, default_namespace, is_followed=is_followed)
+        if known is not None:
+            known[digest] = part
+        yield from part.manifests
+
+
+def _moved(part: _Part, path: str, lines: int) -> Iterator[Manifest]:
+    """Yield manifests with the same bodies, so many lines further down in a file."""
+    for manifest in part.manifests:
+        line_of = partial(_line_below, manifest.source, lines)
+        source = Source(path, manifest.source.line + lines, line_of)
+        yield replace(manifest, source=source)
+
+
+def _line_below(source: Source, lines: int, path: FieldPath) -> int:
+    return source.of(path).line + lines
+
+
+def _part(text: bytes, parser: Parser, default_namespace: str, *, is_followed: bool) -> _Part:
+    before, values, characters = parser.lines_before, parser.nodes, parser.characters
+    lines = FieldLines(text, before)
+    documents = parser.documents(yaml11.ended(text), ends_before_another=is_followed)
+    manifests = tuple(_manifests(documents, parser.path, default_namespace, lines))
+    size = Size(parser.lines_before - before, parser.nodes - values, parser.characters - characters)
+    if manifests and not text.endswith(b"\n"):
+        as_written = Parser(parser.path, parser.options, Usage()).documents(text)
+        *_, last = _manifests(as_written, parser.path, default_namespace, lines)
+        if last.body != manifests[-1].body:
+            manifests = (*manifests[:-1], replace(manifests[-1], without_line_end=last.body))
+    return _Part(before, size, manifests)
 
 
 def _manifests(
-    read: Iterable[Document], path: str, default_namespace: str, lines: FieldLines
+    documents: Iterable[Document], path: str, default_namespace: str, lines: FieldLines
 ) -> Iterator[Manifest]:
-    for number, document in enumerate(read):
+    for number, document in enumerate(documents):
         if document.value is None:
             continue
         root = _Item(document.value, Source(path, document.line), partial(lines.line, number))

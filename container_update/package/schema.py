@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from container_update.model.objects import FieldPath, Json, ObjectKey
-from container_update.package.yaml11 import describe
+from container_update.package.values.scalars import describe
 from container_update.workloads.config_references import MOUNTING_SECRETS
 from container_update.workloads.registry import kind_of
 

@@ -20,33 +20,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import Any
 
 import yaml
 
 from container_update.model.errors import PackageError
 from container_update.model.options import Options
+from container_update.package.values.scalars import as_sent, describe, scalar
 
 LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG = "tag:yaml.org,2002:"
 _MERGE = object()
 """The key of an unquoted ``<<``."""
 
-_WORDS: dict[str, Any] = {
-    **dict.fromkeys(("yes", "Yes", "YES", "true", "True", "TRUE", "on", "On", "ON"), True),
-    **dict.fromkeys(("no", "No", "NO", "false", "False", "FALSE", "off", "Off", "OFF"), False),
-    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
-}
-_INTEGER = re.compile(
-    r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[oO]?([0-7]+)|0[bB]([01]+)|(?<![-+])0b([-+][01]+)"
-    r"|(0|[1-9]\d*))",
-    re.ASCII,
-)
-_BASES = (16, 8, 2, 2, 10)
-"""The base of each group of _INTEGER after the first one, the sign."""
-_FLOAT = re.compile(r"[-+]?(\.\d+|\d+(\.\d*)?)([eE][-+]?\d+)?", re.ASCII)
-_NO_NUMBER_IN_JSON = re.compile(r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _LONGEST_KEY = 1024
 _TAGGED = "a tag that JSON has no value for: remove it, or quote the text if it begins with !"
@@ -60,7 +46,6 @@ _TYPES: dict[str, tuple[type, ...]] = {
     "null": (type(None),),
 }
 """The types that a scalar may have with each of YAML's own tags; '' is no tag."""
-_NAMES = {dict: "a mapping", list: "a list", str: "text", bool: "a boolean", type(None): "nothing"}
 
 
 @dataclass(frozen=True)
@@ -79,6 +64,15 @@ class Document:
         return self.lines.get(id(value), self.line)
 
 
+@dataclass(frozen=True)
+class Size:
+    """How much a part of a file holds."""
+
+    lines: int
+    values: int
+    characters: int
+
+
 class Usage:
     """How much the YAML files of one package hold; a file that is read again counts once."""
 
@@ -95,46 +89,30 @@ class Usage:
 
 
 def documents(
-    text: bytes,
-    path: str,
-    options: Options,
-    *,
-    usage: Usage | None = None,
-    ends_last_line: bool = True,
+    text: bytes, path: str, options: Options, *, usage: Usage | None = None
 ) -> Iterator[Document]:
     """Yield each document of a YAML text, empty ones too.
 
     :param path: the file, for messages.
     :param usage: of the files that have the limits on size in common with this one.
-    :param ends_last_line: give the last line a line end, as ``kubectl`` does, if it has none.
     :raises PackageError: invalid YAML, a value that JSON does not have, or a limit exceeded; with
         path and line.
     """
-    if len(text) > options.def_file_bytes:
+    check_size(len(text), path, options)
+    parser = Parser(path, options, usage or Usage())
+    yield from parser.documents(ended(text))
+
+
+def check_size(size: int, path: str, options: Options) -> None:
+    """Raise PackageError where a YAML file has more bytes than the options allow."""
+    if size > options.def_file_bytes:
         raise PackageError(
             f"{path}: expected a YAML file of at most {options.def_file_bytes} bytes (option "
-            f"def_file_bytes), found {len(text)}: split the file"
+            f"def_file_bytes), found {size}: split the file"
         )
-    usage = usage or Usage()
-    usage.record(path)  # it may be read for the second time
-    builder = _Builder(path, options, usage)
-    try:
-        yield from builder.run(_lines(text) if ends_last_line else text)
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        location = f"{path}:{_line(mark)}" if mark else path
-        problem = ", ".join(filter(None, (error.context, error.problem)))
-        # not from the error, whose text may show a secret
-        raise PackageError(f"{location}: invalid YAML: {problem}") from None
-    except (yaml.YAMLError, UnicodeError):
-        raise PackageError(
-            f"{path}: invalid YAML: the file must be text in UTF-8 without control characters"
-        ) from None
-    finally:
-        usage.record(path, builder.nodes, builder.characters)
 
 
-def _lines(text: bytes) -> bytes:
+def ended(text: bytes) -> bytes:
     """Return the text with LF at the end of each line, the last one too.
 
     ``kubectl`` parses what it has put together so out of single lines (YAMLReader of
@@ -160,43 +138,14 @@ def mapping(
     return values[0]
 
 
-def _line(mark: Any) -> int:
-    return int(mark.line) + 1
-
-
-def describe(value: object) -> str:
-    """Return the kind of a value in words, for messages; never the value itself."""
-    return _NAMES.get(type(value), "a number")
-
-
-def scalar(text: str) -> Any:
-    """Return the value of an unquoted YAML scalar, as ``kubectl`` reads it.
-
-    An integer that does not fit into 64 bits with a sign is a float.
-
-    :raises ValueError: a number that JSON does not have.
-    """
-    if text in _WORDS:
-        return _WORDS[text]
-    if _NO_NUMBER_IN_JSON.fullmatch(text):
-        raise ValueError("JSON has no infinity and no NaN: quote the value")
-    digits = text.replace("_", "") if text[:1] in "+-0123456789" else text
-    integer = _INTEGER.fullmatch(digits)
-    if integer and len(digits) <= 70:  # 64 bits, even in base 2
-        base, group = next((b, g) for b, g in zip(_BASES, integer.groups()[1:], strict=True) if g)
-        number = int(integer[1] + group, base)
-        if -(2**63) <= number < 2**64:
-            return number if number < 2**63 else float(number)
-    if _FLOAT.fullmatch(digits) and abs(value := float(digits)) != float("inf"):
-        return value
-    return text
-
-
-def _as_sent(value: Any) -> Any:
-    """Return a scalar as Go writes it in JSON: a whole number below 1e21 without a fraction."""
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e21:
-        return int(Decimal(repr(value)))
-    return value
+def _as_in_file(error: yaml.MarkedYAMLError, text: bytes) -> yaml.MarkedYAMLError:
+    """Return what is wrong with a text if another document follows: not that it ends."""
+    try:
+        for _ in yaml.parse(text + b"---\n", Loader=LOADER):
+            pass
+    except yaml.MarkedYAMLError as in_file:
+        return in_file
+    return error
 
 
 @dataclass
@@ -223,16 +172,21 @@ class _Collection(_Value):
     merged: list[Any] = field(default_factory=list)
 
 
-class _Builder:
-    """Builds values out of parser events, without recursion."""
+class Parser:
+    """Parses a file, as a whole or part by part: builds values out of events, without recursion."""
 
     def __init__(self, path: str, options: Options, usage: Usage) -> None:
         self.path = path
         self.options = options
         self.usage = usage
         self.nodes = self.characters = 0
+        self.lines_before = 0
+        """The number of lines before the text that is parsed next."""
         self.line = 1
         """Where the scalar or collection begins that is being added, for messages."""
+        usage.record(path)  # it may be read for the second time
+        self.most_values = options.yaml_values - usage.values
+        self.most_characters = options.yaml_characters - usage.characters
         self._reset()
 
     def _reset(self) -> None:
@@ -241,23 +195,66 @@ class _Builder:
         self.lines: dict[int, int] = {}
         self.root = _Value(None, self.line)
 
-    def run(self, text: bytes) -> Iterator[Document]:
+    def documents(self, text: bytes, *, ends_before_another: bool = False) -> Iterator[Document]:
+        """Yield the documents of the file's next part.
+
+        :param ends_before_another: a line that begins another document follows.
+        :raises PackageError: as :func:`documents`.
+        """
+        try:
+            yield from self._run(text)
+        except yaml.MarkedYAMLError as error:
+            in_file = _as_in_file(error, text) if ends_before_another else error
+            raise self._invalid(in_file) from None
+        except (yaml.YAMLError, UnicodeError):
+            raise PackageError(
+                f"{self.path}: invalid YAML: the file must be text in UTF-8 without control "
+                "characters"
+            ) from None
+        finally:
+            self.usage.record(self.path, self.nodes, self.characters)
+
+    def take(self, size: Size) -> bool:
+        """Count a part that need not be parsed; tell whether that keeps within the limits."""
+        values, characters = self.nodes + size.values, self.characters + size.characters
+        if values > self.most_values or characters > self.most_characters:
+            return False
+        self.nodes, self.characters = values, characters
+        self.lines_before += size.lines
+        self.usage.record(self.path, values, characters)
+        return True
+
+    def _invalid(self, error: yaml.MarkedYAMLError) -> PackageError:
+        mark = error.problem_mark or error.context_mark
+        location = f"{self.path}:{self._line(mark)}" if mark else self.path
+        problem = ", ".join(filter(None, (error.context, error.problem)))
+        # not from the error, whose text may show a secret
+        return PackageError(f"{location}: invalid YAML: {problem}")
+
+    def _line(self, mark: Any) -> int:
+        return self.lines_before + int(mark.line) + 1
+
+    def _run(self, text: bytes) -> Iterator[Document]:
+        event: Any
         for event in yaml.parse(text, Loader=LOADER):
-            self.line = _line(event.start_mark)
-            if isinstance(event, yaml.DocumentStartEvent):
-                self._reset()
-            elif isinstance(event, yaml.DocumentEndEvent):
-                yield Document(self.root.value, self.root.line, self.lines)
-            elif isinstance(event, yaml.ScalarEvent):
+            self.line = self._line(event.start_mark)
+            kind = type(event)
+            if kind is yaml.ScalarEvent:
                 length = len(event.value)
                 self._count(1, length, 0)
                 self._add(_Value(self._scalar(event), self.line, 1, length), event.anchor)
-            elif isinstance(event, yaml.AliasEvent):
-                self._add(self._alias(str(event.anchor)), None)
-            elif isinstance(event, yaml.CollectionStartEvent):
-                self._open(event)
-            elif isinstance(event, yaml.CollectionEndEvent):
+            elif kind in (yaml.MappingEndEvent, yaml.SequenceEndEvent):
                 self._close()
+            elif kind in (yaml.MappingStartEvent, yaml.SequenceStartEvent):
+                self._open(event)
+            elif kind is yaml.AliasEvent:
+                self._add(self._alias(str(event.anchor)), None)
+            elif kind is yaml.DocumentStartEvent:
+                self._reset()
+            elif kind is yaml.DocumentEndEvent:
+                yield Document(self.root.value, self.root.line, self.lines)
+            elif kind is yaml.StreamEndEvent:
+                self.lines_before += event.start_mark.line
 
     def _error(self, problem: str) -> PackageError:
         return PackageError(f"{self.path}:{self.line}: {problem}")
@@ -265,19 +262,21 @@ class _Builder:
     def _count(self, nodes: int, characters: int, height: int) -> None:
         self.nodes += nodes
         self.characters += characters
-        self._limit(self.usage.values + self.nodes, "yaml_values", "values")
-        self._limit(self.usage.characters + self.characters, "yaml_characters", "characters")
+        if self.nodes > self.most_values:
+            raise self._exceeded("yaml_values", "values")
+        if self.characters > self.most_characters:
+            raise self._exceeded("yaml_characters", "characters")
         if len(self.stack) + height > self.options.yaml_depth:
             raise self._error(
                 f"mappings and lists nested more than {self.options.yaml_depth} levels deep "
                 "(option yaml_depth)"
             )
 
-    def _limit(self, found: int, option: str, unit: str) -> None:
-        limit = getattr(self.options, option)
-        if found > limit:
-            where = "in the YAML files of one package, with aliases expanded"
-            raise self._error(f"more than {limit} {unit} {where} (option {option})")
+    def _exceeded(self, option: str, unit: str) -> PackageError:
+        where = "in the YAML files of one package, with aliases expanded"
+        return self._error(
+            f"more than {getattr(self.options, option)} {unit} {where} (option {option})"
+        )
 
     def _open(self, event: Any) -> None:
         is_mapping = isinstance(event, yaml.MappingStartEvent)
@@ -378,7 +377,7 @@ class _Builder:
         if is_key and (kind == "merge" or (kind == "" and event.value == "<<")):
             return _MERGE
         value = event.value if kind in _TEXT else self._typed(kind, event.value)
-        return value if is_key else _as_sent(value)
+        return value if is_key else as_sent(value)
 
     def _typed(self, kind: str, text: str) -> Any:
         if kind == "binary":

@@ -30,7 +30,8 @@ class _Field:
 class FieldLines:
     """The lines of a YAML text that :func:`~container_update.package.yaml11.documents` accepts."""
 
-    def __init__(self, text: bytes) -> None:
+    def __init__(self, text: bytes, lines_before: int = 0) -> None:
+        self._lines_before = lines_before
         self._documents: list[_Field] = []
         self._rest = _documents(text)
 
@@ -46,7 +47,7 @@ class FieldLines:
             if step not in found.parts:
                 break
             found = found.parts[step]
-        return found.line
+        return self._lines_before + found.line
 
 
 def _documents(text: bytes) -> Iterator[_Field]:

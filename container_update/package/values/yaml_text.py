@@ -13,6 +13,7 @@ from container_update.model.errors import PackageError
 from container_update.model.options import DEFAULTS
 from container_update.package import hot, yaml11
 from container_update.package.hot import Path
+from container_update.package.values.scalars import scalar
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 
@@ -61,7 +62,7 @@ def _span(root: Any, path: Path, source: str) -> tuple[int, int]:
 
 def _scalar(text: str, before: str) -> str:
     """Return a text as a YAML scalar, quoted if it has to be, or as the one before was."""
-    is_plain = _PLAIN.fullmatch(text) is not None and yaml11.scalar(text) == text
+    is_plain = _PLAIN.fullmatch(text) is not None and scalar(text) == text
     if is_plain and before[:1] in ("'", '"'):
         return f"{before[0]}{text}{before[0]}"
     return text if is_plain else json.dumps(text, ensure_ascii=False)

@@ -201,6 +201,8 @@ def field_changes(old: Manifest, new: Manifest) -> tuple[FieldChange, ...]:
     volumes, env, ports) are matched by name, so that one insertion is one field.
     """
     old_body, new_body = old.body, new.body
+    if old_body is new_body:  # it was read once, for both packages
+        return ()
     if old.key.is_config:
         old_body, new_body = (
             {field: value for field, value in body.items() if field not in _CONTENT_FIELDS}
