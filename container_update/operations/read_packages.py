@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from container_update.cluster.informer import Informer
@@ -31,7 +32,7 @@ def read_packages(job: ChangeJob, placing: Placing) -> Packages:
     :raises PackageError: a package or the request is wrong.
     """
     request, options = job.request, job.options
-    known: Known = {}
+    known = Known()
     with (
         csar.open_package(job.old, options=options) as before,
         csar.open_package(job.new, options=options) as after,
@@ -87,6 +88,15 @@ def read_manifests(
         )
         for path in dict.fromkeys(paths)
     }
+
+
+def digests_of(package: csar.Csar, paths: Iterable[str]) -> frozenset[bytes]:
+    """Return the digests of the parts of large def-files; of those that can be read."""
+    digests: set[bytes] = set()
+    for path in paths:
+        with suppress(PackageError):  # raised where the file is read for its objects
+            digests |= package.part_digests(path)
+    return frozenset(digests)
 
 
 def placed(manifest: Manifest, request: UpdateRequest | Placing) -> Manifest:

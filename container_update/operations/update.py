@@ -27,10 +27,14 @@ from container_update.model.reporter import reporter
 from container_update.model.requests import PackageIdentity, UpdateRequest
 from container_update.operations.checks.namespaces import refuse_missing, without_objects
 from container_update.operations.progress import log_remarks
-from container_update.operations.read_packages import read_manifests, stored_images
+from container_update.operations.read_packages import (
+    digests_of,
+    read_manifests,
+    stored_images,
+)
 from container_update.package import csar
 from container_update.package.identity import identities_of
-from container_update.package.manifests import Known
+from container_update.package.manifests import Known, is_whole
 from container_update.planning.change_cause import with_change_causes
 from container_update.planning.comparison import match, renames
 from container_update.planning.scope import Scope
@@ -196,11 +200,18 @@ def restarted_pods(
     return restarted
 
 
-def _match(request: UpdateRequest, old: csar.Csar, new: csar.Csar) -> match.Matching:
-    """Read the manifests of both packages and find each old object's new one."""
-    known: Known = {}
+def _match(
+    request: UpdateRequest, old: csar.Csar, new: csar.Csar, *, whole: bool = False
+) -> match.Matching:
+    """Read the manifests of both packages and find each old object's new one.
+
+    :param whole: keep all of a large manifest, though it may be the same in both packages.
+    """
     def_files = request.def_files or tuple(old.manifest_files())
+    in_both = () if whole else digests_of(new, dict.fromkeys((*request.config_paths, *def_files)))
+    known = Known(in_both=frozenset(in_both))
     before = read_manifests(old, def_files, request, known)
+    known = Known(known.parts)
     listed = read_manifests(new, request.config_paths, request, known)
     kept_paths = [path for path in def_files if path not in listed and new.has(path)]
     kept = read_manifests(new, kept_paths, request, known)
@@ -208,4 +219,12 @@ def _match(request: UpdateRequest, old: csar.Csar, new: csar.Csar) -> match.Matc
     if match.unmatched(before, listed, kept):
         paths = [path for path in new.manifest_files() if path not in listed and path not in kept]
         others = read_manifests(new, paths, request, known)
-    return match.match(before, listed, kept, others)
+    matched = match.match(before, listed, kept, others)
+    if all(map(_is_comparable, matched.pairs)):
+        return matched
+    return _match(request, old, new, whole=True)  # of one file the same, of another not
+
+
+def _is_comparable(pair: tuple[Manifest, Manifest | None]) -> bool:
+    before, after = pair
+    return after is None or is_whole(before) or before.body is after.body

@@ -27,6 +27,8 @@ from container_update.package.yaml11 import Usage
 
 _BLOCK = 64 * 1024
 """In bytes: of a file that is read in a stream."""
+_SMALL = 64 * 1024
+"""In bytes: a def-file that is not worth to be read twice for the memory that it takes."""
 _MANIFEST_ENDINGS = (".yaml", ".yml", ".json")
 _NO_MANIFESTS = ("Definitions/", "TOSCA-Metadata/", "BaseHOT/", "UserData/", "Scripts/")
 
@@ -173,6 +175,16 @@ class Csar:
             yield from manifests.read(
                 file, path, default_namespace, options=self.options, usage=self.usage, known=known
             )
+
+    def part_digests(self, path: str) -> frozenset[bytes]:
+        """Return the digests of a def-file's parts; none if it is small, or at a URL.
+
+        :raises PackageError: it cannot be read.
+        """
+        if fetch.is_url(path) or self._files.size(path) < _SMALL:
+            return frozenset()
+        with self._open(path) as file:
+            return manifests.digests(file)
 
     def vdus(self, flavour_id: str | None = None) -> Mapping[str, str]:
         """Return the name of each VDU's workload (the node's ``properties.name``), by VDU id.

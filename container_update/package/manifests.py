@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -22,6 +23,8 @@ from container_update.package.values.field_lines import FieldLines
 from container_update.package.values.parts import parts
 from container_update.package.values.scalars import describe
 from container_update.package.yaml11 import Document, Parser, Size, Usage
+from container_update.workloads.pod_template import pod_spec
+from container_update.workloads.registry import kind_of
 
 
 def parse(
@@ -45,6 +48,10 @@ def parse(
     return tuple(read(io.BytesIO(text), path, default_namespace, options=options, usage=usage))
 
 
+_LARGE = 64 * 1024
+"""In bytes: of smaller parts the objects are kept."""
+
+
 @dataclass(frozen=True)
 class _Part:
     """A part of a def-file that was read."""
@@ -54,11 +61,28 @@ class _Part:
     manifests: tuple[Manifest, ...]
 
 
-Known = dict[bytes, _Part]
-"""Digest of a part of a def-file to what is in it: a part that two packages have is parsed once.
+@dataclass(frozen=True)
+class Known:
+    """What was read before of the def-files of two packages: a part of both is parsed once.
 
-All of these files have the same namespace and the same limits.
-"""
+    All of these files have the same namespace and the same limits.
+    """
+
+    parts: dict[bytes, _Part] = field(default_factory=dict)
+    """By digest."""
+    in_both: frozenset[bytes] = frozenset()
+    """Digests of parts that are the same in the other package, of whose manifests no more is kept
+    than that needs: not their text, and of large ones that run nothing not their body."""
+
+
+def digests(file: Iterable[bytes]) -> frozenset[bytes]:
+    """Return the digests of a def-file's parts, which are not parsed."""
+    return frozenset(_digest(text) for text, _ in parts(file))
+
+
+def is_whole(manifest: Manifest) -> bool:
+    """Tell whether all of a manifest was kept; else it can only be compared with itself."""
+    return manifest.source.line_of is not None
 
 
 def read(  # noqa: PLR0913
@@ -80,22 +104,41 @@ def read(  # noqa: PLR0913
     """
     parser = Parser(path, options, usage or Usage())
     for text, is_followed in parts(file):
-        digest = hashlib.sha256(text).digest()
-        part = known.get(digest) if known else None
+        digest = _digest(text)
+        part = known.parts.get(digest) if known else None
         lines = parser.lines_before
         if part is not None and parser.take(part.size):
             yield from _moved(part, path, lines - part.lines_before)
             continue
         part = _part(text, parser, default_namespace, is_followed=is_followed)
         if known is not None:
-            known[digest] = part
+            if digest in known.in_both:
+                part = replace(part, manifests=tuple(_reduced(part, is_large=len(text) > _LARGE)))
+            known.parts[digest] = part
         yield from part.manifests
+
+
+def _digest(text: bytes) -> bytes:
+    return hashlib.sha256(text).digest()
+
+
+def _reduced(part: _Part, *, is_large: bool) -> Iterator[Manifest]:
+    """Yield the manifests of a part without what only a comparison with other ones needs."""
+    for manifest in part.manifests:
+        key, body = manifest.key, manifest.body
+        if is_large and not (key.is_config or kind_of(key) or pod_spec(body)):
+            content = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+            identity = {name: body["metadata"].get(name) for name in ("name", "namespace")}
+            top = {"apiVersion": body["apiVersion"], "kind": body["kind"], "metadata": identity}
+            body = {**top, "sha256": content}
+        source = replace(manifest.source, line_of=None)
+        yield replace(manifest, body=body, source=source)
 
 
 def _moved(part: _Part, path: str, lines: int) -> Iterator[Manifest]:
     """Yield manifests with the same bodies, so many lines further down in a file."""
     for manifest in part.manifests:
-        line_of = partial(_line_below, manifest.source, lines)
+        line_of = partial(_line_below, manifest.source, lines) if is_whole(manifest) else None
         source = Source(path, manifest.source.line + lines, line_of)
         yield replace(manifest, source=source)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Mapping
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, partial
 
 from container_update.model.errors import PackageError
-from container_update.model.objects import Manifest, Source
+from container_update.model.objects import FieldPath, Json, Manifest, Source
 from container_update.package.csar import Csar
 from container_update.package.lint.finding import Finding
 from container_update.package.vnfd import Flavour, InterfaceScript
@@ -49,11 +50,14 @@ class Subject:
 
     @cached_property
     def objects(self) -> Mapping[str, tuple[Manifest, ...] | PackageError]:
-        """The objects of each manifest file by its path, or why it cannot be read."""
+        """The objects of each manifest file by its path, or why it cannot be read.
+
+        Of objects that run no containers only what the rules need: a package may be large.
+        """
         objects: dict[str, tuple[Manifest, ...] | PackageError] = {}
         for path in self.package.manifest_files():
             try:
-                objects[path] = self.package.manifests(path, NAMESPACE)
+                objects[path] = tuple(map(_needed, self.package.each_manifest(path, NAMESPACE)))
             except PackageError as error:
                 objects[path] = error
         return objects
@@ -96,6 +100,31 @@ class Subject:
             if path in self.names:
                 return api, path
         return None
+
+
+def _needed(manifest: Manifest) -> Manifest:
+    """Return an object without what no rule looks at: of content the keys are enough."""
+    if is_workload(manifest.key):
+        return manifest
+    key, body, metadata = manifest.key, manifest.body, manifest.body["metadata"]
+    needed: Json = {
+        name: body[name] for name in ("apiVersion", "kind", "immutable") if name in body
+    }
+    needed["metadata"] = {name: metadata.get(name) for name in ("name", "namespace")}
+    fields: list[FieldPath] = [("metadata", "namespace")] if metadata.get("namespace") else []
+    if key.is_config:
+        fields.append(("immutable",))
+        for name in ("data", "binaryData", "stringData"):
+            needed[name] = dict.fromkeys(body.get(name) or ())
+    source = manifest.source
+    lines = {field: source.of(field).line for field in fields}
+    # not a closure, which would keep the source and with it the whole object
+    line_of = partial(_line, lines, source.line)
+    return replace(manifest, body=needed, source=replace(source, line_of=line_of))
+
+
+def _line(lines: Mapping[FieldPath, int], line: int, field: FieldPath) -> int:
+    return lines.get(field, line)
 
 
 def located(error: PackageError, path: str) -> Finding:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import gc
 import io
 import itertools
+from pathlib import Path
 
 import pytest
 import yaml
 
 from container_update.model.errors import PackageError
 from container_update.model.options import Options
-from container_update.package import manifests, yaml11
-from container_update.package.manifests import Known
+from container_update.model.requests import UpdateRequest
+from container_update.operations import update
+from container_update.package import csar, manifests, yaml11
+from container_update.package.lint.subject import Subject
+from container_update.package.manifests import Known, is_whole
 from container_update.package.values.parts import parts
+from container_update.planning.comparison import diff
 
 ONE = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {}\ndata:\n  k: |\n    --- is text\n"
 GOOD = [
@@ -75,7 +81,7 @@ def test_a_file_in_parts_is_what_it_is_as_a_whole(loader, monkeypatch):
     monkeypatch.setattr(yaml11, "LOADER", getattr(yaml, loader))
     texts = files() if loader == "CSafeLoader" else files()[::7]
     assert len(texts) > 200
-    known: Known = {}
+    known = Known()
     for text in texts:
         expected = undivided(text, monkeypatch)
         assert outcome(text) == expected, text
@@ -108,7 +114,7 @@ def file_of(names: range, changed: int = -1) -> bytes:
 
 
 def test_only_what_changed_is_parsed_of_the_second_package(monkeypatch):
-    known: Known = {}
+    known = Known()
     old = outcome(file_of(range(100)), known)
     parsed = counted(monkeypatch)
     new = outcome(b"---\n" + file_of(range(100), changed=50), known)
@@ -150,3 +156,75 @@ def test_parts_end_where_documents_begin():
         b"--- b\n---c: d\n",
         b"---\n%TAG x\n---\ne\n",
     ]
+
+
+# --- what is kept of parts that are in both packages ----------------------------------------------
+
+TEXT = "x" * 70_000
+CRD = """\
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {{name: things.example.com, annotations: {{a: {version}}}}}
+spec: {{text: {text}}}
+"""
+
+
+def package(folder: Path, files: dict[str, str]) -> str:
+    for name, text in files.items():
+        path = folder / "Files" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return str(folder)
+
+
+def matched(tmp_path: Path, old: dict[str, str], new: dict[str, str], **more: tuple[str, ...]):
+    request = UpdateRequest(
+        package(tmp_path / "old", old), package(tmp_path / "new", new), namespace="ns", **more
+    )
+    return update._read_packages(request, Options()).matched
+
+
+def test_of_a_large_object_that_is_the_same_in_both_only_its_identity_is_kept(tmp_path):
+    files = {"a.yaml": CRD.format(version="one", text=TEXT) + "---\n" + ONE.format("c")}
+    changed = {"a.yaml": files["a.yaml"] + "  more: y\n"}
+    crd, config = matched(tmp_path, files, changed).pairs
+    assert TEXT not in str(crd)
+    assert crd[0].body is crd[1].body
+    assert set(crd[0].body) == {"apiVersion", "kind", "metadata", "sha256"}
+    assert not is_whole(crd[0])
+    assert config[1].body["data"]["more"] == "y"
+    assert is_whole(config[0])
+    assert is_whole(config[1])
+
+
+def test_of_a_large_configuration_that_is_the_same_in_both_the_text_is_not_kept_beside(tmp_path):
+    files = {"a.yaml": ONE.format("c") + f"  large: {TEXT}\n"}
+    ((before, after),) = matched(tmp_path, files, files).pairs
+    assert before.body is after.body
+    assert before.body["data"]["large"] == TEXT
+    assert not is_whole(before)
+
+
+def test_an_object_that_is_the_same_in_one_file_and_not_in_another_is_compared(tmp_path):
+    same, other = CRD.format(version="one", text=TEXT), CRD.format(version="two", text=TEXT)
+    pairs = matched(
+        tmp_path,
+        {"a.yaml": same, "b.yaml": ONE.format("c")},
+        {"a.yaml": same, "b.yaml": other},
+        config_paths=("Files/b.yaml",),
+        def_files=("Files/a.yaml", "Files/b.yaml"),
+    ).pairs
+    (change,) = diff.field_changes(*pairs[0])
+    assert (change.path, str(change.place)) == ("metadata.annotations.a", "Files/b.yaml:3")
+
+
+def test_a_check_keeps_no_object_that_runs_no_containers(tmp_path):
+    crds = (CRD.format(version="one", text="x").replace("things", f"t{n}") for n in range(50))
+    files = {"a.yaml": "---\n".join(crds), "b.yaml": ONE.format("c")}
+    with csar.open_package(package(tmp_path / "old", files)) as opened:
+        found = Subject(opened).manifests
+    gc.collect()
+    bodies = [each for each in gc.get_objects() if type(each) is dict and "metadata" in each]
+    assert len(found) == 51
+    assert [each for each in bodies if each.get("spec") == {"text": "x"}] == []
+    assert found[-1].source.of(("immutable",)).line == 1
