@@ -31,6 +31,10 @@ class FieldLines:
     """The lines of a YAML text that :func:`~container_update.package.yaml11.documents` accepts."""
 
     def __init__(self, text: bytes, lines_before: int = 0) -> None:
+        """Keep a text to read it when a line is asked for.
+
+        :param lines_before: the number of lines of the file before the text, which is a part of it.
+        """
         self._lines_before = lines_before
         self._documents: list[_Field] = []
         self._rest = _documents(text)
