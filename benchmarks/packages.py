@@ -1,0 +1,249 @@
+"""What large packages cost: seconds, processor time and memory, each in a process of its own.
+
+A package is made in a folder: Deployments, each with the ConfigMap and the Secret that it uses and
+with a Service, or large objects; the new package differs in one of twenty. No cluster is needed:
+the old package's objects stand for what is live.
+"""
+
+from __future__ import annotations
+
+import resource
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from zipfile import ZIP_DEFLATED, ZipFile
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from container_update.model.objects import Json  # noqa: E402
+from container_update.model.options import DEFAULTS  # noqa: E402
+from container_update.model.requests import UpdateRequest  # noqa: E402
+from container_update.operations import update  # noqa: E402
+from container_update.package.lint.check import check  # noqa: E402
+from container_update.planning.update import make_plan  # noqa: E402
+
+CHANGED_EVERY = 20
+"""One manifest of so many differs in the new package."""
+_MIB = 1024 * 1024
+_MOST = 2**40
+NO_LIMITS = replace(
+    DEFAULTS,
+    package_bytes=_MOST,
+    package_files=_MOST,
+    def_file_bytes=_MOST,
+    yaml_values=_MOST,
+    yaml_characters=_MOST,
+)
+"""The options that a package of more than 256 MiB needs; one of 10,000 manifests needs fewer."""
+
+_OBJECTS = (
+    """apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: d{number}
+  labels: {{app: d{number}, part-of: benchmark}}
+spec:
+  replicas: 2
+  selector:
+    matchLabels: {{app: d{number}}}
+  template:
+    metadata:
+      labels: {{app: d{number}, app.kubernetes.io/name: d{number}}}
+    spec:
+      containers:
+      - name: main
+        image: registry.example/app:{version}
+        ports:
+        - containerPort: 8080
+        env:
+        - name: LEVEL
+          valueFrom:
+            configMapKeyRef: {{name: c{number}, key: level}}
+        - name: PASSWORD
+          valueFrom:
+            secretKeyRef: {{name: s{number}, key: password}}
+        resources:
+          requests: {{cpu: 100m, memory: 64Mi}}
+          limits: {{cpu: 500m, memory: 128Mi}}
+""",
+    """apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: c{number}
+data:
+  level: "{version}"
+  app.conf: |
+    [server]
+    port = 8080
+    workers = 4
+""",
+    """apiVersion: v1
+kind: Secret
+metadata:
+  name: s{number}
+stringData:
+  password: "secret-{version}"
+""",
+    """apiVersion: v1
+kind: Service
+metadata:
+  name: v{number}
+spec:
+  selector: {{app: d{number}}}
+  ports:
+  - port: 80
+    targetPort: 808{version}
+""",
+)
+_LARGE = {
+    "ConfigMap": "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: large{number}\n"
+    'data:\n  version: "{version}"\n  text: |\n',
+    "CustomResourceDefinition": "apiVersion: apiextensions.k8s.io/v1\n"
+    "kind: CustomResourceDefinition\nmetadata:\n  name: large{number}.example.com\n"
+    '  annotations:\n    version: "{version}"\nspec:\n  versions:\n',
+}
+"""Kind to the beginning of a large object."""
+_LINES = {
+    "ConfigMap": "    {line:07}: a line of a text that a container reads when it starts\n",
+    "CustomResourceDefinition": "  - name: v{line:07}\n    schema:\n      openAPIV3Schema:\n"
+    "        description: What the field is for, in a sentence or two as people write them.\n"
+    "        type: string\n",
+}
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a package is made of."""
+
+    manifests: int = 0
+    """Small ones: a Deployment, its ConfigMap, its Secret, its Service, and so on."""
+    megabytes: int = 0
+    """Of objects of 1 MiB."""
+    large_kind: str = "ConfigMap"
+    """Of those: ConfigMap or CustomResourceDefinition."""
+    one_file: bool = False
+    """One file of many documents instead of many files."""
+    zipped: bool = False
+    """A zip instead of a folder."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a measured process took."""
+
+    what: str
+    """'plan' or 'check'."""
+    shape: Shape
+    seconds: float
+    cpu_seconds: float
+    peak_megabytes: float
+    base_megabytes: float
+    """Before the package is read: Python and what is imported."""
+    items: int
+    """Steps of the plan, or findings."""
+
+
+def make_package(folder: Path, shape: Shape, *, is_new: bool) -> str:
+    """Write a package into a new folder, or a zip beside it; return its path."""
+    files = folder / "Files"
+    files.mkdir(parents=True)
+    if shape.one_file:
+        with (files / "all.yaml").open("w") as file:
+            for text in _documents(shape, is_new=is_new):
+                file.write("---\n")
+                file.writelines(text)
+    else:
+        for number, text in enumerate(_documents(shape, is_new=is_new)):
+            with (files / f"{number:06}.yaml").open("w") as file:
+                file.writelines(text)
+    if not shape.zipped:
+        return str(folder)
+    return _zip(folder)
+
+
+def _zip(folder: Path) -> str:
+    target = folder.with_suffix(".csar")
+    with ZipFile(target, "w", ZIP_DEFLATED, compresslevel=1) as file:
+        for path in sorted(folder.rglob("*")):
+            file.write(path, path.relative_to(folder))
+    return str(target)
+
+
+def _documents(shape: Shape, *, is_new: bool) -> Iterator[Iterator[str]]:
+    """Yield each document, in parts."""
+    for index in range(shape.manifests):
+        version = 2 if is_new and index % CHANGED_EVERY == 0 else 1
+        number, kind = divmod(index, len(_OBJECTS))
+        yield iter([_OBJECTS[kind].format(number=number, version=version)])
+    for number in range(shape.megabytes):
+        version = 2 if is_new and number % CHANGED_EVERY == 0 else 1
+        yield _large(shape.large_kind, number, version)
+
+
+def _large(kind: str, number: int, version: int) -> Iterator[str]:
+    yield _LARGE[kind].format(number=number, version=version)
+    size = len(_LINES[kind].format(line=0))
+    yield from (_LINES[kind].format(line=line) for line in range(_MIB // size))
+
+
+def plan(old: str, new: str) -> int:
+    """Read and compare both packages, and plan the update; return the number of the plan's steps.
+
+    The live objects are those of the old package.
+    """
+    packages = update._read_packages(UpdateRequest(old, new, namespace="cnf"), NO_LIMITS)
+    live = {old.key: _live(old.body) for old, _ in packages.matched.pairs}
+    return len(make_plan(packages.matched, live, namespace="cnf").steps)
+
+
+def _live(body: Json) -> Json:
+    return {**body, "metadata": {**body["metadata"], "namespace": "cnf"}}
+
+
+def planning(shape: Shape) -> Cost:
+    """Measure :func:`plan`."""
+    with TemporaryDirectory() as folder:
+        old = make_package(Path(folder, "old"), shape, is_new=False)
+        new = make_package(Path(folder, "new"), shape, is_new=True)
+        return _measured("plan", shape, plan, old, new)
+
+
+def checking(shape: Shape) -> Cost:
+    """Measure ``csar check``."""
+    with TemporaryDirectory() as folder:
+        package = make_package(Path(folder, "new"), shape, is_new=True)
+        return _measured("check", shape, _findings, package)
+
+
+def _findings(package: str) -> int:
+    return len(check(package, options=NO_LIMITS))
+
+
+def _measured(what: str, shape: Shape, work: Callable[..., int], *packages: str) -> Cost:
+    with ProcessPoolExecutor(1, get_context("spawn")) as process:
+        return Cost(what, shape, *process.submit(_in_this_process, work, packages).result())
+
+
+def _in_this_process(
+    work: Callable[..., int], packages: tuple[str, ...]
+) -> tuple[float, float, float, float, int]:
+    base = _peak_megabytes()
+    began, cpu_before = time.monotonic(), time.process_time()
+    items = work(*packages)
+    seconds, cpu_seconds = time.monotonic() - began, time.process_time() - cpu_before
+    return seconds, cpu_seconds, _peak_megabytes(), base, items
+
+
+def _peak_megabytes() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
+
+
+if __name__ == "__main__":  # until benchmarks/__main__.py calls this module
+    print(planning(Shape(manifests=10_000)))
+    print(checking(Shape(manifests=10_000)))
