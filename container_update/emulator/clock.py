@@ -12,7 +12,7 @@ def now() -> datetime:
 
 def stamp(offset: timedelta = timedelta()) -> str:
     """Return the present time plus *offset* to the second, as in ``creationTimestamp``."""
-    return (now() + offset).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return (now() + offset).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def parse(text: str) -> datetime:

@@ -6,7 +6,10 @@ from typing import Any
 Json = dict[str, Any]
 """An object as the API sends it."""
 
+_ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False)
+"""``json.dumps`` would make a new one at each call."""
+
 
 def compact(value: Any) -> str:
     """Return *value* as JSON without spaces."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
+    return _ENCODER.encode(value)

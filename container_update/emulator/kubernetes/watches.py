@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from itertools import takewhile
 
 from container_update.emulator.json_type import Json
 from container_update.emulator.kubernetes import api_errors
@@ -35,6 +36,14 @@ class _History:
     floor: int
     """All events after this version are kept."""
     events: deque[Event] = field(default_factory=deque)
+
+    def since(self, version: int) -> Iterable[Event]:
+        """Return the events after *version*, oldest first.
+
+        They are few, at the end of what may be a hundred thousand: it is read from there.
+        """
+        newest_first = takewhile(lambda event: event.version > version, reversed(self.events))
+        return reversed(list(newest_first))
 
 
 class Watch:
@@ -133,9 +142,8 @@ class Watches:
             watch.start_with(self._registry.list(resource, namespace))
         else:
             self.check_version(resource, after)
-            for event in self._history_of(resource).events:
-                if event.version > after:
-                    watch.offer(event)
+            for event in self._history_of(resource).since(after):
+                watch.offer(event)
         self._open.setdefault(resource, []).append(watch)
         return watch
 

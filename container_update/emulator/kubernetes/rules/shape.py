@@ -8,7 +8,7 @@ manifests are checked; a custom resource is kept as sent.
 from __future__ import annotations
 
 import copy
-import string
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -171,10 +171,18 @@ def _problem(expected: Any, value: Any, path: str, owner: str) -> str:
     if not _fits(expected, value):
         return _mismatch(value, path, owner, _go_type(expected))
     if isinstance(expected, list):
-        return _first(_problem(expected[0], entry, path, owner) for entry in value)
+        return _first_problem(expected[0], value, path, owner)
     if isinstance(expected, dict):
-        return _first(_problem(expected["*"], entry, path, owner) for entry in value.values())
+        return _first_problem(expected["*"], value.values(), path, owner)
     return base64_problem(value) if expected == "bytes" else ""
+
+
+def _first_problem(expected: Any, entries: Iterable[Any], path: str, owner: str) -> str:
+    for entry in entries:
+        problem = _problem(expected, entry, path, owner)
+        if problem:
+            return problem
+    return ""
 
 
 def _fits(expected: Any, value: Any) -> bool:
@@ -188,15 +196,12 @@ def _fits(expected: Any, value: Any) -> bool:
 def _struct_problem(expected: Struct, value: Any, path: str, owner: str) -> str:
     if not isinstance(value, dict):
         return _mismatch(value, path, owner, _go_type(expected))
-    return _first(
-        _problem(kind, value[key], f"{path}.{key}", expected.name or owner)
-        for key, kind in expected.fields.items()
-        if key in value
-    )
-
-
-def _first(problems: Iterable[str]) -> str:
-    return next((problem for problem in problems if problem), "")
+    for key, kind in expected.fields.items():
+        if key in value:
+            problem = _problem(kind, value[key], f"{path}.{key}", expected.name or owner)
+            if problem:
+                return problem
+    return ""
 
 
 def _go_type(expected: Any) -> str:
@@ -217,17 +222,19 @@ def _mismatch(value: Any, path: str, owner: str, expected: str) -> str:
     )
 
 
-_BASE64 = frozenset(string.ascii_letters + string.digits + "+/")
+_NOT_BASE64 = re.compile(r"[^A-Za-z0-9+/]")
 
 
 def base64_problem(text: str) -> str:
     """Return the message of the server's decoder about base64; '' if it is valid."""
     clean = text.replace("\r", "").replace("\n", "")
     body = clean.rstrip("=")
-    bad = next((index for index, char in enumerate(body) if char not in _BASE64), None)
-    if bad is None:
-        padding = len(clean) - len(body)
-        if len(clean) % 4 == 0 and padding <= 2:
-            return ""
+    wrong = _NOT_BASE64.search(body)
+    padding = len(clean) - len(body)
+    if wrong:
+        bad = wrong.start()
+    elif len(clean) % 4 == 0 and padding <= 2:
+        return ""
+    else:
         bad = len(clean) if padding > 2 else len(clean) - len(clean) % 4
     return f"illegal base64 data at input byte {bad}"
