@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from container_update.model import errors
+from container_update.model.options import Options
 from container_update.package.tosca.process import ReaderEndedError
 from tests import hostile
 
 ROOT = Path(__file__).parents[3]
 SEED = 20_240_607
+PROCESSES = 2
+"""How many try packages, at the same time."""
 OURS = {
     name
     for name, value in vars(errors).items()
@@ -34,20 +39,34 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> list[hostile.Hostile]:
 def tries(packages: list[hostile.Hostile], tmp_path_factory: pytest.TempPathFactory) -> Tries:
     """What became of each package, read, planned and updated to; by its path."""
     old = hostile.good_package(tmp_path_factory.mktemp("good") / "package")
+    sources = [package.source for package in packages]
+    shares = [sources[start::PROCESSES] for start in range(PROCESSES)]
+    found: Tries = {}
+    with ThreadPoolExecutor(PROCESSES) as pool:
+        for lines in pool.map(functools.partial(outcomes, old), shares):
+            for line in lines:
+                answer = json.loads(line)
+                found.setdefault(answer["source"], []).append(answer)
+    return found
+
+
+def outcomes(old: str, sources: list[str]) -> list[str]:
+    """Try packages in a process and return its lines."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.hostile", old],
-        input="\n".join(package.source for package in packages),
+        input="\n".join(sources),
         capture_output=True,
         text=True,
         cwd=ROOT,
         check=False,
     )
     assert done.returncode == 0, f"over a bound, or dead: {done.stderr[-4000:]}"
-    found: Tries = {}
-    for line in done.stdout.splitlines():
-        answer = json.loads(line)
-        found.setdefault(answer["source"], []).append(answer)
-    return found
+    return done.stdout.splitlines()
+
+
+def test_each_is_tried_in_each_way(packages, tries):
+    ways = [[answer["way"] for answer in tries[package.source]] for package in packages]
+    assert ways == [["read", "plan", "update"]] * len(packages)
 
 
 def test_there_are_hundreds_and_each_is_another(packages):
@@ -93,4 +112,4 @@ def test_messages_fit_a_screen_and_hold_nothing_that_moves_the_cursor(packages, 
 def test_the_good_package_is_good(tmp_path):
     old = hostile.good_package(tmp_path / "package")
     for use in (hostile._read, hostile._plan, hostile._update):
-        use(old, old)
+        use(old, old, Options())
