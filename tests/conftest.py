@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+from pathlib import Path
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
+
+from tests import garbage
 
 ONE_PROCESS = ("tests/tacker/",)
 """Folders whose tests share something that takes long to start."""
@@ -14,24 +17,46 @@ ONE_PROCESS = ("tests/tacker/",)
 LONG = (
     "tests/tacker/",
     "tests/functional/change_vnfpkg/test_contract.py",
+    "tests/functional/stacks/test_failures.py",
     "tests/functional/test_faults.py",
     "tests/functional/change_vnfpkg/test_faults.py",
+    "tests/functional/test_late_requests.py",
     "tests/functional/stacks/test_faults.py",
     "tests/vnfm/test_page.py",
+    "tests/functional/stacks/test_late_requests.py",
+    "tests/vnfm/test_guides.py",
+    "tests/project/",
     "tests/vnfm/test_load.py",
+    "tests/functional/test_tutorials.py",
+    "tests/functional/stacks/test_sample_readmes.py",
+    "tests/vnfm/test_api.py",
+    "tests/vnfm/test_upkeep.py",
+    "tests/functional/test_cli.py",
+    "tests/vnfm/test_driver_scripts.py",
+    "tests/functional/stacks/test_server_actions.py",
+    "tests/vnfm/test_recovery.py",
+    "tests/functional/test_signals.py",
+    "tests/functional/stacks/test_samples.py",
+    "tests/vnfm/test_lists.py",
+    "tests/unit/package/test_hostile.py",
+    "tests/vnfm/test_openstack.py",
+    "tests/vnfm/test_demo.py",
+    "tests/functional/test_two_clocks.py",
+    "tests/functional/test_library.py",
+    "tests/functional/histories/",
     "tests/vnfm/test_soak.py",
     "tests/functional/test_soak.py",
-    "tests/vnfm/test_guides.py",
-    "tests/vnfm/test_demo.py",
-    "tests/vnfm/test_recovery.py",
-    "tests/vnfm/test_openstack.py",
-    "tests/vnfm/test_openstack_served.py",
-    "tests/functional/reference/",
-    "tests/unit/package/test_hostile.py",
     "tests/functional/test_promise.py",
-    "tests/project/",
 )
-"""The longest tests start first, so that no process is left with one at the end."""
+"""The longest files start first, as ``--durations=0`` of a run had them, so that no process is left
+with one at the end."""
+
+QUICK = "tests/unit/"
+"""The folder of the tests that ``-m quick`` selects, for the time between two edits."""
+NOT_QUICK = ("tests/unit/package/test_hostile.py",)
+"""What takes long in it."""
+
+_ROOT = Path(__file__).parents[1]
 
 
 # nohup and a job in the background ignore these signals, and all that they start inherits it: the
@@ -40,6 +65,10 @@ for _number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
     if signal.getsignal(_number) is signal.SIG_IGN:
         _is_interrupt = _number == signal.SIGINT
         signal.signal(_number, signal.default_int_handler if _is_interrupt else signal.SIG_DFL)
+
+
+# Tests start hundreds of commands: where this is set, each one compiles all of its modules again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 class ByFile(LoadScopeScheduling):  # type: ignore[misc]
@@ -56,14 +85,38 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByFile:
 
 
 def pytest_xdist_auto_num_workers() -> int:
-    """``-n auto``: one more than there are cores, since tests wait a good part of their time; this
+    """``-n auto``: two more than there are cores, since tests wait a good part of their time; this
     process on a real cloud, which has room for one test and one set of quotas."""
-    return 0 if os.environ.get("OS_CLOUD") else (os.cpu_count() or 1) + 1
+    return 0 if os.environ.get("OS_CLOUD") else (os.cpu_count() or 1) + 2
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker."""
+    config.addinivalue_line("markers", "quick: all of tests/unit that takes less than a minute")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """With ``-m quick``, import no module that has no quick test."""
+    if config.option.markexpr != "quick" or collection_path.suffix != ".py":
+        return None
+    return None if _is_quick(collection_path.relative_to(_ROOT).as_posix()) else True
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Sort by LONG, then in the order of collection."""
+    """Mark the quick tests. Sort by LONG, then in the order of collection."""
+    for item in items:
+        if _is_quick(item.nodeid.partition("::")[0]):
+            item.add_marker("quick")
     items.sort(key=lambda item: _position(item.nodeid))
+
+
+def pytest_collection_finish() -> None:
+    """Keep the search for garbage away from thousands of tests and their modules."""
+    garbage.leave_modules_alone()
+
+
+def _is_quick(path: str) -> bool:
+    return path.startswith(QUICK) and path not in NOT_QUICK
 
 
 def _position(nodeid: str) -> int:

@@ -36,6 +36,7 @@ from container_update.emulator import faults
 from container_update.emulator.faults import Effect, Fault
 from container_update.model.errors import ContainerUpdateError, UndoIncompleteError
 from container_update.model.options import Options
+from tests import garbage
 from tests.functional.promise import Checker, Expected, settled
 from tests.functional.reference_change import CHANGES
 from tests.functional.reference_surroundings import REFUSED, SURROUNDINGS
@@ -138,6 +139,7 @@ class Point:
 @functools.cache
 def lab() -> Lab:
     """Return this process's lab."""
+    garbage.leave_modules_alone()
     logging.getLogger().addHandler(logging.NullHandler())
     stack = ExitStack()
     atexit.register(stack.close)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from unittest import mock
 
 import pytest
 import tackerclient
@@ -14,7 +16,8 @@ from fastapi.testclient import TestClient
 from container_update.cluster.client import KubernetesCluster, connect
 from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.model.options import Options
-from container_update.package import samples
+from container_update.package import samples, vnfd, yaml11
+from container_update.package.yaml11 import Usage
 from container_update.vnfm.service import Service
 from container_update.vnfm.settings import Settings
 from tests.tacker.conftest import Kubectl
@@ -27,6 +30,31 @@ if TYPE_CHECKING:
 
 SAMPLES = samples.root()
 Build = Callable[..., Mapping[str, Path]]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def parsed_once() -> Iterator[None]:
+    """Parse each file of a VNFD once: every operation of every test reads ETSI's types again.
+
+    Each use gets a copy of its own, counts as much against the limits of its package, and is
+    parsed if it would exceed them.
+    """
+    parsed: dict[tuple[Any, ...], tuple[bytes, Usage]] = {}
+
+    def mapping(text: bytes, path: str, options: Options, content: str, usage: Usage) -> Any:
+        key = text, path, options, content
+        if key not in parsed:
+            own = Usage()
+            value = yaml11.mapping(text, path, options, content, own)
+            parsed[key] = pickle.dumps(value), own
+        copied, own = parsed[key]
+        usage.record(path, own.values, own.characters)
+        if usage.values > options.yaml_values or usage.characters > options.yaml_characters:
+            return yaml11.mapping(text, path, options, content, usage)
+        return pickle.loads(copied)
+
+    with mock.patch.object(vnfd, "mapping", mapping):
+        yield
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import pytest
 import yaml
@@ -60,6 +61,7 @@ def openstack_site(kind: str, _: pytest.FixtureRequest, folder: Path) -> Iterato
         ResourceFault,
     )
     from container_update.stacks.client import connect as connect_cloud  # noqa: PLC0415
+    from container_update.stacks.execution import writer  # noqa: PLC0415
     from tests.functional.change_vnfpkg.openstack import (  # noqa: PLC0415
         BAD_IMAGE,
         OpenStackContractSite,
@@ -74,5 +76,6 @@ def openstack_site(kind: str, _: pytest.FixtureRequest, folder: Path) -> Iterato
     with (
         EmbeddedOpenStack(faults=CloudFaults(seconds=0.001, resources=[missing])) as cloud,
         connect_cloud(auth=cloud.auth(), options=options) as heat,
+        mock.patch.object(writer, "_FIRST_PAUSE", 0.005),  # this cloud is done in milliseconds
     ):
         yield OpenStackContractSite(kind, heat, folder, options)

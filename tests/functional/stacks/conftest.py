@@ -18,7 +18,9 @@ from container_update.model.options import Options
 
 pytest.importorskip("openstack", reason="the extra openstack is not installed")
 
+from container_update.stacks import instantiate
 from container_update.stacks.client import Heat, connect
+from container_update.stacks.execution import writer
 from tests.functional.stacks.limits import EmbeddedLimits, Limits, RealLimits
 from tests.functional.stacks.site import REAL, Site, administrators_cloud
 from tests.functional.stacks.vnf import Vnf
@@ -31,6 +33,14 @@ Actions = Callable[[str], list[str]]
 OPTIONS = Options(
     timeout=600 if REAL else 20, undo_timeout=600 if REAL else 20, retry_seconds=5, lease_seconds=20
 )
+
+
+@pytest.fixture(autouse=True)
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Look at the stacks of the embedded cloud again soon: it is done in milliseconds."""
+    if not REAL:
+        for module in (writer, instantiate):
+            monkeypatch.setattr(module, "_FIRST_PAUSE", 0.005)
 
 
 @pytest.fixture
