@@ -8,7 +8,6 @@ the old package's objects stand for what is live.
 from __future__ import annotations
 
 import resource
-import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -18,15 +17,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from zipfile import ZIP_DEFLATED, ZipFile
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
-
-from container_update.model.objects import Json  # noqa: E402
-from container_update.model.options import DEFAULTS  # noqa: E402
-from container_update.model.requests import UpdateRequest  # noqa: E402
-from container_update.operations import update  # noqa: E402
-from container_update.package.lint.check import check  # noqa: E402
-from container_update.planning.update import make_plan  # noqa: E402
+from benchmarks.figures import OURS, Row, Run
+from container_update.model.objects import Json
+from container_update.model.options import DEFAULTS
+from container_update.model.requests import UpdateRequest
+from container_update.operations import update
+from container_update.package.lint.check import check
+from container_update.planning.update import make_plan
 
 CHANGED_EVERY = 20
 """One manifest of so many differs in the new package."""
@@ -133,22 +130,6 @@ class Shape:
     """A zip instead of a folder."""
 
 
-@dataclass(frozen=True)
-class Cost:
-    """What a measured process took."""
-
-    what: str
-    """'plan' or 'check'."""
-    shape: Shape
-    seconds: float
-    cpu_seconds: float
-    peak_megabytes: float
-    base_megabytes: float
-    """Before the package is read: Python and what is imported."""
-    items: int
-    """Steps of the plan, or findings."""
-
-
 def make_package(folder: Path, shape: Shape, *, is_new: bool) -> str:
     """Write a package into a new folder, or a zip beside it; return its path."""
     files = folder / "Files"
@@ -206,44 +187,46 @@ def _live(body: Json) -> Json:
     return {**body, "metadata": {**body["metadata"], "namespace": "cnf"}}
 
 
-def planning(shape: Shape) -> Cost:
+def rows(runs: int, *, small: bool) -> Iterator[Row]:
+    """Yield the figures of planning and checking packages of several sizes."""
+    sizes = (100, 200) if small else (2_500, 5_000, 10_000)
+    for name, measure in (("plan", planning), ("csar check", checking)):
+        for size in sizes:
+            shape = Shape(manifests=size)
+            yield Row(f"{name}, manifests", size, OURS, [measure(shape) for _ in range(runs)])
+    for size in (1,) if small else (100, 500):
+        shape = Shape(megabytes=size)
+        yield Row("csar check, MiB of ConfigMaps", size, OURS, [checking(shape)])
+        yield Row("plan, MiB of ConfigMaps", size, OURS, [planning(shape)])
+
+
+def planning(shape: Shape) -> Run:
     """Measure :func:`plan`."""
     with TemporaryDirectory() as folder:
         old = make_package(Path(folder, "old"), shape, is_new=False)
         new = make_package(Path(folder, "new"), shape, is_new=True)
-        return _measured("plan", shape, plan, old, new)
+        return _measured(plan, old, new)
 
 
-def checking(shape: Shape) -> Cost:
+def checking(shape: Shape) -> Run:
     """Measure ``csar check``."""
     with TemporaryDirectory() as folder:
         package = make_package(Path(folder, "new"), shape, is_new=True)
-        return _measured("check", shape, _findings, package)
+        return _measured(_findings, package)
 
 
 def _findings(package: str) -> int:
     return len(check(package, options=NO_LIMITS))
 
 
-def _measured(what: str, shape: Shape, work: Callable[..., int], *packages: str) -> Cost:
+def _measured(work: Callable[..., int], *packages: str) -> Run:
     with ProcessPoolExecutor(1, get_context("spawn")) as process:
-        return Cost(what, shape, *process.submit(_in_this_process, work, packages).result())
+        return process.submit(_in_this_process, work, packages).result()
 
 
-def _in_this_process(
-    work: Callable[..., int], packages: tuple[str, ...]
-) -> tuple[float, float, float, float, int]:
-    base = _peak_megabytes()
+def _in_this_process(work: Callable[..., int], packages: tuple[str, ...]) -> Run:
     began, cpu_before = time.monotonic(), time.process_time()
     items = work(*packages)
     seconds, cpu_seconds = time.monotonic() - began, time.process_time() - cpu_before
-    return seconds, cpu_seconds, _peak_megabytes(), base, items
-
-
-def _peak_megabytes() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
-
-
-if __name__ == "__main__":  # until benchmarks/__main__.py calls this module
-    print(planning(Shape(manifests=10_000)))
-    print(checking(Shape(manifests=10_000)))
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return Run(seconds, cpu_seconds, peak, {"items": items})

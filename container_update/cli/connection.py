@@ -83,7 +83,8 @@ def connected_cluster(parsed: argparse.Namespace) -> KubernetesCluster:
     from container_update.cluster.client import connect  # noqa: PLC0415, slow to load
 
     cluster = connect(parsed.kubeconfig, parsed.context, options=option_arguments.read(parsed))
-    gc.freeze()  # what is loaded stays: the collector need not look at it for every page of a list
+    if not gc.get_freeze_count():
+        gc.freeze()  # what is loaded stays: no need to look at it for every page of a list
     parsed.namespace = parsed.namespace or cluster.context.namespace
     return cluster
 

@@ -35,7 +35,7 @@ from tests.functional.reference_update import (
     until,
 )
 
-UPDATES, WARM_UP = (200, 40) if COMPLETE else (12, 6)
+UPDATES, WARM_UP = (1_000, 40) if COMPLETE else (12, 6)
 """Updates that are counted, and before them those that fill caches."""
 WINDOW = 6
 """Updates after which every turn was made both ways; memory is the least of them."""

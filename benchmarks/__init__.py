@@ -1,0 +1,1 @@
+"""What the project costs: seconds, processor time, memory, requests. ``python -m benchmarks``."""

@@ -1,0 +1,90 @@
+"""Measure what an update costs, beside the hand-made limit and Tacker 16's own driver.
+
+    python -m benchmarks                        all cases on the embedded cluster
+    python -m benchmarks --small --runs 1       the same cases at a small size, in a minute
+    python -m benchmarks --case workloads --case 'pods of others'
+    python -m benchmarks --kubeconfig ~/.kube/config --images nginx:1.27-alpine nginx:1.28-alpine
+    python -m benchmarks --json out.json --svg out.svg
+
+Every program runs as a process of its own; seconds are those from its start to its end.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from benchmarks import cnf, packages, report, updates
+from benchmarks.clusters import embedded, real
+from benchmarks.figures import Row
+
+PACKAGES = "large packages"
+"""The name of the cases without a cluster."""
+
+
+def arguments() -> argparse.ArgumentParser:
+    """Return the parser of the command."""
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    add = parser.add_argument
+    add("--runs", type=int, default=3, metavar="N", help="runs of each program (default: 3)")
+    add("--small", action="store_true", help="small sizes, to see that all cases work")
+    add("--case", action="append", default=[], metavar="TEXT",
+        help="only cases whose name contains this (repeatable)")  # fmt: skip
+    add("--list", action="store_true", help="list the cases and exit")
+    add("--slow", default="1s", metavar="TIME",
+        help="how long a container of the embedded cluster takes until it is ready "
+        "(default: %(default)s)")  # fmt: skip
+    add("--kubeconfig", metavar="FILE", help="a real cluster, instead of the embedded one")
+    add("--context", metavar="NAME", help="of the kubeconfig")
+    add("--images", nargs=2, metavar=("OLD", "NEW"), default=("app:1", "app:2"),
+        help="two images that the cluster has (default: those of the embedded one)")  # fmt: skip
+    add("--lab", type=Path, default=os.environ.get("CONTAINER_UPDATE_TACKER_LAB", ".tacker-lab"),
+        metavar="FOLDER", help="the Tacker lab; without one its driver is left out")  # fmt: skip
+    add("--json", type=Path, metavar="FILE", help="write all figures")
+    add("--svg", type=Path, metavar="FILE", help="draw a chart (extra: benchmark)")
+    return parser
+
+
+def main() -> None:
+    """Run the cases and show their figures."""
+    given = arguments().parse_args()
+    images = cnf.Images(*given.images)
+    chosen = [
+        case
+        for case in updates.cases(images, cnf.guide, small=given.small)
+        if not given.case or any(text in case.name for text in given.case)
+    ]
+    if given.list:
+        print("\n".join(dict.fromkeys([PACKAGES, *(case.name for case in chosen)])))
+        return
+    lab = given.lab.resolve() if (given.lab / "complete").exists() else None
+    rows: list[Row] = []
+    if any(text in PACKAGES for text in given.case or (PACKAGES,)):
+        rows += packages.rows(given.runs, small=given.small)
+    if chosen:
+        with ExitStack() as stack:
+            folder = Path(stack.enter_context(TemporaryDirectory()))
+            if given.kubeconfig:
+                target = stack.enter_context(real(given.kubeconfig, given.context))
+            else:
+                target = stack.enter_context(embedded(folder, given.slow))
+            for case in chosen:
+                print(f"{case.name}: {case.size:,} ...", flush=True)
+                rows += updates.compare(case, target, given.runs, lab)
+    report.console().print(report.table(rows))
+    found = report.document(rows)
+    if given.json:
+        report.write(found, given.json)
+    if given.svg:
+        report.chart(found, given.svg)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""The cluster of a benchmark, the embedded one or a real one, and its namespaces."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from container_update.cluster.client import KubernetesCluster, connect
+from container_update.model.objects import Json, ObjectKey
+from container_update.model.requests import UpdateRequest
+from container_update.operations.install import install
+
+COMMAND = (sys.executable, "-m", "container_update")
+_GONE_SECONDS = 600.0
+
+
+@dataclass(frozen=True)
+class Target:
+    """A cluster, as the programs that are compared reach it."""
+
+    kubeconfig: str
+    context: str | None
+    cluster: KubernetesCluster
+    _numbers: Iterator[int] = field(default_factory=itertools.count)
+
+    @property
+    def arguments(self) -> list[str]:
+        """The arguments of a command that name it."""
+        context = ["--context", self.context] if self.context else []
+        return ["--kubeconfig", self.kubeconfig, *context]
+
+    @contextmanager
+    def instantiated(self, request: UpdateRequest) -> Iterator[UpdateRequest]:
+        """Instantiate the old package in a new namespace; yield the request for it."""
+        name = f"benchmark-{time.time_ns():x}-{next(self._numbers)}"
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+        self.cluster.create(namespace)
+        try:
+            request = replace(request, namespace=name, instance_id=None)
+            install(request.old, self.cluster, def_files=request.def_files, namespace=name)
+            yield request
+        finally:
+            self._delete(name)
+
+    def _delete(self, namespace: str) -> None:
+        """Delete a namespace and wait until it is gone: the next run has the cluster for itself."""
+        key = ObjectKey("", "Namespace", "", namespace)
+        self.cluster.delete(key)
+        deadline = time.monotonic() + _GONE_SECONDS
+        while self.cluster.get(key) is not None and time.monotonic() < deadline:
+            time.sleep(0.2)
+
+    def crowd(self, namespace: str, number: int) -> None:
+        """Create pods of others in a namespace, which no scheduler binds to a node."""
+        with ThreadPoolExecutor(16) as pool:
+            list(pool.map(self.cluster.create, (_foreign(namespace, n) for n in range(number))))
+
+
+def _foreign(namespace: str, number: int) -> Json:
+    labels = {"app": f"other-{number % 100}", "app.kubernetes.io/name": f"other-{number % 100}"}
+    env = [{"name": f"SETTING_{index}", "value": "a value of thirty characters ."}
+           for index in range(20)]  # fmt: skip
+    container: dict[str, Any] = {"name": "main", "image": "other:1", "env": env}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": f"other-{number}", "namespace": namespace, "labels": labels},
+        "spec": {"schedulerName": "nobody", "containers": [container]},
+    }
+
+
+@contextmanager
+def embedded(folder: Path, slow: str) -> Iterator[Target]:
+    """Run the embedded cluster in a process of its own.
+
+    :param slow: how long a container takes from its start until it is ready: '1s'.
+    """
+    kubeconfig = str(folder / "kubeconfig")
+    command = [*COMMAND, "emulate", "--write-kubeconfig", kubeconfig, "--slow", slow]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        try:
+            with connect(kubeconfig) as cluster:
+                yield Target(kubeconfig, None, cluster)
+        finally:
+            process.terminate()
+
+
+@contextmanager
+def real(kubeconfig: str, context: str | None) -> Iterator[Target]:
+    """Connect to a real cluster: the account creates and deletes namespaces."""
+    with connect(kubeconfig, context) as cluster:
+        yield Target(kubeconfig, context, cluster)

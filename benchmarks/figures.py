@@ -1,0 +1,90 @@
+"""The figures of a benchmark: one run of one program, and what several runs have in common."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from tempfile import TemporaryFile
+
+OURS, BY_HAND, TACKER = "container-update", "by hand", "Tacker 16"
+"""The programs that are compared."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one run of a program cost."""
+
+    seconds: float
+    cpu_seconds: float = 0.0
+    peak_mib: float = 0.0
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """Requests, objects, bytes: what is the same in every run."""
+    output: str = field(default="", repr=False)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A program in a case, with all of its runs."""
+
+    case: str
+    """'Deployments', 'foreign pods', ...: what is varied."""
+    size: int
+    """The value of what is varied."""
+    program: str
+    """OURS, BY_HAND or TACKER."""
+    runs: Sequence[Run]
+
+    @property
+    def seconds(self) -> tuple[float, float, float]:
+        """The minimum, the median and the maximum."""
+        return spread([run.seconds for run in self.runs])
+
+    @property
+    def cpu_seconds(self) -> float:
+        """The median."""
+        return statistics.median(run.cpu_seconds for run in self.runs)
+
+    @property
+    def peak_mib(self) -> float:
+        """The median."""
+        return statistics.median(run.peak_mib for run in self.runs)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The largest of each."""
+        names = {name for run in self.runs for name in run.counts}
+        return {name: max(run.counts.get(name, 0) for run in self.runs) for name in sorted(names)}
+
+
+def spread(values: Sequence[float]) -> tuple[float, float, float]:
+    """Return the minimum, the median and the maximum."""
+    return min(values), statistics.median(values), max(values)
+
+
+def measured(command: Sequence[str], *, expected: Sequence[int] = (0,)) -> Run:
+    """Run a program as a process of its own; return what the operating system says it cost.
+
+    :param expected: its exit statuses.
+    :raises RuntimeError: it ended with another one; the message has its last words.
+    """
+    with TemporaryFile() as out, TemporaryFile() as err:
+        began = time.monotonic()
+        process = subprocess.Popen(command, stdout=out, stderr=err, stdin=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.monotonic() - began
+        process.returncode = os.waitstatus_to_exitcode(status)
+        for file in (out, err):
+            file.seek(0)
+        if process.returncode not in expected:
+            words = err.read().decode(errors="replace")[-1000:]
+            raise RuntimeError(f"{command[0]} ended with {process.returncode}: {words}")
+        return Run(
+            seconds,
+            usage.ru_utime + usage.ru_stime,
+            usage.ru_maxrss / 1024,
+            output=out.read().decode(),
+        )

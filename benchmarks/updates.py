@@ -1,0 +1,192 @@
+"""Updates of running CNFs: the command, the hand-made limit and Tacker 16's own driver in turn."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from benchmarks.clusters import COMMAND, Target
+from benchmarks.cnf import Images, deployments
+from benchmarks.figures import BY_HAND, OURS, TACKER, Row, Run, measured
+from container_update.model.objects import Json
+from container_update.model.plan import Plan
+from container_update.model.requests import UpdateRequest
+from container_update.operations.update import plan_update
+from container_update.planning.steps import ConfigStep, RestartStep, object_steps
+from container_update.workloads import pod_template
+from container_update.workloads.readiness import replicas
+
+CHECKOUT = Path(__file__).resolve().parents[1]
+
+Write = Callable[[Path], UpdateRequest]
+"""Writes the packages of a case into a folder."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One update."""
+
+    name: str
+    """What is varied."""
+    size: int
+    write: Write
+    foreign_pods: int = 0
+    arguments: Sequence[str] = ()
+    """Further ones of the command."""
+    expected: int = 0
+    """The exit status of the command."""
+    by_hand: bool = True
+    """The hand-made limit does it too."""
+
+
+def compare(case: Case, target: Target, runs: int, lab: Path | None) -> list[Row]:
+    """Run the programs of a case in turn, so that a drift of the machine meets all of them.
+
+    :param lab: the folder of the Tacker lab; None: Tacker's own driver is left out.
+    """
+    programs: dict[str, Callable[[UpdateRequest, Target, Path], Run]] = {
+        OURS: lambda request, target, _: ours(case, request, target)
+    }
+    if case.by_hand:
+        programs[BY_HAND] = by_hand
+        if lab is not None:
+            programs[TACKER] = lambda request, target, folder: tacker(request, target, folder, lab)
+    found: dict[str, list[Run]] = {program: [] for program in programs}
+    for _ in range(runs):
+        for program, run in programs.items():
+            with TemporaryDirectory() as name:
+                folder = Path(name)
+                with target.instantiated(case.write(folder)) as request:
+                    target.crowd(request.namespace, case.foreign_pods)
+                    found[program].append(run(request, target, folder))
+    return [Row(case.name, case.size, program, runs) for program, runs in found.items()]
+
+
+# --- the programs -------------------------------------------------------------------------------
+
+
+def ours(case: Case, request: UpdateRequest, target: Target) -> Run:
+    """Run the command."""
+    command = [*COMMAND, "apply", request.old, request.new, "-n", request.namespace, "-o", "json"]
+    command += [*target.arguments, *case.arguments]
+    command += [word for path in request.def_files for word in ("--def-file", path)]
+    command += [word for path in request.config_paths for word in ("--config-path", path)]
+    run = measured(command, expected=(case.expected,))
+    report = json.loads(run.output)
+    return replace(run, counts={"requests": report["requests"]} if "requests" in report else {})
+
+
+def by_hand(request: UpdateRequest, target: Target, folder: Path) -> Run:
+    """Run the hand-made limit, which is told what to change."""
+    changes = folder / "changes.json"
+    changes.write_text(json.dumps(list(_changes(plan_update(request, target.cluster)))))
+    command = [sys.executable, "-m", "benchmarks.by_hand", *target.arguments]
+    run = measured([*command, "--namespace", request.namespace, str(changes)])
+    return replace(run, counts=json.loads(run.output))
+
+
+def tacker(request: UpdateRequest, target: Target, folder: Path, lab: Path) -> Run:
+    """Run Tacker's own driver as the conductor calls it, in the lab's Python."""
+    description = {
+        "old": os.path.abspath(request.old),
+        "new": os.path.abspath(request.new),
+        "namespace": request.namespace,
+        "def_files": list(request.def_files) or _files(request.old),
+        "config_paths": list(request.config_paths),
+        "kubeconfig": target.kubeconfig,
+        "driver": str(lab / "samples/mgmt_driver/kubernetes/container_update"),
+    }
+    file = folder / "tacker.json"
+    file.write_text(json.dumps(description))
+    script = CHECKOUT / "benchmarks" / "tacker_driver.py"
+    run = measured([str(lab / "venv" / "bin" / "python"), str(script), str(file)])
+    return replace(run, output="")
+
+
+def _files(package: str) -> list[str]:
+    return [str(path.relative_to(package)) for path in sorted(Path(package).rglob("Files/*.yaml"))]
+
+
+def _changes(plan: Plan) -> Iterator[dict[str, Any]]:
+    """Yield what the hand-made limit is told: which objects change, and to what."""
+    for step in object_steps(plan):
+        common = {"kind": step.key.kind, "name": step.key.name}
+        if isinstance(step, ConfigStep):
+            names = ("data", "binaryData", "stringData")
+            body = {name: step.content[name] for name in names if name in step.content}
+            yield {**common, "body": body}
+        elif isinstance(step, RestartStep):
+            live = step.old
+            yield {
+                **common,
+                "images": _images(live, step.images),
+                "replicas": _number(live),
+                "at": str(time.time()),
+            }
+
+
+def _images(live: Json, images: Any) -> dict[str, dict[str, str]]:
+    groups: dict[str, dict[str, str]] = {}
+    for group, container in pod_template.containers(pod_template.pod_spec(live)):
+        if container["name"] in images:
+            groups.setdefault(group, {})[container["name"]] = images[container["name"]]
+    return groups
+
+
+def _number(live: Json) -> int:
+    if live["kind"] == "DaemonSet":
+        return int(live["status"]["desiredNumberScheduled"])
+    return replicas(live)
+
+
+# --- the cases ----------------------------------------------------------------------------------
+
+
+def cases(images: Images, guide: Write, *, small: bool) -> list[Case]:
+    """Return all cases; *small*: as a test runs them."""
+
+    def cnf(number: int, **more: Any) -> Write:
+        return lambda folder: deployments(folder, images, number, **more)
+
+    numbers, pods, changes = [20, 100, 300], [1, 5, 20], [1, 10, 50, 100]
+    crowds, own, bad = [0, 5_000, 20_000], 200, 100
+    if small:
+        numbers, pods, changes, crowds, own, bad = [4, 8], [2], [2], [0, 40], 4, 4
+    few = max(1, min(numbers) // 4)
+    base = numbers[len(numbers) // 2]
+    return [
+        Case("the user guide's sample", 7, guide),
+        *(Case("workloads, a fifth changes", n, cnf(n, changed=max(1, n // 5))) for n in numbers),
+        *(
+            Case("pods of each of the workloads", n, cnf(4 * few, pods=n, changed=few))
+            for n in pods
+        ),
+        *(Case("changed workloads", n, cnf(base, changed=n)) for n in changes),
+        *(
+            Case("pods of others", n, cnf(few, changed=few), foreign_pods=n, by_hand=n == 0)
+            for n in crowds
+        ),
+        *(
+            Case("pods of others, sample with bare pods", n, guide, foreign_pods=n, by_hand=n == 0)
+            for n in crowds[-1:]
+        ),
+        Case(
+            "own pods, 25 of each workload", 25 * own, cnf(own, pods=25, changed=1), by_hand=False
+        ),
+        Case("all change", bad, cnf(bad, changed=bad)),
+        Case(
+            "all change, the last image cannot be pulled, grace period 3 s",
+            bad,
+            cnf(bad, changed=bad, bad=1),
+            arguments=("--grace-period", "3s"),
+            expected=7,
+            by_hand=False,
+        ),
+    ]

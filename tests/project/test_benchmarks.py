@@ -1,0 +1,63 @@
+"""The benchmark at a small size: what it counts, never what it times."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+BESIDE = 12
+"""Requests for the journal (5), the rights (1), the lease (3), the history (2), and the journal's
+watch; see architecture.rst."""
+
+
+@pytest.fixture(scope="module")
+def figures(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, int, str], Any]:
+    """The figures by case, size and program."""
+    file = tmp_path_factory.mktemp("benchmarks") / "figures.json"
+    command = [sys.executable, "-m", "benchmarks", "--small", "--runs", "1", "--slow", "0s"]
+    command += ["--lab", str(file.parent), "--json", str(file)]
+    for case in ("large packages", "the user guide's sample", "a fifth changes", "pods of others"):
+        command += ["--case", case]
+    subprocess.run(command, cwd=ROOT, check=True, timeout=600)
+    rows = json.loads(file.read_text())["figures"]
+    return {(row["case"], row["size"], row["program"]): row for row in rows}
+
+
+def requests(figures: dict[tuple[str, int, str], Any], *place: Any) -> int:
+    """Return the requests of a program in a case."""
+    return int(figures[place]["counts"]["requests"])
+
+
+@pytest.mark.parametrize(("size", "changed"), [(4, 1), (8, 1)])
+def test_requests_are_those_of_the_kinds_and_of_what_changes(
+    figures: dict[tuple[str, int, str], Any], size: int, changed: int
+) -> None:
+    lists, watches, events = 4, 3, changed
+    found = requests(figures, "workloads, a fifth changes", size, "container-update")
+    assert found == lists + watches + changed + events + BESIDE
+
+
+def test_the_hand_made_limit_makes_the_same_changes(
+    figures: dict[tuple[str, int, str], Any],
+) -> None:
+    # a list, a watch, a patch of each changed object, and the deletion of the ReplicaSet's pod
+    assert requests(figures, "the user guide's sample", 7, "by hand") == 1 + 1 + 7 + 1
+
+
+def test_pods_of_others_cost_no_request(figures: dict[tuple[str, int, str], Any]) -> None:
+    few, many = (requests(figures, "pods of others", n, "container-update") for n in (0, 40))
+    assert few == many
+
+
+def test_large_packages_are_planned_and_checked(
+    figures: dict[tuple[str, int, str], Any],
+) -> None:
+    steps = figures["plan, manifests", 200, "container-update"]["counts"]["items"]
+    assert steps == 2 * figures["plan, manifests", 100, "container-update"]["counts"]["items"] > 0
