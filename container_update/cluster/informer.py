@@ -13,11 +13,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 
+from container_update.cluster.scope import Scope, without_managed_fields
 from container_update.model import context_threads
 from container_update.model.cluster import Cluster, Keep, Listing, WatchEvent
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, Json, ObjectKey
-from container_update.planning.scope import Scope, without_managed_fields
 from container_update.workloads import ownership
 from container_update.workloads.kind import POD
 from container_update.workloads.registry import kind_of_body

@@ -173,7 +173,7 @@ def with_live_pods(instance: Json, cluster: Cluster) -> Json:
     :raises ClusterError: the API server cannot be read.
     """
     from container_update.cluster.informer import Informer  # noqa: PLC0415 (heavy)
-    from container_update.planning.scope import Scope  # noqa: PLC0415 (heavy)
+    from container_update.cluster.scope import Scope  # noqa: PLC0415 (heavy)
     from container_update.planning.update import collections  # noqa: PLC0415 (heavy)
 
     recorded = recorded_workloads(instance)

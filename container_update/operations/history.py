@@ -13,6 +13,7 @@ from container_update.cluster.history.revision import UNDO, UPDATES, Result, Rev
 from container_update.cluster.history.store import History
 from container_update.cluster.informer import Informer
 from container_update.cluster.retry import RetryingCluster
+from container_update.cluster.scope import Scope
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
 from container_update.model.errors import PlanError
@@ -27,7 +28,6 @@ from container_update.operations.read_packages import stored_images
 from container_update.operations.update import restarted_pods
 from container_update.planning.change_cause import with_change_causes
 from container_update.planning.going_back import Undoing
-from container_update.planning.scope import Scope
 from container_update.planning.steps.stored_images import unexplained
 from container_update.planning.update import collections, make_plan
 

@@ -16,6 +16,7 @@ from container_update.cluster.history.revision import UPDATE
 from container_update.cluster.informer import Informer
 from container_update.cluster.record import goal_of
 from container_update.cluster.retry import RetryingCluster
+from container_update.cluster.scope import Scope
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ClusterError
@@ -37,7 +38,6 @@ from container_update.package.identity import identities_of
 from container_update.package.manifests import Known, is_whole
 from container_update.planning.change_cause import with_change_causes
 from container_update.planning.comparison import match, renames
-from container_update.planning.scope import Scope
 from container_update.planning.steps.stored_images import unexplained
 from container_update.planning.update import collections, in_force, make_plan, unknown_workloads
 from container_update.workloads import ownership

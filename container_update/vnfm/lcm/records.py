@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from container_update.cluster.informer import Informer
+from container_update.cluster.scope import Scope
 from container_update.drivers import v1_records
 from container_update.model.cluster import Cluster
 from container_update.model.objects import Json, Manifest
@@ -23,7 +24,6 @@ from container_update.operations.records.vnf_records import (
     workloads_of,
 )
 from container_update.planning.comparison import renames
-from container_update.planning.scope import Scope
 from container_update.planning.update import collections
 from container_update.vnfm.lcm import levels
 from container_update.vnfm.lcm.mgmt_drivers import v1_objects

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from container_update.cluster.scope import Scope
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.planning.comparison.renames import NAME_ANNOTATION
-from container_update.planning.scope import Scope
 
 WEB = ObjectKey("apps", "Deployment", "n", "web")
 STORE = ObjectKey("apps", "StatefulSet", "n", "store")
