@@ -16,6 +16,10 @@ from container_update.cli.reports.header import Header
 from container_update.cli.terminal import output
 from container_update.model.errors import ClusterError
 
+_COLLECTED_AFTER = (50_000, 20, 20)
+"""Python's threshold of 700 new objects makes it look at all modules several times for each page of
+a list: half of the processor time for 20,000 pods."""
+
 if TYPE_CHECKING:
     from container_update.cluster.client import KubernetesCluster
     from container_update.operations.strategies.kubernetes import KubernetesTarget
@@ -83,8 +87,7 @@ def connected_cluster(parsed: argparse.Namespace) -> KubernetesCluster:
     from container_update.cluster.client import connect  # noqa: PLC0415, slow to load
 
     cluster = connect(parsed.kubeconfig, parsed.context, options=option_arguments.read(parsed))
-    if not gc.get_freeze_count():
-        gc.freeze()  # what is loaded stays: no need to look at it for every page of a list
+    gc.set_threshold(*_COLLECTED_AFTER)
     parsed.namespace = parsed.namespace or cluster.context.namespace
     return cluster
 
