@@ -61,7 +61,11 @@ class Target:
     def crowd(self, namespace: str, number: int) -> None:
         """Create pods of others in a namespace, which no scheduler binds to a node."""
         with ThreadPoolExecutor(16) as pool:
-            list(pool.map(self.cluster.create, (_foreign(namespace, n) for n in range(number))))
+            for _ in pool.map(self._create_foreign, [namespace] * number, range(number)):
+                pass
+
+    def _create_foreign(self, namespace: str, number: int) -> None:
+        self.cluster.create(_foreign(namespace, number))
 
 
 def _foreign(namespace: str, number: int) -> Json:

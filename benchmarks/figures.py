@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import statistics
 import subprocess
-import time
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from tempfile import TemporaryFile
+from pathlib import Path
+from tempfile import NamedTemporaryFile, TemporaryFile
+
+_LAUNCHER = str(Path(__file__).with_name("launcher.py"))
 
 OURS, BY_HAND, TACKER = "container-update", "by hand", "Tacker 16"
 """The programs that are compared."""
@@ -71,20 +73,15 @@ def measured(command: Sequence[str], *, expected: Sequence[int] = (0,)) -> Run:
     :param expected: its exit statuses.
     :raises RuntimeError: it ended with another one; the message has its last words.
     """
-    with TemporaryFile() as out, TemporaryFile() as err:
-        began = time.monotonic()
-        process = subprocess.Popen(command, stdout=out, stderr=err, stdin=subprocess.DEVNULL)
-        _, status, usage = os.wait4(process.pid, 0)
-        seconds = time.monotonic() - began
-        process.returncode = os.waitstatus_to_exitcode(status)
+    with TemporaryFile() as out, TemporaryFile() as err, NamedTemporaryFile() as cost:
+        launched = [sys.executable, "-S", "-E", _LAUNCHER, cost.name, *command]
+        code = subprocess.run(
+            launched, stdout=out, stderr=err, stdin=subprocess.DEVNULL, check=False
+        ).returncode
         for file in (out, err):
             file.seek(0)
-        if process.returncode not in expected:
+        if code not in expected:
             words = err.read().decode(errors="replace")[-1000:]
-            raise RuntimeError(f"{command[0]} ended with {process.returncode}: {words}")
-        return Run(
-            seconds,
-            usage.ru_utime + usage.ru_stime,
-            usage.ru_maxrss / 1024,
-            output=out.read().decode(),
-        )
+            raise RuntimeError(f"{command[0]} ended with {code}: {words}")
+        seconds, cpu_seconds, peak, _ = map(float, cost.read().split())
+        return Run(seconds, cpu_seconds, peak / 1024, output=out.read().decode())

@@ -97,7 +97,8 @@ def chart(found: dict[str, Any], file: Path) -> None:
             if rows and (unit == "seconds" or program == OURS):
                 axis.plot([row["size"] for row in rows], values, mark, label=program)
         axis.set(xlabel=label, ylabel=unit)
-        axis.set_ylim(bottom=0)
+        axis.set_ylim(0, 1.1 * axis.get_ylim()[1])
+        axis.locator_params(axis="x", nbins=5)
         axis.grid(alpha=0.3)
         axis.legend()
     figure.tight_layout()
