@@ -225,15 +225,15 @@ class Informer:
             self._versions[collection] = str(event.object["metadata"]["resourceVersion"])
             if event.type == "BOOKMARK":
                 return
+            known = self._objects.get(ObjectKey.of(event.object))
             body = self._keep(event.object)
-            if body is None:
-                return
-            concerned = self._controllers(body)
-            if event.type == "DELETED":
-                self._forget(body)
+            concerned = [self._controllers(each) for each in (known, body) if each is not None]
+            if event.type == "DELETED" or body is None:  # None also of a pod that was released
+                self._forget(event.object)
             else:
                 self._store(body)
-            self._wake(concerned)
+            for keys in concerned:
+                self._wake(keys)
 
     def _replace(self, collection: Collection, listing: Listing) -> None:
         with self.lock:

@@ -115,9 +115,9 @@ def _common_selector(selectors: Sequence[Any]) -> str:
         return ""
     requirements: list[str] = []
     for name in sorted(set(labels[0]).intersection(*labels[1:])):
-        values = ",".join(sorted({each[name] for each in labels}))
-        requirements.append(f"{name} in ({values})")
-        if len(",".join(requirements)) > _LONGEST_SELECTOR:
+        values = sorted({each[name] for each in labels})
+        requirements.append(f"{name} in ({','.join(values)})")
+        if "" in values or len(",".join(requirements)) > _LONGEST_SELECTOR:  # () is refused
             requirements.pop()
     return ",".join(requirements)
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from container_update.cluster.informer import Informer
+from container_update.cluster.scope import Scope
 from container_update.cluster.waiting import Waiter
 from container_update.model.cluster import WatchEvent
 from container_update.model.errors import ClusterError
@@ -151,6 +152,34 @@ def test_who_waits_for_a_workload_is_woken_by_it_and_its_pods_alone() -> None:
         send(cluster, "MODIFIED", done)
         waiting.join(30)
         assert not waiting.is_alive()
+
+
+def controlled(name: str, uid: str, controller: str) -> Json:
+    """A pod of a StatefulSet, which may have released it."""
+    reference = {"kind": "StatefulSet", "name": "store", "uid": controller, "controller": True}
+    metadata = {"name": name, "namespace": "ns", "uid": uid}
+    metadata |= {"ownerReferences": [reference] if controller else []}
+    return {**pod(name), "metadata": metadata}
+
+
+@pytest.mark.parametrize("event", ["MODIFIED", "DELETED"])
+def test_a_pod_that_its_controller_has_released_is_forgotten(event: str) -> None:
+    """A label of it was changed: the event is DELETED where a selector no longer selects it."""
+    store = ObjectKey("apps", "StatefulSet", "ns", "store")
+    live = {
+        "apiVersion": "apps/v1",
+        "kind": "StatefulSet",
+        "metadata": {"name": "store", "namespace": "ns", "uid": "s"},
+    }
+    cluster = FakeCluster(live, controlled("store-0", "p", "s"))
+    with Informer(cluster, Scope([store])) as informer:
+        informer.list([PODS, Collection.of(store)])
+        assert [body["metadata"]["name"] for body in informer.pods_of(live)] == ["store-0"]
+        informer.watch([PODS])
+        until(lambda: PODS in cluster.watches)
+        released = controlled("store-0", "p", "")
+        send(cluster, event, at(200, released))
+        until(lambda: informer.pods_of(live) == ())
 
 
 def test_pods_belong_to_a_deployment_by_owner_references_alone() -> None:

@@ -154,6 +154,9 @@ def workload(key: ObjectKey, **labels: str) -> tuple[ObjectKey, Json]:
             [WEB, SETTINGS], [workload(WEB, app="web")], "app in (web)", id="beside configuration"
         ),
         pytest.param([WEB], [workload(WEB, app="w" * 2001)], "", id="too long for a URL"),
+        pytest.param(
+            [WEB], [workload(WEB, app="web", a="")], "app in (web)", id="a label without a value"
+        ),
         pytest.param([SETTINGS], [], "", id="no workload"),
     ],
 )

@@ -10,6 +10,7 @@ import pytest
 
 from container_update.cluster.execution.diagnosis import Diagnostician
 from container_update.cluster.informer import Informer
+from container_update.cluster.scope import Scope
 from container_update.model.cluster import Keep, Listing
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, Json, ObjectKey
@@ -46,9 +47,13 @@ class Cluster(FakeCluster):
         return Listing(tuple(self.events), "1")
 
     def diagnose(
-        self, known: str = "", before: Baseline | None = None, **more: Any
+        self,
+        known: str = "",
+        before: Baseline | None = None,
+        scope: Scope | None = None,
+        **more: Any,
     ) -> Diagnosis | None:
-        informer = Informer(self)
+        informer = Informer(self, scope)
         informer.list(
             {Collection("apps", "Deployment", "ns"), Collection("apps", "ReplicaSet", "ns")}
             | {Collection("", kind, "ns") for kind in ("Pod", "Secret")}
@@ -198,12 +203,13 @@ def test_a_server_that_does_not_answer_is_not_waited_for() -> None:
     assert (found.events, found.log) == (("Failed: no such image",), ())
 
 
-def test_values_of_secrets_are_not_shown() -> None:
+@pytest.mark.parametrize("scope", [None, Scope([KEY])], ids=["all is kept", "of others nothing"])
+def test_values_of_secrets_are_not_shown(scope: Scope | None) -> None:
     live, new = "hunter22", "correct horse\nbattery"
 
     def secret(name: str, value: str) -> Json:
         data = {"password": base64.b64encode(value.encode()).decode(), "port": "ODA="}
-        metadata = {"name": name, "namespace": "ns"}
+        metadata = {"name": name, "namespace": "ns", "uid": name}
         return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data}
 
     cluster = Cluster(failing(RUNNING))
@@ -214,7 +220,7 @@ def test_values_of_secrets_are_not_shown() -> None:
         f"as base64: {base64.b64encode(live.encode()).decode()}",
     ]
     cluster.events = [event("Unhealthy", f"probe: {live}", "2026-01-01T00:00:02Z")]
-    found = cluster.diagnose(secrets=[secret("new", new)])
+    found = cluster.diagnose(scope=scope, secrets=[secret("new", new)])
     assert found is not None
     assert found.log == (
         "login with *** refused at port 80",
