@@ -67,6 +67,7 @@ def main() -> None:
     lab = given.lab.resolve() if (given.lab / "complete").exists() else None
     rows: list[Row] = []
     if any(text in PACKAGES for text in given.case or (PACKAGES,)):
+        print(f"{PACKAGES} ...", flush=True)
         rows += packages.rows(given.runs, small=given.small)
     if chosen:
         with ExitStack() as stack:

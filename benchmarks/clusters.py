@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from container_update.cluster.client import KubernetesCluster, connect
+from container_update.model.errors import ClusterError
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.requests import UpdateRequest
 from container_update.operations.install import install
@@ -55,8 +56,18 @@ class Target:
         key = ObjectKey("", "Namespace", "", namespace)
         self.cluster.delete(key)
         deadline = time.monotonic() + _GONE_SECONDS
-        while self.cluster.get(key) is not None and time.monotonic() < deadline:
+        while self._is_there(key):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{key} is still there after {_GONE_SECONDS:.0f} s")
             time.sleep(0.2)
+
+    def _is_there(self, key: ObjectKey) -> bool:
+        try:
+            return self.cluster.get(key) is not None
+        except ClusterError as error:
+            if not error.transient:
+                raise
+            return True  # the server is busy with deleting
 
     def crowd(self, namespace: str, number: int) -> None:
         """Create pods of others in a namespace, which no scheduler binds to a node."""

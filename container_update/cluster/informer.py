@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -27,8 +27,15 @@ LOG = logging.getLogger(__name__)
 _RETRY_SECONDS = (0.2, 0.5, 1.0, 2.0, 5.0)
 """How long a broken watch waits before it tries again, the last one over and over."""
 
+_MOST_DROPPED = 500
+"""How many objects of others are read, one page, before a collection is read in parts."""
+
 _HOPELESS = frozenset({401, 403, 404})
 """Statuses of a watch that another try will not change."""
+
+
+class _CrowdedError(Exception):
+    """A collection holds many objects of others: the reading of all of them ends here."""
 
 
 class Informer:
@@ -54,6 +61,8 @@ class Informer:
         self._versions: dict[Collection, str] = {}
         self._selected: dict[Collection, Collection] = {}
         """What the server is asked for, of each collection that was read."""
+        self._parts: dict[Collection, Sequence[Collection]] = {}
+        """What it is asked for instead where many objects of others are among that; see Scope."""
         self._populated: set[str] = set()
         self._watched: set[Collection] = set()
         self._stopped = threading.Event()
@@ -116,13 +125,26 @@ class Informer:
         for each in collections:
             labels = self._scope.selector(each, live) if self._scope else ""
             self._selected[each] = replace(each, labels=labels)
+            self._parts[each] = self._scope.parts(each, live) if self._scope else ()
 
     def _read(self, collection: Collection) -> Listing:
-        def keep(body: Json) -> Json | None:
-            self._populated.add(collection.namespace)
-            return self._keep(body)
+        parts, dropped = self._parts[collection], 0
 
-        return self._cluster.list(self._selected[collection], keep)
+        def keep(body: Json) -> Json | None:
+            nonlocal dropped
+            self._populated.add(collection.namespace)
+            kept = self._keep(body)
+            dropped += kept is None
+            if parts and dropped > _MOST_DROPPED:
+                raise _CrowdedError
+            return kept
+
+        try:
+            return self._cluster.list(self._selected[collection], keep)
+        except _CrowdedError:
+            listings = [self._cluster.list(part, self._keep) for part in parts]
+            items = tuple(body for listing in listings for body in listing.items)
+            return Listing(items, listings[0].resource_version)  # a watch from there misses nothing
 
     def changed_since_listed(self, keys: Iterable[ObjectKey]) -> tuple[ObjectKey, ...]:
         """List their collections again; return the objects that somebody has changed since.

@@ -126,8 +126,13 @@ class Journal:
 
     @property
     def _by_hand(self) -> str:
-        command = f"kubectl delete secret {self.key.name} -n {self.namespace} --cascade=orphan"
-        return f"correct the CNF by hand, then run {command}"
+        try:
+            keys = self._keys(self._written)[self.namespace]
+        except (KeyError, ValueError):
+            keys = [self.key]
+        names = " ".join(key.name for key in keys)
+        command = f"kubectl delete secret {names} -n {self.namespace} --cascade=orphan"
+        return f"correct the CNF by hand, then run {command} --ignore-not-found"
 
     def write(
         self, record: Record, lease: LeaseLock, confirm: Callable[[], object] = lambda: None
@@ -139,7 +144,6 @@ class Journal:
             UpdateInProgressError where the record must not become one.
         :raises UpdateInProgressError: there is one already.
         """
-        self._remove_stale_parts()
         data = encode(record, self.namespace)
         parts = {namespace: _split(content) for namespace, content in data.items()}
         numbers = {namespace: len(chunks) for namespace, chunks in parts.items()}
@@ -293,7 +297,7 @@ class Journal:
             except ClusterError as error:
                 if error.status != 409 or attempt == _ATTEMPTS:
                     raise  # 409: it was written meanwhile, and may be complete
-        self._remove_stale_parts()
+        self._delete_all(self._stale_parts())
 
     def leftovers(self) -> tuple[ObjectKey, ...]:
         """Return what :meth:`clear` would delete."""
@@ -365,9 +369,6 @@ class Journal:
         """Return the parts that are there without a head."""
         keys = (self._key(self.namespace, number) for number in itertools.count(1))
         return list(itertools.takewhile(lambda key: self.cluster.get(key) is not None, keys))
-
-    def _remove_stale_parts(self) -> None:
-        self._delete_all(self._stale_parts())
 
     def _keys(self, head: Json) -> dict[str, list[ObjectKey]]:
         """Return what holds the record, by namespace; the head is the first of its own."""

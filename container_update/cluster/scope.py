@@ -19,6 +19,9 @@ from container_update.workloads.registry import kind_of
 _LONGEST_SELECTOR = 2000
 """Characters; proxies limit the length of a URL."""
 
+_MOST_PARTS = 16
+"""Of a collection that is read in parts: a list for each of them."""
+
 _POD_SPEC = ("initContainers", "containers", "volumes", "nodeName")
 _CONTAINER = ("name", "image", "restartPolicy")
 _POD_STATUS = ("phase", "reason", "message", "conditions")
@@ -59,14 +62,37 @@ class Scope:
 
         :param live: the workloads, read before.
         """
-        kind, namespace = (collection.group, collection.kind), collection.namespace
-        if kind not in (POD, REPLICA_SET):
-            return ""
-        here = [key for key in self._keys if key.namespace == namespace and _has_pods(key)]
-        if any((key.group, key.kind) == kind for key in here):
-            return ""  # it is named, and may have any labels
-        bodies = [live.get(key) for key in here]
-        return _common_selector([(body or {}).get("spec", {}).get("selector") for body in bodies])
+        named, selectors = self._selectors(collection, live)
+        return "" if named else _common_selector(selectors)  # a named one may have any labels
+
+    def parts(self, collection: Collection, live: Mapping[ObjectKey, Json]) -> Sequence[Collection]:
+        """Return parts of a collection that hold everything that may be kept of it; none: it is to
+        be read as :meth:`selector` says.
+
+        :param live: the workloads, read before.
+        """
+        named, selectors = self._selectors(collection, live)
+        common = _common_selector(selectors)
+        if common and not named:
+            return ()  # the server is asked for nothing else
+        each = {_common_selector([selector]) for selector in selectors}
+        labels = [common] if common else sorted(each)
+        parts = [replace(collection, labels=selector) for selector in labels]
+        parts += [replace(collection, fields=f"metadata.name={key.name}") for key in named]
+        return parts if all(labels) and len(parts) <= _MOST_PARTS else ()
+
+    def _selectors(
+        self, collection: Collection, live: Mapping[ObjectKey, Json]
+    ) -> tuple[list[ObjectKey], list[Any]]:
+        """Return which objects of a collection of Pods or ReplicaSets are named, and the selectors
+        (``spec.selector``) of the workloads that control others; None: not known."""
+        if (collection.group, collection.kind) not in (POD, REPLICA_SET):
+            return [], []
+        namespace = collection.namespace
+        here = sorted(k for k in self._keys if k.namespace == namespace and _has_pods(k))
+        named = [key for key in here if Collection.of(key) == collection]
+        bodies = [live.get(key) or {} for key in here if (key.group, key.kind) != POD]
+        return named, [body.get("spec", {}).get("selector") for body in bodies]
 
     def keep(self, body: Json) -> Json | None:
         """Return what is kept of an object, None where the operation is not about it."""

@@ -28,11 +28,7 @@ from container_update.model.reporter import reporter
 from container_update.model.requests import PackageIdentity, UpdateRequest
 from container_update.operations.checks.namespaces import refuse_missing, without_objects
 from container_update.operations.progress import log_remarks
-from container_update.operations.read_packages import (
-    digests_of,
-    read_manifests,
-    stored_images,
-)
+from container_update.operations.read_packages import digests_of, read_manifests, stored_images
 from container_update.package import csar
 from container_update.package.identity import identities_of
 from container_update.package.manifests import Known, is_whole

@@ -437,6 +437,15 @@ async def test_a_daemon_pod_comes_back_to_the_node_that_lost_it(stage: Stage) ->
 
 
 @on_stage
+async def test_a_pod_of_another_scheduler_is_not_bound(stage: Stage) -> None:
+    for name, scheduler in (("theirs", "another"), ("ours", "default-scheduler")):
+        spec = {**pod_spec(), "schedulerName": scheduler}
+        stage.create("pods", {"metadata": {"name": name}, "spec": spec})
+    await stage.until(lambda: "nodeName" in stage.get("pods", "ours")["spec"])
+    assert "nodeName" not in stage.get("pods", "theirs")["spec"]
+
+
+@on_stage
 async def test_a_daemon_pod_that_has_failed_is_replaced(stage: Stage) -> None:
     stage.create("daemonsets", workload("daemonsets", "d", None))
     await _rolled(stage, "daemonsets", "d")

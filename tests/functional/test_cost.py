@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from container_update.cluster import informer
 from container_update.cluster.client import connect
 from container_update.model.cluster import Keep, Listing
 from container_update.model.objects import Collection, Json
@@ -15,6 +17,7 @@ from tests.functional.cnf import IMAGES, Cnf
 from tests.functional.manifests import ENV, config_map, workload
 
 CHANGED = 4
+CROWD = 2
 
 
 @pytest.mark.parametrize("bystanders", [0, 30])
@@ -22,9 +25,8 @@ def test_requests_grow_with_the_changed_objects_not_with_all_objects(
     cnf: Cnf, kubeconfig: str, bystanders: int
 ) -> None:
     """4 kinds listed, 3 of them watched; a write for each changed object; the rights checked
-    for; the journal read, looked for parts, written in two steps, watched and deleted; the lease
-    acquired, confirmed and released; the history listed and written; an Event for each restart;
-    no more."""
+    for; the journal read, written in two steps, watched and deleted; the lease acquired, confirmed
+    and released; the history listed and written; an Event for each restart; no more."""
     files = {"cm": config_map(setting="old")}
     new = {"cm": config_map(setting="new")}
     for number in range(CHANGED):
@@ -37,7 +39,7 @@ def test_requests_grow_with_the_changed_objects_not_with_all_objects(
     with connect(kubeconfig, options=cnf.options) as counted:
         cnf.cluster = counted
         outcome = cnf.update(new)
-    lists, watches, writes, rights, journal, lease = 4, 3, 1 + CHANGED, 1, 6, 3
+    lists, watches, writes, rights, journal, lease = 4, 3, 1 + CHANGED, 1, 5, 3
     history, events = 2, CHANGED
     assert (
         outcome.requests == lists + watches + writes + rights + journal + lease + history + events
@@ -95,3 +97,23 @@ def test_objects_of_others_are_not_kept_and_their_pods_not_sent_where_labels_can
     assert {kind: counted.kept[kind] for kind in own} == own
     assert (counted.sent["Pod"] > own["Pod"]) is names_a_pod
     assert cnf.pods("Deployment", "w").keys()
+
+
+def test_a_crowd_of_pods_of_others_is_not_read_to_its_end(
+    cnf: Cnf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that are named and those of the workloads are listed instead, and restart as always."""
+    monkeypatch.setattr(informer, "_MOST_DROPPED", CROWD)
+    files = {"w": workload("Deployment", container=ENV), "p": workload("Pod", "p", container=ENV)}
+    files["cm"] = config_map(setting="old")
+    cnf.instantiate(**files)
+    others = {f"other{number}": workload("Pod", f"other{number}") for number in range(5 * CROWD)}
+    cnf.instantiate(**others)
+    counted = Counted(cnf.cluster)
+    cnf.old = cnf.package({f"{name}.yaml": text for name, text in files.items()})
+    new = cnf.request({**files, "cm": config_map(setting="new")})
+    outcome = update(new, counted, replace(cnf.options, page_size=CROWD))
+    assert {key.name for key in outcome.restarted} == {"w", "p"}
+    own = 1 + len(cnf.pods("Deployment", "w"))
+    assert counted.kept["Pod"] == own
+    assert counted.sent["Pod"] <= CROWD + 1 + 2 * own

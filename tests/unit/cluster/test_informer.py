@@ -182,6 +182,22 @@ def test_a_pod_that_its_controller_has_released_is_forgotten(event: str) -> None
         until(lambda: informer.pods_of(live) == ())
 
 
+@pytest.mark.parametrize(("others", "lists"), [(500, 1), (501, 2)])
+def test_many_pods_of_others_are_not_read_to_the_end_where_one_is_named(
+    others: int, lists: int
+) -> None:
+    """They are read in parts then, and watched as a whole from the first of these lists."""
+    cluster = FakeCluster(*(pod(f"other-{number}") for number in range(others)), pod("p"))
+    with Informer(cluster, Scope([key_of("p")])) as informer:
+        informer.list([PODS])
+        assert list(informer.live) == [key_of("p")]
+        assert len(cluster.calls) == lists
+        informer.watch([PODS])
+        until(lambda: cluster.watched_from == [(PODS, str(cluster.version))])
+        send(cluster, "MODIFIED", at(9999, pod("p", image="app:2")))
+        until(lambda: informer.live[key_of("p")]["metadata"]["resourceVersion"] == "9999")
+
+
 def test_pods_belong_to_a_deployment_by_owner_references_alone() -> None:
     def owned(body: Json, uid: str) -> Json:
         owner = {"uid": uid, "controller": True}

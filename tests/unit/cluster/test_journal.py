@@ -146,7 +146,8 @@ def test_a_damaged_journal_is_told_and_not_followed() -> None:
     cluster = FakeCluster()
     journal = written(cluster, 1_500_000)
     del cluster.objects[key(1)]
-    by_hand = "then run kubectl delete secret container-update-i -n ns --cascade=orphan"
+    names = "container-update-i container-update-i.1 container-update-i.2"
+    by_hand = f"then run kubectl delete secret {names} -n ns --cascade=orphan"
     with pytest.raises(ContainerUpdateError, match=f"part of the journal is missing: .*{by_hand}"):
         journal.read()
     cluster.objects[key()]["data"]["parts"] = base64.b64encode(b'{"ns": 1}').decode()
@@ -453,14 +454,19 @@ def test_a_complete_journal_is_not_taken_for_a_leftover() -> None:
     assert journal.read() == record(1_500_000)
 
 
-def test_parts_without_a_head_are_found_and_removed_by_the_next_journal() -> None:
+@SIZES
+def test_parts_without_a_head_are_found_and_what_the_next_journal_leaves_is_garbage(
+    size: int,
+) -> None:
     cluster = FakeCluster()
     written(cluster, 1_500_000)
     del cluster.objects[key()]
     assert list(Journal(cluster, "ns", "i").leftovers()) == [key(1), key(2)]
     cluster.objects.pop(ObjectKey("coordination.k8s.io", "Lease", "ns", "container-update-i"))
-    written(cluster)
-    assert secrets(cluster) == [key()]
+    journal = written(cluster, size)
+    assert journal.read() == record(size)
+    journal.remove()
+    assert [each for each in secrets(cluster) if each not in garbage(cluster)] == []
 
 
 def test_a_part_elsewhere_without_a_head_is_replaced_by_the_next_journal() -> None:

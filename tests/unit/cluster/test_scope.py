@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -165,3 +166,41 @@ def test_the_server_is_asked_for_the_pods_of_the_workloads_where_labels_can_say_
 ) -> None:
     assert Scope(keys).selector(PODS, dict(live)) == selector
     assert Scope(keys).selector(DEPLOYMENTS, dict(live)) == ""
+
+
+@pytest.mark.parametrize(
+    ("keys", "live", "parts"),
+    [
+        pytest.param(
+            [WEB, STORE, BARE],
+            [workload(WEB, app="web"), workload(STORE, app="store")],
+            ["app in (store,web)", "metadata.name=bare"],
+            id="a label that all select by, and a pod",
+        ),
+        pytest.param(
+            [WEB, STORE],
+            [workload(WEB, app="web"), workload(STORE, b="1")],
+            ["app in (web)", "b in (1)"],
+            id="no common label",
+        ),
+        pytest.param([BARE], [], ["metadata.name=bare"], id="a pod alone"),
+        pytest.param([WEB], [workload(WEB, app="web")], [], id="a selector says it already"),
+        pytest.param([WEB, BARE], [], [], id="a workload is not there"),
+        pytest.param(
+            [WEB, STORE, BARE],
+            [workload(WEB, app="web"), workload(STORE)],
+            [],
+            id="a workload without labels to select by",
+        ),
+        pytest.param(
+            [replace(BARE, name=f"p{number}") for number in range(17)], [], [], id="too many"
+        ),
+        pytest.param([SETTINGS], [], [], id="no workload"),
+    ],
+)
+def test_a_crowded_collection_is_read_in_parts_where_they_hold_all_that_is_kept(
+    keys: list[ObjectKey], live: list[tuple[ObjectKey, Json]], parts: list[str]
+) -> None:
+    found = Scope(keys).parts(PODS, dict(live))
+    assert [each.labels + each.fields for each in found] == parts
+    assert not Scope(keys).parts(DEPLOYMENTS, dict(live))

@@ -1,7 +1,7 @@
 """The scheduler: it binds pods to the nodes in turn.
 
 A pod whose affinity names one node, like those of a DaemonSet, is bound to that. Resources,
-selectors, taints and other affinities are ignored.
+selectors, taints and other affinities are ignored. One that names another scheduler waits for it.
 """
 
 from __future__ import annotations
@@ -69,7 +69,9 @@ class Scheduler(Controller):
 
 
 def _needs_node(pod: Json) -> bool:
-    return not pod["spec"].get("nodeName") and not is_deleting(pod) and not is_finished(pod)
+    spec = pod["spec"]
+    is_ours = spec.get("schedulerName", COMPONENT) == COMPONENT
+    return is_ours and not spec.get("nodeName") and not is_deleting(pod) and not is_finished(pod)
 
 
 def required_node(pod: Json) -> str | None:
