@@ -50,8 +50,12 @@ class Record(OperationRecord):
 
 def goal_of(manifests: Iterable[Manifest]) -> str:
     """Return a digest of the manifests that an update leads to: the same in every run of it."""
-    bodies = [[str(m.key), m.body] for m in sorted(manifests, key=lambda m: m.key)]
-    return hashlib.sha256(json.dumps(bodies, sort_keys=True).encode()).hexdigest()
+    digest = hashlib.sha256(b"[")  # of a JSON list, which is never in memory as a whole
+    for number, manifest in enumerate(sorted(manifests, key=lambda manifest: manifest.key)):
+        text = json.dumps([str(manifest.key), manifest.body], sort_keys=True)
+        digest.update(f"{', ' if number else ''}{text}".encode())
+    digest.update(b"]")
+    return digest.hexdigest()
 
 
 def ended_revision(

@@ -6,8 +6,10 @@ they were, and a restart of what uses them. Everything else of an object stays a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from container_update.model.objects import Json, Manifest, ObjectKey, Source
 from container_update.model.plan import Action, Plan, Reason
@@ -59,8 +61,15 @@ class Undoing:
     def _is_created(steps: Sequence[ObjectStep]) -> bool:
         return bool(steps) and steps[0].before is None
 
-    def _steps_of(self, key: ObjectKey) -> list[ObjectStep]:
-        return [step for step in self.steps if step.key == key]
+    def _steps_of(self, key: ObjectKey) -> Sequence[ObjectStep]:
+        return self._by_key.get(key, ())
+
+    @cached_property
+    def _by_key(self) -> Mapping[ObjectKey, Sequence[ObjectStep]]:
+        by_key: defaultdict[ObjectKey, list[ObjectStep]] = defaultdict(list)
+        for step in self.steps:
+            by_key[step.key].append(step)
+        return by_key
 
     def _pairs(self, live: Live) -> Iterator[tuple[Manifest, Manifest | None]]:
         for key in self.keys:
