@@ -35,6 +35,16 @@ def without_managed_fields(body: Json) -> Json:
     return body
 
 
+def scope_of(keys: Iterable[ObjectKey]) -> Scope | None:
+    """Return the scope of an operation that changes these objects and no others.
+
+    :returns: None where a Service is among them: it may send traffic to pods of others.
+    """
+    keys = tuple(keys)
+    has_service = any((key.group, key.kind) == ("", "Service") for key in keys)
+    return None if has_service else Scope(keys)
+
+
 class Scope:
     """The objects with these names, and the pods and ReplicaSets that they control.
 

@@ -18,6 +18,7 @@ from container_update.cluster.informer import Informer
 from container_update.cluster.lease import utc_now
 from container_update.cluster.record import Record
 from container_update.cluster.retry import RetryingCluster
+from container_update.cluster.scope import scope_of
 from container_update.cluster.waiting import Clock, Waiter
 from container_update.model.cluster import Cluster
 from container_update.model.errors import NextStep, UpdateInterruptedError
@@ -98,7 +99,9 @@ class Watch:
         self._progress = progress
         keys = [step.key for step in self.record.steps]
         cluster, options = self.operation.cluster, self.operation.options
-        with Informer(cluster, watch_seconds=options.watch_seconds) as self._informer:
+        with Informer(
+            cluster, scope_of(keys), watch_seconds=options.watch_seconds
+        ) as self._informer:
             self._listed = collections(keys) | traffic(keys)
             self._informer.list(self._listed)
             progress(self.plan)

@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
 
 from container_update.cluster import informer
 from container_update.cluster.client import connect
+from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Keep, Listing
+from container_update.model.errors import UpdateInterruptedError
 from container_update.model.objects import Collection, Json
+from container_update.model.outcome import Outcome, StepResult, StepState
+from container_update.operations.resume import resume, rollback
 from container_update.operations.update import update
 from tests.functional.cnf import IMAGES, Cnf
 from tests.functional.manifests import ENV, config_map, workload
@@ -117,3 +123,31 @@ def test_a_crowd_of_pods_of_others_is_not_read_to_its_end(
     own = 1 + len(cnf.pods("Deployment", "w"))
     assert counted.kept["Pod"] == own
     assert counted.sent["Pod"] <= CROWD + 1 + 2 * own
+
+
+@pytest.mark.parametrize("end", [resume, rollback])
+def test_who_ends_an_interrupted_update_does_not_keep_objects_of_others(
+    cnf: Cnf, end: Callable[..., Outcome | None]
+) -> None:
+    files = {"w": workload("Deployment", container=ENV), "cm": config_map(setting="old")}
+    cnf.instantiate(**files)
+    cnf.instantiate(
+        **{f"other{number}": workload("Deployment", f"other{number}") for number in "ab"}
+    )
+    cancel = CancelToken()
+    cnf.old = cnf.package({f"{name}.yaml": text for name, text in files.items()})
+    request = cnf.request({**files, "cm": config_map(setting="new")})
+    with pytest.raises(UpdateInterruptedError):
+        update(request, cnf.cluster, cnf.options, cancel, partial(_interrupt, cancel))
+    counted = Counted(cnf.cluster)
+    outcome = end(counted, cnf.options, **cnf.where)
+    assert outcome is not None
+    assert {result.state for result in outcome.results} <= {StepState.DONE, StepState.UNDONE}
+    own = len(cnf.pods("Deployment", "w"))
+    assert (counted.kept["Deployment"], counted.kept["ReplicaSet"]) == (1, 1)
+    assert counted.kept["Pod"] == counted.sent["Pod"] == own
+
+
+def _interrupt(cancel: CancelToken, event: object) -> None:
+    if isinstance(event, StepResult):
+        cancel.request("by a test", keep_journal=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from container_update.cluster.journal import Journal
 from container_update.cluster.lease import Holder, LeaseLock, utc_now
 from container_update.cluster.record import Record, goal_of
 from container_update.cluster.retry import RetryingCluster
+from container_update.cluster.scope import scope_of
 from container_update.model import errors, operation
 from container_update.model.cancellation import CancelToken
 from container_update.model.objects import ObjectKey
@@ -236,12 +237,11 @@ class Operation:
             self._clear(cancel)
 
         @contextmanager
-        def held() -> Iterator[Informer]:
-            informer = Informer(self.cluster, watch_seconds=self.options.watch_seconds)
-            with lock, informer:
-                yield informer
+        def held() -> Iterator[ExitStack]:
+            with lock, ExitStack() as stack:
+                yield stack
 
-        def claim(record: Record, _: Informer) -> Record | None:
+        def claim(record: Record, _: ExitStack) -> Record | None:
             claimed = journal.claim(record)
             if claimed is None:
                 return None
@@ -249,7 +249,7 @@ class Operation:
             fence.raise_((step.key for step in record.steps), lock.operation)
             return claimed
 
-        def run(record: Record, informer: Informer) -> JournalledRun:
+        def run(record: Record, stack: ExitStack) -> JournalledRun:
             plan = Plan(
                 self.namespace,
                 self.instance_id,
@@ -258,7 +258,9 @@ class Operation:
                 packages=record.origin.packages if record.origin else (),
             )
             keys = [step.key for step in record.steps]
-            informer.list(collections(keys) | traffic(keys))
+            seconds = self.options.watch_seconds
+            informer = Informer(self.cluster, scope_of(keys), watch_seconds=seconds)
+            stack.enter_context(informer).list(collections(keys) | traffic(keys))
             return self._run_of(lock, journal, record, plan, informer, owns=self._owns(plan))
 
         def read() -> Record | None:
@@ -270,8 +272,8 @@ class Operation:
             read,
             held,
             claim,
-            lambda record, informer: self._finish(run(record, informer), go_on),
-            lambda record, informer: self._go_back(run(record, informer)),
+            lambda record, stack: self._finish(run(record, stack), go_on),
+            lambda record, stack: self._go_back(run(record, stack)),
             goal=goal,
             back=back,
         )
