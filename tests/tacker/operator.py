@@ -47,9 +47,8 @@ class Operator:
 
     def _openstack(self, *command: str) -> str:
         self.typed.append(verb(" ".join(command)))
-        client = self.tacker.lab.binary("openstack")
         address = ("--os-auth-type", "none", "--os-endpoint", self.tacker.url)
-        completed = self.tacker.run(client, *address, *command)
+        completed = self.tacker.client(*address, *command)
         assert completed.returncode == 0, (
             f"openstack {' '.join(command)}: {completed.stderr.decode()}"
         )

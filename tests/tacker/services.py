@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.tacker import programs
 from tests.tacker.lab import Lab, LabError
 
-INSIDE = Path(__file__).parent / "inside"
 START_SECONDS = 90.0
 
 TACKER_CONF = """
@@ -100,15 +100,14 @@ class Tacker:
     """For programs that use its configuration."""
     logs: Path
 
-    def run(self, *command: str, stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
-        """Run a program to its end in Tacker's environment."""
-        return subprocess.run(
-            command,
-            input=stdin,
-            env=dict(self.environment),
-            cwd=self.logs,
-            capture_output=True,
-            check=False,
+    def client(self, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+        """Run the ``openstack`` client to its end."""
+        return programs.run_client(self.lab, list(arguments), self.logs)
+
+    def script(self, name: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+        """Run a script of the folder ``inside`` to its end with Tacker's configuration."""
+        return programs.run_script(
+            self.lab, name, [str(self.conf), *arguments], self.logs, self.environment
         )
 
 
@@ -123,10 +122,8 @@ def running(lab: Lab, folder: Path) -> Iterator[Tacker]:
         _start_maria(starter, ports)
         environment = {
             **os.environ,
-            "PYTHONPATH": str(INSIDE),
-            "ETSI_TYPE_FILES": str(lab.types),
+            **programs.environment(lab),
             "CONTAINER_UPDATE_CONFIG": str(conf),
-            "PYTHONWARNINGS": "ignore",
             "TMPDIR": str(_made(folder / "tmp")),
         }
         config = ("--config-file", str(conf))

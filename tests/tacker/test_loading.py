@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
 import zipfile
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.tacker import programs
 from tests.tacker.conftest import Build
 from tests.tacker.lab import Lab
-from tests.tacker.services import INSIDE
-
-SCRIPT = INSIDE / "load_driver.py"
 
 
 @pytest.fixture
@@ -27,8 +24,7 @@ def unpacked(build: Build, tmp_path: Path) -> Path:
 
 
 def load_driver(lab: Lab, *packages: Path) -> dict[str, Any]:
-    command = [str(lab.python), str(SCRIPT), *map(str, packages)]
-    completed = subprocess.run(command, cwd=lab.folder, capture_output=True, check=False)
+    completed = programs.run_script(lab, "load_driver.py", [*map(str, packages)], lab.folder)
     assert completed.returncode == 0, completed.stderr.decode()
     return dict(json.loads(completed.stdout))
 

@@ -10,16 +10,12 @@ import pytest
 from container_update.emulator.kubernetes import EmbeddedCluster
 from tests.tacker.conftest import Build, Kubectl, guide_request, running_cnf
 from tests.tacker.operator import Operator
-from tests.tacker.services import INSIDE, Tacker
-
-SCRIPT = INSIDE / "modify_v1.py"
+from tests.tacker.services import Tacker
 
 
 def modify(tacker: Tacker, instance_id: str, request: dict[str, Any]) -> dict[str, Any]:
     """Modify in a Tacker process and return the database's content before and after."""
-    python = str(tacker.lab.python)
-    arguments = (str(tacker.conf), instance_id, json.dumps(request))
-    completed = tacker.run(python, str(SCRIPT), *arguments)
+    completed = tacker.script("modify_v1.py", instance_id, json.dumps(request))
     assert completed.returncode == 0, completed.stderr.decode()[-3000:]
     return dict(json.loads(completed.stdout.splitlines()[-1]))
 

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -14,10 +12,10 @@ import pytest
 
 from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.package.build import bundle, write_metadata
+from tests.tacker import programs
 from tests.tacker.conftest import Build, Kubectl, guide_request
 from tests.tacker.lab import Lab
 from tests.tacker.operator import kubernetes_vim
-from tests.tacker.services import INSIDE
 
 OLD, NEW = "97018ca2-bf29-4715-9e2b-6e432dd1f414", "58bcc1c6-1400-46ec-b7fb-e508bf7e00e9"
 IMPATIENT = "[container_update]\ntimeout = 20\ngrace_period = 1\n"
@@ -62,13 +60,13 @@ def host(
     }
     options = folders[OLD].parent / "options.conf"
     options.write_text(IMPATIENT)
-    completed = subprocess.run(
-        [str(lab.python), str(INSIDE / "modify_v2.py")],
-        input=json.dumps(inputs).encode(),
-        env={**os.environ, "PYTHONWARNINGS": "ignore", "CONTAINER_UPDATE_CONFIG": str(options)},
-        cwd=folders[OLD].parent,
-        capture_output=True,
-        check=False,
+    completed = programs.run_script(
+        lab,
+        "modify_v2.py",
+        [],
+        folders[OLD].parent,
+        {"CONTAINER_UPDATE_CONFIG": str(options)},
+        json.dumps(inputs).encode(),
     )
     assert completed.returncode == 0, completed.stderr.decode()[-3000:]
     steps = dict(json.loads(completed.stdout.splitlines()[-1]))

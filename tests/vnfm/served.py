@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.vnfm import forks
+from tests import forks
 from tests.vnfm.waiting import until
 
 CONFIGURATION = """
@@ -48,18 +48,8 @@ class Served:
 
     # --- the interface that tests.tacker.operator.Operator uses -----------------------------------
 
-    @property
-    def lab(self) -> Served:
-        """The object that runs programs."""
-        return self
-
-    def binary(self, name: str) -> str:
-        """Return a program's name for :meth:`run`."""
-        return name
-
-    def run(self, program: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:
-        """Run the client to its end."""
-        assert program == "openstack"
+    def client(self, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+        """Run the ``openstack`` client to its end."""
         return forks.clients().run("openstackclient.shell:main", list(arguments), self.folder)
 
     # --- the process ------------------------------------------------------------------------------

@@ -1,8 +1,10 @@
 """Stands in for ETSI's forge, from which toscaparser fetches what ETSI's type files import.
 
-Python imports this module when it starts, because its folder is in PYTHONPATH.
+Python imports this module when it starts, because its folder is in PYTHONPATH. It also has Python
+look for garbage less often: that took a third of the processor time of Tacker's processes.
 """
 
+import gc
 import io
 import os
 import posixpath
@@ -25,4 +27,5 @@ class Forge(urllib.request.HTTPSHandler):
         return response
 
 
+gc.set_threshold(50_000, 20, 20)
 urllib.request.install_opener(urllib.request.build_opener(Forge))

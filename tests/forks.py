@@ -1,7 +1,7 @@
 """Processes that start fast: forked from one that has already imported their modules.
 
-The service and the ``openstack`` client take seconds to import their libraries, and these tests
-start them a hundred times. A fork is a process like any other: it runs the program's own main
+The service, Tacker and the ``openstack`` client take seconds to import their libraries, and the
+tests start them a hundred times. A fork is a process like any other: it runs the program's own main
 function, and can be killed.
 """
 
@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import atexit
 import functools
+import gc
 import importlib
 import json
 import os
+import runpy
 import signal
 import subprocess
 import sys
@@ -26,13 +28,18 @@ class Forks:
     """Programs whose modules are already imported.
 
     :param modules: the modules that are imported before the first program starts.
+    :param python: the interpreter.
+    :param environment: variables that all programs have in addition.
     """
 
-    def __init__(self, *modules: str) -> None:
+    def __init__(
+        self, *modules: str, python: str = sys.executable, environment: Mapping[str, str] = {}
+    ) -> None:
         self._parent = subprocess.Popen(
-            [sys.executable, __file__, *modules],
+            [python, __file__, *modules],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            env={**os.environ, **environment},
             text=True,
         )
         atexit.register(self.close)
@@ -45,20 +52,31 @@ class Forks:
         out: Path,
         err: Path,
         environment: Mapping[str, str] = {},
+        given: Path | str = os.devnull,
     ) -> int:
-        """Run ``module:function`` with arguments and return its process id.
+        """Run a program and return its process id.
 
+        :param main: ``module:function``, which gets the arguments, or the path of a script.
         :param environment: variables that it has in addition.
+        :param given: what it reads from standard input.
         """
-        files = {"cwd": str(cwd), "out": str(out), "err": str(err)}
+        files = {"cwd": str(cwd), "out": str(out), "err": str(err), "given": str(given)}
         command = {"main": main, "arguments": arguments, "environment": dict(environment)}
         return int(self._send(**command, **files))
 
-    def run(self, main: str, arguments: list[str], cwd: Path) -> subprocess.CompletedProcess[bytes]:
-        """Run a program to its end and return its result."""
+    def run(
+        self,
+        main: str,
+        arguments: list[str],
+        cwd: Path,
+        environment: Mapping[str, str] = {},
+        given: bytes = b"",
+    ) -> subprocess.CompletedProcess[bytes]:
+        """Run a program to its end, as :meth:`start`, and return its result."""
         with tempfile.TemporaryDirectory() as folder:
-            out, err = Path(folder, "out"), Path(folder, "err")
-            status = self.wait(self.start(main, arguments, cwd, out, err))
+            out, err, read = (Path(folder, name) for name in ("out", "err", "given"))
+            read.write_bytes(given)
+            status = self.wait(self.start(main, arguments, cwd, out, err, environment, read))
             return subprocess.CompletedProcess(
                 arguments, status, out.read_bytes(), err.read_bytes()
             )
@@ -114,7 +132,13 @@ def _answer(command: dict[str, Any]) -> Any:
 
 
 def _become(
-    main: str, arguments: list[str], environment: dict[str, str], cwd: str, out: str, err: str
+    main: str,
+    arguments: list[str],
+    environment: dict[str, str],
+    cwd: str,
+    out: str,
+    err: str,
+    given: str,
 ) -> None:
     """Turn this process into the program."""
     status = 70
@@ -124,13 +148,11 @@ def _become(
         tempfile.tempdir = None  # what TMPDIR says now
         signal.signal(signal.SIGINT, signal.default_int_handler)
         os.chdir(cwd)
-        for path, descriptor in ((os.devnull, 0), (out, 1), (err, 2)):
+        for path, descriptor in ((given, 0), (out, 1), (err, 2)):
             flags = os.O_RDONLY if descriptor == 0 else os.O_WRONLY | os.O_CREAT | os.O_TRUNC
             os.dup2(os.open(path, flags, 0o600), descriptor)
         sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115
-        module, _, function = main.partition(":")
-        sys.argv = [function, *arguments]
-        status = getattr(importlib.import_module(module), function)(arguments) or 0
+        status = _call(main, arguments)
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
     except BaseException:  # noqa: BLE001, any error goes to the program's own log
@@ -141,8 +163,21 @@ def _become(
         os._exit(status)
 
 
+def _call(main: str, arguments: list[str]) -> int:
+    module, _, function = main.partition(":")
+    sys.argv = [function or main, *arguments]
+    if not function:
+        runpy.run_path(main, run_name="__main__")
+        return 0
+    return getattr(importlib.import_module(module), function)(arguments) or 0
+
+
 if __name__ == "__main__":
+    del sys.path[0]  # the folder of this file
+    gc.disable()
     for name in sys.argv[1:]:
         importlib.import_module(name)
+    gc.enable()
+    gc.freeze()  # a fork's collections leave the pages alone that it shares
     for line in sys.stdin:
         print(json.dumps(_answer(json.loads(line))), flush=True)
