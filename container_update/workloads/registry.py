@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from container_update.model.errors import ContainerUpdateError, PlanError
 from container_update.model.objects import ObjectKey
@@ -21,6 +21,9 @@ from container_update.workloads.kinds.job import Job
 from container_update.workloads.kinds.pod import Pod
 from container_update.workloads.kinds.replicaset import ReplicaSet
 from container_update.workloads.kinds.statefulset import StatefulSet
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 ENTRY_POINTS = "container_update.workloads"
 
@@ -74,30 +77,30 @@ def installed() -> Mapping[tuple[str, str], WorkloadKind]:
 
     :raises ContainerUpdateError: a plugin cannot be loaded, or is for a kind that is known already.
     """
-    from stevedore import ExtensionManager  # noqa: PLC0415, slow to load
+    # not stevedore, which keeps a file in ~/.cache for each sys.path: every script of a package has
+    # another one
+    from importlib.metadata import entry_points  # noqa: PLC0415, slow to load
 
     kinds = dict(_BUILT_IN)
-    extensions: Any = ExtensionManager(ENTRY_POINTS, on_load_failure_callback=_cannot_load)
-    for extension in extensions:
-        kind = _instance(extension)
+    for entry_point in entry_points(group=ENTRY_POINTS):
+        kind = _instance(entry_point)
         if kinds.setdefault((kind.group, kind.kind), kind) is not kind:
             raise ContainerUpdateError(
-                f"{extension.entry_point}: expected a kind that is not known yet, found "
+                f"{entry_point}: expected a kind that is not known yet, found "
                 f"{kind.kind} of the API group {kind.group or 'core'}: uninstall this plugin of "
                 f"{ENTRY_POINTS} or the other one"
             )
     return kinds
 
 
-def _instance(extension: Any) -> WorkloadKind:
-    plugin: object = extension.plugin
+def _instance(entry_point: EntryPoint) -> WorkloadKind:
+    try:
+        plugin: object = entry_point.load()
+    except Exception as error:  # a plugin may raise anything
+        raise ContainerUpdateError(f"{entry_point} cannot be loaded: {error}") from error
     if not (isinstance(plugin, type) and issubclass(plugin, WorkloadKind)):
         raise ContainerUpdateError(
-            f"{extension.entry_point}: expected a subclass of {WorkloadKind.__module__}."
+            f"{entry_point}: expected a subclass of {WorkloadKind.__module__}."
             f"{WorkloadKind.__name__}, found {plugin!r}"
         )
     return plugin()
-
-
-def _cannot_load(_: object, entry_point: object, error: BaseException) -> NoReturn:
-    raise ContainerUpdateError(f"{entry_point} cannot be loaded: {error}") from error
