@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -16,37 +17,41 @@ ONE_PROCESS = ("tests/tacker/",)
 
 LONG = (
     "tests/tacker/",
-    "tests/functional/change_vnfpkg/test_contract.py",
-    "tests/functional/stacks/test_failures.py",
-    "tests/functional/test_faults.py",
-    "tests/functional/change_vnfpkg/test_faults.py",
-    "tests/functional/test_late_requests.py",
     "tests/functional/stacks/test_faults.py",
+    "tests/functional/change_vnfpkg/test_contract.py",
     "tests/vnfm/test_page.py",
-    "tests/functional/stacks/test_late_requests.py",
-    "tests/vnfm/test_guides.py",
+    "tests/functional/change_vnfpkg/test_faults.py",
     "tests/project/",
+    "tests/vnfm/test_guides.py",
+    "tests/functional/test_late_requests.py",
+    "tests/functional/test_faults.py",
+    "tests/unit/package/test_hostile.py",
+    "tests/functional/stacks/test_failures.py",
     "tests/vnfm/test_load.py",
-    "tests/functional/test_tutorials.py",
-    "tests/functional/stacks/test_sample_readmes.py",
-    "tests/vnfm/test_api.py",
+    "tests/functional/stacks/test_late_requests.py",
+    "tests/vnfm/test_openstack.py",
     "tests/vnfm/test_upkeep.py",
-    "tests/functional/test_cli.py",
+    "tests/vnfm/test_demo.py",
+    "tests/functional/stacks/test_sample_readmes.py",
+    "tests/functional/test_tutorials.py",
+    "tests/vnfm/test_lists.py",
+    "tests/functional/test_two_clocks.py",
+    "tests/vnfm/test_recovery.py",
+    "tests/functional/stacks/test_samples.py",
+    "tests/functional/change_vnfpkg/test_kubernetes.py",
+    "tests/vnfm/test_api.py",
+    "tests/vnfm/test_outages.py",
+    "tests/functional/change_vnfpkg/test_traffic.py",
     "tests/vnfm/test_driver_scripts.py",
     "tests/functional/stacks/test_server_actions.py",
-    "tests/vnfm/test_recovery.py",
+    "tests/vnfm/test_hostile_packages.py",
     "tests/functional/test_signals.py",
-    "tests/functional/stacks/test_samples.py",
-    "tests/vnfm/test_lists.py",
-    "tests/unit/package/test_hostile.py",
-    "tests/vnfm/test_openstack.py",
-    "tests/vnfm/test_demo.py",
-    "tests/functional/test_two_clocks.py",
+    "tests/functional/test_cli.py",
     "tests/functional/test_library.py",
     "tests/functional/histories/",
-    "tests/vnfm/test_soak.py",
-    "tests/functional/test_soak.py",
     "tests/functional/test_promise.py",
+    "tests/functional/test_soak.py",
+    "tests/vnfm/test_soak.py",
 )
 """The longest files start first, as ``--durations=0`` of a run had them, so that no process is left
 with one at the end."""
@@ -68,7 +73,9 @@ for _number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT):
 
 
 # Tests start hundreds of commands: where this is set, each one compiles all of its modules again.
+# Each process of pytest rewrites the assertions of all tests then.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 
 
 class ByFile(LoadScopeScheduling):  # type: ignore[misc]
@@ -112,6 +119,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def pytest_collection_finish() -> None:
     """Keep the search for garbage away from thousands of tests and their modules."""
+    garbage.leave_modules_alone()
+
+
+def pytest_sessionfinish() -> None:
+    """Search for garbage once more, so that pytest's five searches at its end are short."""
     garbage.leave_modules_alone()
 
 

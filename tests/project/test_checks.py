@@ -49,14 +49,30 @@ def test_release_notes_are_well_formed():
     run("reno", "lint")
 
 
-def test_the_documentation_builds_without_a_warning(tmp_path):
-    run("sphinx-build", "-q", "-W", "--keep-going", "-b", "html", "doc/source", str(tmp_path))
+@pytest.fixture(scope="module")
+def documentation(tmp_path_factory):
+    """The folder of the documentation, built once, with what Sphinx warns of in a file."""
+    folder = tmp_path_factory.mktemp("documentation")
+    run(
+        "sphinx-build",
+        "-q",
+        "-w",
+        f"{folder}/warnings",
+        "-b",
+        "html",
+        "doc/source",
+        f"{folder}/html",
+    )
+    return folder
 
 
-def test_the_documentation_loads_nothing_from_the_network(tmp_path):
-    run("sphinx-build", "-q", "-b", "html", "doc/source", str(tmp_path))
+def test_the_documentation_builds_without_a_warning(documentation):
+    assert (documentation / "warnings").read_text("utf-8") == ""
+
+
+def test_the_documentation_loads_nothing_from_the_network(documentation):
     loads = r"""(?:src=["']|url\(["']?|@import\s*["']?|<link[^>]+href=["'])(?:https?:)?//[^"')]+"""
-    pages = [*tmp_path.rglob("*.html"), *tmp_path.rglob("*.css")]
+    pages = [page for kind in ("html", "css") for page in documentation.rglob(f"*.{kind}")]
     assert len(pages) > 30
     assert [found for page in pages for found in re.findall(loads, page.read_text("utf-8"))] == []
 

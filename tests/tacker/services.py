@@ -43,6 +43,8 @@ filesystem_store_datadir = {state}/store
 vnf_package_csar_path = {state}/packages
 [k8s_vim]
 use_barbican = True
+stack_retries = 500
+stack_retry_wait = 1
 [key_manager]
 api_class = keys.Keys
 [ext_oauth2_auth]
@@ -130,8 +132,9 @@ def running(lab: Lab, folder: Path) -> Iterator[Tacker]:
         migrate = [lab.binary("tacker-db-manage"), *config, "upgrade", "head"]
         starter.once("database", migrate, environment)
         starter.wait("rabbit", lambda: _answers(ports["rabbit"]))
-        for name in ("conductor", "server"):
-            starter.start(name, [lab.binary(f"tacker-{name}"), *config], environment)
+        conductor = [str(lab.python), str(programs.INSIDE / "conductor.py")]
+        starter.start("conductor", [*conductor, *config], environment)
+        starter.start("server", [lab.binary("tacker-server"), *config], environment)
         url = f"http://127.0.0.1:{ports['api']}"
         starter.wait("server", lambda: _serves(f"{url}/vnflcm/v2/vnf_instances"))
         starter.once("consumers", [str(lab.python), "-c", CONSUMERS.format(**ports)], os.environ)

@@ -18,7 +18,7 @@ from tests.tacker.lab import Lab
 from tests.tacker.operator import kubernetes_vim
 
 OLD, NEW = "97018ca2-bf29-4715-9e2b-6e432dd1f414", "58bcc1c6-1400-46ec-b7fb-e508bf7e00e9"
-IMPATIENT = "[container_update]\ntimeout = 20\ngrace_period = 1\n"
+IMPATIENT = "[container_update]\ntimeout = 20\ngrace_period = 1\ndrain_seconds = 1\n"
 
 
 @pytest.fixture
