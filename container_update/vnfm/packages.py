@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from sqlalchemy import select
+from sqlalchemy import exists, or_, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
@@ -99,15 +99,16 @@ def scaling_of(flavours: Sequence[Flavour], flavour_id: str | None) -> Scaling:
     return fitting[0].scaling if fitting else Scaling()
 
 
+IN_USE = or_(
+    exists().where(Instance.vnfd_id == Package.vnfd_id),
+    exists().where(Operation.vnfd_id == Package.vnfd_id, Operation.state.in_(UNSETTLED)),
+).label("in_use")
+"""Whether an instance has the VNFD of a package, or an unsettled operation leads to it."""
+
+
 def in_use(session: Session, package: Package) -> bool:
-    """Return whether an instance has its VNFD, or an unsettled operation leads to it."""
-    instances = select(Instance.id).where(Instance.vnfd_id == package.vnfd_id)
-    operations = select(Operation.id).where(
-        Operation.vnfd_id == package.vnfd_id, Operation.state.in_(UNSETTLED)
-    )
-    return package.vnfd_id is not None and any(
-        session.scalar(query.limit(1)) is not None for query in (instances, operations)
-    )
+    """Return whether a package is in use."""
+    return bool(session.scalar(select(IN_USE).where(Package.id == package.id)))
 
 
 def create(session: Session, user_data: Mapping[str, Any]) -> Package:

@@ -5,95 +5,45 @@ from __future__ import annotations
 import base64
 import itertools
 import json
-import uuid
 from collections.abc import Iterator
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote
 
 import pytest
 from fastapi.testclient import TestClient
-from sqlalchemy import func, insert, select
+from sqlalchemy import select
 
-from container_update.model.options import Options
-from container_update.vnfm.api import representations
 from container_update.vnfm.api.queries import query_filters
 from container_update.vnfm.lcm.steps import Steps
 from container_update.vnfm.service import Service
-from container_update.vnfm.settings import Settings
-from container_update.vnfm.states import State
 from container_update.vnfm.store.database import now
 from container_update.vnfm.store.retention import forget_operations
 from container_update.vnfm.store.rows import Instance, Operation, Package, Step
 from container_update.vnfm.workers import Workers
 from tests.vnfm.client import Client
-
-BEGIN = datetime(2026, 1, 1, 10, 0, 0, 123_456)
-KINDS = ("INSTANTIATE", "SCALE", "HEAL")
-TIMED_VNFD = "2026-01-01T00:00:00Z"
-"""An id that is a time as well, which filters compare as such."""
+from tests.vnfm.stored import (
+    BEGIN,
+    LIST,
+    TIMED_VNFD,
+    ask,
+    identity,
+    lister,
+    pages,
+    store_instances,
+    store_operations,
+)
 
 
 @pytest.fixture
 def service(tmp_path: Path, database: str) -> Service:
-    settings = Settings(
-        state_dir=str(tmp_path / "state"), database_url=database, auth="none", page_size=1000
-    )
-    return Service(settings, Options())
+    return lister(tmp_path, database)
 
 
 @pytest.fixture
 def client(service: Service) -> Iterator[Client]:
     with TestClient(service.app, base_url="http://127.0.0.1:9890") as http:
         yield Client(http, "v2")
-
-
-def identity(number: int) -> str:
-    return str(uuid.UUID(int=number))
-
-
-def store_operations(service: Service, count: int, **values: Any) -> None:
-    """Store ended operations, two of them at each time, in another order than that of their ids."""
-    rows = [
-        {
-            "id": identity(count - number), "api": "v2", "instance_id": identity(number % 3),
-            "operation": KINDS[number % 3], "state": ENDED[number % 3],
-            "started": BEGIN + timedelta(milliseconds=number // 2 * 500, microseconds=number // 2),
-            "entered": BEGIN + timedelta(hours=number), "params": {"number": number}, "sealed": "",
-            **values,
-        }
-        for number in range(count)
-    ]  # fmt: skip
-    with service.context.database.writing() as session:
-        session.execute(insert(Operation), rows)
-
-
-ENDED = (State.COMPLETED.value, State.FAILED.value, State.ROLLED_BACK.value)
-
-
-def store_instances(service: Service) -> None:
-    with service.context.database.writing() as session:
-        for number, (vnfd_id, state) in enumerate(
-            [("a", "ONBOARDED"), (TIMED_VNFD, "ONBOARDED"), (None, "ERROR"), (None, "CREATED")]
-        ):
-            body = {"vnfdId": vnfd_id} if vnfd_id else {}
-            session.add(
-                Package(
-                    id=identity(number), created=BEGIN, onboarding_state=state, vnfd_id=vnfd_id,
-                    operational_state="ENABLED" if vnfd_id else "DISABLED", user_data={}, body=body,
-                )
-            )  # fmt: skip
-        session.flush()
-        for number, (vnfd_id, instantiated) in enumerate(
-            itertools.product(("a", TIMED_VNFD), (True, False))
-        ):
-            session.add(
-                Instance(
-                    id=identity(number), created=BEGIN, api="v2", vnfd_id=vnfd_id,
-                    instantiated=instantiated, body={},
-                )
-            )  # fmt: skip
 
 
 VALUES = (
@@ -131,55 +81,6 @@ def test_the_database_finds_what_the_filter_finds(
     assert {0, len(everything)} < found, "filters that find nothing, some, and all"
 
 
-def ask(client: Client, path: str) -> Any:
-    answer = client.http.request("GET", path, headers={"Version": "2.0.0"})
-    assert answer.status_code == 200, answer.text
-    return answer
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "(gte,startTime,{last})",
-        "(in,operationState,FAILED_TEMP,PROCESSING)",
-        "(eq,vnfInstanceId,00000000-0000-4000-8000-000000000001)",
-        "(gt,stateEnteredTime,2036-01-01T00:00:00Z);(eq,operationParams/number,7)",
-    ],
-)
-def test_what_a_filter_excludes_by_a_column_is_not_read(
-    text: str, client: Client, service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store_operations(service, 5000)
-    with service.context.database.reading() as session:
-        last = session.scalar(select(func.max(Operation.started)))
-    assert last
-    represented = count_calls(monkeypatch)
-    text = text.format(last=f"{last.isoformat(timespec='milliseconds')}Z")
-    ask(client, f"/vnflcm/v2/vnf_lcm_op_occs?filter={text}")
-    assert len(represented) <= 2
-
-
-def count_calls(monkeypatch: pytest.MonkeyPatch) -> list[None]:
-    """Return a list with an entry for each operation that is represented from now on."""
-    represented: list[None] = []
-    operation = representations.operation
-
-    def counted(row: Operation, base_url: str) -> Any:
-        represented.append(None)
-        return operation(row, base_url)
-
-    monkeypatch.setattr(representations, "operation", counted)
-    return represented
-
-
-def pages(client: Client, path: str) -> Iterator[list[str]]:
-    """Yield the ids of one page after the other."""
-    while path:
-        answer = ask(client, path)
-        yield [each["id"] for each in answer.json()]
-        path = answer.links.get("next", {}).get("url", "")
-
-
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
@@ -215,19 +116,6 @@ def test_a_page_stays_where_it_is_when_entries_before_it_go(
     rest = list(itertools.chain(*following))
     assert len(rest) == 15
     assert not set(first) & set(rest)
-
-
-def test_a_page_is_read_without_those_before_and_after_it(
-    client: Client, service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store_operations(service, 3000)
-    object.__setattr__(service.context.settings, "page_size", 10)
-    represented = count_calls(monkeypatch)
-    assert [len(page) for page in itertools.islice(pages(client, LIST), 5)] == [10] * 5
-    assert len(represented) <= 5 * 11
-
-
-LIST = "/vnflcm/v2/vnf_lcm_op_occs"
 
 
 @pytest.mark.parametrize(

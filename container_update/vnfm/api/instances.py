@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fastapi import APIRouter, Request, Response
 from sqlalchemy import select
-from sqlalchemy.orm import Session
 
 from container_update.model.objects import Json
 from container_update.vnfm import instances, operations
 from container_update.vnfm.api import models, parts, representations
 from container_update.vnfm.api.queries.attribute_selectors import Attributes
-from container_update.vnfm.api.queries.lists import Choice, Column, Listing, Page, Text
+from container_update.vnfm.api.queries.lists import Listing, Page
 from container_update.vnfm.api.request_checks import check_state, checked
 from container_update.vnfm.http.users import user_of
 from container_update.vnfm.queries import by_id
@@ -30,14 +28,6 @@ _ATTRIBUTES = Attributes(
             "extensions"),
 )  # fmt: skip
 
-_COLUMNS: Mapping[str, Column] = {
-    "id": Text(Instance.id),
-    "vnfdId": Text(Instance.vnfd_id),
-    "instantiationState": Choice(
-        Instance.instantiated, {"INSTANTIATED": True, "NOT_INSTANTIATED": False}
-    ),
-}
-
 
 def router(service: ServiceContext, workers: Workers, api: str) -> APIRouter:
     """Return the resource of one of the two APIs."""
@@ -50,18 +40,17 @@ def router(service: ServiceContext, workers: Workers, api: str) -> APIRouter:
 
 
 def _add_resource(routes: APIRouter, service: ServiceContext, api: str) -> None:
-    def represent(_: Session, row: Instance) -> Json:
-        connections = instances.vims_of(service, row)
-        return representations.instance(row, connections, service.settings.base_url)
-
-    listing = Listing(represent, Instance.created, Instance.id, _COLUMNS, _ATTRIBUTES)
+    resource = representations.instance(
+        service.settings.base_url, lambda row: instances.vims_of(service, row)
+    )
+    listing = Listing(resource, Instance.created, Instance.id, _ATTRIBUTES)
 
     @routes.post("", status_code=201, responses=parts.refusals(409, 413))
     def create(body: models.CreateVnf, response: Response) -> Json:
         """Create a VNF instance of an onboarded package."""
         with service.database.writing() as session:
             instance = instances.create(service, session, api, body.as_sent())
-            answer = represent(session, instance)
+            answer = resource.represent(instance)
         response.headers["Location"] = answer["_links"]["self"]["href"]
         return answer
 
@@ -74,7 +63,7 @@ def _add_resource(routes: APIRouter, service: ServiceContext, api: str) -> None:
     def show(instance_id: str) -> Json:
         """Return a VNF instance."""
         with service.database.reading() as session:
-            return represent(session, by_id(session, Instance, instance_id, api))
+            return resource.represent(by_id(session, Instance, instance_id, api))
 
     @routes.delete("/{instance_id}", status_code=204, responses=parts.refusals(404, 409))
     def delete(instance_id: str) -> None:

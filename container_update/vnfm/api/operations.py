@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from fastapi import APIRouter, Response
 from sqlalchemy import select
 
@@ -11,10 +9,10 @@ from container_update.model.objects import Json
 from container_update.vnfm import operations
 from container_update.vnfm.api import models, parts, representations
 from container_update.vnfm.api.queries.attribute_selectors import Attributes
-from container_update.vnfm.api.queries.lists import Choice, Column, Listing, Page, Text, Time
+from container_update.vnfm.api.queries.lists import Listing, Page
 from container_update.vnfm.queries import by_id
 from container_update.vnfm.service_context import ServiceContext
-from container_update.vnfm.states import Request, State
+from container_update.vnfm.states import Request
 from container_update.vnfm.store.rows import Operation, Step
 from container_update.vnfm.workers import Workers
 
@@ -27,15 +25,6 @@ _ATTRIBUTES = Attributes(
             "modificationsTriggeredByVnfPkgChange"),
 )  # fmt: skip
 
-_COLUMNS: Mapping[str, Column] = {
-    "id": Text(Operation.id),
-    "operationState": Choice(Operation.state, {state.value: state.value for state in State}),
-    "operation": Text(Operation.operation),
-    "vnfInstanceId": Text(Operation.instance_id),
-    "startTime": Time(Operation.started),
-    "stateEnteredTime": Time(Operation.entered),
-}
-
 
 def router(service: ServiceContext, workers: Workers, api: str) -> APIRouter:
     """Return the resource of one of the two APIs."""
@@ -46,14 +35,8 @@ def router(service: ServiceContext, workers: Workers, api: str) -> APIRouter:
 
 
 def _add_reading(routes: APIRouter, service: ServiceContext, api: str) -> None:
-    base_url = service.settings.base_url
-    listing = Listing(
-        lambda _, row: representations.operation(row, base_url),
-        Operation.started,
-        Operation.id,
-        _COLUMNS,
-        _ATTRIBUTES,
-    )
+    resource = representations.operation(service.settings.base_url)
+    listing = Listing(resource, Operation.started, Operation.id, _ATTRIBUTES)
 
     @routes.get("", responses=parts.refusals())
     def list_all(page: Page) -> list[Json]:
@@ -64,8 +47,7 @@ def _add_reading(routes: APIRouter, service: ServiceContext, api: str) -> None:
     def show(operation_id: str) -> Json:
         """Return an operation occurrence."""
         with service.database.reading() as session:
-            operation = by_id(session, Operation, operation_id, api)
-            return representations.operation(operation, base_url)
+            return resource.represent(by_id(session, Operation, operation_id, api))
 
     @routes.get("/{operation_id}/progress", responses=parts.refusals(404), tags=[parts.EXTENSION])
     def progress(operation_id: str) -> Json:
@@ -100,7 +82,7 @@ def _add_requests(routes: APIRouter, service: ServiceContext, workers: Workers, 
         with service.database.writing() as session:
             operation = by_id(session, Operation, operation_id, api)
             operations.apply_request(service, session, operation, Request.FAIL)
-            return representations.operation(operation, service.settings.base_url)
+            return representations.operation(service.settings.base_url).represent(operation)
 
     @routes.post("/{operation_id}/cancel", **parts.accepting(404, 409))
     def cancel(operation_id: str, _: models.CancelOperation | None = None) -> Response:

@@ -11,14 +11,13 @@ from fastapi import APIRouter, Header, Request, Response
 from fastapi.concurrency import run_in_threadpool
 from fastapi.responses import FileResponse, PlainTextResponse
 from sqlalchemy import select
-from sqlalchemy.orm import Session
 from starlette.requests import ClientDisconnect
 
 from container_update.model.objects import Json
 from container_update.vnfm import packages
 from container_update.vnfm.api import models, parts, representations
 from container_update.vnfm.api.queries.attribute_selectors import Attributes
-from container_update.vnfm.api.queries.lists import Listing, Page, Text
+from container_update.vnfm.api.queries.lists import Listing, Page
 from container_update.vnfm.onboarding import content
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.queries import by_id
@@ -52,7 +51,8 @@ def _add_resource(routes: APIRouter, service: ServiceContext) -> None:
     def create(body: models.CreatePackage, response: Response) -> Json:
         """Create a package, without content."""
         with service.database.writing() as session:
-            answer = _represent(session, packages.create(session, body.userDefinedData))
+            package = packages.create(session, body.userDefinedData)
+            answer = _LISTING.show(session, package.id)
         response.headers["Location"] = answer["_links"]["self"]["href"]
         return answer
 
@@ -65,7 +65,7 @@ def _add_resource(routes: APIRouter, service: ServiceContext) -> None:
     def show(package_id: str) -> Json:
         """Return a package."""
         with service.database.reading() as session:
-            return _represent(session, by_id(session, Package, package_id))
+            return _LISTING.show(session, by_id(session, Package, package_id).id)
 
     @routes.patch("/{package_id}", responses=parts.refusals(404, 409, 413))
     def modify(package_id: str, body: models.ModifyPackage) -> Json:
@@ -172,20 +172,4 @@ async def _receive(request: Request, part: Path) -> None:
             await run_in_threadpool(file.write, chunk)
 
 
-def _represent(session: Session, row: Package) -> Json:
-    used = "IN_USE" if packages.in_use(session, row) else "NOT_IN_USE"
-    return {**representations.package(row), "usageState": used}
-
-
-_LISTING = Listing(
-    _represent,
-    Package.created,
-    Package.id,
-    {
-        "id": Text(Package.id),
-        "vnfdId": Text(Package.vnfd_id),
-        "onboardingState": Text(Package.onboarding_state),
-        "operationalState": Text(Package.operational_state),
-    },
-    _ATTRIBUTES,
-)
+_LISTING = Listing(representations.PACKAGE, Package.created, Package.id, _ATTRIBUTES)

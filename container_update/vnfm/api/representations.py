@@ -1,70 +1,117 @@
-"""The resources of SOL003 and SOL005, from rows. Pure.
+"""The resources of SOL003 and SOL005, and how their attributes are made of columns. Pure.
 
 The only credentials that come in are those of a decrypted vimConnectionInfo; they are removed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from container_update.model.objects import Json
 from container_update.model.outcome import StepState
 from container_update.operations.progress import NO_ACTION
-from container_update.vnfm import states
+from container_update.vnfm import packages, states
+from container_update.vnfm.api.queries.resources import (
+    ABSENT,
+    Choice,
+    Constant,
+    Part,
+    Resource,
+    Text,
+    Time,
+    document,
+)
 from container_update.vnfm.store.database import timestamp
-from container_update.vnfm.store.rows import Instance, Operation, Package, Step, Subscription, Vim
+from container_update.vnfm.store.rows import (
+    CHANGED_BY_PACKAGE,
+    CHANGED_INFO,
+    Instance,
+    Operation,
+    Package,
+    Step,
+    Subscription,
+    Vim,
+    changed_name,
+)
 
 
-def package(row: Package) -> Json:
-    """Return a VnfPkgInfo (SOL005, 9.5.2.5), with links as Tacker writes them: without a host.
-
-    ``error`` is an extension: the detail of onboardingFailureDetails, whose value the openstack
-    client does not print, as it knows no such attribute and reads others by names in lower case.
-    """
+def _package_links(row: Any) -> Json:
     self = f"/vnfpkgm/v1/vnf_packages/{row.id}"
+    return _links({"self": self, "packageContent": f"{self}/package_content"})
+
+
+def _failure(row: Any) -> Any:
     failure = row.body.get("onboardingFailureDetails")
-    return {
-        "id": row.id,
-        "onboardingState": row.onboarding_state,
-        "operationalState": row.operational_state,
-        "userDefinedData": row.user_data,
-        **row.body,
-        **({"error": failure["detail"]} if failure else {}),
-        "_links": _links({"self": self, "packageContent": f"{self}/package_content"}),
-    }
+    return failure["detail"] if failure else ABSENT
 
 
-def instance(row: Instance, vims: Any, base_url: str) -> Json:
-    """Return a VnfInstance (SOL003, 5.5.2.2).
+PACKAGE = Resource(
+    {
+        "id": Text(Package.id),
+        "onboardingState": Text(Package.onboarding_state),
+        "operationalState": Text(Package.operational_state),
+        "userDefinedData": document(Package.user_data, required=True),
+        "vnfdId": Text(Package.vnfd_id),
+        "error": Part((Package.body,), _failure),
+        "_links": Part((Package.id,), _package_links),
+        "usageState": Choice(packages.IN_USE, {True: "IN_USE", False: "NOT_IN_USE"}),
+    },
+    Package.body,
+)
+"""VnfPkgInfo (SOL005, 9.5.2.5), with links as Tacker writes them: without a host.
 
-    :param vims: vimConnectionInfo: a list in v1, a map in v2; None where there is none.
+``error`` is an extension: the detail of onboardingFailureDetails, whose value the openstack client
+does not print, as it knows no such attribute and reads others by names in lower case.
+"""
+
+
+def instance(base_url: str, vims_of: Callable[[Any], Any]) -> Resource:
+    """Return the definition of a VnfInstance (SOL003, 5.5.2.2).
+
+    :param vims_of: returns vimConnectionInfo of a row: a list in v1, a map in v2; None where there
+        is none.
     """
-    self = f"{base_url}/vnflcm/{row.api}/vnf_instances/{row.id}"
-    action = "terminate" if row.instantiated else "instantiate"
-    links = {"self": self, action: f"{self}/{action}"}
-    if row.instantiated:
-        links["heal"] = f"{self}/heal"
-    if (row.body.get("instantiatedVnfInfo") or {}).get("scaleStatus"):
-        links["scale"] = f"{self}/scale"
-    if row.instantiated and row.api == "v2":
-        links["changeVnfPkg"] = f"{self}/change_vnfpkg"
-    body: Json = {
-        "id": row.id,
-        "vnfdId": row.vnfd_id,
-        "instantiationState": "INSTANTIATED" if row.instantiated else "NOT_INSTANTIATED",
-        **row.body,
-        "_links": _links(links),
-    }
-    if row.api == "v1":
-        body.setdefault("vnfPkgId", None)
-    if vims:
-        body["vimConnectionInfo"] = (
-            {name: _without_access(vim) for name, vim in vims.items()}
-            if isinstance(vims, dict)
-            else [_without_access(vim) for vim in vims]
-        )
-    return body
+
+    def links(row: Any) -> Json:
+        self = f"{base_url}/vnflcm/{row.api}/vnf_instances/{row.id}"
+        action = "terminate" if row.instantiated else "instantiate"
+        hrefs = {"self": self, action: f"{self}/{action}"}
+        if row.instantiated:
+            hrefs["heal"] = f"{self}/heal"
+        if (row.body.get("instantiatedVnfInfo") or {}).get("scaleStatus"):
+            hrefs["scale"] = f"{self}/scale"
+        if row.instantiated and row.api == "v2":
+            hrefs["changeVnfPkg"] = f"{self}/change_vnfpkg"
+        return _links(hrefs)
+
+    def connections(row: Any) -> Any:
+        vims = vims_of(row)
+        if not vims:
+            return ABSENT
+        if isinstance(vims, dict):
+            return {name: _without_access(vim) for name, vim in vims.items()}
+        return [_without_access(vim) for vim in vims]
+
+    return Resource(
+        {
+            "id": Text(Instance.id),
+            "vnfdId": Text(Instance.vnfd_id),
+            "instantiationState": Choice(
+                Instance.instantiated, {True: "INSTANTIATED", False: "NOT_INSTANTIATED"}
+            ),
+            "vnfPkgId": Part((Instance.body, Instance.api), _package_id),
+            "_links": Part(
+                (Instance.id, Instance.api, Instance.instantiated, Instance.body), links
+            ),
+            "vimConnectionInfo": Part((Instance.sealed,), connections),
+        },
+        Instance.body,
+    )
+
+
+def _package_id(row: Any) -> Any:
+    return row.body.get("vnfPkgId", None if row.api == "v1" else ABSENT)
 
 
 def _links(hrefs: dict[str, str]) -> Json:
@@ -82,38 +129,54 @@ def _without_access(vim: Json) -> Json:
     return {**kept, "interfaceInfo": interface} if interface else kept
 
 
-def operation_url(row: Operation, base_url: str) -> str:
+def operation_url(row: Any, base_url: str) -> str:
     """Return the URL of an operation occurrence."""
     return f"{base_url}/vnflcm/{row.api}/vnf_lcm_op_occs/{row.id}"
 
 
-def operation(row: Operation, base_url: str) -> Json:
-    """Return a VnfLcmOpOcc (SOL003, 5.5.2.13)."""
-    self = operation_url(row, base_url)
-    instance_url = f"{base_url}/vnflcm/{row.api}/vnf_instances/{row.instance_id}"
-    links = {"self": self, "vnfInstance": instance_url}
-    undoable = states.is_undoable(row.operation, row.kept)
-    requests = states.allowed(states.State(row.state), undoable=undoable)
-    links |= {request.value: f"{self}/{request.value}" for request in requests}
-    body: Json = {
-        "id": row.id,
-        "operationState": row.state,
-        "stateEnteredTime": timestamp(row.entered),
-        "startTime": timestamp(row.started),
-        "vnfInstanceId": row.instance_id,
-        "operation": row.operation,
-        "isAutomaticInvocation": False,
-        "operationParams": row.params,
-        "isCancelPending": False,
-        "_links": _links(links),
-    }
-    if row.error is not None:
-        body["error"] = row.error
-    if row.changes:
-        body["resourceChanges"] = row.changes
-    if row.changed:
-        body[row.changed_name] = row.changed
-    return body
+def operation(base_url: str) -> Resource:
+    """Return the definition of a VnfLcmOpOcc (SOL003, 5.5.2.13)."""
+
+    def links(row: Any) -> Json:
+        self = operation_url(row, base_url)
+        instance_url = f"{base_url}/vnflcm/{row.api}/vnf_instances/{row.instance_id}"
+        undoable = states.is_undoable(row.operation, row.kept)
+        requests = states.allowed(states.State(row.state), undoable=undoable)
+        hrefs = {request.value: f"{self}/{request.value}" for request in requests}
+        return _links({"self": self, "vnfInstance": instance_url, **hrefs})
+
+    return Resource(
+        {
+            "id": Text(Operation.id),
+            "operationState": Choice(
+                Operation.state, {state.value: state.value for state in states.State}
+            ),
+            "stateEnteredTime": Time(Operation.entered),
+            "startTime": Time(Operation.started),
+            "vnfInstanceId": Text(Operation.instance_id),
+            "operation": Text(Operation.operation),
+            "isAutomaticInvocation": Constant(value=False),
+            "operationParams": document(Operation.params, required=True),
+            "isCancelPending": Constant(value=False),
+            "_links": Part(
+                (Operation.id, Operation.api, Operation.instance_id, Operation.operation,
+                 Operation.state, Operation.kept),
+                links,
+            ),
+            "error": document(Operation.error),
+            "resourceChanges": document(Operation.changes),
+            **{name: _changed(name) for name in (CHANGED_INFO, CHANGED_BY_PACKAGE)},
+        }
+    )  # fmt: skip
+
+
+def _changed(name: str) -> Part:
+    """Return the definition of one of the two attributes with what changed."""
+
+    def of(row: Any) -> Any:
+        return row.changed if row.changed and changed_name(row.operation) == name else ABSENT
+
+    return Part((Operation.changed, Operation.operation), of, Operation.changed)
 
 
 def progress(row: Operation, steps: Iterable[Step]) -> Json:
@@ -150,12 +213,21 @@ def vim(row: Vim, status: str) -> Json:
     }
 
 
-def subscription(row: Subscription, base_url: str) -> Json:
-    """Return an LccnSubscription (SOL003, 5.5.2.16)."""
-    self = f"{base_url}/vnflcm/{row.api}/subscriptions/{row.id}"
-    body = {"id": row.id, "callbackUri": row.callback_uri, "_links": _links({"self": self})}
-    if row.filter:
-        body["filter"] = row.filter
-    if row.api == "v2":
-        body["verbosity"] = row.verbosity
-    return body
+def subscription(base_url: str) -> Resource:
+    """Return the definition of an LccnSubscription (SOL003, 5.5.2.16)."""
+
+    def links(row: Any) -> Json:
+        return _links({"self": f"{base_url}/vnflcm/{row.api}/subscriptions/{row.id}"})
+
+    def verbosity(row: Any) -> Any:
+        return row.verbosity if row.api == "v2" else ABSENT
+
+    return Resource(
+        {
+            "id": Text(Subscription.id),
+            "callbackUri": Text(Subscription.callback_uri),
+            "_links": Part((Subscription.id, Subscription.api), links),
+            "filter": document(Subscription.filter),
+            "verbosity": Part((Subscription.verbosity, Subscription.api), verbosity),
+        }
+    )

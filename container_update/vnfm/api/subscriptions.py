@@ -13,7 +13,7 @@ from sqlalchemy.orm import Session
 
 from container_update.model.objects import Json
 from container_update.vnfm.api import models, parts, representations
-from container_update.vnfm.api.queries.lists import Listing, Page, Text
+from container_update.vnfm.api.queries.lists import Listing, Page
 from container_update.vnfm.notify import callbacks, subscription_filters
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.queries import by_id
@@ -28,14 +28,8 @@ _MAX_TESTS = 16
 def router(service: ServiceContext, api: str) -> APIRouter:
     """Return the resource of one of the two APIs."""
     routes = parts.lcm_router(api, "subscriptions", "Subscriptions")
-    base_url = service.settings.base_url
-    listing = Listing(
-        lambda _, row: representations.subscription(row, base_url),
-        Subscription.created,
-        Subscription.id,
-        columns={"id": Text(Subscription.id)},
-    )
-
+    resource = representations.subscription(service.settings.base_url)
+    listing = Listing(resource, Subscription.created, Subscription.id)
     tests = _Tests()
 
     async def subscribe(body: models.NewSubscription, verbosity: str, response: Response) -> Json:
@@ -58,7 +52,7 @@ def router(service: ServiceContext, api: str) -> APIRouter:
         with service.database.writing() as session:
             _require_room(service, session)
             session.add(subscription)
-        answer = representations.subscription(subscription, base_url)
+        answer = resource.represent(subscription)
         response.headers["Location"] = answer["_links"]["self"]["href"]
         return answer
 
@@ -73,8 +67,7 @@ def router(service: ServiceContext, api: str) -> APIRouter:
     def show(subscription_id: str) -> Json:
         """Return a subscription."""
         with service.database.reading() as session:
-            row = by_id(session, Subscription, subscription_id, api)
-            return representations.subscription(row, base_url)
+            return resource.represent(by_id(session, Subscription, subscription_id, api))
 
     @routes.delete("/{subscription_id}", status_code=204, responses=parts.refusals(404))
     def delete(subscription_id: str) -> None:

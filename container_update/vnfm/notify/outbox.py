@@ -23,6 +23,7 @@ from container_update.vnfm.store.rows import (
     Notification,
     Operation,
     Subscription,
+    changed_name,
 )
 
 CREATED = "VnfIdentifierCreationNotification"
@@ -52,7 +53,7 @@ def add_state_change(session: Session, operation: Operation, base_url: str) -> N
         body["error"] = operation.error
     details = dict(operation.changes or {})
     if operation.changed:
-        details[operation.changed_name] = operation.changed
+        details[changed_name(operation.operation)] = operation.changed
     instance = session.get(Instance, operation.instance_id)
     _add(session, operation.api, body, root, instance, details=details)
 

@@ -17,6 +17,8 @@ from container_update.vnfm.states import UNSETTLED
 FULL = "FULL"
 """The verbosity of notifications with all details."""
 
+CHANGED_INFO, CHANGED_BY_PACKAGE = "changedInfo", "modificationsTriggeredByVnfPkgChange"
+
 ONE_AT_A_TIME = "one_unsettled_operation"
 """The index that refuses a second operation of an instance: the insert is the lock."""
 
@@ -111,15 +113,14 @@ class Operation(Base):
     changes: Mapped[dict[str, Any] | None]
     """resourceChanges."""
     changed: Mapped[dict[str, Any] | None]
-    """What changed in the attributes of the instance; shown under :attr:`changed_name`."""
+    """What changed in the attributes of the instance; shown under :func:`changed_name`."""
     error: Mapped[dict[str, Any] | None]
     """ProblemDetails."""
 
-    @property
-    def changed_name(self) -> str:
-        """The attribute with what changed: SOL003 allows one of the two only."""
-        by_package = self.operation == "CHANGE_VNFPKG"
-        return "modificationsTriggeredByVnfPkgChange" if by_package else "changedInfo"
+
+def changed_name(operation: str) -> str:
+    """Return the attribute of an operation with what changed: SOL003 allows one of the two only."""
+    return CHANGED_BY_PACKAGE if operation == "CHANGE_VNFPKG" else CHANGED_INFO
 
 
 class Step(Base):

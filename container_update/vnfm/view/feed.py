@@ -69,8 +69,10 @@ class Feed:
             return {**self._sections, "progress": progress}
         sections = {
             "packages": _texts(
-                summaries.package(row, used=packages.in_use(session, row))
-                for row in session.scalars(select(Package).order_by(Package.created))
+                summaries.package(row, used=used)
+                for row, used in session.execute(
+                    select(Package, packages.IN_USE).order_by(Package.created)
+                )
             ),
             "instances": _texts(
                 summaries.instance(row)

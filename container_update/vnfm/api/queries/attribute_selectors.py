@@ -38,17 +38,33 @@ class Attributes:
     """The paths that are excluded by default."""
 
 
-def select(bodies: Iterable[Json], query: Mapping[str, str], attributes: Attributes) -> list[Json]:
-    """Return the bodies that match ``filter``, with the attributes that the selectors leave.
+@dataclass(frozen=True)
+class Selection:
+    """What the selectors of a request leave of each resource."""
 
-    :param query: the request's query parameters; those of other clauses are ignored.
-    :raises ProblemError: 400: a parameter is wrong, or two of them exclude each other.
-    """
-    keep, drop = _selection(query, attributes)
-    return [
-        dict(_without(body if keep is None else _kept(body, keep), drop))
-        for body in query_filters.find(bodies, query.get("filter"))
-    ]
+    keep: _Paths | None
+    """The attributes to keep, None for all."""
+    drop: _Paths
+    """Those of them to drop."""
+
+    @classmethod
+    def of(cls, query: Mapping[str, str], attributes: Attributes) -> Selection:
+        """Read the selectors.
+
+        :param query: the request's query parameters; those of other clauses are ignored.
+        :raises ProblemError: 400: a parameter is wrong, or two of them exclude each other.
+        """
+        return cls(*_selection(query, attributes))
+
+    def names(self, known: Iterable[str]) -> list[str]:
+        """Return the names of the attributes of which something is left, of all that are known."""
+        if self.keep is not None:
+            return list(self.keep)
+        return [name for name in known if self.drop.get(name) != {}]
+
+    def apply(self, body: Json) -> Json:
+        """Return what is left of a resource."""
+        return dict(_without(body if self.keep is None else _kept(body, self.keep), self.drop))
 
 
 def _selection(query: Mapping[str, str], attributes: Attributes) -> tuple[_Paths | None, _Paths]:

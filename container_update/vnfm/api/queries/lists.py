@@ -1,132 +1,106 @@
 """Lists of resources: filters that the database applies, and pages (SOL013 clauses 5.2 and 5.4).
 
-The database leaves out what a filter's expressions about columns exclude; what remains is judged by
-the whole filter. So a column only has to find every row that the filter could find. Rows are read
-in batches until a page is full.
+The database leaves out what it can tell that a filter excludes. Of what remains only the columns
+are read that the filter names, until a page is full; then the rows of the page.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, timezone
-from typing import Annotated, Any, Protocol
+from datetime import datetime
+from itertools import islice
+from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from fastapi import Depends, Request, Response
-from sqlalchemy import ColumnElement, Select, and_, or_
+from sqlalchemy import ColumnElement, Select, Text, and_, cast, or_, select
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from container_update.model.objects import Json
 from container_update.vnfm.api.queries import query_filters
-from container_update.vnfm.api.queries.attribute_selectors import Attributes, select
-from container_update.vnfm.api.queries.query_filters import Condition, Filter
+from container_update.vnfm.api.queries.attribute_selectors import Attributes, Selection
+from container_update.vnfm.api.queries.json_texts import may_match
+from container_update.vnfm.api.queries.query_filters import Filter
+from container_update.vnfm.api.queries.resources import Resource
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.service_context import ServiceContext
 
 _MARKER = "nextpage_opaque_marker"
-_BATCH = 200
-"""Maximum number of rows that are in memory beside those of the page."""
-_TIME_UNIT = timedelta(milliseconds=1)
-"""What is shown of a time of the tables is cut to this."""
+_CREATED, _ID = "place_created", "place_id"
+"""Labels of their own: an attribute may need the same columns."""
+_AT_ONCE = 500
+"""Number of rows that are taken from the database at a time."""
 
-
-class Column(Protocol):
-    """An attribute of a resource that is a column."""
-
-    def narrowed(self, condition: Condition) -> ColumnElement[bool] | None:
-        """Return what holds for each row whose attribute satisfies a condition; None: nothing."""
+Place = tuple[datetime, str]
+"""Where a row is in its list: when it was created, and its id."""
 
 
 @dataclass(frozen=True)
-class Text:
-    """A column with any text. Values that are times are compared as such, and not here; nor are
-    those with characters that a database may not take."""
+class _Parsed:
+    """A row of which some columns are texts of JSON, with their values."""
 
-    column: InstrumentedAttribute[Any]
+    row: Any
+    texts: Collection[str]
 
-    def narrowed(self, condition: Condition) -> ColumnElement[bool] | None:
-        """See Column."""
-        if any(
-            query_filters.moment_of(value) or not value.isprintable() for value in condition.values
-        ):
-            return None
-        if condition.op in ("eq", "in"):
-            return self.column.in_(condition.values)
-        if condition.op in ("neq", "nin"):
-            return self.column.not_in(condition.values)
-        return None
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A column with few values.
-
-    :param values: each text that the attribute may be, and the column's value for it.
-    """
-
-    column: InstrumentedAttribute[Any]
-    values: Mapping[str, Any]
-
-    def narrowed(self, condition: Condition) -> ColumnElement[bool] | None:
-        """See Column."""
-        return self.column.in_(
-            [value for text, value in self.values.items() if condition.holds(text)]
-        )
-
-
-@dataclass(frozen=True)
-class Time:
-    """A column with a time, which the attribute shows in milliseconds."""
-
-    column: InstrumentedAttribute[datetime]
-
-    def narrowed(self, condition: Condition) -> ColumnElement[bool] | None:
-        """See Column."""
-        moments = [query_filters.moment_of(value) for value in condition.values]
-        try:
-            known = [moment.astimezone(timezone.utc).replace(tzinfo=None)
-                     for moment in moments if moment is not None]  # fmt: skip
-            ends = [moment + _TIME_UNIT for moment in known]
-        except OverflowError:
-            return None
-        if len(known) < len(moments):
-            return None  # texts are compared by their characters
-        if condition.op in ("gt", "gte"):
-            return self.column >= known[0]
-        if condition.op in ("lt", "lte"):
-            return self.column < ends[0]
-        if condition.op in ("eq", "in"):
-            pairs = zip(known, ends, strict=True)
-            return or_(*(and_(self.column >= at, self.column < end) for at, end in pairs))
-        return None
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self.row, name)
+        return json.loads(value) if name in self.texts and value is not None else value
 
 
 @dataclass(frozen=True)
 class Listing:
     """How the resources of a table are listed, the oldest first."""
 
-    represent: Callable[[Session, Any], Json]
+    resource: Resource
     created: InstrumentedAttribute[datetime]
     id: InstrumentedAttribute[str]
-    columns: Mapping[str, Column]
-    """The attributes that are columns."""
     attributes: Attributes = field(default_factory=Attributes)
 
-    def narrowed(self, root: Filter) -> Iterator[ColumnElement[bool]]:
-        """Yield what holds for each row that a filter finds."""
-        for name, column in self.columns.items():
-            branch = root.branches.get(name, Filter())
-            for condition in branch.conditions:
-                if (narrowed := column.narrowed(condition)) is not None:
-                    yield narrowed
+    def find(
+        self, session: Session, query: Select[Any], root: Filter, marker: str | None
+    ) -> Iterator[Place]:
+        """Yield the places of the rows that a filter finds, behind that of a marker.
+
+        Only those columns are read that the filter names, and JSON is parsed where its text may
+        have what the filter demands.
+        """
+        glances = {each.key: may_match(part) for each, part in self.resource.documents(root)}
+        names = self.resource.named(root)
+        read = [
+            cast(column, Text).label(column.key) if column.key in glances else column
+            for column in self.resource.columns(names)
+        ]
+        place = self.created.label(_CREATED), self.id.label(_ID)
+        query = query.where(*self.resource.narrowed(root)).order_by(self.created, self.id)
+        if marker is not None:
+            query = query.where(self.after(marker))
+        represent = self.resource.reader(names)
+        with session.execute(
+            query.with_only_columns(*place, *read), execution_options={"yield_per": _AT_ONCE}
+        ) as rows:
+            for row in rows:
+                if all(glance(getattr(row, name) or "") for name, glance in glances.items()):
+                    parsed = _Parsed(row, glances) if glances else row
+                    if root.matches(represent(parsed)):
+                        yield row[0], row[1]
+
+    def load(self, session: Session, ids: Collection[str], names: Collection[str]) -> list[Json]:
+        """Return these attributes, and perhaps more, of the rows with these ids, in their order."""
+        columns = self.resource.columns(names)
+        query = select(*columns).where(self.id.in_(ids)).order_by(self.created, self.id)
+        return [*map(self.resource.reader(names), session.execute(query))]
+
+    def show(self, session: Session, row_id: str) -> Json:
+        """Return the whole resource with an id."""
+        return self.load(session, [row_id], self.resource.names)[0]
 
     def after(self, marker: str) -> ColumnElement[bool]:
         """Return the condition for the rows behind the last one of a page.
 
-        :raises ProblemError: 400: the marker is none of :meth:`marker`.
+        :raises ProblemError: 400: the marker is none of :func:`_marker`.
         """
         try:
             created, row_id = json.loads(base64.urlsafe_b64decode(marker.encode("ascii")))
@@ -138,10 +112,11 @@ class Listing:
         behind = or_(self.created > moment, self.id > row_id)
         return and_(self.created >= moment, behind)  # the first part finds its place in an index
 
-    def marker(self, row: Any) -> str:
-        """Return the marker of a page that ends with a row."""
-        place = [getattr(row, self.created.key).isoformat(), getattr(row, self.id.key)]
-        return base64.urlsafe_b64encode(json.dumps(place).encode()).decode()
+
+def _marker(place: Place) -> str:
+    """Return the marker of a page that ends at a place."""
+    created, row_id = place
+    return base64.urlsafe_b64encode(json.dumps([created.isoformat(), row_id]).encode()).decode()
 
 
 class PageRequest:
@@ -160,35 +135,17 @@ class PageRequest:
         text, size = self._parameters.get("filter"), service.settings.page_size
         marker = self._parameters.pop(_MARKER, None)
         root = Filter() if text is None else query_filters.parse(text)
-        query = query.where(*listing.narrowed(root)).order_by(listing.created, listing.id)
-        found: list[Json] = []
-        end = ""
+        selection = Selection.of(self._parameters, listing.attributes)
+        shown = selection.names(listing.resource.names)
+        names = {*shown, *listing.resource.named(root)}
         with service.database.reading() as session:
-            for row, body in _rows(session, query, listing, marker, min(size + 1, _BATCH)):
-                if text is not None and not root.matches(body):
-                    continue
-                if len(found) == size:
-                    following = urlencode({**self._parameters, _MARKER: end})
-                    self._headers["Link"] = f'<{self._path}?{following}>; rel="next"'
-                    break
-                found.append(body)
-                end = listing.marker(row)
-        return select(found, self._parameters, listing.attributes)
-
-
-def _rows(
-    session: Session, query: Select[Any], listing: Listing, marker: str | None, batch: int
-) -> Iterator[tuple[Any, Json]]:
-    """Yield the rows behind a marker, and what they represent, batch by batch."""
-    while True:
-        limited = query if marker is None else query.where(listing.after(marker))
-        rows = list(session.scalars(limited.limit(batch)))
-        for row in rows:
-            yield row, listing.represent(session, row)
-        if len(rows) < batch:
-            return
-        marker, batch = listing.marker(rows[-1]), _BATCH
-        session.expunge_all()
+            places = list(islice(listing.find(session, query, root, marker), size + 1))
+            bodies = listing.load(session, [row_id for _, row_id in places[:size]], names)
+        if len(places) > size:
+            following = urlencode({**self._parameters, _MARKER: _marker(places[size - 1])})
+            self._headers["Link"] = f'<{self._path}?{following}>; rel="next"'
+        # judged once more: a row may have changed since it was found
+        return [selection.apply(body) for body in bodies if root.matches(body)]
 
 
 Page = Annotated[PageRequest, Depends(PageRequest)]

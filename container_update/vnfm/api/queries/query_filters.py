@@ -15,6 +15,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from container_update.model.objects import Json
@@ -32,7 +33,8 @@ _ORDER: Mapping[str, Compare] = {
 }
 _ONE = frozenset({"eq", "neq", *_ORDER})
 _MANY = frozenset({"in", "nin", "cont", "ncont"})
-_KEYS = "@key"
+KEYS = "@key"
+"""In a path: the keys of a map."""
 
 _HEAD = re.compile(r"\((?P<op>[^,()']*),(?P<path>[^,()']*)")
 _VALUE = re.compile(r",(?:'(?P<quoted>(?:[^']|'')*)'|(?P<plain>[^',()]+))")
@@ -74,13 +76,17 @@ class Filter:
         if isinstance(value, list):
             return any(self.matches(entry) for entry in value)
         if isinstance(value, dict):
-            return not self.conditions and all(
-                branch.matches(list(value))
-                if name == _KEYS
-                else name in value and branch.matches(value[name])
-                for name, branch in self.branches.items()
-            )
+            return not self.conditions and self._matches_object(value)
         return not self.branches and all(condition.holds(value) for condition in self.conditions)
+
+    def _matches_object(self, value: Json) -> bool:
+        for name, branch in self.branches.items():
+            if name == KEYS:
+                if not branch.matches(list(value)):
+                    return False
+            elif name not in value or not branch.matches(value[name]):
+                return False
+        return True
 
     def at(self, path: Iterable[str]) -> Filter:
         """Return the branch at a path; create it if necessary."""
@@ -174,8 +180,9 @@ def _ordered(compare: Compare, attribute: object, value: str) -> bool:
         return number is not None and compare(attribute, number)
     if not isinstance(attribute, str):
         return False
-    moments = moment_of(attribute), moment_of(value)
-    return compare(*moments) if None not in moments else compare(attribute, value)
+    moment = _value_moment(value)
+    other = None if moment is None else moment_of(attribute)
+    return compare(attribute, value) if other is None else compare(other, moment)
 
 
 def _number(text: str) -> float | None:
@@ -192,6 +199,17 @@ def moment_of(text: str) -> datetime | None:
     except ValueError:
         return None
     return moment if moment.tzinfo else None
+
+
+_value_moment = lru_cache(maxsize=64)(moment_of)
+"""The same for a filter's value, which is compared with many attributes."""
+
+
+def is_word(value: str) -> bool:
+    """Return whether a value equals only attributes that are the same text: it is no number, no
+    time and no truth value."""
+    numeric = _number(value) is not None or moment_of(value) is not None
+    return not numeric and value not in ("true", "false")
 
 
 def _wrong(why: str) -> ProblemError:

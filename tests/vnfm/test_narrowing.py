@@ -1,0 +1,237 @@
+"""What a database leaves out of a list is what the filter does not find: whatever is in the rows,
+and whatever is asked for."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import insert, select
+
+from container_update.vnfm.api import representations
+from container_update.vnfm.api.queries.json_texts import may_match, required_texts
+from container_update.vnfm.api.queries.lists import Listing
+from container_update.vnfm.api.queries.query_filters import Condition, Filter
+from container_update.vnfm.states import State
+from container_update.vnfm.store.database import Database
+from container_update.vnfm.store.rows import Base, Instance, Operation, Package, Subscription
+from tests.vnfm.stored import BEGIN, identity
+
+TEXTS = (
+    "", " ", "a", "A", "b", "ab", "a%b", "a_b", "axb", "a'b", 'a"b', "a\\b", "a/b", "\u00e4",
+    "\u00c4", "\u1e9e", "\U0001f600", "a,b", "[", "{", "{}", "@key", "1", "1.0", "1e0", "nan",
+    "true", "false", "null", "None", "2026-01-01", "2026-01-01T10:00:00.123Z",
+    "2026-01-01T11:00:00.123+01:00", "0001-01-01T00:00:00+14:00", "COMPLETED", "completed",
+    "INSTANTIATED", "IN_USE", "SHORT", "\n",
+)  # fmt: skip
+NEVER_STORED = ("\x00", "\ud800", "u00e4", "\x7f")
+"""Values that a database could not take, or that are a part of how another one is written."""
+OPERATORS = ("eq", "neq", "in", "nin", "gt", "gte", "lt", "lte", "cont", "ncont")
+
+
+def document(text: str, number: int) -> dict[str, Any]:
+    """Return JSON with a text in every place."""
+    return {
+        "text": text,
+        "texts": [text, "z"],
+        "entries": [{"text": text, "number": number}, {"text": "z", "number": 1}],
+        text: {"text": text},
+        "number": number - 0.5 if number % 2 else number,
+        "flag": bool(number % 2),
+        "nothing": None,
+        "none": [],
+        'text": "a': 1,
+    }
+
+
+PATHS = (
+    "text", "texts", "entries/text", "entries/number", "number", "flag", "nothing", "none",
+    "absent", "@key", "a/text", "\u00e4/text", 'a"b/text', "entries", "text/below", 'text": "a',
+)  # fmt: skip
+
+
+def rows() -> Iterator[tuple[type[Base], dict[str, Any]]]:
+    states = [state.value for state in State if state is not State.PROCESSING]
+    for number, text in enumerate(TEXTS):
+        common = {"id": identity(number), "created": BEGIN}
+        of_package = {
+            "onboarding_state": text[:16], "operational_state": "ENABLED", "vnfd_id": text or None,
+            "user_data": document(text, number),
+            "body": {"product": text, **document(text, number)},
+        }  # fmt: skip
+        yield Package, {**common, **of_package}
+        body = {"vnfInstanceName": text, **document(text, number)}
+        yield Instance, {
+            **common, "api": "v2", "vnfd_id": "a" if number % 2 else "b", "body": body,
+            "instantiated": number % 3 == 0,
+        }  # fmt: skip
+        yield Subscription, {
+            **common, "api": "v2", "callback_uri": text, "verbosity": "SHORT",
+            "filter": document(text, number) if number % 4 else None,
+        }  # fmt: skip
+        values = {
+            "id": identity(number), "api": "v2", "instance_id": text[:36], "sealed": "",
+            "operation": "CHANGE_VNFPKG" if number % 2 else text, "state": states[number % 5],
+            "started": BEGIN, "entered": BEGIN, "params": document(text, number),
+            "changes": document(text, number) if number % 3 else None,
+            "changed": document(text, number) if number % 4 else None,
+            "error": document(text, number) if number % 5 else None,
+        }  # fmt: skip
+        yield Operation, values
+
+
+LISTS: dict[str, tuple[type[Base], Listing, tuple[str, ...], tuple[str, ...]]] = {
+    "operations": (
+        Operation,
+        Listing(representations.operation("http://vnfm"), Operation.started, Operation.id),
+        ("operationParams", "resourceChanges", "changedInfo", "error",
+         "modificationsTriggeredByVnfPkgChange"),
+        ("id", "operationState", "operation", "vnfInstanceId", "startTime", "isCancelPending",
+         "_links/self/href", "@key", "absent"),
+    ),
+    "instances": (
+        Instance,
+        Listing(
+            representations.instance("http://vnfm", lambda _: None), Instance.created, Instance.id
+        ),
+        ("",),
+        ("id", "vnfdId", "instantiationState", "vnfInstanceName", "@key", "vnfPkgId"),
+    ),
+    "packages": (
+        Package,
+        Listing(representations.PACKAGE, Package.created, Package.id),
+        ("userDefinedData", ""),
+        ("id", "vnfdId", "onboardingState", "usageState", "product", "@key", "error"),
+    ),
+    "subscriptions": (
+        Subscription,
+        Listing(
+            representations.subscription("http://vnfm"), Subscription.created, Subscription.id
+        ),
+        ("filter",),
+        ("id", "callbackUri", "verbosity", "@key"),
+    ),
+}  # fmt: skip
+"""The table, its list, its attributes with JSON ('' for the attributes of the body), and others."""
+
+
+@pytest.fixture
+def filled(tmp_path: Path, database: str) -> Iterator[Database]:
+    filled = Database(database or f"sqlite:///{tmp_path}/vnfm.sqlite")
+    filled.upgrade()
+    with filled.writing() as session:
+        for table, values in sorted(rows(), key=lambda row: row[0] is not Package):
+            session.execute(insert(table), values)
+    yield filled
+    filled.close()
+
+
+def filters(json_names: tuple[str, ...], others: tuple[str, ...]) -> Iterator[Filter]:
+    """Yield each operator with each value on each attribute, and filters of two expressions."""
+    values = [(text,) for text in (*TEXTS, *NEVER_STORED)]
+    values += [("a", "\u00e4"), ("zzz", "a%b"), ("1", "b"), TEXTS[-9:-6]]
+    wanted = [(path, value) for path, value in itertools.product(others, values)]
+    for number, name in enumerate(json_names):
+        few = 3 if number else 1  # of the other columns: they are treated alike
+        inside = [f"{name}/{path}".lstrip("/") for path in PATHS[::few]]
+        wanted += itertools.product(inside, values[::few])
+    for (path, value), op in itertools.product(wanted, OPERATORS):
+        root = Filter()
+        root.at(path.split("/")).conditions.append(Condition(op, value))
+        yield root
+    for name in json_names:
+        start = [name] if name else []
+        for text, op in itertools.product(TEXTS, ("eq", "cont", "gt")):
+            root = Filter()
+            root.at([*start, "entries", "text"]).conditions.append(Condition(op, (text,)))
+            root.at([*start, "entries", "number"]).conditions.append(Condition("gt", ("3",)))
+            yield root
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_a_list_has_the_rows_that_the_filter_finds_in_python(name: str, filled: Database) -> None:
+    table, listing, json_names, others = LISTS[name]
+    with filled.reading() as session:
+        everything = [
+            listing.show(session, row_id)
+            for row_id in session.scalars(select(listing.id).order_by(listing.created, listing.id))
+        ]
+        numbers = set()
+        for root in filters(json_names, others):
+            found = [place[1] for place in listing.find(session, select(table), root, None)]
+            assert found == [each["id"] for each in everything if root.matches(each)], root
+            numbers.add(len(found))
+    assert {0, 1, len(TEXTS)} < numbers, "filters that find nothing, one, and all"
+
+
+SCALARS = st.one_of(
+    st.none(), st.booleans(), st.integers(-2, 2), st.floats(), st.sampled_from(TEXTS),
+    st.text(alphabet='ab"\\/{}[],: \u00e4\n1', max_size=4),
+)  # fmt: skip
+NAMES = st.sampled_from(["a", "b", "ab", '"', "\\", "\u00e4", "@key", "a.b", "{"])
+PATH = st.lists(NAMES, min_size=1, max_size=3)
+DOCUMENTS = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(NAMES, inner, max_size=3)),
+    max_leaves=8,
+)
+CONDITIONS = st.builds(
+    Condition,
+    st.sampled_from(OPERATORS),
+    st.lists(st.sampled_from(TEXTS) | st.text(alphabet='ab"\\/ \u00e41', max_size=3), min_size=1,
+             max_size=2).map(tuple),
+)  # fmt: skip
+
+
+@given(
+    DOCUMENTS,
+    st.lists(
+        st.tuples(st.lists(NAMES, min_size=1, max_size=3), CONDITIONS), min_size=1, max_size=3
+    ),
+    st.booleans(),
+    st.sampled_from([(", ", ": "), (",", ":"), (" ,\n", " :\t")]),
+)
+def test_no_text_is_left_out_whose_document_the_filter_finds(
+    value: Any,
+    expressions: list[tuple[list[str], Condition]],
+    is_ascii: bool,
+    separators: tuple[str, str],
+) -> None:
+    root = Filter()
+    for path, condition in expressions:
+        root.at(path).conditions.append(condition)
+    text = json.dumps(value, ensure_ascii=is_ascii, separators=separators)
+    looked = may_match(root)(text)
+    if root.matches(value):
+        assert looked
+        assert all(any(each in text for each in texts) for texts in required_texts(root))
+
+
+LOOKS = {
+    '{"a": [{"b": "x"}, {"b": 1.5}], "c": "y"}': {
+        "a/b eq x": True, "a/b eq y": False, "a/b gt 1": True, "a/b gt z": False,
+        "a/b neq x": True, "c ncont y": False, "d neq 1": False, "a neq 1": True, "@key eq z": True,
+        "c/d eq y": False,
+    },
+    '{"t": "2026-01-01T00:00:00Z", "q": "\\"t\\": 7", "n": null, "o": true}': {
+        "t gt 2025-12-31T23:00:00-02:00": False, "t lt 2026-01-01T02:00:00+01:00": True,
+        "t eq 7": False, "n neq x": True, "o eq true": True, "o eq True": False,
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "expression", "expected"),
+    [(text, each, expected) for text, looks in LOOKS.items() for each, expected in looks.items()],
+)
+def test_a_look_at_the_text_tells(text: str, expression: str, expected: bool) -> None:
+    path, op, value = expression.split(" ")
+    root = Filter()
+    root.at(path.split("/")).conditions.append(Condition(op, (value,)))
+    assert may_match(root)(text) is expected
