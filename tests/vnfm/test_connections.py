@@ -16,6 +16,7 @@ import pytest
 import uvicorn
 from fastapi.testclient import TestClient
 
+from container_update.cli.commands import serve
 from container_update.model.options import Options
 from container_update.vnfm.http import connections
 from container_update.vnfm.service import Service
@@ -88,6 +89,28 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
         serving.held.clear()
         serving.running.should_exit = serving.running.force_exit = True
         thread.join(PATIENCE)
+
+
+def test_answers_are_sent_at_once() -> None:
+    with serve._listening(Settings(port=0)) as sock:
+        assert asyncio.run(_accepted_option(sock, socket.TCP_NODELAY)) == 1
+
+
+async def _accepted_option(sock: socket.socket, option: int) -> int:
+    """Return an option of TCP of a connection that asyncio's server accepts, as uvicorn's does."""
+    found = asyncio.get_running_loop().create_future()
+
+    class Accepted(asyncio.Protocol):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            accepted = transport.get_extra_info("socket")
+            found.set_result(accepted.getsockopt(socket.IPPROTO_TCP, option))
+            transport.close()
+
+    async with await asyncio.get_running_loop().create_server(Accepted, sock=sock):
+        _, writer = await asyncio.open_connection(*sock.getsockname()[:2])
+        value = int(await asyncio.wait_for(found, PATIENCE))
+        writer.close()
+    return value
 
 
 @contextmanager

@@ -83,7 +83,9 @@ def run(parsed: argparse.Namespace, out: TextIO) -> int:
 
 def _listening(settings: Settings) -> socket.socket:
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
-    sock = socket.socket(family)
+    # asyncio sends at once (TCP_NODELAY) only where the protocol is named; otherwise the body of an
+    # answer waits for the client's acknowledgement of its headers, which some delay by 40 ms
+    sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         sock.bind((settings.host, settings.port))
