@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator
-from datetime import datetime
 from typing import Annotated
 
 from anyio import CapacityLimiter
@@ -17,6 +16,7 @@ from sqlalchemy import or_, select
 
 from container_update.model.objects import Json
 from container_update.vnfm.api import parts
+from container_update.vnfm.api.queries.lists import marker_of, place_of
 from container_update.vnfm.http.users import user_of
 from container_update.vnfm.problems import ProblemError
 from container_update.vnfm.queries import by_id
@@ -84,7 +84,7 @@ def _add_operations(routes: APIRouter, service: ServiceContext) -> None:
         text: Annotated[str, Query(max_length=100)] = "",
         operation: str = "",
         state: str = "",
-        before: datetime | None = None,
+        before: str = "",
     ) -> list[Json]:
         """Return operations, the last one first, 50 at a time.
 
@@ -92,7 +92,7 @@ def _add_operations(routes: APIRouter, service: ServiceContext) -> None:
         :param text: is in the instance's name, the user's name or the name of a package.
         :param operation: the LcmOperationType.
         :param state: the LcmOperationStateType.
-        :param before: started before this time.
+        :param before: the marker of an entry: those behind it.
         """
         query = select(Operation).order_by(Operation.started.desc(), Operation.id)
         given = {
@@ -105,11 +105,16 @@ def _add_operations(routes: APIRouter, service: ServiceContext) -> None:
                 Operation.new_package, Operation.id,
             )  # fmt: skip
             query = query.where(or_(*(each.icontains(text, autoescape=True) for each in columns)))
-        if before is not None:
-            query = query.where(Operation.started < before.replace(tzinfo=None))
+        if before:
+            started, id_ = place_of(before, "before: expected the marker of an entry")
+            behind = or_(Operation.started < started, Operation.id > id_)
+            query = query.where(Operation.started <= started, behind)
         with service.database.reading() as session:
             rows = session.scalars(query.limit(_PAGE_SIZE))
-            return [summaries.operation(row) for row in rows]
+            return [
+                {**summaries.operation(row), "marker": marker_of((row.started, row.id))}
+                for row in rows
+            ]
 
 
 def _add_drafts(routes: APIRouter, service: ServiceContext) -> None:

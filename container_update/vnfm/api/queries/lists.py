@@ -73,13 +73,14 @@ class Listing:
             cast(column, Text).label(column.key) if column.key in glances else column
             for column in self.resource.columns(names)
         ]
-        place = self.created.label(_CREATED), self.id.label(_ID)
         query = query.where(*self.resource.narrowed(root)).order_by(self.created, self.id)
         if marker is not None:
-            query = query.where(self.after(marker))
+            place = place_of(marker, f"{_MARKER}: expected one from a Link header")
+            query = query.where(self.behind(place))
         represent = self.resource.reader(names)
         with session.execute(
-            query.with_only_columns(*place, *read), execution_options={"yield_per": _AT_ONCE}
+            query.with_only_columns(self.created.label(_CREATED), self.id.label(_ID), *read),
+            execution_options={"yield_per": _AT_ONCE},
         ) as rows:
             for row in rows:
                 if all(glance(getattr(row, name) or "") for name, glance in glances.items()):
@@ -97,26 +98,33 @@ class Listing:
         """Return the whole resource with an id."""
         return self.load(session, [row_id], self.resource.names)[0]
 
-    def after(self, marker: str) -> ColumnElement[bool]:
-        """Return the condition for the rows behind the last one of a page.
-
-        :raises ProblemError: 400: the marker is none of :func:`_marker`.
-        """
-        try:
-            created, row_id = json.loads(base64.urlsafe_b64decode(marker.encode("ascii")))
-            moment = datetime.fromisoformat(created)
-            if moment.tzinfo is not None or not row_id.isprintable():
-                raise ValueError
-        except (ValueError, TypeError, AttributeError, RecursionError):
-            raise ProblemError(400, f"{_MARKER}: expected one from a Link header") from None
-        behind = or_(self.created > moment, self.id > row_id)
-        return and_(self.created >= moment, behind)  # the first part finds its place in an index
+    def behind(self, place: Place) -> ColumnElement[bool]:
+        """Return the condition for the rows behind a place."""
+        created, row_id = place
+        behind = or_(self.created > created, self.id > row_id)
+        return and_(self.created >= created, behind)  # the first part finds its place in an index
 
 
-def _marker(place: Place) -> str:
+def marker_of(place: Place) -> str:
     """Return the marker of a page that ends at a place."""
     created, row_id = place
     return base64.urlsafe_b64encode(json.dumps([created.isoformat(), row_id]).encode()).decode()
+
+
+def place_of(marker: str, expected: str) -> Place:
+    """Return the place of a marker.
+
+    :param expected: the parameter with the marker, and where the marker is from.
+    :raises ProblemError: 400: it is none of :func:`marker_of`.
+    """
+    try:
+        created, row_id = json.loads(base64.urlsafe_b64decode(marker.encode("ascii")))
+        moment = datetime.fromisoformat(created)
+        if moment.tzinfo is not None or not row_id.isprintable():
+            raise ValueError
+    except (ValueError, TypeError, AttributeError, RecursionError):
+        raise ProblemError(400, expected) from None
+    return moment, row_id
 
 
 class PageRequest:
@@ -142,7 +150,7 @@ class PageRequest:
             places = list(islice(listing.find(session, query, root, marker), size + 1))
             bodies = listing.load(session, [row_id for _, row_id in places[:size]], names)
         if len(places) > size:
-            following = urlencode({**self._parameters, _MARKER: _marker(places[size - 1])})
+            following = urlencode({**self._parameters, _MARKER: marker_of(places[size - 1])})
             self._headers["Link"] = f'<{self._path}?{following}>; rel="next"'
         # judged once more: a row may have changed since it was found
         return [selection.apply(body) for body in bodies if root.matches(body)]

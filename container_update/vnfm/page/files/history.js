@@ -33,7 +33,7 @@ export function history(target, instance, attempt) {
     field("operation", "Operation", operation),
     field("state", "State", state));
   const found = element("ul", { class: "cards" });
-  const older = button("Older", () => load(entries.at(-1)?.started));
+  const older = button("Older", () => load(entries.at(-1)?.marker));
   older.hidden = true;
   target.replaceChildren(form, found, older);
   let entries = [];
