@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import insert, select
 
@@ -75,14 +75,16 @@ def rows() -> Iterator[tuple[type[Base], dict[str, Any]]]:
             **common, "api": "v2", "callback_uri": text, "verbosity": "SHORT",
             "filter": document(text, number) if number % 4 else None,
         }  # fmt: skip
-        values = {
+        values: dict[str, Any] = {
             "id": identity(number), "api": "v2", "instance_id": text[:36], "sealed": "",
             "operation": "CHANGE_VNFPKG" if number % 2 else text, "state": states[number % 5],
             "started": BEGIN, "entered": BEGIN, "params": document(text, number),
-            "changes": document(text, number) if number % 3 else None,
-            "changed": document(text, number) if number % 4 else None,
-            "error": document(text, number) if number % 5 else None,
         }  # fmt: skip
+        for place, name in enumerate(("changes", "changed", "error")):  # or JSON's null, or NULL
+            if number % (place + 4) > 1:
+                values[name] = document(text, number)
+            elif number % (place + 4):
+                values[name] = None
         yield Operation, values
 
 
@@ -171,40 +173,49 @@ def test_a_list_has_the_rows_that_the_filter_finds_in_python(name: str, filled: 
 
 
 SCALARS = st.one_of(
-    st.none(), st.booleans(), st.integers(-2, 2), st.floats(), st.sampled_from(TEXTS),
+    st.none(), st.booleans(), st.integers(-2, 2), st.floats(-2, 2), st.sampled_from(TEXTS),
     st.text(alphabet='ab"\\/{}[],: \u00e4\n1', max_size=4),
 )  # fmt: skip
 NAMES = st.sampled_from(["a", "b", "ab", '"', "\\", "\u00e4", "@key", "a.b", "{"])
-PATH = st.lists(NAMES, min_size=1, max_size=3)
 DOCUMENTS = st.recursive(
     SCALARS,
-    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(NAMES, inner, max_size=3)),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(NAMES, inner, min_size=1, max_size=3)
+    ),
     max_leaves=8,
 )
-CONDITIONS = st.builds(
-    Condition,
-    st.sampled_from(OPERATORS),
-    st.lists(st.sampled_from(TEXTS) | st.text(alphabet='ab"\\/ \u00e41', max_size=3), min_size=1,
-             max_size=2).map(tuple),
-)  # fmt: skip
 
 
+@st.composite
+def expressions(draw: st.DrawFn, value: Any) -> tuple[list[str], Condition]:
+    """Draw an expression about an attribute of a document, with its value or another one."""
+    path = []
+    while isinstance(value, list | dict) and value:
+        if isinstance(value, list):
+            value = draw(st.sampled_from(value))
+        elif draw(st.integers(0, 4)) == 0:
+            path.append("@key")
+            value = draw(st.sampled_from(sorted(value)))
+        else:
+            path.append(draw(st.sampled_from(sorted(value))))
+            value = value[path[-1]]
+    own = str(value).lower() if isinstance(value, bool) else str(value)
+    given = st.sampled_from([own, own[1:], f"{own}.0", own.upper(), *TEXTS])
+    return path, Condition(draw(st.sampled_from(OPERATORS)), (draw(given), draw(given)))
+
+
+@settings(max_examples=400)
 @given(
-    DOCUMENTS,
-    st.lists(
-        st.tuples(st.lists(NAMES, min_size=1, max_size=3), CONDITIONS), min_size=1, max_size=3
-    ),
+    st.data(),
+    st.dictionaries(NAMES, DOCUMENTS, min_size=1, max_size=3),
     st.booleans(),
     st.sampled_from([(", ", ": "), (",", ":"), (" ,\n", " :\t")]),
 )
 def test_no_text_is_left_out_whose_document_the_filter_finds(
-    value: Any,
-    expressions: list[tuple[list[str], Condition]],
-    is_ascii: bool,
-    separators: tuple[str, str],
+    data: st.DataObject, value: Any, is_ascii: bool, separators: tuple[str, str]
 ) -> None:
     root = Filter()
-    for path, condition in expressions:
+    for path, condition in data.draw(st.lists(expressions(value), min_size=1, max_size=2)):
         root.at(path).conditions.append(condition)
     text = json.dumps(value, ensure_ascii=is_ascii, separators=separators)
     looked = may_match(root)(text)

@@ -134,16 +134,22 @@ def operation_url(row: Any, base_url: str) -> str:
     return f"{base_url}/vnflcm/{row.api}/vnf_lcm_op_occs/{row.id}"
 
 
+_OPEN = frozenset(state.value for state in states.REQUESTS)
+"""The states of operations that allow requests."""
+
+
 def operation(base_url: str) -> Resource:
     """Return the definition of a VnfLcmOpOcc (SOL003, 5.5.2.13)."""
 
     def links(row: Any) -> Json:
         self = operation_url(row, base_url)
         instance_url = f"{base_url}/vnflcm/{row.api}/vnf_instances/{row.instance_id}"
-        undoable = states.is_undoable(row.operation, row.kept)
-        requests = states.allowed(states.State(row.state), undoable=undoable)
-        hrefs = {request.value: f"{self}/{request.value}" for request in requests}
-        return _links({"self": self, "vnfInstance": instance_url, **hrefs})
+        links = {"self": {"href": self}, "vnfInstance": {"href": instance_url}}
+        if row.state in _OPEN:  # most are not, and filters judge many of them
+            undoable = states.is_undoable(row.operation, row.kept)
+            requests = states.allowed(states.State(row.state), undoable=undoable)
+            links |= _links({request.value: f"{self}/{request.value}" for request in requests})
+        return links
 
     return Resource(
         {
