@@ -1,8 +1,10 @@
-"""Measure what an update costs, beside the hand-made limit and Tacker 16's own driver.
+"""Measure what an update costs, beside the hand-made limit and Tacker 16's own driver, what large
+packages cost, and what the service carries.
 
     python -m benchmarks                        all cases on the embedded cluster
     python -m benchmarks --small --runs 1       the same cases at a small size, in a minute
     python -m benchmarks --case workloads --case 'pods of others'
+    python -m benchmarks --case service         lists and updates on SQLite and PostgreSQL
     python -m benchmarks --kubeconfig ~/.kube/config --images nginx:1.27-alpine nginx:1.28-alpine
     python -m benchmarks --json out.json --svg out.svg
 
@@ -17,7 +19,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from benchmarks import cnf, packages, report, updates
+from benchmarks import cnf, packages, report, service, updates
 from benchmarks.clusters import embedded, real
 from benchmarks.figures import Row
 
@@ -56,19 +58,23 @@ def main() -> None:
     """Run the cases and show their figures."""
     given = arguments().parse_args()
     images = cnf.Images(*given.images)
+
+    def is_chosen(name: str) -> bool:
+        return not given.case or any(text in name for text in given.case)
+
     chosen = [
-        case
-        for case in updates.cases(images, cnf.guide, small=given.small)
-        if not given.case or any(text in case.name for text in given.case)
+        case for case in updates.cases(images, cnf.guide, small=given.small) if is_chosen(case.name)
     ]
+    others = [name for name in (PACKAGES, *service.CASES) if is_chosen(name)]
     if given.list:
-        print("\n".join(dict.fromkeys([PACKAGES, *(case.name for case in chosen)])))
+        print("\n".join(dict.fromkeys([*others, *(case.name for case in chosen)])))
         return
     lab = given.lab.resolve() if (given.lab / "complete").exists() else None
     rows: list[Row] = []
-    if any(text in PACKAGES for text in given.case or (PACKAGES,)):
+    if PACKAGES in others:
         print(f"{PACKAGES} ...", flush=True)
         rows += packages.rows(given.runs, small=given.small)
+    rows += service.rows(given.runs, small=given.small, cases=others)
     if chosen:
         with ExitStack() as stack:
             folder = Path(stack.enter_context(TemporaryDirectory()))

@@ -29,19 +29,27 @@ def table(rows: Sequence[Row]) -> Table:
     shown = Table("case", "size", "program")
     for name in ("min s", "median s", "max s", "ratio", "CPU s", "MiB", "requests"):
         shown.add_column(name, justify="right")
+    shown.add_column("other counts")
     for row in rows:
         least, median, most = row.seconds
         shown.add_row(
             row.case,
             f"{row.size:,}",
             row.program,
-            *(f"{value:.2f}" for value in (least, median, most)),
+            *map(_seconds, (least, median, most)),
             ratio(row, rows),
-            f"{row.cpu_seconds:.2f}",
+            _seconds(row.cpu_seconds),
             f"{row.peak_mib:.0f}",
             str(row.counts.get("requests", "")),
+            ", ".join(
+                f"{value:,} {name}" for name, value in row.counts.items() if name != "requests"
+            ),
         )
     return shown
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.2f}" if value >= 1 else f"{value:.3f}"
 
 
 def ratio(row: Row, rows: Iterable[Row]) -> str:
@@ -112,4 +120,4 @@ def write(found: dict[str, Any], file: Path) -> None:
 
 def console() -> Console:
     """Return where the tables are printed: as wide as they are."""
-    return Console(width=160, highlight=False)
+    return Console(width=200, highlight=False)

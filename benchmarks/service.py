@@ -1,131 +1,215 @@
-"""What one process of the service carries: updates a minute, and how long readers wait meanwhile.
+"""What one process of the service carries: lists in a large database, and updates at once.
 
-    python benchmarks/service.py          20 VNF instances of each API, 20 readers, 10 viewers
-    python benchmarks/service.py -n 50    more instances
-
-Starts the embedded cluster and the service, which has its 8 workers and SQLite, instantiates small
-VNFs (a Deployment with two pods and its ConfigMap), and updates all of them at once, there and
-back. Readers show an instance twice a second; viewers follow the events of the page. All of it
-shares the machine.
+Each case runs on SQLite, and on PostgreSQL if Debian's package is installed. The service is
+``container-update serve`` as a process of its own, with 8 workers; it shares the machine with its
+clients and the embedded cluster. Filters are those of ``list_pages``, rows those of ``records``.
 """
 
 from __future__ import annotations
 
-import argparse
 import statistics
-import sys
-import threading
+import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import requests
 
-ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT))
+from benchmarks import list_pages, records
+from benchmarks.clusters import COMMAND
+from benchmarks.figures import OURS, Row, Run
+from benchmarks.readers import reading
+from container_update.cluster.client import connect
+from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster
+from container_update.vnfm.store.database import Database
+from tests.vnfm import fleet, postgres, vnfs
+from tests.vnfm.client import Client
+from tests.vnfm.test_load import client_of
 
-from container_update.cluster.client import connect  # noqa: E402
-from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster  # noqa: E402
-from tests.vnfm import fleet  # noqa: E402
-from tests.vnfm.served import Served, served  # noqa: E402
-from tests.vnfm.test_load import client_of, modify  # noqa: E402
+LISTS, AT_ONCE = "service: lists and filters", "service: filtered lists at once"
+UPDATES = {api: f"service: updates at once, {api}" for api in ("v1", "v2")}
+CASES = (LISTS, AT_ONCE, *UPDATES.values())
 
-READERS, VIEWERS = 20, 10
-PAUSE_SECONDS = 0.5
-"""Of a reader, between an answer and its next request."""
+_SLOW_SECONDS = 0.1
+_START_SECONDS = 60.0
+_CONFIGURATION = """[vnfm]
+auth = none
+lock_seconds = 1
+operation_seconds = 0
+"""
+"""No operation is deleted because it is old."""
 
 
-class Readers:
-    """Clients that read at a pace, and how long each answer took, in seconds."""
+@dataclass(frozen=True)
+class Server:
+    """A process of the service."""
 
-    def __init__(self, url: str, path: str) -> None:
-        self.seconds: list[float] = []
-        self.refused = 0
-        self._url = url + path
-        self._stop = threading.Event()
+    url: str
+    process: int
 
-    @contextmanager
-    def reading(self) -> Iterator[None]:
-        """Read during the ``with`` block."""
-        threads = [threading.Thread(target=self._read) for _ in range(READERS)]
-        for thread in threads:
-            thread.start()
-        try:
-            yield
-        finally:
-            self._stop.set()
-            for thread in threads:
-                thread.join()
+    @property
+    def peak_mib(self) -> float:
+        """The most memory that it ever held."""
+        lines = Path(f"/proc/{self.process}/status").read_text().splitlines()
+        (peak,) = (line for line in lines if line.startswith("VmHWM"))
+        return int(peak.split()[1]) / 1024
 
-    def _read(self) -> None:
-        with requests.Session() as session:
-            session.headers["Version"] = "2.0.0"
-            while not self._stop.is_set():
-                began = time.monotonic()
-                answer = session.get(self._url, timeout=60)
-                self.seconds.append(time.monotonic() - began)
-                self.refused += not answer.ok
-                self._stop.wait(PAUSE_SECONDS)
+    @property
+    def cpu_seconds(self) -> float:
+        """The processor time that it has used."""
+        return time.clock_gettime(~self.process << 3 | 2)  # as of clock_getcpuclockid(3)
+
+
+def rows(runs: int, *, small: bool, cases: Sequence[str] = CASES) -> Iterator[Row]:
+    """Yield the figures of the cases on each database; *small*: as a test runs them."""
+    operations, lists, updates = (200, 8, 2) if small else (10_000, 40, 50)
+    if not set(CASES) & set(cases):
+        return  # PostgreSQL need not be started
+    for name, create in databases():
+        if LISTS in cases:
+            yield Row(f"{LISTS}, {name}", operations, OURS, each_list(create, operations, runs))
+        if AT_ONCE in cases:
+            found = [lists_at_once(create, operations, lists) for _ in range(runs)]
+            yield Row(f"{AT_ONCE}, {name}", lists, OURS, found)
+        for api, case in UPDATES.items():
+            if case in cases:
+                found = [updates_at_once(create, api, updates) for _ in range(runs)]
+                yield Row(f"{case}, {name}", updates, OURS, found)
+
+
+Create = Iterator[str]
+"""Yields the URLs of empty databases, '' for SQLite in the service's folder."""
+
+
+def databases() -> Iterator[tuple[str, Create]]:
+    """Yield the name of each kind of database, and what makes empty ones while it is used."""
+    yield "SQLite", iter(str, None)
+    binaries = postgres.find()
+    if binaries is not None:
+        with postgres.running(binaries) as server:
+            yield "PostgreSQL", iter(server.create_database, None)
 
 
 @contextmanager
-def viewing(url: str) -> Iterator[list[int]]:
-    """Follow the events during the ``with`` block; yield a list with the bytes of each part."""
-    sizes: list[int] = []
+def serving(url: str, operations: int = 0) -> Iterator[Server]:
+    """Run the service for the ``with`` block, with so many operations in its database."""
+    with TemporaryDirectory() as name, ExitStack() as stack:
+        folder = Path(name)
+        (folder / "state").mkdir(mode=0o700)
+        database = Database(url or f"sqlite:///{folder / 'state' / 'vnfm.sqlite'}")
+        database.upgrade()
+        records.store(database, operations)
+        database.close()
+        (folder / "vnfm.conf").write_text(_CONFIGURATION)
+        command = [*COMMAND, "serve", "--config-file", str(folder / "vnfm.conf"), "--port", "0",
+                   "--state-dir", str(folder / "state")]  # fmt: skip
+        command += ["--database-url", url] if url else []
+        log = stack.enter_context((folder / "log").open("wb"))
+        process = stack.enter_context(
+            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
+        )
+        stack.callback(process.terminate)
+        assert process.stdout is not None
+        address = process.stdout.readline().split()[-1]
+        _wait_until_ready(address)
+        yield Server(address, process.pid)
 
-    def follow(answer: requests.Response) -> None:
-        try:
-            sizes.extend(len(part) for part in answer.iter_content(None))
-        except (requests.exceptions.RequestException, AttributeError):
-            return  # it is closed below, in the middle of a part
 
-    answers = [requests.get(f"{url}/view/events", stream=True, timeout=60) for _ in range(VIEWERS)]
-    threads = [threading.Thread(target=follow, args=(each,), daemon=True) for each in answers]
-    for thread in threads:
-        thread.start()
-    try:
-        yield sizes
-    finally:
+def _wait_until_ready(address: str) -> None:
+    deadline = time.monotonic() + _START_SECONDS
+    while not requests.get(f"{address}/readyz", timeout=_START_SECONDS).ok:
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"the service on {address} is not ready")
+        time.sleep(0.1)
+
+
+# --- lists --------------------------------------------------------------------------------------
+
+
+def each_list(create: Create, operations: int, runs: int) -> list[Run]:
+    """Request each list, one after the other; return a run for each with the median of its times.
+
+    The counts are those of all of them.
+    """
+    found = []
+    with serving(next(create), operations) as server, _session() as session:
+        for path in list_pages.requests(operations):
+            times, before = [], server.cpu_seconds
+            for _ in range(runs):
+                began = time.monotonic()
+                answer = session.get(server.url + path, timeout=60)
+                times.append(time.monotonic() - began)
+                answer.raise_for_status()
+            entries = len(answer.json())
+            cpu_seconds = (server.cpu_seconds - before) / runs
+            found.append(Run(statistics.median(times), cpu_seconds, counts={"entries": entries}))
+        peak = server.peak_mib
+    counts = {
+        "lists": len(found),
+        "over 100 ms": sum(run.seconds > _SLOW_SECONDS for run in found),
+        "over 100 ms of CPU": sum(run.cpu_seconds > _SLOW_SECONDS for run in found),
+        "most ms of CPU": round(1000 * max(run.cpu_seconds for run in found)),
+        "entries": sum(run.counts["entries"] for run in found),
+    }
+    return [Run(run.seconds, run.cpu_seconds, peak, counts) for run in found]
+
+
+def lists_at_once(create: Create, operations: int, number: int) -> Run:
+    """Request so many lists at the same time, each with a filter that judges every operation."""
+    with serving(next(create), operations) as server, ThreadPoolExecutor(number) as pool:
+        paths = list_pages.scans(operations, number)
+        began, before = time.monotonic(), server.cpu_seconds
+        answers = list(pool.map(lambda path: _get(server.url + path), paths))
+        seconds = time.monotonic() - began
         for answer in answers:
-            answer.close()
+            answer.raise_for_status()
+        counts = {"entries": sum(len(answer.json()) for answer in answers)}
+        return Run(seconds, server.cpu_seconds - before, server.peak_mib, counts)
 
 
-def measure(api: str, count: int, service: Served, cluster: EmbeddedCluster, folder: Path) -> None:
-    """Update all instances of an API there and back, and print the figures."""
-    client = client_of(service, api, 300)
-    with connect(str(cluster.write_kubeconfig(folder / "kubeconfig"))) as kubernetes:
-        instances = fleet.launch(client, cluster, kubernetes, folder, count)
-    readers = Readers(service.url, instances.paths[0])
-    with viewing(service.url) as sizes, readers.reading():
-        began = time.monotonic()
-        for _ in range(2):
-            begun = [modify(client, instances, path) for path in instances.paths]
+def _get(url: str) -> requests.Response:
+    with _session() as session:
+        return session.get(url, timeout=300)
+
+
+def _session() -> requests.Session:
+    session = requests.Session()
+    session.headers["Version"] = "2.0.0"
+    return session
+
+
+# --- updates ------------------------------------------------------------------------------------
+
+
+def updates_at_once(create: Create, api: str, number: int) -> Run:
+    """Update so many VNFs at the same time, while others read; seconds are those until all ended.
+
+    A VNF is a Deployment with two pods and its ConfigMap.
+    """
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory()))
+        cluster = stack.enter_context(EmbeddedCluster(behaviour=Behaviour()))
+        server = stack.enter_context(serving(next(create)))
+        client = client_of(server, api, 300)
+        with connect(str(cluster.write_kubeconfig(folder / "kubeconfig"))) as kubernetes:
+            instances = fleet.launch(client, cluster, kubernetes, folder, number)
+        with reading(server.url, instances.paths[0]) as read:
+            before, began = server.cpu_seconds, time.monotonic()
+            begun = [_update(client, instances, path) for path in instances.paths]
             states = {client.settled(operation)["operationState"] for operation in begun}
-            assert states == {"COMPLETED"}, states
-        took = time.monotonic() - began
-    hundredths = statistics.quantiles(readers.seconds, n=100)
-    print(
-        f"{api}: {2 * count} updates in {took:.1f} s, {120 * count / took:.0f} a minute; "
-        f"{len(readers.seconds) / took:.0f} reads a second, {readers.refused} refused, median "
-        f"{1000 * hundredths[49]:.0f} ms, p99 {1000 * hundredths[98]:.0f} ms; "
-        f"{sum(sizes) / VIEWERS / took / 1024:.1f} KiB a second for each of {VIEWERS} viewers"
-    )
+            seconds = time.monotonic() - began
+            cpu_seconds = server.cpu_seconds - before
+        if states != {"COMPLETED"}:
+            raise RuntimeError(f"updates ended {', '.join(sorted(states))}")
+        counts = {"updates a minute": round(60 * number / seconds), **read}
+        return Run(seconds, cpu_seconds, server.peak_mib, counts)
 
 
-def main() -> None:
-    """Measure both APIs."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("-n", type=int, default=20, help="VNF instances of each API")
-    count = parser.parse_args().n
-    for api in ("v1", "v2"):
-        with ExitStack() as stack:
-            folder = Path(stack.enter_context(TemporaryDirectory()))
-            cluster = stack.enter_context(EmbeddedCluster(behaviour=Behaviour()))
-            service = stack.enter_context(served(folder / "service"))
-            measure(api, count, service, cluster, folder)
-
-
-if __name__ == "__main__":
-    main()
+def _update(client: Client, instances: fleet.Fleet, path: str) -> str:
+    """Begin to update a VNF to its other version; return the operation's path."""
+    now = client.call("GET", path)["vnfdId"]
+    return client.begin("PATCH", path, vnfs.modification(instances.other(now)))

@@ -10,8 +10,13 @@ from typing import Any
 
 import pytest
 
+from tests.vnfm import postgres
+
 ROOT = Path(__file__).resolve().parents[2]
 
+CASES = ("large packages", "the user guide's sample", "a fifth changes", "pods of others",
+         "service: lists", "service: filtered lists", "service: updates at once, v1")  # fmt: skip
+DATABASES = ("SQLite", *(["PostgreSQL"] if postgres.find() else []))
 BESIDE = 12
 """Requests for the journal (5), the rights (1), the lease (3), the history (2), and the journal's
 watch; see architecture.rst."""
@@ -23,7 +28,7 @@ def figures(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, int, st
     file = tmp_path_factory.mktemp("benchmarks") / "figures.json"
     command = [sys.executable, "-m", "benchmarks", "--small", "--runs", "1", "--slow", "0s"]
     command += ["--lab", str(file.parent), "--json", str(file)]
-    for case in ("large packages", "the user guide's sample", "a fifth changes", "pods of others"):
+    for case in CASES:
         command += ["--case", case]
     subprocess.run(command, cwd=ROOT, check=True, timeout=600)
     rows = json.loads(file.read_text())["figures"]
@@ -61,3 +66,29 @@ def test_large_packages_are_planned_and_checked(
 ) -> None:
     steps = figures["plan, manifests", 200, "container-update"]["counts"]["items"]
     assert steps == 2 * figures["plan, manifests", 100, "container-update"]["counts"]["items"] > 0
+
+
+@pytest.mark.parametrize("database", DATABASES)
+def test_each_list_of_the_service_is_read(
+    figures: dict[tuple[str, int, str], Any], database: str
+) -> None:
+    lists = counts(figures, f"service: lists and filters, {database}", 200)
+    assert lists["lists"] > 60
+    assert lists["entries"] == counts(figures, "service: lists and filters, SQLite", 200)["entries"]
+    at_once = counts(figures, f"service: filtered lists at once, {database}", 8)
+    assert at_once["entries"] == 0, "each filter judges all rows and finds none"
+
+
+@pytest.mark.parametrize("database", DATABASES)
+def test_readers_are_answered_while_the_service_updates(
+    figures: dict[tuple[str, int, str], Any], database: str
+) -> None:
+    found = counts(figures, f"service: updates at once, v1, {database}", 2)
+    assert found["reads"] >= 20
+    assert found["refused reads"] == 0
+    assert found["bytes a second for a viewer"] > 0
+
+
+def counts(figures: dict[tuple[str, int, str], Any], case: str, size: int) -> dict[str, int]:
+    """Return what a case of the service counted."""
+    return dict(figures[case, size, "container-update"]["counts"])

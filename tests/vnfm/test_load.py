@@ -5,25 +5,33 @@ from __future__ import annotations
 import random
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import Any, Protocol
 
 from container_update.cluster.client import KubernetesCluster
 from container_update.emulator.kubernetes import EmbeddedCluster
 from tests.vnfm import fleet, vnfs
 from tests.vnfm.client import SETTLED, Client
-from tests.vnfm.served import Served, served
+from tests.vnfm.served import served
 
 try:
     import httpx2 as httpx
 except ImportError:  # Python 3.10
     import httpx  # type: ignore[no-redef]
 
+
+class Reachable(Protocol):
+    """A service that answers at a URL."""
+
+    @property
+    def url(self) -> str: ...
+
+
 INSTANCES, WORKERS = 50, 8
 KILLS, KILLED_INSTANCES = 20, {"v1": 5, "v2": 1}
 SEED = 20261121
 
 
-def client_of(service: Served, api: str, seconds: float = 60) -> Client:
+def client_of(service: Reachable, api: str, seconds: float = 60) -> Client:
     return Client(httpx.Client(base_url=service.url, timeout=seconds), api)
 
 
