@@ -70,6 +70,7 @@ def rows(runs: int, *, small: bool, cases: Sequence[str] = CASES) -> Iterator[Ro
     if not set(CASES) & set(cases):
         return  # PostgreSQL need not be started
     for name, create in databases():
+        print(f"service on {name} ...", flush=True)
         if LISTS in cases:
             yield Row(f"{LISTS}, {name}", operations, OURS, each_list(create, operations, runs))
         if AT_ONCE in cases:
