@@ -127,7 +127,7 @@ class Journal:
     @property
     def _by_hand(self) -> str:
         try:
-            keys = self._keys(self._written)[self.namespace]
+            keys = self._keys(self._written)[self.namespace] or [self.key]
         except (KeyError, ValueError):
             keys = [self.key]
         names = " ".join(key.name for key in keys)
