@@ -59,7 +59,7 @@ class Client:
             package: Json = self.call("GET", path)
             return package if package["onboardingState"] in ("ONBOARDED", "ERROR") else None
 
-        package = until(read_package, "the package is read in", PATIENCE_SECONDS)
+        package = until(read_package, "the package is read in", PATIENCE_SECONDS, lasts=True)
         assert package is not None
         return package
 
@@ -95,7 +95,7 @@ class Client:
             settled_operation: Json = self.call("GET", operation)
             return settled_operation if settled_operation["operationState"] in SETTLED else None
 
-        settled_operation = until(read_operation, f"{operation} ends", PATIENCE_SECONDS)
+        settled_operation = until(read_operation, f"{operation} ends", PATIENCE_SECONDS, lasts=True)
         assert settled_operation is not None
         assert not FOREIGN_COMMAND.search(str(settled_operation.get("error")))
         return settled_operation

@@ -10,10 +10,21 @@ Value = TypeVar("Value")
 PATIENCE_SECONDS = 30.0
 
 
-def until(read: Callable[[], Value], condition: str, seconds: float = PATIENCE_SECONDS) -> Value:
-    """Call *read* until its value is true and return the value."""
-    deadline = time.monotonic() + seconds
+def until(
+    read: Callable[[], Value],
+    condition: str,
+    seconds: float = PATIENCE_SECONDS,
+    *,
+    lasts: bool = False,
+) -> Value:
+    """Call *read* until its value is true and return the value.
+
+    :param lasts: the condition stays true: the longer it takes, the more seldom it is looked at,
+        since that takes processor time from what is waited for.
+    """
+    deadline, pause = time.monotonic() + seconds, 0.01
     while not (value := read()):
         assert time.monotonic() < deadline, f"waited {seconds:g} seconds for {condition}"
-        time.sleep(0.01)
+        time.sleep(pause)
+        pause = min(1.2 * pause, 0.1) if lasts else pause
     return value
