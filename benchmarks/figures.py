@@ -67,6 +67,16 @@ def spread(values: Sequence[float]) -> tuple[float, float, float]:
     return min(values), statistics.median(values), max(values)
 
 
+def peak_mib_of(process: int) -> float:
+    """Return the most memory that a running process ever held, from ``/proc``.
+
+    ``getrusage`` knows more than that: what the process held from which it was started.
+    """
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
+    (peak,) = (line for line in lines if line.startswith("VmHWM"))
+    return int(peak.split()[1]) / 1024
+
+
 def measured(command: Sequence[str], *, expected: Sequence[int] = (0,)) -> Run:
     """Run a program as a process of its own; return what the operating system says it cost.
 

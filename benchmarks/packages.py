@@ -7,7 +7,7 @@ the old package's objects stand for what is live.
 
 from __future__ import annotations
 
-import resource
+import os
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from zipfile import ZIP_DEFLATED, ZipFile
 
-from benchmarks.figures import OURS, Row, Run
+from benchmarks.figures import OURS, Row, Run, peak_mib_of
 from container_update.model.objects import Json
 from container_update.model.options import DEFAULTS
 from container_update.model.requests import UpdateRequest
@@ -228,5 +228,4 @@ def _in_this_process(work: Callable[..., int], packages: tuple[str, ...]) -> Run
     began, cpu_before = time.monotonic(), time.process_time()
     items = work(*packages)
     seconds, cpu_seconds = time.monotonic() - began, time.process_time() - cpu_before
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return Run(seconds, cpu_seconds, peak, {"items": items})
+    return Run(seconds, cpu_seconds, peak_mib_of(os.getpid()), {"items": items})

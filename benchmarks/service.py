@@ -21,7 +21,7 @@ import requests
 
 from benchmarks import list_pages, records
 from benchmarks.clusters import COMMAND
-from benchmarks.figures import OURS, Row, Run
+from benchmarks.figures import OURS, Row, Run, peak_mib_of
 from benchmarks.readers import reading
 from container_update.cluster.client import connect
 from container_update.emulator.kubernetes import Behaviour, EmbeddedCluster
@@ -50,13 +50,6 @@ class Server:
 
     url: str
     process: int
-
-    @property
-    def peak_mib(self) -> float:
-        """The most memory that it ever held."""
-        lines = Path(f"/proc/{self.process}/status").read_text().splitlines()
-        (peak,) = (line for line in lines if line.startswith("VmHWM"))
-        return int(peak.split()[1]) / 1024
 
     @property
     def cpu_seconds(self) -> float:
@@ -148,7 +141,7 @@ def each_list(create: Create, operations: int, runs: int) -> list[Run]:
             entries = len(answer.json())
             cpu_seconds = (server.cpu_seconds - before) / runs
             found.append(Run(statistics.median(times), cpu_seconds, counts={"entries": entries}))
-        peak = server.peak_mib
+        peak = peak_mib_of(server.process)
     counts = {
         "lists": len(found),
         "over 100 ms": sum(run.seconds > _SLOW_SECONDS for run in found),
@@ -169,7 +162,7 @@ def lists_at_once(create: Create, operations: int, number: int) -> Run:
         for answer in answers:
             answer.raise_for_status()
         counts = {"entries": sum(len(answer.json()) for answer in answers)}
-        return Run(seconds, server.cpu_seconds - before, server.peak_mib, counts)
+        return Run(seconds, server.cpu_seconds - before, peak_mib_of(server.process), counts)
 
 
 def _get(url: str) -> requests.Response:
@@ -207,7 +200,7 @@ def updates_at_once(create: Create, api: str, number: int) -> Run:
         if states != {"COMPLETED"}:
             raise RuntimeError(f"updates ended {', '.join(sorted(states))}")
         counts = {"updates a minute": round(60 * number / seconds), **read}
-        return Run(seconds, cpu_seconds, server.peak_mib, counts)
+        return Run(seconds, cpu_seconds, peak_mib_of(server.process), counts)
 
 
 def _update(client: Client, instances: fleet.Fleet, path: str) -> str:
