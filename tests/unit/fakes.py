@@ -54,8 +54,8 @@ class FakeCluster:
     def watch(
         self, collection: Collection, resource_version: str, seconds: float
     ) -> Iterator[WatchEvent]:
-        self.watched_from.append((collection, resource_version))
         events = self.watches.setdefault(collection, queue.Queue())
+        self.watched_from.append((collection, resource_version))  # now events can be sent
         while (event := events.get()) is not None:
             if isinstance(event, ClusterError):
                 raise event
