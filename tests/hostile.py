@@ -687,55 +687,63 @@ def _changed(change: Callable[[Path], object]) -> Maker:
 def main() -> None:
     """Try the packages named on standard input, one a line; print a JSON line for each try.
 
-    Each try has a process of its own, whose time and memory is in the line.
+    Each package has a process of its own. A line has the processor time of its try, and the most
+    memory that the process has held until then.
     """
     from container_update.model.options import Options  # noqa: PLC0415
 
     old = sys.argv[1]
     options = Options()
-    for use in (_read, _plan, _update):  # imports what each try needs
+    for _, use in WAYS:  # imports what each try needs
         _try(use, old, old, options)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     faulthandler.register(signal.SIGPROF, chain=True)
     gc.freeze()  # a fork's collections leave the pages alone that it shares
     for line in sys.stdin:
         source = line.rstrip("\n")
-        read = _in_fork("read", _read, old, source, options)
-        # a reader that had to be ended at its usual limit is ended at a smaller one too
-        ended = read["error"] == "ReaderEndedError"
-        later = replace(options, vnfd_seconds=SHORT_SECONDS) if ended else options
-        answers = (read, *(_in_fork(*way, old, source, later) for way in WAYS))
-        for answer in answers:
+        for answer in _in_fork(old, source, options):
             print(json.dumps(answer), flush=True)
 
 
-def _in_fork(way: str, use: Use, old: str, source: str, options: Any) -> dict[str, Any]:
-    """Try a package in a process of its own and return what became of it."""
+def _in_fork(old: str, source: str, options: Any) -> list[dict[str, Any]]:
+    """Try a package in each way, in a process of its own; return what became of it."""
     reading, writing = os.pipe()
     process = os.fork()
     if process == 0:
-        signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
-        faulthandler.dump_traceback_later(SECONDS, exit=True)
-        answer = {"source": source, "way": way, **_try(use, old, source, options), **_used()}
         with open(writing, "w", encoding="utf-8") as pipe:
-            json.dump(answer, pipe)
+            json.dump(list(_answers(old, source, options)), pipe)
         os._exit(0)
     os.close(writing)
     with open(reading, encoding="utf-8") as pipe:
         text = pipe.read()
     status = os.waitpid(process, 0)[1]
-    assert status == 0, f"{way} {source}: ended with {status}"
-    return dict(json.loads(text))
+    assert status == 0, f"{source}: ended with {status}"
+    return list(json.loads(text))
 
 
-def _used() -> dict[str, float]:
-    """Return the processor time and memory of this process and of those that it started."""
-    kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
-    used = [resource.getrusage(kind) for kind in kinds]
-    return {
-        "seconds": sum(usage.ru_utime + usage.ru_stime for usage in used),
-        "memory": max(usage.ru_maxrss for usage in used) * 1024,
-    }
+def _answers(old: str, source: str, options: Any) -> Iterator[dict[str, Any]]:
+    for way, use in WAYS:
+        signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
+        faulthandler.dump_traceback_later(SECONDS, exit=True)
+        before = _cpu_seconds()
+        answer = {"source": source, "way": way, **_try(use, old, source, options)}
+        yield {**answer, "seconds": _cpu_seconds() - before, "memory": _peak_bytes()}
+        # a reader that had to be ended at its usual limit is ended at a smaller one too
+        if answer["error"] == "ReaderEndedError":
+            options = replace(options, vnfd_seconds=SHORT_SECONDS)
+
+
+_USERS = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+"""Of what is measured: this process, and those that it started."""
+
+
+def _cpu_seconds() -> float:
+    usages = map(resource.getrusage, _USERS)
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
+
+
+def _peak_bytes() -> int:
+    return max(resource.getrusage(kind).ru_maxrss for kind in _USERS) * 1024
 
 
 def _try(use: Use, old: str, new: str, options: Any) -> dict[str, str]:
@@ -793,7 +801,7 @@ def _cluster() -> Any:
     return FakeCluster(*(body for body in cnf() if body["kind"] != "Thing"))
 
 
-WAYS: tuple[tuple[str, Use], ...] = (("plan", _plan), ("update", _update))
+WAYS: tuple[tuple[str, Use], ...] = (("read", _read), ("plan", _plan), ("update", _update))
 
 
 if __name__ == "__main__":

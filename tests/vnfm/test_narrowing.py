@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,8 @@ TEXTS = (
 )  # fmt: skip
 NEVER_STORED = ("\x00", "\ud800", "u00e4", "\x7f")
 """Values that a database could not take, or that are a part of how another one is written."""
+EVERY = 1 if os.environ.get("CONTAINER_UPDATE_COMPLETE_MATRIX") else 7
+"""One filter of so many is tried: no divisor of the number of operators, so that each comes."""
 OPERATORS = ("eq", "neq", "in", "nin", "gt", "gte", "lt", "lte", "cont", "ncont")
 
 
@@ -165,7 +168,7 @@ def test_a_list_has_the_rows_that_the_filter_finds_in_python(name: str, filled: 
             for row_id in session.scalars(select(listing.id).order_by(listing.created, listing.id))
         ]
         numbers = set()
-        for root in filters(json_names, others):
+        for root in itertools.islice(filters(json_names, others), None, None, EVERY):
             found = [place[1] for place in listing.find(session, select(table), root, None)]
             assert found == [each["id"] for each in everything if root.matches(each)], root
             numbers.add(len(found))
