@@ -37,6 +37,7 @@ from container_update.emulator.faults import Effect, Fault
 from container_update.model.errors import ContainerUpdateError, UndoIncompleteError
 from container_update.model.options import Options
 from tests import garbage
+from tests.functional import scripts
 from tests.functional.promise import Checker, Expected, settled
 from tests.functional.reference_change import CHANGES
 from tests.functional.reference_surroundings import REFUSED, SURROUNDINGS
@@ -148,10 +149,11 @@ def lab() -> Lab:
 
 
 @contextmanager
-def parts_of(reference_names: Iterable[str]) -> Iterator[None]:
-    """Have journals of this process cut as these references ask for, while the block runs."""
+def arranged_for(reference_names: Iterable[str]) -> Iterator[None]:
+    """Have journals of this process cut as these references ask for, and their scripts end at once,
+    while the block runs."""
     (size,) = {REFERENCES[name].part_bytes for name in reference_names} or {journal._PART_BYTES}
-    with mock.patch.object(journal, "_PART_BYTES", size):
+    with mock.patch.object(journal, "_PART_BYTES", size), scripts.ended_at_once():
         yield
 
 
@@ -167,7 +169,7 @@ def record(reference_name: str, way: str) -> list[Request]:
     namespace = reference.deploy(cluster_lab)
     request = reference.request(cluster_lab, namespace, reference.ways[way])
     try:
-        with parts_of([reference_name]):
+        with arranged_for([reference_name]):
             _run(cluster_lab.kubeconfig, reference_name, request, reference.options)
     except ContainerUpdateError:
         assert way == "undone" or reference_name in REFUSED
@@ -373,7 +375,7 @@ def _live(
     skewed = functools.partial(LeaseLock, now=lambda: utc_now() + skew)
     go.recv()
     try:
-        with parts_of([reference_name]), mock.patch.object(operation, "LeaseLock", skewed):
+        with arranged_for([reference_name]), mock.patch.object(operation, "LeaseLock", skewed):
             _run(kubeconfig, reference_name, request, options)
     except ContainerUpdateError as error:
         os._exit(error.exit_status)
@@ -417,7 +419,7 @@ def run_all(
             return [f"{point}: {type(error).__name__}: {error}"]
 
     names = {point.reference_name for point in points}
-    with parts_of(names), ThreadPoolExecutor(AT_ONCE) as pool:
+    with arranged_for(names), ThreadPoolExecutor(AT_ONCE) as pool:
         return list(pool.map(run, points))
 
 

@@ -21,12 +21,12 @@ from tests.functional.cnf import IMAGES, INSTANCE
 from tests.functional.manifests import ENV, config_map, workload
 from tests.functional.promise import Expected, Running
 from tests.functional.reference_update import Files, Lab, Reference
+from tests.functional.scripts import BAD, GOOD
 from tests.functional.upgrade_types import BLUE_GREEN, ROLLING, UPGRADE_TYPES
 
 OPTIONS = replace(reference_update.OPTIONS, drain_seconds=0.05, coordination_seconds=15)
 
 NEW_SCRIPT, OLD_SCRIPT = "Scripts/new.py", "Scripts/old.py"
-GOOD, FAILS = "print('ready')", "import sys; sys.exit('not ready')"
 SCRIPTS = {
     BLUE_GREEN: (NEW_SCRIPT, OLD_SCRIPT),
     ROLLING: (NEW_SCRIPT,),
@@ -106,7 +106,7 @@ def _reference(upgrade_type: str) -> ReferenceChange:
     good = {**_NEW_FILES, **dict.fromkeys(before, GOOD)}
     return ReferenceChange(
         old_files=OLD_FILES,
-        ways={"done": {**good, last: GOOD}, "undone": {**good, last: FAILS}},
+        ways={"done": {**good, last: GOOD}, "undone": {**good, last: BAD}},
         old=_expected("old", IMAGES[0]),
         new=_expected("new", IMAGES[1]),
         options=OPTIONS,
