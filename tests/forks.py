@@ -12,6 +12,7 @@ import functools
 import gc
 import importlib
 import json
+import multiprocessing
 import os
 import runpy
 import signal
@@ -115,6 +116,15 @@ def services() -> Forks:
 def clients() -> Forks:
     """Return the forks of ``openstack``."""
     return Forks("openstackclient.shell", "tackerclient.osc.plugin", "tackerclient.v1_0.client")
+
+
+def context() -> Any:
+    """Return what starts processes of the tests' own code; all of them have one parent."""
+    forking = multiprocessing.get_context("forkserver")
+    forking.set_forkserver_preload(
+        ["kubernetes.client", "tests.functional.matrix", "tests.functional.stacks.matrix"]
+    )
+    return forking
 
 
 # --- in the parent of the forks -----------------------------------------------------------------

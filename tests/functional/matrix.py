@@ -12,7 +12,6 @@ import atexit
 import collections
 import functools
 import logging
-import multiprocessing
 import os
 import re
 import signal
@@ -36,7 +35,7 @@ from container_update.emulator import faults
 from container_update.emulator.faults import Effect, Fault
 from container_update.model.errors import ContainerUpdateError, UndoIncompleteError
 from container_update.model.options import Options
-from tests import garbage
+from tests import forks, garbage
 from tests.functional import scripts
 from tests.functional.promise import Checker, Expected, settled
 from tests.functional.reference_change import CHANGES
@@ -337,8 +336,7 @@ class Victim:
     """What its clock differs by."""
 
     def __post_init__(self) -> None:
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload(["kubernetes.client", __name__])
+        context = forks.context()
         parent_end, child_end = context.Pipe()
         self._go = parent_end
         run = (self.lab.kubeconfig, self.reference_name, self.request, self.options)
@@ -445,8 +443,7 @@ class Workers:
     @contextmanager
     def ready(cls) -> Iterator[Workers]:
         """Yield the processes while the block runs."""
-        context = multiprocessing.get_context("spawn")
-        with ProcessPoolExecutor(PROCESSES, mp_context=context) as pool:
+        with ProcessPoolExecutor(PROCESSES, mp_context=forks.context()) as pool:
             yield cls(pool)
 
     def requests(self, reference_name: str) -> dict[str, list[Request]]:

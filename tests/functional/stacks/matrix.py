@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import collections
 import logging
-import multiprocessing
 import os
 import re
 import signal
@@ -34,8 +33,10 @@ from container_update.model.errors import (
     UndoIncompleteError,
 )
 from container_update.model.options import Options
+from container_update.package.tosca import process
 from container_update.stacks.client import connect
 from container_update.stacks.planner import BLUE_GREEN, ROLLING, StackRequest
+from tests import forks
 from tests.functional.stacks.balancer import Balancer
 from tests.functional.stacks.change import change
 from tests.functional.stacks.clocks import in_an_hour
@@ -328,10 +329,10 @@ class Victim:
     """A change in a process of its own, to be killed."""
 
     def __init__(self, lab: Lab) -> None:
-        context = multiprocessing.get_context("forkserver")
-        context.set_forkserver_preload([__name__])
+        context = forks.context()
         self._go, child_end = context.Pipe()
-        arguments = (child_end, lab.cloud.auth(), lab.request, lab.balancer)
+        known = dict(process._KNOWN)  # the VNFDs: a process of its own reads each of them
+        arguments = (child_end, known, lab.cloud.auth(), lab.request, lab.balancer)
         self._process = context.Process(target=_live, args=arguments)
         with _PROCESS_LOCK:
             self._process.start()
@@ -353,8 +354,15 @@ class Victim:
         os.kill(self._process.pid, signal.SIGKILL)
 
 
-def _live(go: Connection, auth: dict[str, str], request: StackRequest, balancer: Balancer) -> None:
+def _live(
+    go: Connection,
+    known: dict[bytes, bytes],
+    auth: dict[str, str],
+    request: StackRequest,
+    balancer: Balancer,
+) -> None:
     logging.getLogger().addHandler(logging.NullHandler())
+    process._KNOWN.update(known)
     go.recv()
     _change(auth, request, balancer)
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import multiprocessing
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
+from tests import forks
 from tests.functional.stacks import matrix
 from tests.functional.stacks.matrix import FAULTS, WAYS, Point, Request
 from tests.functional.stacks.site import REAL
@@ -22,8 +22,7 @@ Play = Callable[[list[Point]], str]
 @pytest.fixture(scope="module")
 def pool() -> Iterator[ProcessPoolExecutor]:
     """Yield processes that run points."""
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(PROCESSES, mp_context=context) as workers:
+    with ProcessPoolExecutor(PROCESSES, mp_context=forks.context()) as workers:
         yield workers
 
 
