@@ -34,7 +34,7 @@ LONG = (
     "tests/vnfm/test_demo.py",
     "tests/functional/stacks/test_sample_readmes.py",
     "tests/functional/test_tutorials.py",
-    "tests/vnfm/test_lists.py",
+    "tests/vnfm/lists/",
     "tests/functional/test_two_clocks.py",
     "tests/vnfm/test_recovery.py",
     "tests/functional/stacks/test_samples.py",

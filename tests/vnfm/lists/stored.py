@@ -25,13 +25,15 @@ TIMED_VNFD = "2026-01-01T00:00:00Z"
 """An id that is a time as well, which filters compare as such."""
 
 
-def lister(folder: Path, database: str) -> Service:
+def lister(folder: Path, database: str, **more: Any) -> Service:
     """Return a service with long pages.
 
     :param database: its URL; '' for SQLite in the folder.
+    :param more: settings.
     """
+    state_dir = str(folder / "state")
     settings = Settings(
-        state_dir=str(folder / "state"), database_url=database, auth="none", page_size=1000
+        state_dir=state_dir, database_url=database, auth="none", page_size=1000, **more
     )
     return Service(settings, Options())
 

@@ -5,13 +5,10 @@ from __future__ import annotations
 import base64
 import itertools
 import json
-from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from fastapi.testclient import TestClient
 from sqlalchemy import select
 
 from container_update.vnfm.api.queries import query_filters
@@ -22,29 +19,16 @@ from container_update.vnfm.store.retention import forget_operations
 from container_update.vnfm.store.rows import Instance, Operation, Package, Step
 from container_update.vnfm.workers import Workers
 from tests.vnfm.client import Client
-from tests.vnfm.stored import (
+from tests.vnfm.lists.stored import (
     BEGIN,
     LIST,
     TIMED_VNFD,
     ask,
     identity,
-    lister,
     pages,
     store_instances,
     store_operations,
 )
-
-
-@pytest.fixture
-def service(tmp_path: Path, database: str) -> Service:
-    return lister(tmp_path, database)
-
-
-@pytest.fixture
-def client(service: Service) -> Iterator[Client]:
-    with TestClient(service.app, base_url="http://127.0.0.1:9890") as http:
-        yield Client(http, "v2")
-
 
 VALUES = (
     identity(3), "COMPLETED", "SCALE", "INSTANTIATED", "ONBOARDED", "a", "A", "true", TIMED_VNFD,

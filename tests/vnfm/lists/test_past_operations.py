@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
-from fastapi.testclient import TestClient
 
 from container_update.vnfm.service import Service
-from tests.vnfm.stored import BEGIN, identity, lister, store_operations
+from tests.vnfm.client import Client
+from tests.vnfm.lists.stored import BEGIN, identity, store_operations
 
 PAST = "/view/operations"
 STARTS = {
@@ -21,34 +19,23 @@ STARTS = {
 }
 
 
-@pytest.fixture
-def service(tmp_path: Path, database: str) -> Service:
-    return lister(tmp_path, database)
-
-
-@pytest.fixture
-def http(service: Service) -> Iterator[TestClient]:
-    with TestClient(service.app, base_url="http://127.0.0.1:9890") as http:
-        yield http
-
-
-def read(http: TestClient, **query: str) -> list[dict[str, Any]]:
-    answer = http.get(PAST, params=query)
+def read(client: Client, **query: str) -> list[dict[str, Any]]:
+    answer = client.http.get(PAST, params=query)
     assert answer.status_code == 200, answer.text
     return list(answer.json())
 
 
 @pytest.mark.parametrize("case", STARTS)
 def test_each_operation_is_on_one_page_the_last_one_first(
-    case: str, service: Service, http: TestClient
+    case: str, service: Service, client: Client
 ) -> None:
     for number in range(120):
         started = STARTS[case](number)
         store_operations(service, 1, id=identity(number), started=started, entered=started)
-    page = read(http)
+    page = read(client)
     shown = [page]
     while len(page) == 50:
-        page = read(http, before=page[-1]["marker"])
+        page = read(client, before=page[-1]["marker"])
         shown.append(page)
     ids = [each["id"] for page in shown for each in page]
     assert [len(page) for page in shown] == [50, 50, 20]
@@ -62,7 +49,7 @@ def number_of(id_: str, case: str) -> int:
 
 
 @pytest.mark.parametrize("marker", ["x", "2026-01-01T10:00:00.123Z", "W10=", "\u00e4"])
-def test_a_marker_that_was_not_given_out_is_refused(marker: str, http: TestClient) -> None:
-    answer = http.get(PAST, params={"before": marker})
+def test_a_marker_that_was_not_given_out_is_refused(marker: str, client: Client) -> None:
+    answer = client.http.get(PAST, params={"before": marker})
     assert answer.status_code == 400
     assert "before: expected the marker of an entry" in answer.json()["detail"]

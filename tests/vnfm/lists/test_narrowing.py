@@ -22,7 +22,7 @@ from container_update.vnfm.api.queries.query_filters import Condition, Filter
 from container_update.vnfm.states import State
 from container_update.vnfm.store.database import Database
 from container_update.vnfm.store.rows import Base, Instance, Operation, Package, Subscription
-from tests.vnfm.stored import BEGIN, identity
+from tests.vnfm.lists.stored import BEGIN, identity
 
 TEXTS = (
     "", " ", "a", "A", "b", "ab", "a%b", "a_b", "axb", "a'b", 'a"b', "a\\b", "a/b", "\u00e4",
@@ -127,14 +127,14 @@ LISTS: dict[str, tuple[type[Base], Listing, tuple[str, ...], tuple[str, ...]]] =
 
 
 @pytest.fixture
-def filled(tmp_path: Path, database: str) -> Iterator[Database]:
-    filled = Database(database or f"sqlite:///{tmp_path}/vnfm.sqlite")
-    filled.upgrade()
-    with filled.writing() as session:
+def stored(tmp_path: Path, database: str) -> Iterator[Database]:
+    stored = Database(database or f"sqlite:///{tmp_path}/vnfm.sqlite")
+    stored.upgrade()
+    with stored.writing() as session:
         for table, values in sorted(rows(), key=lambda row: row[0] is not Package):
             session.execute(insert(table), values)
-    yield filled
-    filled.close()
+    yield stored
+    stored.close()
 
 
 def filters(json_names: tuple[str, ...], others: tuple[str, ...]) -> Iterator[Filter]:
@@ -160,9 +160,9 @@ def filters(json_names: tuple[str, ...], others: tuple[str, ...]) -> Iterator[Fi
 
 
 @pytest.mark.parametrize("name", LISTS)
-def test_a_list_has_the_rows_that_the_filter_finds_in_python(name: str, filled: Database) -> None:
+def test_a_list_has_the_rows_that_the_filter_finds_in_python(name: str, stored: Database) -> None:
     table, listing, json_names, others = LISTS[name]
-    with filled.reading() as session:
+    with stored.reading() as session:
         everything = [
             listing.show(session, row_id)
             for row_id in session.scalars(select(listing.id).order_by(listing.created, listing.id))

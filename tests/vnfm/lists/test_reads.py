@@ -5,11 +5,9 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from fastapi.testclient import TestClient
 from sqlalchemy import Select, delete, event, func, select, update
 from sqlalchemy.orm import Session
 
@@ -17,27 +15,15 @@ from container_update.vnfm.api.queries.lists import Listing
 from container_update.vnfm.service import Service
 from container_update.vnfm.store.rows import Instance, Operation
 from tests.vnfm.client import Client
-from tests.vnfm.stored import (
+from tests.vnfm.lists.conftest import Filled
+from tests.vnfm.lists.stored import (
     ENDED,
     LIST,
     ask,
-    lister,
     pages,
     store_instances,
     store_operations,
 )
-
-
-@pytest.fixture
-def service(tmp_path: Path, database: str) -> Service:
-    return lister(tmp_path, database)
-
-
-@pytest.fixture
-def client(service: Service) -> Iterator[Client]:
-    with TestClient(service.app, base_url="http://127.0.0.1:9890") as http:
-        yield Client(http, "v2")
-
 
 HERE = ("place_created", "place_id")
 """What is read of each row that a filter has to judge, beside the columns that it names."""
@@ -71,15 +57,14 @@ READS = {
 
 @pytest.mark.parametrize("text", READS)
 def test_a_filter_reads_what_it_has_to_judge_and_then_what_it_finds(
-    text: str, client: Client, service: Service, fetched: list[tuple[str, ...]]
+    text: str, filled: Filled, fetched: list[tuple[str, ...]]
 ) -> None:
     judged, columns, found = READS[text]
-    store_operations(service, 5000)
-    with service.context.database.reading() as session:
+    with filled.service.context.database.reading() as session:
         last = session.scalar(select(func.max(Operation.started)))
     assert last
     text = text.format(last=f"{last.isoformat(timespec='milliseconds')}Z")
-    listed = ask(client, f"{LIST}?filter={text}").json()
+    listed = ask(filled.client, f"{LIST}?filter={text}").json()
     assert len(listed) == found
     reads = Counter(fetched)
     assert reads.pop((*HERE, *columns), 0) == judged
