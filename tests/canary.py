@@ -7,7 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from stevedore import ExtensionManager
+
+from container_update.operations.strategies import upgrade_types
 
 _MODULE = "canary_strategy"
 _FILES = {
@@ -37,7 +38,7 @@ def install(folder: Path, patch: pytest.MonkeyPatch) -> list[str]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     patch.syspath_prepend(str(folder))
-    patch.setattr(ExtensionManager, "ENTRY_POINT_CACHE", {})
+    patch.setattr(upgrade_types, "entry_points", upgrade_types.entry_points.__wrapped__)
     patch.delitem(sys.modules, _MODULE, raising=False)
     prepared: list[str] = importlib.import_module(_MODULE).prepared
     return prepared

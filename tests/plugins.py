@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from stevedore import ExtensionManager
 
 from container_update.workloads import registry
 
@@ -28,7 +27,6 @@ def distribution(folder: Path, entry_points: str, **modules: str) -> Path:
 def installed(*folders: Path) -> Iterator[None]:
     """Install the distributions in these folders while the block runs."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ExtensionManager, "ENTRY_POINT_CACHE", {})
         for folder in folders:
             patch.syspath_prepend(folder)
         registry.installed.cache_clear()

@@ -22,7 +22,7 @@ from container_update.model.reporter import reporter
 from container_update.model.requests import PackageIdentity
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.records.vnf_records import Records
-from container_update.operations.strategies.upgrade_types import NAMESPACE, kind_of_vim, resolve
+from container_update.operations.strategies import upgrade_types
 
 
 @dataclass(frozen=True)
@@ -181,15 +181,21 @@ def find(vim_type: str, upgrade_type: str) -> type[Strategy]:
     """Return the strategy that is installed for a VIM and an upgrade type.
 
     :raises PackageError: there is none; the message lists those of this VIM.
-    :raises ContainerUpdateError: it cannot be loaded.
+    :raises ContainerUpdateError: it cannot be loaded, or there is another one of its name.
     """
-    from stevedore import DriverManager  # noqa: PLC0415, slow to load
-
-    name = f"{kind_of_vim(vim_type)}-{resolve(upgrade_type, vim_type)}"
-    manager: Any = DriverManager(NAMESPACE, name, on_load_failure_callback=_cannot_load)
-    strategy: type[Strategy] = manager.driver
+    kind, resolved = (
+        upgrade_types.kind_of_vim(vim_type),
+        upgrade_types.resolve(upgrade_type, vim_type),
+    )
+    name = f"{kind}-{resolved}"
+    found, *others = (each for each in upgrade_types.entry_points() if each.name == name)
+    if others:
+        raise ContainerUpdateError(
+            f"{name}: expected one strategy of this name, found {found.value} and "
+            f"{others[0].value}: uninstall one of them"
+        )
+    try:
+        strategy: type[Strategy] = found.load()
+    except Exception as error:  # a plugin may raise anything
+        raise ContainerUpdateError(f"{found} cannot be loaded: {error}") from error
     return strategy
-
-
-def _cannot_load(_: object, entry_point: object, error: BaseException) -> NoReturn:
-    raise ContainerUpdateError(f"{entry_point} cannot be loaded: {error}") from error

@@ -8,8 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
+from typing import TYPE_CHECKING
 
 from container_update.model.errors import PackageError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 NAMESPACE = "container_update.strategies"
 
@@ -29,13 +34,20 @@ def kind_of_vim(vim_type: str) -> str:
     return VIMS.get(vim_type, vim_type)
 
 
+@cache
+def entry_points() -> Sequence[EntryPoint]:
+    """Return the entry points of all strategies, which are searched for once."""
+    # not stevedore: see container_update.workloads.registry
+    from importlib import metadata  # noqa: PLC0415, slow to load
+
+    return tuple(metadata.entry_points(group=NAMESPACE))
+
+
 def installed() -> Mapping[str, Sequence[str]]:
     """Return the upgrade types that a strategy is installed for, by kind of VIM."""
-    from stevedore import NamedExtensionManager  # noqa: PLC0415, slow to load
-
     by_kind: dict[str, set[str]] = {}
-    for name in NamedExtensionManager(NAMESPACE, names=[]).entry_points_names():
-        kind, _, upgrade_type = name.partition("-")
+    for entry_point in entry_points():
+        kind, _, upgrade_type = entry_point.name.partition("-")
         if upgrade_type:
             by_kind.setdefault(kind, set()).add(upgrade_type)
     return {kind: sorted(by_kind[kind]) for kind in sorted(by_kind)}

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from container_update.model.errors import PackageError
+from container_update.model.errors import ContainerUpdateError, PackageError
 from container_update.operations.strategies import strategy, upgrade_types
 from container_update.operations.strategies.kubernetes_blue_green import KubernetesBlueGreen
 from container_update.operations.strategies.kubernetes_rolling import KubernetesRollingUpdate
-from tests import canary
+from tests import canary, plugins
 
 OURS = ["Blue-Green", "RollingUpdate"]
 
@@ -49,3 +52,39 @@ def test_a_strategy_of_one_vim_is_none_of_another(
 def test_for_a_vim_without_any_strategy_the_error_says_none() -> None:
     with pytest.raises(PackageError, match=r"\(docker: none\)"):
         strategy.find("docker", "Blue-Green")
+
+
+WRONG = {
+    "docker-Canary = absent:Canary": r"absent:Canary.* cannot be loaded: No module named 'absent'",
+    "docker-Canary = json:Canary": r"json:Canary.* cannot be loaded: .*has no attribute 'Canary'",
+    "kubernetes-Blue-Green = another:BlueGreen": (
+        "kubernetes-Blue-Green: expected one strategy of this name, found .*: uninstall one"
+    ),
+}
+"""An entry point, and what is said where it is needed."""
+
+
+@pytest.mark.parametrize("entry_point", WRONG)
+def test_a_strategy_that_cannot_be_used_is_named(
+    entry_point: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = plugins.distribution(tmp_path, f"[{upgrade_types.NAMESPACE}]\n{entry_point}\n")
+    monkeypatch.syspath_prepend(folder)
+    monkeypatch.setattr(upgrade_types, "entry_points", upgrade_types.entry_points.__wrapped__)
+    vim_type, _, upgrade_type = entry_point.partition(" =")[0].partition("-")
+    with pytest.raises(ContainerUpdateError, match=WRONG[entry_point]):
+        strategy.find(vim_type, upgrade_type)
+
+
+def test_the_search_for_a_strategy_leaves_no_file_behind(tmp_path: Path) -> None:
+    """Every v2 script of a package has another sys.path, and Tacker runs one for each operation."""
+    program = f"""
+import sys
+sys.path.insert(0, {str(tmp_path / "scripts")!r})
+from container_update.operations.strategies import strategy
+strategy.find("kubernetes", "Blue-Green")
+"""
+    cache = tmp_path / "cache"
+    environment = {**os.environ, "HOME": str(cache), "XDG_CACHE_HOME": str(cache)}
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True)
+    assert not cache.exists()
