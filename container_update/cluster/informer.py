@@ -77,6 +77,13 @@ class Informer:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
+    def include(
+        self, keys: Iterable[ObjectKey], manifests: Iterable[tuple[ObjectKey, Json]] = ()
+    ) -> None:
+        """Add objects to what is kept, before they are read or created; see Scope."""
+        if self._scope is not None:
+            self._scope.include(keys, manifests)
+
     @property
     def live(self) -> Mapping[ObjectKey, Json]:
         """Every known object by identity, as it is now."""

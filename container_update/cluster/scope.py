@@ -6,6 +6,7 @@ selector can say so, and what it sends all the same is dropped as soon as it is 
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,7 +15,14 @@ from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.planning.comparison.renames import manifest_name
 from container_update.workloads import ownership
 from container_update.workloads.kind import POD, REPLICA_SET
+from container_update.workloads.pod_template import pod_template
 from container_update.workloads.registry import kind_of
+from container_update.workloads.traffic import SERVICE_LABEL, selects
+
+_SERVICE = ("", "Service")
+
+_ROUNDS = {_SERVICE: 0, REPLICA_SET: 2, POD: 3}
+"""When a kind is read; all others: 1."""
 
 _LONGEST_SELECTOR = 2000
 """Characters; proxies limit the length of a URL."""
@@ -41,7 +49,7 @@ def scope_of(keys: Iterable[ObjectKey]) -> Scope | None:
     :returns: None where a Service is among them: it may send traffic to pods of others.
     """
     keys = tuple(keys)
-    has_service = any((key.group, key.kind) == ("", "Service") for key in keys)
+    has_service = any((key.group, key.kind) == _SERVICE for key in keys)
     return None if has_service else Scope(keys)
 
 
@@ -49,21 +57,40 @@ class Scope:
     """The objects with these names, and the pods and ReplicaSets that they control.
 
     It learns the UIDs of controllers as their objects are read: those that control come first, see
-    :meth:`rounds`. What may be controlled by one that was not read yet is kept.
+    :meth:`rounds`. What may be controlled by one that was not read yet is kept. So is all that gets
+    traffic of a Service among the objects, pods and workloads, and its EndpointSlices.
     """
 
-    def __init__(self, keys: Iterable[ObjectKey]) -> None:
-        self._keys = frozenset(keys)
-        self._names = {(key.namespace, key.name) for key in self._keys if kind_of(key)}
+    def __init__(self, keys: Iterable[ObjectKey] = ()) -> None:
+        self._keys: frozenset[ObjectKey] = frozenset()
+        self._names: set[tuple[str, str]] = set()
         self._own: set[str] = set()
         self._foreign: set[str] = set()
+        self._manifests: dict[ObjectKey, list[Json]] = {}
+        self._served: defaultdict[str, list[Json]] = defaultdict(list)
+        """By namespace: the selectors of the Services."""
+        self.include(keys)
+
+    def include(
+        self, keys: Iterable[ObjectKey], manifests: Iterable[tuple[ObjectKey, Json]] = ()
+    ) -> None:
+        """Add objects, before they are read or created.
+
+        :param manifests: what the operation may create or switch them to, by key: their selectors
+            count beside those that are live.
+        """
+        self._keys |= {*keys}
+        self._names |= {(key.namespace, key.name) for key in self._keys if kind_of(key)}
+        for key, body in manifests:
+            self._manifests.setdefault(key, []).append(body)
+            self._note_traffic(key, body)
 
     def rounds(self, collections: Iterable[Collection]) -> Sequence[Sequence[Collection]]:
         """Return the collections in the order in which they are to be read."""
-        rounds: tuple[list[Collection], ...] = ([], [], [])
+        rounds: tuple[list[Collection], ...] = ([], [], [], [])
         for collection in collections:
             kind = (collection.group, collection.kind)
-            rounds[2 if kind == POD else 1 if kind == REPLICA_SET else 0].append(collection)
+            rounds[_ROUNDS.get(kind, 1)].append(collection)
         return [sorted(each) for each in rounds if each]
 
     def selector(self, collection: Collection, live: Mapping[ObjectKey, Json]) -> str:
@@ -95,14 +122,29 @@ class Scope:
         self, collection: Collection, live: Mapping[ObjectKey, Json]
     ) -> tuple[list[ObjectKey], list[Any]]:
         """Return which objects of a collection of Pods or ReplicaSets are named, and the selectors
-        (``spec.selector``) of the workloads that control others; None: not known."""
-        if (collection.group, collection.kind) not in (POD, REPLICA_SET):
+        (``spec.selector``) of what controls or serves others; None: not known."""
+        kind, namespace = (collection.group, collection.kind), collection.namespace
+        if kind not in (POD, REPLICA_SET):
             return [], []
-        namespace = collection.namespace
-        here = sorted(k for k in self._keys if k.namespace == namespace and _has_pods(k))
+        here = sorted(key for key in self._keys if key.namespace == namespace)
+        here = [key for key in here if _has_pods(key) or (key in self._manifests and kind_of(key))]
         named = [key for key in here if Collection.of(key) == collection]
-        bodies = [live.get(key) or {} for key in here if (key.group, key.kind) != POD]
-        return named, [body.get("spec", {}).get("selector") for body in bodies]
+        bodies = [
+            body
+            for key in here
+            if (key.group, key.kind) != POD
+            for body in [*self._manifests.get(key, ()), *([live[key]] if key in live else ())]
+            or [{}]
+        ]
+        bodies += [
+            body
+            for key, body in live.items()
+            if key.namespace == namespace and self._is_stand_in(key, body)
+        ]
+        selectors = [body.get("spec", {}).get("selector") for body in bodies]
+        for each in self._served[namespace]:  # a ReplicaSet itself may have any labels
+            selectors.append({"matchLabels": each} if kind == POD else None)
+        return named, selectors
 
     def keep(self, body: Json) -> Json | None:
         """Return what is kept of an object, None where the operation is not about it."""
@@ -110,9 +152,12 @@ class Scope:
         controller = ownership.controller(body)
         if key in self._keys or self._is_stand_in(key, body):
             self._names.add((key.namespace, key.name))
+            self._note_traffic(key, body)
         elif controller.get("uid") not in self._own:
             if controller and self._may_control(controller, key.namespace):
                 return body
+            if self._gets_traffic(key, body):
+                return _judged(body) if (key.group, key.kind) == POD else body
             if (key.group, key.kind) != POD:  # which controls nothing
                 self._foreign.add(metadata["uid"])
             return None
@@ -120,6 +165,21 @@ class Scope:
             return _judged(body)
         self._own.add(metadata["uid"])
         return body
+
+    def _note_traffic(self, key: ObjectKey, body: Json) -> None:
+        if (key.group, key.kind) == _SERVICE:
+            selector, known = (body.get("spec") or {}).get("selector"), self._served[key.namespace]
+            if selector and selector not in known:
+                known.append(selector)
+
+    def _gets_traffic(self, key: ObjectKey, body: Json) -> bool:
+        """Tell whether a Service sends traffic to a pod, or to the pods of a workload, or whether
+        this is what says so."""
+        if kind_of(key):
+            pods = {"metadata": pod_template(body).get("metadata") or {}}
+            return any(selects(selector, pods) for selector in self._served[key.namespace])
+        service = (body["metadata"].get("labels") or {}).get(SERVICE_LABEL)
+        return bool(service) and ObjectKey(*_SERVICE, key.namespace, str(service)) in self._keys
 
     def _is_stand_in(self, key: ObjectKey, body: Json) -> bool:
         name = manifest_name(body)

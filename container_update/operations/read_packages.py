@@ -163,7 +163,8 @@ def read_live(
 
     :param informer: has listed these collections afterwards.
     """
-    keys = packages.keys
+    keys, described = packages.keys, (packages.old, packages.kept, packages.new)
+    informer.include(keys, [(k, each.body) for objects in described for k, each in objects.items()])
     listed = collections(keys) | traffic(keys) | {Collection("apps", "Deployment", namespace)}
     informer.list(listed)
     live = dict(informer.live)

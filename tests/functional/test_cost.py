@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import pytest
 
 from container_update.cluster import informer
 from container_update.cluster.client import connect
 from container_update.model.cancellation import CancelToken
-from container_update.model.cluster import Keep, Listing
 from container_update.model.errors import UpdateInterruptedError
-from container_update.model.objects import Collection, Json
 from container_update.model.outcome import Outcome, StepResult, StepState
 from container_update.operations.resume import resume, rollback
 from container_update.operations.update import update
 from tests.functional.cnf import IMAGES, Cnf
+from tests.functional.counted import Counted
 from tests.functional.manifests import ENV, config_map, workload
 
 CHANGED = 4
@@ -60,28 +57,6 @@ def test_an_update_with_nothing_to_do_only_reads(cnf: Cnf, kubeconfig: str) -> N
         outcome = cnf.update(files)
     lists, journal, lease = 4, 1, 1
     assert outcome.requests == lists + journal + lease
-
-
-class Counted:
-    """A cluster, and how many objects of each kind its lists have sent and the operation kept."""
-
-    def __init__(self, cluster: Any) -> None:
-        self._cluster = cluster
-        self.sent: Counter[str] = Counter()
-        self.kept: Counter[str] = Counter()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._cluster, name)
-
-    def list(self, collection: Collection, keep: Keep | None = None) -> Listing:
-        def count(body: Json) -> Json | None:
-            self.sent[collection.kind] += 1
-            kept = keep(body) if keep else body
-            self.kept[collection.kind] += kept is not None
-            return kept
-
-        listing: Listing = self._cluster.list(collection, count)
-        return listing
 
 
 @pytest.mark.parametrize("names_a_pod", [False, True])

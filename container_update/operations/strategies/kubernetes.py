@@ -19,6 +19,7 @@ from container_update.cluster.history.origin import origin_of
 from container_update.cluster.informer import Informer
 from container_update.cluster.record import goal_of
 from container_update.cluster.retry import RetryingCluster
+from container_update.cluster.scope import Scope
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
 from container_update.model.objects import Json, ObjectKey
@@ -92,7 +93,8 @@ class KubernetesStrategy(Strategy):
         super().__init__(job, target, cancel, progress)
         self._began, self._sent_before = time.monotonic(), target.cluster.requests
         self._cluster = RetryingCluster(target.cluster, job.options.retry_seconds)
-        self._informer = Informer(self._cluster, watch_seconds=job.options.watch_seconds)
+        seconds = job.options.watch_seconds
+        self._informer = Informer(self._cluster, Scope(), watch_seconds=seconds)
         self._plan: Plan | None = None
         self._run: JournalledRun | None = None
         self._facts = _Facts()
@@ -113,7 +115,8 @@ class KubernetesStrategy(Strategy):
 
     def _refuse_missing_namespaces(self, live: Mapping[ObjectKey, Json]) -> None:
         keys = self.packages.new
-        for namespace in without_objects(keys, {key.namespace for key in live}):
+        there = {key.namespace for key in live} | self._informer.namespaces
+        for namespace in without_objects(keys, there):
             if ObjectKey("", "Namespace", "", namespace) not in keys:
                 refuse_if_known_missing(namespace, self._cluster)
 
@@ -130,6 +133,7 @@ class KubernetesStrategy(Strategy):
         planner = self.planner(packages, live, self.target.namespace, self.job.instance_id, stored)
         plan = with_change_causes(replace(planner.plan(), packages=self.identities()))
         self._plan = plan
+        self._informer.include(step.key for step in object_steps(plan))  # some get other names
         if not plan.is_empty:
             names = self.successors(planner)
             self._facts = _Facts(

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from container_update.cluster.execution.operation import Operation
 from container_update.cluster.informer import Informer
 from container_update.cluster.retry import RetryingCluster
+from container_update.cluster.scope import Scope
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
 from container_update.model.options import Options
@@ -68,7 +69,7 @@ class RunningVnf:
         resumed = operation.recover(goal=goal, cancel=cancel)
         if resumed is not None and all(r.state is StepState.DONE for r in resumed.results):
             return resumed
-        with Informer(cluster, watch_seconds=options.watch_seconds) as informer:
+        with Informer(cluster, Scope(), watch_seconds=options.watch_seconds) as informer:
             plan = planned(packages, read_live(packages, namespace, cluster, informer))
             report(plan)
             if plan.is_empty:

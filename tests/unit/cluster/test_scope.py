@@ -124,9 +124,69 @@ def test_of_a_pod_with_a_controller_the_judged_fields_are_kept_and_a_named_one_a
     assert named["spec"] == pod(None, "bare")["spec"]
 
 
-def test_controllers_are_read_before_what_they_control() -> None:
-    rounds = Scope([WEB]).rounds({PODS, REPLICA_SETS, DEPLOYMENTS})
-    assert rounds == [[DEPLOYMENTS], [REPLICA_SETS], [PODS]]
+SERVICE = ObjectKey("", "Service", "n", "front")
+SLICE = ObjectKey("discovery.k8s.io", "EndpointSlice", "n", "front-x")
+OTHER = ObjectKey("apps", "Deployment", "n", "other")
+
+
+def service(**selector: str) -> Json:
+    """A Service that sends its traffic to the pods with these labels."""
+    return {**body(SERVICE, "uid-service"), "spec": {"selector": selector}}
+
+
+def of_others(**labels: str) -> Json:
+    """A Deployment of others whose pods have these labels."""
+    template = {"metadata": {"labels": labels}, "spec": {}}
+    return {**body(OTHER, "uid-other"), "spec": {"template": template}}
+
+
+@pytest.mark.parametrize(
+    ("sent", "is_kept"),
+    [
+        pytest.param(pod(None), True, id="a pod that it sends traffic to"),
+        pytest.param(pod(owner("ReplicaSet", "odd", "uid-odd")), True, id="one of a workload"),
+        pytest.param(of_others(app="web", tier="x"), True, id="a workload that it sends it to"),
+        pytest.param(of_others(app="odd"), False, id="another workload"),
+        pytest.param(of_others(), False, id="a workload whose pods have no labels"),
+        pytest.param(
+            body(SLICE, "s", labels={"kubernetes.io/service-name": "front"}), True, id="its slice"
+        ),
+        pytest.param(
+            body(SLICE, "s", labels={"kubernetes.io/service-name": "odd"}), False, id="another's"
+        ),
+        pytest.param(body(SLICE, "s"), False, id="a slice of nobody"),
+    ],
+)
+@pytest.mark.parametrize("is_live", [True, False])
+def test_what_gets_traffic_of_a_service_is_kept(sent: Json, is_kept: bool, is_live: bool) -> None:
+    scope = Scope()
+    scope.include([WEB, SERVICE], [] if is_live else [(SERVICE, service(app="web"))])
+    if is_live:
+        scope.keep(service(app="web"))
+    kept = scope.keep({**sent, "metadata": {**sent["metadata"]}})
+    assert (kept is not None) is is_kept
+    assert kept is None or kept["kind"] != "Pod" or "tolerations" not in kept["spec"]
+
+
+def test_a_service_without_a_selector_sends_no_traffic_to_anything() -> None:
+    scope = Scope([SERVICE])
+    scope.keep(service())
+    assert scope.keep(pod(None)) is None
+    assert scope.keep(of_others()) is None
+
+
+def test_what_is_included_later_is_kept_with_what_a_controller_of_it_creates_at_once() -> None:
+    scope = Scope([WEB])
+    scope.include([replace(WEB, name="web-b")])
+    created = replica_set("web-b-1f", "uid-b-rs", owner("Deployment", "web-b", "uid-b"))
+    assert scope.keep(created) is not None
+    assert scope.keep(pod(owner("ReplicaSet", "web-b-1f", "uid-b-rs"))) is not None
+
+
+def test_services_are_read_first_and_controllers_before_what_they_control() -> None:
+    services = Collection("", "Service", "n")
+    rounds = Scope([WEB]).rounds({PODS, REPLICA_SETS, DEPLOYMENTS, services})
+    assert rounds == [[services], [DEPLOYMENTS], [REPLICA_SETS], [PODS]]
 
 
 def workload(key: ObjectKey, **labels: str) -> tuple[ObjectKey, Json]:
@@ -166,6 +226,56 @@ def test_the_server_is_asked_for_the_pods_of_the_workloads_where_labels_can_say_
 ) -> None:
     assert Scope(keys).selector(PODS, dict(live)) == selector
     assert Scope(keys).selector(DEPLOYMENTS, dict(live)) == ""
+
+
+JOB = ObjectKey("batch", "Job", "n", "job")
+
+
+@pytest.mark.parametrize(
+    ("manifests", "live", "selector"),
+    [
+        pytest.param([(WEB, {"app": "web"})], [], "app in (web)", id="not there yet"),
+        pytest.param(
+            [(WEB, {"app": "web"}), (WEB, {"app": "web-2"})],
+            [workload(WEB, app="old")],
+            "app in (old,web,web-2)",
+            id="there, and in both packages",
+        ),
+        pytest.param(
+            [(WEB, {"app": "web"}), (SERVICE, {"app": "front"})],
+            [],
+            "app in (front,web)",
+            id="a Service too",
+        ),
+        pytest.param(
+            [(WEB, {"app": "web"}), (SERVICE, {"tier": "x"})], [], "", id="other labels of it"
+        ),
+        pytest.param([(WEB, {"app": "web"}), (JOB, None)], [], "", id="a Job selects by its UID"),
+        pytest.param([(WEB, {"app": "web"}), (SETTINGS, None)], [], "app in (web)", id="no pods"),
+        pytest.param(
+            [(WEB, {"app": "web"})],
+            [
+                (
+                    replace(WEB, name="web-b"),
+                    {
+                        **body(WEB, "b", annotations={NAME_ANNOTATION: "web"}),
+                        "spec": {"selector": {"matchLabels": {"app": "b"}}},
+                    },
+                )
+            ],
+            "app in (b,web)",
+            id="one that stands in for it",
+        ),
+    ],
+)
+def test_the_server_is_asked_for_the_pods_that_the_manifests_will_have_too(
+    manifests: list[tuple[ObjectKey, Any]], live: list[tuple[ObjectKey, Json]], selector: str
+) -> None:
+    scope = Scope()
+    for key, labels in manifests:
+        selects = labels if key == SERVICE else {"matchLabels": labels} if labels else None
+        scope.include([key], [(key, {"spec": {"selector": selects}})])
+    assert scope.selector(PODS, dict(live)) == selector
 
 
 @pytest.mark.parametrize(

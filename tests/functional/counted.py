@@ -1,0 +1,31 @@
+"""A cluster that counts what its lists send, and what of it an operation keeps."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from container_update.model.cluster import Keep, Listing
+from container_update.model.objects import Collection, Json
+
+
+class Counted:
+    """A cluster, and how many objects of each kind its lists have sent and the operation kept."""
+
+    def __init__(self, cluster: Any) -> None:
+        self._cluster = cluster
+        self.sent: Counter[str] = Counter()
+        self.kept: Counter[str] = Counter()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cluster, name)
+
+    def list(self, collection: Collection, keep: Keep | None = None) -> Listing:
+        def count(body: Json) -> Json | None:
+            self.sent[collection.kind] += 1
+            kept = keep(body) if keep else body
+            self.kept[collection.kind] += kept is not None
+            return kept
+
+        listing: Listing = self._cluster.list(collection, count)
+        return listing
