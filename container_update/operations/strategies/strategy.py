@@ -183,11 +183,8 @@ def find(vim_type: str, upgrade_type: str) -> type[Strategy]:
     :raises PackageError: there is none; the message lists those of this VIM.
     :raises ContainerUpdateError: it cannot be loaded, or there is another one of its name.
     """
-    kind, resolved = (
-        upgrade_types.kind_of_vim(vim_type),
-        upgrade_types.resolve(upgrade_type, vim_type),
-    )
-    name = f"{kind}-{resolved}"
+    vim = upgrade_types.kind_of_vim(vim_type)
+    name = f"{vim}-{upgrade_types.resolve(upgrade_type, vim_type)}"
     found, *others = (each for each in upgrade_types.entry_points() if each.name == name)
     if others:
         raise ContainerUpdateError(
