@@ -32,9 +32,9 @@ _MOST_PARTS = 16
 
 _POD_SPEC = ("initContainers", "containers", "volumes", "nodeName")
 _CONTAINER = ("name", "image", "restartPolicy")
-_POD_STATUS = ("phase", "reason", "message", "conditions")
+_POD_STATUS = ("phase", "reason", "message", "conditions", "podIP")
 _CONTAINER_STATUSES = ("initContainerStatuses", "containerStatuses")
-"""The fields of a pod with a controller that are judged; it is never written."""
+"""The fields of a pod with a controller that are judged or told to scripts; it is never written."""
 
 
 def without_managed_fields(body: Json) -> Json:

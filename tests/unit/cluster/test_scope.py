@@ -118,7 +118,7 @@ def test_of_a_pod_with_a_controller_the_judged_fields_are_kept_and_a_named_one_a
         "containers": [{"name": "main", "image": "web:1"}],
         "volumes": [{"name": "b", "persistentVolumeClaim": CLAIM}],
     }
-    assert owned["status"] == {"phase": "Running", "conditions": []}
+    assert owned["status"] == {"phase": "Running", "podIP": "10.0.0.1", "conditions": []}
     named = scope.keep(pod(None, "bare"))
     assert named is not None
     assert named["spec"] == pod(None, "bare")["spec"]
