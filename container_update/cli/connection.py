@@ -79,6 +79,13 @@ def add_stack_arguments(command: argparse.ArgumentParser) -> None:
         "variables)")  # fmt: skip
 
 
+def expect_packages(parsed: argparse.Namespace) -> None:
+    """Prepare to read the old and the new package, beside what is imported to connect."""
+    from container_update.package.tosca import process  # noqa: PLC0415, slow to load
+
+    process.start(2, option_arguments.read(parsed))
+
+
 def connected_cluster(parsed: argparse.Namespace) -> KubernetesCluster:
     """Connect to the cluster that the arguments name.
 

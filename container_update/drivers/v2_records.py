@@ -96,7 +96,7 @@ def _updated(request: UpdateRequest, instance: Json, progress: Progress) -> tupl
     """Update configuration and images; return what a rollback needs, and what to record."""
     from container_update.operations.update import update  # noqa: PLC0415 (heavy)
 
-    with cluster_of(instance) as (cluster, options):
+    with cluster_of(instance, packages=2) as (cluster, options):
         outcome = update(request, cluster, options, progress=progress)
     return v2_memory.after_update(outcome.plan), Records.of_update(outcome)
 
@@ -107,7 +107,7 @@ def _changed(
     """Change the package by a strategy; return what a rollback needs, and what to record."""
     shown = {name: value for name, value in instance.items() if name != "vimConnectionInfo"}
     connection = vim.kubernetes_vim(instance.get("vimConnectionInfo") or {})
-    with cluster_of(instance) as (cluster, options):
+    with cluster_of(instance, packages=2) as (cluster, options):
         changed = change_by_modify.run(
             change,
             request,
@@ -151,14 +151,19 @@ def request_of(
 
 
 @contextlib.contextmanager
-def cluster_of(instance: Json) -> Iterator[tuple[Cluster, Options]]:
+def cluster_of(instance: Json, *, packages: int = 0) -> Iterator[tuple[Cluster, Options]]:
     """Connect to the cluster of an instance for a ``with`` block; yield it and the options.
 
+    :param packages: how many will be read: that is prepared beside what is imported to connect.
     :raises PackageError: the record of the VIM is of no cluster.
     :raises ClusterError: its access data is incomplete or refused.
     """
     connection = vim.kubernetes_vim(instance.get("vimConnectionInfo") or {})
     options = read_options(os.environ.get(CONFIG_VARIABLE))
+    if packages:
+        from container_update.package.tosca import process  # noqa: PLC0415 (heavy)
+
+        process.start(packages, options)
     cluster = vim.connect_to(connection, options)
     with contextlib.closing(cluster):
         yield cluster, options

@@ -9,13 +9,23 @@ import contextvars
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from typing import Any, TypeVar
+
+T = TypeVar("T")
 
 
 def pool(workers: int) -> ThreadPoolExecutor:
     """Return a pool of at most *workers* threads that have the context of the caller."""
     context = contextvars.copy_context()
     return ThreadPoolExecutor(max_workers=workers, initializer=_enter, initargs=(context,))
+
+
+def beside(function: Callable[[], T]) -> Callable[[], T]:
+    """Call a function beside everything else; return what waits for its result, or its error."""
+    with_context = pool(1)
+    called = with_context.submit(function)
+    with_context.shutdown(wait=False)
+    return called.result
 
 
 def daemon(target: Callable[..., object], *arguments: Any, name: str) -> threading.Thread:

@@ -152,7 +152,7 @@ def recover(  # noqa: PLR0913
     finish: Callable[[RecordT, HeldT], Outcome],
     undo: Callable[[RecordT, HeldT], Outcome],
     *,
-    goal: str | None,
+    goal: Callable[[], str] | None,
     back: bool,
 ) -> Outcome | None:
     """Finish or undo the operation that left its journal behind.
@@ -163,7 +163,8 @@ def recover(  # noqa: PLR0913
         anything any more; returns the record as it is then, None where it has been removed.
     :param finish: brings the operation to its end and removes the journal.
     :param undo: undoes what can be undone.
-    :param goal: what is asked for now; an operation with another goal is undone.
+    :param goal: returns what is asked for now; an operation with another goal is undone. It is
+        called before anything is done, where there is an operation.
     :param back: undo in any case.
     :returns: what became of it; None: there was none.
     :raises UpdateInProgressError: it is still running.
@@ -171,6 +172,7 @@ def recover(  # noqa: PLR0913
     """
     if read() is None:
         return None
+    asked = goal() if goal else None
     with hold() as held:
         record = read()  # as it is now that nobody else changes it
         if record is None:
@@ -178,7 +180,7 @@ def recover(  # noqa: PLR0913
         record = claim(record, held)
         if record is None:
             return None
-        other_goal = goal is not None and goal != record.goal
+        other_goal = asked is not None and asked != record.goal
         if back or other_goal or record.phase is Phase.UNDO:
             return undo(record, held)
         LOG.warning("going on with %s", record.operation)

@@ -95,7 +95,7 @@ def undo(  # noqa: PLR0913
     instance = Operation(retrying, namespace, instance_id, options, report)
     first = _first(kept.read(), revision)
     goal = f"{UNDO} {first.operation}" if first else UNDO
-    resumed = instance.recover(goal=goal, cancel=cancel)
+    resumed = instance.recover(goal=lambda: goal, cancel=cancel)
     undone = _undone(kept.read(), revision)
     if not undone:
         if resumed is None:

@@ -17,6 +17,7 @@ from container_update.cluster.informer import Informer
 from container_update.cluster.record import goal_of
 from container_update.cluster.retry import RetryingCluster
 from container_update.cluster.scope import Scope
+from container_update.model import context_threads
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ClusterError
@@ -69,9 +70,14 @@ def update(
     began, sent_before = time.monotonic(), cluster.requests
     cancel, report = CancelToken() if cancel is None else cancel, reporter(progress)
     retrying = RetryingCluster(cluster, options.retry_seconds)
-    packages = _read_packages(request, options)
+    read = context_threads.beside(lambda: _read_packages(request, options))
     instance = Operation(retrying, request.namespace, request.instance_id, options, report)
-    resumed = instance.recover(goal=goal_of(packages.in_force), cancel=cancel)
+    try:
+        resumed = instance.recover(goal=lambda: goal_of(read().in_force), cancel=cancel)
+    except ClusterError:
+        read().vdus()  # a wrong package is said first: another try would not help
+        raise
+    packages = read()
     with _planned(packages, request, retrying, options) as (plan, informer):
         report(plan)
         log_remarks(plan)
@@ -84,7 +90,7 @@ def update(
         return Outcome(
             plan=plan,
             results=results,
-            vnfcs=ownership.vnfcs(packages.vdus, plan.manifests, informer.live),
+            vnfcs=ownership.vnfcs(packages.vdus(), plan.manifests, informer.live),
             restarted=restarted_pods(results, informer),
             requests=cluster.requests - sent_before,
             seconds=time.monotonic() - began,
@@ -112,7 +118,7 @@ class _Packages:
     """What the two packages say, independent of the cluster."""
 
     matched: match.Matching
-    vdus: Mapping[str, str]
+    vdus: Callable[[], Mapping[str, str]]
     in_force: tuple[Manifest, ...]
     identities: Callable[[], tuple[PackageIdentity, ...]]
 
@@ -124,13 +130,19 @@ class _Packages:
 
 
 def _read_packages(request: UpdateRequest, options: Options) -> _Packages:
+    vdus = context_threads.beside(lambda: _vdus_of(request.new, options))
     identities = identities_of(request.old, request.new, options)
     with (
         csar.open_package(request.old, options=options) as old,
         csar.open_package(request.new, options=options) as new,
     ):
         matched = _match(request, old, new)
-        return _Packages(matched, dict(new.vdus()), tuple(in_force(matched)), identities)
+        return _Packages(matched, vdus, tuple(in_force(matched)), identities)
+
+
+def _vdus_of(package: str, options: Options) -> Mapping[str, str]:
+    with csar.open_package(package, options=options) as opened:
+        return dict(opened.vdus())
 
 
 @contextmanager
@@ -151,6 +163,7 @@ def _planned(
             instance_id=request.instance_id,
             stored=stored_images(cluster, unexplained(matched.pairs, informer.live)),
         )
+        packages.vdus()  # a VNFD that is wrong is refused before anything is written
         yield with_change_causes(replace(plan, packages=packages.identities())), informer
 
 

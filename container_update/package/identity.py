@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
+from container_update.model import context_threads
 from container_update.model.errors import ContainerUpdateError, PackageError
 from container_update.model.options import DEFAULTS, Options
 from container_update.model.requests import PackageIdentity
@@ -41,13 +41,11 @@ def identities_of(
     :returns: a function that returns both; () where one of them cannot be read, which the operation
         says in its own words.
     """
-    pool = ThreadPoolExecutor(1)
-    reading = pool.submit(lambda: tuple(identity_of(source, options) for source in (old, new)))
-    pool.shutdown(wait=False)
+    read = context_threads.beside(lambda: tuple(identity_of(p, options) for p in (old, new)))
 
     def result() -> tuple[PackageIdentity, ...]:
         try:
-            return reading.result()
+            return read()
         except (ContainerUpdateError, OSError):
             return ()
 

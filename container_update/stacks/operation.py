@@ -118,14 +118,14 @@ class StackInstance:
     def recover(
         self,
         *,
-        goal: str | None = None,
+        goal: Callable[[], str] | None = None,
         back: bool = False,
         go_on: Callable[[Execution], object] = Execution.run,
         started: Callable[[Execution], object] = lambda _: None,
     ) -> Outcome | None:
         """Finish or undo the change that left its journal behind.
 
-        :param goal: of the current request; a change with another goal is undone.
+        :param goal: returns that of the current request; a change with another goal is undone.
         :param back: undo in any case.
         :param go_on: carries out the steps that are left.
         :param started: called with the execution before it goes on or is undone.

@@ -10,10 +10,12 @@ from container_update.model.objects import Collection, Json
 
 
 class Counted:
-    """A cluster, and how many objects of each kind its lists have sent and the operation kept."""
+    """A cluster, and for each kind how many lists it was asked for, and how many objects these have
+    sent and the operation kept."""
 
     def __init__(self, cluster: Any) -> None:
         self._cluster = cluster
+        self.lists: Counter[str] = Counter()
         self.sent: Counter[str] = Counter()
         self.kept: Counter[str] = Counter()
 
@@ -21,6 +23,8 @@ class Counted:
         return getattr(self._cluster, name)
 
     def list(self, collection: Collection, keep: Keep | None = None) -> Listing:
+        self.lists[collection.kind] += 1
+
         def count(body: Json) -> Json | None:
             self.sent[collection.kind] += 1
             kept = keep(body) if keep else body

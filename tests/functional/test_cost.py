@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from typing import Any, TypeVar
 
 import pytest
 
@@ -13,11 +14,15 @@ from container_update.cluster.client import connect
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import UpdateInterruptedError
 from container_update.model.outcome import Outcome, StepResult, StepState
+from container_update.operations import update as updating
 from container_update.operations.resume import resume, rollback
 from container_update.operations.update import update
 from tests.functional.cnf import IMAGES, Cnf
+from tests.functional.conftest import until
 from tests.functional.counted import Counted
 from tests.functional.manifests import ENV, config_map, workload
+
+T = TypeVar("T")
 
 CHANGED = 4
 CROWD = 2
@@ -57,6 +62,28 @@ def test_an_update_with_nothing_to_do_only_reads(cnf: Cnf, kubeconfig: str) -> N
         outcome = cnf.update(files)
     lists, journal, lease = 4, 1, 1
     assert outcome.requests == lists + journal + lease
+
+
+def test_packages_are_read_beside_the_cluster(cnf: Cnf, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The manifests while the journal is, and the VNFD while the objects are."""
+    files = {"cm": config_map(setting="old")}
+    cnf.instantiate(**files)
+    read = {"_read_packages": "Secret", "_vdus_of": "ConfigMap"}
+    counted = Counted(cnf.cluster)
+    for name, kind in read.items():
+        monkeypatch.setattr(
+            updating,
+            name,
+            partial(_once, lambda kind=kind: counted.lists[kind] > 0, getattr(updating, name)),
+        )
+    outcome = update(cnf.request({"cm": config_map(setting="new")}), counted, cnf.options)
+    assert [result.state for result in outcome.results] == [StepState.DONE]
+
+
+def _once(condition: Callable[[], bool], function: Callable[..., T], *arguments: Any) -> T:
+    """Call a function once a condition is true."""
+    until(condition)
+    return function(*arguments)
 
 
 @pytest.mark.parametrize("names_a_pod", [False, True])

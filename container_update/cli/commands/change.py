@@ -66,6 +66,7 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(parsed: argparse.Namespace, out: TextIO) -> int:
     """Plan, carry out or undo the change that the arguments describe; return the exit status."""
     _body(parsed)  # what is wrong with it is said before anything is connected
+    connection.expect_packages(parsed)
     with signals.stopped_by_signals(leave=parsed.leave_on_signal) as cancel:
         if parsed.stack:
             with connection.connected_heat(parsed) as heat:

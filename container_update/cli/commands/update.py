@@ -50,6 +50,7 @@ def _add_common(command: argparse.ArgumentParser) -> None:
 
 def plan(parsed: argparse.Namespace, out: TextIO) -> int:
     """Show what an update would do; return the exit status."""
+    connection.expect_packages(parsed)
     from container_update.operations.update import plan_update  # noqa: PLC0415, slow to load
 
     with connection.connected_cluster(parsed) as cluster:
@@ -78,6 +79,7 @@ def _check_on_server(planned: Plan, cluster: KubernetesCluster, options: Options
 
 def apply(parsed: argparse.Namespace, out: TextIO) -> int:
     """Update the CNF; return the exit status."""
+    connection.expect_packages(parsed)
     from container_update.operations.update import update  # noqa: PLC0415, slow to load
 
     saved = None

@@ -215,14 +215,14 @@ class Operation:
     def recover(
         self,
         *,
-        goal: str | None = None,
+        goal: Callable[[], str] | None = None,
         back: bool = False,
         cancel: CancelToken | None = None,
         go_on: Callable[[JournalledRun], tuple[StepResult, ...]] | None = None,
     ) -> Outcome | None:
         """Finish or undo the run that left its journal behind.
 
-        :param goal: of the present request; a run with another goal is undone.
+        :param goal: returns that of the present request; a run with another goal is undone.
         :param back: undo in any case.
         :param go_on: finishes a run that has a context, which is more than its steps.
         :returns: what became of it, None where there was nothing.

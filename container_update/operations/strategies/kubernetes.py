@@ -227,8 +227,9 @@ class KubernetesStrategy(Strategy):
             carry_out(self)
             return run.execution.results
 
-        goal = None if any_goal else self._goal
-        outcome = self._instance.recover(goal=goal, cancel=self.cancel, go_on=go_on)
+        goal = "" if any_goal else self._goal
+        asked = None if any_goal else lambda: goal
+        outcome = self._instance.recover(goal=asked, cancel=self.cancel, go_on=go_on)
         self._resumed = outcome.results if outcome else ()
         return outcome
 

@@ -148,7 +148,7 @@ class OpenStackStrategy(Strategy):
             self._live = live.after(self.target.service, execution.record.plan)
 
         goal = self.packages.goal  # read in any case, so that a missing package is noticed first
-        return self._recover(goal=None if any_goal else goal, go_on=go_on)
+        return self._recover(goal=None if any_goal else lambda: goal, go_on=go_on)
 
     def _context(self) -> Json:
         job, body = self.job, self.job.request.body

@@ -66,7 +66,7 @@ class RunningVnf:
         operation = Operation(
             cluster, namespace, self.instance_id, options, report, self.leave_failed
         )
-        resumed = operation.recover(goal=goal, cancel=cancel)
+        resumed = operation.recover(goal=lambda: goal, cancel=cancel)
         if resumed is not None and all(r.state is StepState.DONE for r in resumed.results):
             return resumed
         with Informer(cluster, Scope(), watch_seconds=options.watch_seconds) as informer:

@@ -36,6 +36,8 @@ def main(seconds: float, size: int) -> None:
     _limit(resource.RLIMIT_FSIZE, 0)
     _limit(resource.RLIMIT_CORE, 0)
     try:
+        import toscaparser.topology_template  # noqa: F401, PLC0415, while the request is awaited
+
         text = json.dumps(answer(json.load(sys.stdin)), default=_unknown)
     except MemoryError:
         sys.exit(OUT_OF_MEMORY)

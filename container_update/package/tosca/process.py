@@ -15,7 +15,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
+from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -76,6 +79,12 @@ _KNOWN: dict[bytes, bytes] = {}
 """Answers by a digest of the request, the oldest first: a process takes a tenth of a second, and a
 service reads the same VNFDs again for each operation."""
 _MOST_KNOWN, _LARGEST_KNOWN = 16, 1024 * 1024
+_UNDER_WAY: dict[tuple[bytes, float, int], Future[bytes]] = {}
+"""Answers that are waited for, by the digest and the limits: no VNFD is parsed twice at a time."""
+_LOCK = threading.Lock()
+"""Of the two above."""
+_WAITING: list[subprocess.Popen[bytes]] = []
+"""The processes that were started for VNFDs to come."""
 
 
 def parse(
@@ -104,15 +113,34 @@ def parse(
 
 def _answer(path: str, request: bytes, options: Options) -> bytes:
     digest = hashlib.sha256(request).digest()
-    known = _KNOWN.get(digest)
-    if known is not None:
-        return known
-    answer = _output(path, request, options)
-    if len(answer) <= _LARGEST_KNOWN:
-        _KNOWN[digest] = answer
-        for oldest in list(_KNOWN)[:-_MOST_KNOWN]:
-            _KNOWN.pop(oldest, None)
+    key = (digest, options.vnfd_seconds, options.vnfd_bytes)
+    with _LOCK:
+        known = _KNOWN.get(digest)
+        if known is not None:
+            return known
+        others = _UNDER_WAY.get(key)
+        if others is None:
+            ours = _UNDER_WAY[key] = Future()
+    if others is not None:
+        return others.result()
+    try:
+        answer = _output(path, request, options)
+        _remember(digest, answer)
+        ours.set_result(answer)
+    except BaseException as error:
+        ours.set_exception(error)
+        raise
+    finally:
+        del _UNDER_WAY[key]
     return answer
+
+
+def _remember(digest: bytes, answer: bytes) -> None:
+    if len(answer) <= _LARGEST_KNOWN:
+        with _LOCK:
+            _KNOWN[digest] = answer
+            for oldest in list(_KNOWN)[:-_MOST_KNOWN]:
+                _KNOWN.pop(oldest, None)
 
 
 def _output(path: str, request: bytes, options: Options) -> bytes:
@@ -120,36 +148,70 @@ def _output(path: str, request: bytes, options: Options) -> bytes:
 
     :raises ReaderEndedError: it did not.
     """
-    limits = [str(options.vnfd_seconds), str(options.vnfd_bytes)]
     seconds = options.vnfd_seconds * _CLOCK
     try:
-        done = subprocess.run(  # noqa: S603, our own program
-            [sys.executable, "-I", "-S", "-B", "-c", _START, *_import_paths(), *limits],
-            input=request,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
-            cwd="/",
-            timeout=seconds,
-            start_new_session=True,  # a Ctrl-C is for us
-            check=False,
-        )
-    except subprocess.TimeoutExpired as error:
-        problem = f"{seconds:g} s by the clock ({_CLOCK} times the option vnfd_seconds)"
-        raise _ended(path, f"did not end in {problem}: {_ADVICE}") from error
+        process = _started(options)
     except OSError as error:
         raise _ended(path, f"could not be started: {error}") from error
-    if done.returncode == 0:
-        return done.stdout
-    if done.returncode == -signal.SIGPROF:
+    with process:
+        try:
+            answer, _ = process.communicate(request, timeout=seconds)
+        except subprocess.TimeoutExpired as error:
+            problem = f"{seconds:g} s by the clock ({_CLOCK} times the option vnfd_seconds)"
+            raise _ended(path, f"did not end in {problem}: {_ADVICE}") from error
+        finally:
+            process.kill()
+    if process.returncode == 0:
+        return answer
+    if process.returncode == -signal.SIGPROF:
         found = f"used more than {options.vnfd_seconds:g} s of processor time (option vnfd_seconds)"
-    elif done.returncode == parser.OUT_OF_MEMORY:
+    elif process.returncode == parser.OUT_OF_MEMORY:
         found = f"used more than {options.vnfd_bytes} bytes of memory (option vnfd_bytes)"
-    elif done.returncode == parser.TOO_LONG:
+    elif process.returncode == parser.TOO_LONG:
         found = "answered with too many bytes"
     else:
-        found = f"ended with the status {done.returncode}"
+        found = f"ended with the status {process.returncode}"
     raise _ended(path, f"{found}: {_ADVICE}")
+
+
+def start(number: int, options: Options) -> None:
+    """Start the processes of the next VNFDs: they import toscaparser beside what comes before.
+
+    They end with this process at the latest. Does nothing where VNFDs were parsed before: a program
+    that goes on knows most of them.
+    """
+    if _KNOWN or _WAITING:
+        return
+    with suppress(OSError):  # the error is raised where a VNFD is parsed
+        _WAITING.extend([_start(_command(options)) for _ in range(number)])
+
+
+def _started(options: Options) -> subprocess.Popen[bytes]:
+    """Return a process that has got no VNFD."""
+    command = _command(options)
+    with suppress(IndexError):
+        waiting = _WAITING.pop()
+        if waiting.args == command:
+            return waiting
+        waiting.kill()
+    return _start(command)
+
+
+def _command(options: Options) -> list[str]:
+    limits = [str(options.vnfd_seconds), str(options.vnfd_bytes)]
+    return [sys.executable, "-I", "-S", "-B", "-c", _START, *_import_paths(), *limits]
+
+
+def _start(command: list[str]) -> subprocess.Popen[bytes]:
+    return subprocess.Popen(  # noqa: S603, our own program
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={name: os.environ[name] for name in _ENVIRONMENT if name in os.environ},
+        cwd="/",
+        start_new_session=True,  # a Ctrl-C is for us
+    )
 
 
 def _ended(path: str, problem: str) -> ReaderEndedError:

@@ -550,7 +550,7 @@ def test_a_journal_of_another_request_is_undone_before_the_new_one_begins(vnf: V
     record = vnf.instance().journal("").read()
     assert record is not None
     assert (record.phase, record.done) == (Phase.UPDATE, 2)
-    undone = vnf.instance(clock=in_an_hour()).recover(goal="another")
+    undone = vnf.instance(clock=in_an_hour()).recover(goal=lambda: "another")
     assert undone is not None
     states = [result.state for result in undone.results]
     assert states == [StepState.UNDONE] * 3 + [StepState.NOT_STARTED] * 3

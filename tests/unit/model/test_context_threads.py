@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextvars
 
+import pytest
+
 from container_update.model import context_threads
 
 WHOSE: contextvars.ContextVar[str] = contextvars.ContextVar("whose", default="nobody's")
@@ -29,3 +31,16 @@ def test_a_daemon_thread_knows_whose_it_is() -> None:
     thread.join(timeout=10)
     assert heard == ["is ours"]
     assert (thread.name, thread.daemon) == ("t", True)
+
+
+def test_what_is_called_beside_everything_else_knows_whose_it_is() -> None:
+    token = WHOSE.set("ours")
+    result = context_threads.beside(WHOSE.get)
+    WHOSE.reset(token)
+    assert (result(), result()) == ("ours", "ours")
+
+
+def test_the_error_of_what_is_called_beside_is_raised_where_the_result_is_asked_for() -> None:
+    result = context_threads.beside(lambda: {}["missing"])
+    with pytest.raises(KeyError, match="missing"):
+        result()

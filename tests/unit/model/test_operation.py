@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import NoReturn
 
 import pytest
 
-from container_update.model.errors import UndoIncompleteError, UpdateInProgressError
+from container_update.model.errors import (
+    PackageError,
+    UndoIncompleteError,
+    UpdateInProgressError,
+)
 from container_update.model.objects import ObjectKey
 from container_update.model.operation import (
     OperationRecord,
@@ -65,7 +70,8 @@ def way(*reads: Record | None, goal: str | None = None, back: bool = False) -> l
         done.append(f"undo {record.operation} with {held}")
         return Outcome(Plan("", None, ()))
 
-    outcome = recover(read, hold, claim, finish, undo, goal=goal, back=back)
+    asked = (lambda: goal) if goal is not None else None
+    outcome = recover(read, hold, claim, finish, undo, goal=asked, back=back)
     assert (outcome is None) is (None in reads)
     return done
 
@@ -88,6 +94,17 @@ def test_it_is_finished_unless_it_is_undone_already_or_leads_elsewhere(
 ) -> None:
     done = way(record, record, goal=goal, back=back)
     assert done == ["read", "hold", "read", "claim", expected, "release"]
+
+
+def test_nothing_is_done_with_it_where_the_present_request_cannot_be_read() -> None:
+    def goal() -> str:
+        raise PackageError("no such package")
+
+    def hold() -> NoReturn:
+        raise AssertionError("the lease was taken")
+
+    with pytest.raises(PackageError, match="no such package"):
+        recover(lambda: RECORD, hold, None, None, None, goal=goal, back=False)  # type: ignore[arg-type]
 
 
 def test_without_a_journal_no_lease_is_taken() -> None:

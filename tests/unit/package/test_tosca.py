@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from container_update.model import context_threads
 from container_update.model.errors import PackageError
 from container_update.model.options import DEFAULTS, Options
 from container_update.package import csar
@@ -44,8 +52,9 @@ def refusal(
 
 @pytest.fixture(autouse=True)
 def nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every VNFD is read for the first time."""
+    """Every VNFD is read for the first time, by a process that was not started before."""
     monkeypatch.setattr(process, "_KNOWN", {})
+    monkeypatch.setattr(process, "_WAITING", [])
 
 
 def test_a_vnfd_that_was_read_before_needs_no_process(
@@ -56,6 +65,94 @@ def test_a_vnfd_that_was_read_before_needs_no_process(
     monkeypatch.setattr(process, "_output", None)
     with csar.open_package(package(tmp_path, GOOD)) as opened:
         assert opened.flavours == first
+
+
+@pytest.mark.parametrize("problem", ["", "ended"])
+def test_a_vnfd_that_is_being_read_is_not_read_by_a_second_process(
+    monkeypatch: pytest.MonkeyPatch, problem: str
+) -> None:
+    """Who asks meanwhile gets the same answer, or error. After an error it is read again."""
+    runs: list[str] = []
+    second: list[Callable[[], bytes]] = []
+
+    def ask() -> bytes:
+        return process._answer("df.yaml", b"a request", DEFAULTS)
+
+    def output(path: str, *_: object) -> bytes:
+        runs.append(path)
+        if len(runs) == 1:
+            (under_way,) = process._UNDER_WAY.values()
+            monkeypatch.setattr(under_way, "result", partial(_told, asked, under_way.result))
+            second.append(context_threads.beside(ask))
+            assert asked.wait(30)
+        if problem:
+            raise ReaderEndedError(problem)
+        return b"an answer"
+
+    asked = threading.Event()
+    monkeypatch.setattr(process, "_output", output)
+    answers = [_said(ask), *map(_said, second)]
+    assert (answers, runs) == ([problem or "an answer"] * 2, ["df.yaml"])
+    assert _said(ask) == answers[0]
+    assert len(runs) == (2 if problem else 1)
+
+
+def _told(event: threading.Event, function: Callable[[], bytes]) -> bytes:
+    event.set()
+    return function()
+
+
+def _said(ask: Callable[[], bytes]) -> str:
+    try:
+        return ask().decode()
+    except ReaderEndedError as error:
+        return str(error)
+
+
+def test_a_process_that_was_started_before_reads_the_next_vnfd(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process.start(1, DEFAULTS)
+    (waiting,) = process._WAITING
+    process.start(1, DEFAULTS)
+    assert [waiting] == process._WAITING
+    monkeypatch.setattr(process, "_start", None)
+    with csar.open_package(package(tmp_path, GOOD)) as opened:
+        assert opened.vdus() == {"VDU1": "pod"}
+    assert waiting.returncode == 0
+    process.start(1, DEFAULTS)
+    assert process._WAITING == []
+
+
+def test_a_process_with_other_limits_reads_nothing(tmp_path: Path) -> None:
+    process.start(1, replace(DEFAULTS, vnfd_seconds=60.0))
+    (waiting,) = process._WAITING
+    options = replace(DEFAULTS, vnfd_seconds=0.3)
+    assert "0.3 s of processor time" in refusal(tmp_path, hostile.REGULAR_EXPRESSION, options)
+    assert waiting.wait(timeout=30) == -signal.SIGKILL
+
+
+def test_a_process_that_waits_ends_with_the_one_that_started_it() -> None:
+    starts = (
+        "from container_update.package.tosca import process;"
+        "from container_update.model.options import DEFAULTS;"
+        "process.start(2, DEFAULTS); print(*(p.pid for p in process._WAITING))"
+    )
+    done = subprocess.run([sys.executable, "-c", starts], check=True, capture_output=True)
+    processes = [Path("/proc", number) for number in done.stdout.decode().split()]
+    assert len(processes) == 2
+    deadline = time.monotonic() + 30
+    while any(map(_runs, processes)):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def _runs(folder: Path) -> bool:
+    """Whether a process has not ended; one that nobody waited for is still listed."""
+    try:
+        return " Z " not in (folder / "stat").read_text()
+    except OSError:
+        return False
 
 
 def test_only_the_latest_vnfds_are_known(tmp_path: Path) -> None:

@@ -355,10 +355,10 @@ def take_over(cluster: FakeCluster) -> Hook:
     ("asked", "found"),
     [
         ({}, AFTER),
-        ({"goal": GOAL}, AFTER),
-        ({"goal": "something else"}, BEFORE),
+        ({"goal": lambda: GOAL}, AFTER),
+        ({"goal": lambda: "something else"}, BEFORE),
         ({"back": True}, BEFORE),
-        ({"goal": GOAL, "back": True}, BEFORE),
+        ({"goal": lambda: GOAL, "back": True}, BEFORE),
     ],
 )
 def test_what_a_run_left_behind_is_finished_or_undone(
@@ -396,10 +396,10 @@ def test_what_is_being_undone_is_undone_whatever_is_asked() -> None:
     cluster.hooks.clear()
     at(cluster, "replace", ONE, refuse, nth=2, times=99)  # the first one raises the fence
     with pytest.raises(UndoIncompleteError, match=r"could not be undone: ConfigMap ns/one: refuse"):
-        operation(cluster).recover(goal=GOAL)
+        operation(cluster).recover(goal=lambda: GOAL)
     cluster.hooks.clear()
     assert phase(cluster) is Phase.UNDO
-    operation(cluster).recover(goal=GOAL)
+    operation(cluster).recover(goal=lambda: GOAL)
     assert_ended(cluster, BEFORE)
 
 
@@ -520,7 +520,7 @@ def test_what_a_run_left_that_changed_nothing_is_removed(
     cluster = fake()
     left(cluster)
     there = set(cluster.objects)
-    assert operation(cluster).recover(goal=GOAL) is None
+    assert operation(cluster).recover(goal=lambda: GOAL) is None
     assert set(cluster.objects) == there
     assert operation(cluster).recover() is None
     assert_ended(cluster, BEFORE)
