@@ -6,13 +6,21 @@ selector can say so, and what it sends all the same is dropped as soon as it is 
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from container_update.model.objects import Collection, Json, ObjectKey
+from container_update.model.objects import (
+    INSTANCE_LABEL,
+    Collection,
+    Json,
+    ObjectKey,
+    instance_of,
+)
 from container_update.planning.comparison.renames import manifest_name
+from container_update.planning.steps import ManifestStep, ObjectStep
 from container_update.workloads import ownership
 from container_update.workloads.kind import POD, REPLICA_SET
 from container_update.workloads.pod_template import pod_template
@@ -24,6 +32,9 @@ _SERVICE = ("", "Service")
 _ROUNDS = {_SERVICE: 0, REPLICA_SET: 2, POD: 3}
 """When a kind is read; all others: 1."""
 
+_LABEL = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
+"""A value of a label, as the API reference has it; the server refuses a selector with another."""
+
 _LONGEST_SELECTOR = 2000
 """Characters; proxies limit the length of a URL."""
 
@@ -32,9 +43,10 @@ _MOST_PARTS = 16
 
 _POD_SPEC = ("initContainers", "containers", "volumes", "nodeName")
 _CONTAINER = ("name", "image", "restartPolicy")
-_POD_STATUS = ("phase", "reason", "message", "conditions", "podIP")
+_POD_STATUS = ("phase", "reason", "message", "conditions", "podIP", "startTime")
 _CONTAINER_STATUSES = ("initContainerStatuses", "containerStatuses")
-"""The fields of a pod with a controller that are judged or told to scripts; it is never written."""
+"""The fields of a pod with a controller that are judged, shown or told to scripts; nobody writes
+it."""
 
 
 def without_managed_fields(body: Json) -> Json:
@@ -43,14 +55,15 @@ def without_managed_fields(body: Json) -> Json:
     return body
 
 
-def scope_of(keys: Iterable[ObjectKey]) -> Scope | None:
-    """Return the scope of an operation that changes these objects and no others.
-
-    :returns: None where a Service is among them: it may send traffic to pods of others.
-    """
-    keys = tuple(keys)
-    has_service = any((key.group, key.kind) == _SERVICE for key in keys)
-    return None if has_service else Scope(keys)
+def scope_of(steps: Iterable[ObjectStep]) -> Scope:
+    """Return the scope of an operation that carries out these steps, or undoes them."""
+    steps, scope = tuple(steps), Scope()
+    found = [(step.key, step.before) for step in steps if step.before is not None]
+    for step in steps:
+        if isinstance(step, ManifestStep) and step.content is not None:
+            found.append((step.key, step.content))
+    scope.include((step.key for step in steps), found)
+    return scope
 
 
 class Scope:
@@ -59,9 +72,13 @@ class Scope:
     It learns the UIDs of controllers as their objects are read: those that control come first, see
     :meth:`rounds`. What may be controlled by one that was not read yet is kept. So is all that gets
     traffic of a Service among the objects, pods and workloads, and its EndpointSlices.
+
+    :param instance_id: instead of the names: all objects with the label of this VNF instance.
     """
 
-    def __init__(self, keys: Iterable[ObjectKey] = ()) -> None:
+    def __init__(self, keys: Iterable[ObjectKey] = (), *, instance_id: str = "") -> None:
+        self._instance_id = instance_id
+        self._label = f"{INSTANCE_LABEL}={instance_id}" if _LABEL.fullmatch(instance_id) else ""
         self._keys: frozenset[ObjectKey] = frozenset()
         self._names: set[tuple[str, str]] = set()
         self._own: set[str] = set()
@@ -99,6 +116,8 @@ class Scope:
 
         :param live: the workloads, read before.
         """
+        if self._instance_id and (collection.group, collection.kind) not in (POD, REPLICA_SET):
+            return self._label  # which what they control does not have
         named, selectors = self._selectors(collection, live)
         return "" if named else _common_selector(selectors)  # a named one may have any labels
 
@@ -115,20 +134,26 @@ class Scope:
         each = {_common_selector([selector]) for selector in selectors}
         labels = [common] if common else sorted(each)
         parts = [replace(collection, labels=selector) for selector in labels]
-        parts += [replace(collection, fields=f"metadata.name={key.name}") for key in named]
+        parts += named
         return parts if all(labels) and len(parts) <= _MOST_PARTS else ()
 
     def _selectors(
         self, collection: Collection, live: Mapping[ObjectKey, Json]
-    ) -> tuple[list[ObjectKey], list[Any]]:
-        """Return which objects of a collection of Pods or ReplicaSets are named, and the selectors
-        (``spec.selector``) of what controls or serves others; None: not known."""
+    ) -> tuple[Sequence[Collection], list[Any]]:
+        """Return parts of a collection of Pods or ReplicaSets with those that are named, and the
+        selectors (``spec.selector``) of what controls or serves others; None: not known."""
         kind, namespace = (collection.group, collection.kind), collection.namespace
         if kind not in (POD, REPLICA_SET):
             return [], []
         here = sorted(key for key in self._keys if key.namespace == namespace)
         here = [key for key in here if _has_pods(key) or (key in self._manifests and kind_of(key))]
-        named = [key for key in here if Collection.of(key) == collection]
+        named = [
+            replace(collection, fields=f"metadata.name={key.name}")
+            for key in here
+            if Collection.of(key) == collection
+        ]
+        if self._instance_id:
+            named.append(replace(collection, labels=self._label))
         bodies = [
             body
             for key in here
@@ -139,7 +164,10 @@ class Scope:
         bodies += [
             body
             for key, body in live.items()
-            if key.namespace == namespace and self._is_stand_in(key, body)
+            if key.namespace == namespace
+            and key not in self._keys
+            and self._is_named(key, body)
+            and _controls_pods(key, body)
         ]
         selectors = [body.get("spec", {}).get("selector") for body in bodies]
         for each in self._served[namespace]:  # a ReplicaSet itself may have any labels
@@ -150,7 +178,7 @@ class Scope:
         """Return what is kept of an object, None where the operation is not about it."""
         key, metadata = ObjectKey.of(body), without_managed_fields(body)["metadata"]
         controller = ownership.controller(body)
-        if key in self._keys or self._is_stand_in(key, body):
+        if self._is_named(key, body):
             self._names.add((key.namespace, key.name))
             self._note_traffic(key, body)
         elif controller.get("uid") not in self._own:
@@ -181,6 +209,12 @@ class Scope:
         service = (body["metadata"].get("labels") or {}).get(SERVICE_LABEL)
         return bool(service) and ObjectKey(*_SERVICE, key.namespace, str(service)) in self._keys
 
+    def _is_named(self, key: ObjectKey, body: Json) -> bool:
+        """Tell whether the operation is about an object itself, not about who controls it."""
+        if self._instance_id and instance_of(body) == self._instance_id:
+            return True
+        return key in self._keys or self._is_stand_in(key, body)
+
     def _is_stand_in(self, key: ObjectKey, body: Json) -> bool:
         name = manifest_name(body)
         return name != key.name and replace(key, name=name) in self._keys
@@ -193,6 +227,13 @@ class Scope:
             return False
         names = {name, name.rpartition("-")[0]} if controller["kind"] == REPLICA_SET[1] else {name}
         return any((namespace, each) in self._names for each in names)
+
+
+def _controls_pods(key: ObjectKey, body: Json) -> bool:
+    kind = kind_of(key)
+    if kind is None or kind.is_pod:
+        return False
+    return not kind.runs_to_completion or "selector" in body["spec"]  # a CronJob controls Jobs
 
 
 def _has_pods(key: ObjectKey) -> bool:

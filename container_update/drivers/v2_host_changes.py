@@ -27,13 +27,12 @@ from container_update.drivers.v2_records import (
 )
 from container_update.model.cluster import Cluster
 from container_update.model.errors import NextStep, PlanError, UpdateInProgressError
-from container_update.model.objects import Collection, Json, ObjectKey
+from container_update.model.objects import Collection, Json, ObjectKey, instance_of
 from container_update.model.options import Options
 from container_update.model.plan import Plan
 from container_update.model.requests import DEF_FILES, UpdateRequest
 from container_update.operations.change_package import preview_change
 from container_update.operations.change_request import ChangeRequest
-from container_update.operations.install import instance_of
 from container_update.operations.records.vnf_records import VDU_RESES
 from container_update.operations.resume import status
 from container_update.operations.strategies.kubernetes import KubernetesTarget

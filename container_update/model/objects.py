@@ -15,6 +15,12 @@ Json = dict[str, Any]
 INSTANCE_LABEL = "tacker_vnf_instance_id"
 """The label that Tacker puts on the objects it creates: the VNF instance's id."""
 
+
+def instance_of(live: Json) -> str | None:
+    """Return the id of the VNF instance in an object's label, None where it has none."""
+    return (live["metadata"].get("labels") or {}).get(INSTANCE_LABEL) or None
+
+
 CLUSTER_SCOPED = frozenset(
     {
         "APIService", "CSIDriver", "CSINode", "ClusterRole", "ClusterRoleBinding",

@@ -12,10 +12,11 @@ from functools import partial
 
 from container_update.cluster.execution.rollout import ready_pods
 from container_update.cluster.informer import Informer
+from container_update.cluster.scope import Scope
 from container_update.cluster.waiting import NotReadyError, Waiter
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ClusterError, PlanError
-from container_update.model.objects import INSTANCE_LABEL, Json, Manifest, ObjectKey
+from container_update.model.objects import INSTANCE_LABEL, Manifest, ObjectKey, instance_of
 from container_update.model.options import Options
 from container_update.model.outcome import Progress, StepResult, StepState, StepWait
 from container_update.model.plan import Action, Plan
@@ -118,18 +119,13 @@ def _create(manifest: Manifest, cluster: Cluster, instance_id: str | None) -> No
             raise
 
 
-def instance_of(live: Json) -> str | None:
-    """Return the VNF instance that an object's label names."""
-    labels = live["metadata"].get("labels") or {}
-    return str(labels[INSTANCE_LABEL]) if labels.get(INSTANCE_LABEL) else None
-
-
 def _wait(
     cluster: Cluster, steps: Sequence[ManifestStep], options: Options, report: Reporter
 ) -> None:
-    followed = collections(step.key for step in steps)
+    keys = [step.key for step in steps]
+    followed = collections(keys)
     began = time.monotonic()
-    with Informer(cluster, watch_seconds=options.watch_seconds) as informer:
+    with Informer(cluster, Scope(keys), watch_seconds=options.watch_seconds) as informer:
         informer.list(followed)
         informer.watch(followed)
         waiter = Waiter(informer, options.grace_period)

@@ -12,15 +12,16 @@ from functools import partial
 
 from container_update.cluster.history.store import History
 from container_update.cluster.informer import Informer
+from container_update.cluster.scope import Scope
 from container_update.cluster.waiting import NotReadyError, Waiter
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ClusterError, PlanError
-from container_update.model.objects import Collection, ObjectKey
+from container_update.model.objects import Collection, ObjectKey, instance_of
 from container_update.model.options import Options
 from container_update.model.outcome import Progress, StepResult, StepState
 from container_update.model.plan import Action, Plan
 from container_update.model.reporter import reporter
-from container_update.operations.install import described_by, instance_of
+from container_update.operations.install import described_by
 from container_update.planning.steps import ManifestStep
 from container_update.planning.update import collections
 from container_update.workloads import registry
@@ -68,7 +69,8 @@ def terminate(  # noqa: PLR0913
     followed = collections(keys) | {Collection.of(key) for key in keys}
     namespaces = {key.namespace for key in keys if key.namespace}
     deadline = time.monotonic() + options.timeout
-    with Informer(cluster, watch_seconds=options.watch_seconds) as informer:
+    scope = Scope(instance_id=instance_id) if instance_id else Scope(keys)
+    with Informer(cluster, scope, watch_seconds=options.watch_seconds) as informer:
         informer.list(followed)
         spaces = {*namespaces, namespace} if instance_id else ()
         others = _list_others(informer, spaces, followed)

@@ -99,9 +99,8 @@ class Watch:
         self._progress = progress
         keys = [step.key for step in self.record.steps]
         cluster, options = self.operation.cluster, self.operation.options
-        with Informer(
-            cluster, scope_of(keys), watch_seconds=options.watch_seconds
-        ) as self._informer:
+        scope, seconds = scope_of(self.record.steps), options.watch_seconds
+        with Informer(cluster, scope, watch_seconds=seconds) as self._informer:
             self._listed = collections(keys) | traffic(keys)
             self._informer.list(self._listed)
             progress(self.plan)

@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from container_update.model.errors import PlanError
-from container_update.model.objects import Json, Manifest, ObjectKey
+from container_update.model.objects import Json, Manifest, ObjectKey, instance_of
 from container_update.model.plan import Action, ImageChange, Note, Plan, Reason, Step
 from container_update.planning import followers, release_labels
 from container_update.planning.comparison import diff, renames
@@ -25,7 +25,7 @@ from container_update.planning.steps.manifest import (
 )
 from container_update.planning.steps.metadata import dropped as dropped_metadata
 from container_update.planning.steps.stored_images import NOTHING_STORED, StoredImages
-from container_update.planning.update import Live, UpdatePlanner, instance_of, reasons_of
+from container_update.planning.update import Live, UpdatePlanner, reasons_of
 from container_update.workloads import pod_template
 from container_update.workloads.registry import is_workload, kind_of, known_kind
 

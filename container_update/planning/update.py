@@ -12,7 +12,14 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from container_update.model.errors import PlanError
-from container_update.model.objects import INSTANCE_LABEL, Collection, Json, Manifest, ObjectKey
+from container_update.model.objects import (
+    INSTANCE_LABEL,
+    Collection,
+    Json,
+    Manifest,
+    ObjectKey,
+    instance_of,
+)
 from container_update.model.plan import (
     Action,
     Change,
@@ -379,20 +386,13 @@ class UpdatePlanner:
             )
         if live["metadata"].get("deletionTimestamp"):
             raise PlanError(f"{key}: is being deleted: wait until it is gone, heal, then update")
-        kind = kind_of(key)
-        if kind is not None and (refusal := kind.refusal(live)) is not None:
+        if (kind := kind_of(key)) is not None and (refusal := kind.refusal(live)) is not None:
             raise PlanError(f"{key}: {refusal}")
 
 
 def reasons_of(uses: Iterable[ChangedUse]) -> tuple[Reason, ...]:
     """Return why a workload restarts for these uses, each reason once."""
     return tuple(dict.fromkeys(use.reason for use in uses))
-
-
-def instance_of(live: Json) -> str | None:
-    """Return the id of the VNF instance in the object's label, None where it has none."""
-    owner: str | None = (live["metadata"].get("labels") or {}).get(INSTANCE_LABEL)
-    return owner
 
 
 def _opt_out(body: Json) -> str:

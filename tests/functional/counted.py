@@ -18,6 +18,8 @@ class Counted:
         self.lists: Counter[str] = Counter()
         self.sent: Counter[str] = Counter()
         self.kept: Counter[str] = Counter()
+        self.names: set[str] = set()
+        """Of the objects that were kept."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._cluster, name)
@@ -29,6 +31,7 @@ class Counted:
             self.sent[collection.kind] += 1
             kept = keep(body) if keep else body
             self.kept[collection.kind] += kept is not None
+            self.names |= {kept["metadata"]["name"]} if kept else set()
             return kept
 
         listing: Listing = self._cluster.list(collection, count)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import pytest
@@ -15,9 +16,11 @@ from container_update.model.cancellation import CancelToken
 from container_update.model.errors import UpdateInterruptedError
 from container_update.model.outcome import Outcome, StepResult, StepState
 from container_update.operations import update as updating
+from container_update.operations.install import install
 from container_update.operations.resume import resume, rollback
 from container_update.operations.update import update
-from tests.functional.cnf import IMAGES, Cnf
+from container_update.vnfm.lcm.live.pods import vdus_of
+from tests.functional.cnf import IMAGES, INSTANCE, Cnf
 from tests.functional.conftest import until
 from tests.functional.counted import Counted
 from tests.functional.manifests import ENV, config_map, workload
@@ -125,6 +128,28 @@ def test_a_crowd_of_pods_of_others_is_not_read_to_its_end(
     own = 1 + len(cnf.pods("Deployment", "w"))
     assert counted.kept["Pod"] == own
     assert counted.sent["Pod"] <= CROWD + 1 + 2 * own
+
+
+def test_the_live_pods_of_an_instance_are_read_without_those_of_others(
+    cnf: Cnf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(informer, "_MOST_DROPPED", CROWD)
+    others = {f"other{number}": workload("Deployment", f"other{number}") for number in range(3)}
+    folder = cnf.package({f"{name}.yaml": text for name, text in others.items()})
+    install(folder, cnf.admin, namespace=cnf.namespace, options=cnf.options)
+    cnf.instantiate(w=workload("Deployment"))
+    live: Any = SimpleNamespace(
+        id=INSTANCE,
+        record=SimpleNamespace(namespace=cnf.namespace),
+        vdus=lambda _: (("VDU1", "w"),),
+        kinds=lambda _: {("apps", "Deployment"), ("", "Pod")},
+    )
+    counted: Any = Counted(cnf.cluster)
+    ((vdu,), pods) = vdus_of(live, counted, cnf.options), cnf.pods("Deployment", "w")
+    assert {vnfc["name"] for vnfc in vdu["workloads"][0]["vnfcs"]} == pods.keys()
+    assert counted.kept == {"Deployment": 1, "ReplicaSet": 1, "Pod": len(pods)}
+    assert counted.sent["Deployment"] == 1
+    assert counted.sent["Pod"] <= CROWD + 1 + len(pods)
 
 
 @pytest.mark.parametrize("end", [resume, rollback])

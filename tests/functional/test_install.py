@@ -8,7 +8,10 @@ import pytest
 
 from container_update.cli.main import main
 from container_update.model.objects import Collection
+from container_update.operations.install import install
+from container_update.operations.terminate import terminate
 from tests.functional.cnf import BAD_IMAGE, INSTANCE, Cnf
+from tests.functional.counted import Counted
 from tests.functional.manifests import ENV, config_map, workload
 
 FILES = {"cm": config_map(setting="a"), "w": workload("Deployment", container=ENV)}
@@ -89,3 +92,22 @@ def test_objects_of_an_instance_are_not_uninstalled_without_its_id(shell: Shell)
 
 def test_a_namespace_that_does_not_exist_is_an_error(shell: Shell) -> None:
     assert shell.run("install", shell.package(**FILES), "-n", "nowhere")[0] == 5
+
+
+@pytest.mark.parametrize("instance", [None, INSTANCE], ids=["no id", "an id"])
+def test_objects_of_others_are_not_kept(cnf: Cnf, instance: str | None) -> None:
+    others = {f"other{number}": workload("Deployment", f"other{number}") for number in range(3)}
+    where = {"namespace": cnf.namespace, "options": cnf.options}
+    install(cnf.package({"others.yaml": "---\n".join(others.values())}), cnf.admin, **where)
+    package = cnf.package({f"{name}.yaml": text for name, text in FILES.items()})
+    installing, terminating = Counted(cnf.admin), Counted(cnf.admin)
+    install(package, installing, instance_id=instance, **where)
+    assert not {name for name in installing.names if name.startswith("other")}
+    pods = len(cnf.pods("Deployment", "w"))
+    assert installing.kept["Pod"] + installing.kept["ReplicaSet"] > 0
+    deleted = terminate(package, terminating, instance_id=instance, **where)
+    assert {key.name for key in deleted} == {"cm", "w"}
+    assert not {name for name in terminating.names if name.startswith("other")}
+    assert (terminating.kept["Deployment"], terminating.kept["Pod"]) == (1, pods)
+    assert terminating.sent["Deployment"] == (1 if instance else 4)
+    assert all(cnf.pods("Deployment", name) for name in others)

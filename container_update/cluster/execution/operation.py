@@ -258,8 +258,8 @@ class Operation:
                 packages=record.origin.packages if record.origin else (),
             )
             keys = [step.key for step in record.steps]
-            seconds = self.options.watch_seconds
-            informer = Informer(self.cluster, scope_of(keys), watch_seconds=seconds)
+            scope, seconds = scope_of(record.steps), self.options.watch_seconds
+            informer = Informer(self.cluster, scope, watch_seconds=seconds)
             stack.enter_context(informer).list(collections(keys) | traffic(keys))
             return self._run_of(lock, journal, record, plan, informer, owns=self._owns(plan))
 

@@ -13,11 +13,13 @@ from container_update.model.errors import PlanError
 from tests.functional import upgrade_types
 from tests.functional.change_vnfpkg.conftest import kubernetes_site
 from tests.functional.change_vnfpkg.kubernetes import KubernetesContractSite, Shape
-from tests.functional.change_vnfpkg.site import V1, V2, VDUS
+from tests.functional.change_vnfpkg.site import PLAIN, V1, V2, VDUS
 from tests.functional.counted import Counted
 from tests.functional.manifests import workload
 
 OTHERS = 3
+INTERRUPTED_AFTER = 6
+"""Writes, lease and journal included: a few of the objects."""
 BLUE_GREEN = pytest.mark.parametrize("site", [upgrade_types.BLUE_GREEN], indirect=True)
 
 
@@ -55,6 +57,19 @@ def test_they_are_not_kept_and_their_pods_are_not_sent(site: KubernetesContractS
     for kind in ("Deployment", "ReplicaSet"):
         lists = counted.sent[kind] // (len(VDUS) + OTHERS)
         assert counted.kept[kind] == lists * len(VDUS) > 0
+
+
+@pytest.mark.parametrize("end", ["resume", "rollback"])
+def test_they_are_not_kept_by_who_ends_an_interrupted_change(
+    site: KubernetesContractSite, end: str
+) -> None:
+    site.instantiate(V1)
+    assert site.interrupt(V2, PLAIN, INTERRUPTED_AFTER)
+    counted = Counted(site.cluster)
+    getattr(replace(site, cluster=counted), end)()
+    assert site.is_at("v2" if end == "resume" else "v1")
+    assert counted.kept["Deployment"] >= len(VDUS)
+    assert not {name for name in counted.names if name.startswith("other")}
 
 
 @BLUE_GREEN

@@ -7,9 +7,11 @@ from typing import Any
 
 import pytest
 
-from container_update.cluster.scope import Scope
-from container_update.model.objects import Collection, Json, ObjectKey
+from container_update.cluster.scope import Scope, scope_of
+from container_update.model.objects import INSTANCE_LABEL, Collection, Json, ObjectKey
+from container_update.model.plan import Action
 from container_update.planning.comparison.renames import NAME_ANNOTATION
+from container_update.planning.steps import ManifestStep
 
 WEB = ObjectKey("apps", "Deployment", "n", "web")
 STORE = ObjectKey("apps", "StatefulSet", "n", "store")
@@ -276,6 +278,84 @@ def test_the_server_is_asked_for_the_pods_that_the_manifests_will_have_too(
         selects = labels if key == SERVICE else {"matchLabels": labels} if labels else None
         scope.include([key], [(key, {"spec": {"selector": selects}})])
     assert scope.selector(PODS, dict(live)) == selector
+
+
+INSTANCE = {INSTANCE_LABEL: "vnf-1"}
+
+
+@pytest.mark.parametrize(
+    ("sent", "is_kept"),
+    [
+        pytest.param(body(SETTINGS, "c", labels=INSTANCE), True, id="one with its label"),
+        pytest.param(body(SETTINGS, "c", labels={INSTANCE_LABEL: "vnf-2"}), False, id="another's"),
+        pytest.param(body(SETTINGS, "c"), False, id="nobody's"),
+        pytest.param(pod(owner("ReplicaSet", "web-1f", "uid-rs")), True, id="a workload's pod"),
+        pytest.param(pod(owner("ReplicaSet", "other-1f", "x")), False, id="another workload's"),
+        pytest.param(pod(None), False, id="a pod without the label"),
+        pytest.param(body(BARE, "b", labels=INSTANCE), True, id="a pod with the label"),
+    ],
+)
+def test_what_has_the_label_of_an_instance_is_kept_with_what_it_controls(
+    sent: Json, is_kept: bool
+) -> None:
+    scope = Scope(instance_id="vnf-1")
+    scope.keep(body(WEB, "uid-web", labels=INSTANCE))
+    scope.keep(replica_set("web-1f", "uid-rs", owner("Deployment", "web", "uid-web")))
+    assert (scope.keep(sent) is not None) is is_kept
+
+
+LABEL = f"{INSTANCE_LABEL}=vnf-1"
+
+
+def labelled(key: ObjectKey, **labels: str) -> tuple[ObjectKey, Json]:
+    """A live workload with the label of the instance."""
+    found = body(key, "u", labels=INSTANCE)
+    return key, {**found, "spec": {"selector": {"matchLabels": labels}} if labels else {}}
+
+
+@pytest.mark.parametrize(
+    ("live", "parts"),
+    [
+        pytest.param([labelled(WEB, app="web")], ["app in (web)", LABEL], id="a workload"),
+        pytest.param(
+            [labelled(JOB, uid="1"), labelled(STORE, app="store")],
+            ["app in (store)", "uid in (1)", LABEL],
+            id="a Job too",
+        ),
+        pytest.param(
+            [labelled(WEB, app="web"), labelled(replace(JOB, kind="CronJob"))],
+            ["app in (web)", LABEL],
+            id="a CronJob, which has no pods",
+        ),
+        pytest.param([labelled(BARE)], [LABEL], id="a pod"),
+        pytest.param([labelled(WEB)], [], id="a workload without labels to select by"),
+    ],
+)
+def test_the_server_is_asked_for_what_has_the_label_of_an_instance_and_for_its_pods(
+    live: list[tuple[ObjectKey, Json]], parts: list[str]
+) -> None:
+    scope = Scope(instance_id="vnf-1")
+    assert scope.selector(DEPLOYMENTS, dict(live)) == LABEL
+    assert scope.selector(PODS, dict(live)) == ""
+    assert [each.labels for each in scope.parts(PODS, dict(live))] == parts
+
+
+def test_an_id_that_no_label_can_have_is_not_sent_to_the_server() -> None:
+    assert Scope(instance_id="vnf 1").selector(DEPLOYMENTS, {}) == ""
+
+
+def test_an_operation_is_about_what_its_steps_change_and_all_that_gets_traffic_then() -> None:
+    before, after = service(app="web"), service(app="web-2")
+    steps = [
+        ManifestStep(SERVICE, Action.SWITCH, before, after),
+        ManifestStep(WEB, Action.CREATE, None, workload(WEB, app="web-2")[1]),
+    ]
+    scope = scope_of(steps)
+    kept = {"web": True, "web-2": True, "odd": False}
+    for app, is_kept in kept.items():
+        sent = {**pod(None), "metadata": {**pod(None)["metadata"], "labels": {"app": app}}}
+        assert (scope.keep(sent) is not None) is is_kept
+    assert scope.selector(PODS, {}) == "app in (web,web-2)"
 
 
 @pytest.mark.parametrize(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from container_update.cluster.informer import Informer
+from container_update.cluster.scope import Scope
 from container_update.model.cluster import Cluster
-from container_update.model.objects import Collection, Json, ObjectKey
+from container_update.model.objects import Collection, Json, ObjectKey, instance_of
 from container_update.model.options import Options
-from container_update.operations.install import instance_of
 from container_update.planning.comparison import renames
 from container_update.vnfm.lcm.live.instance import Kinds, LiveInstance
 from container_update.workloads import ownership, pod_status, pod_template
@@ -47,7 +47,7 @@ def _workloads(
         collections |= known_kind(ObjectKey(group, kind, namespace, "")).followed(namespace)
     if collections:
         collections.add(pods_in(namespace))
-    with Informer(cluster) as informer:
+    with Informer(cluster, Scope(instance_id=live.id)) as informer:
         informer.list(collections)
         pods = informer.all(pods_in(namespace))
         replica_sets = informer.all(Collection(*REPLICA_SET, namespace))
