@@ -81,9 +81,11 @@ def add_stack_arguments(command: argparse.ArgumentParser) -> None:
 
 def expect_packages(parsed: argparse.Namespace) -> None:
     """Prepare to read the old and the new package, beside what is imported to connect."""
+    from container_update.package import csar  # noqa: PLC0415, slow to load
     from container_update.package.tosca import process  # noqa: PLC0415, slow to load
 
-    process.start(2, option_arguments.read(parsed))
+    number = sum(csar.may_have_vnfd(package) for package in (parsed.old, parsed.new))
+    process.start(number, option_arguments.read(parsed))
 
 
 def connected_cluster(parsed: argparse.Namespace) -> KubernetesCluster:

@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import cached_property
+from pathlib import Path
 from typing import IO, Any
 
 from container_update.model.errors import PackageError
@@ -46,6 +47,16 @@ def open_package(
     """
     with closing(archive.open_archive(source, options)) as files:
         yield Csar(source, files, options, check_hashes=check_hashes)
+
+
+def may_have_vnfd(source: str) -> bool:
+    """Tell, without opening a package, whether it may have a VNFD; a mere folder has none."""
+    path = Path(source)
+    return (
+        path.is_file()
+        or (path / csar_metadata.TOSCA_META).is_file()
+        or next(path.glob("*.mf"), None) is not None
+    )
 
 
 class Csar:

@@ -79,13 +79,13 @@ def _check_on_server(planned: Plan, cluster: KubernetesCluster, options: Options
 
 def apply(parsed: argparse.Namespace, out: TextIO) -> int:
     """Update the CNF; return the exit status."""
-    connection.expect_packages(parsed)
-    from container_update.operations.update import update  # noqa: PLC0415, slow to load
-
     saved = None
     if parsed.new is None:
         saved = saved_plan.load(Path(parsed.old))
         _take_over(parsed, saved_plan.request_of(saved))
+    connection.expect_packages(parsed)
+    from container_update.operations.update import update  # noqa: PLC0415, slow to load
+
     with (
         connection.connected_cluster(parsed) as cluster,
         output.progress(connection.cluster_header(parsed, cluster), parsed, out) as progress,

@@ -6,6 +6,7 @@ import hashlib
 import os
 import stat
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -728,3 +729,22 @@ def test_the_files_that_a_package_lists_are_counted() -> None:
         PackageError, match=r"^TOSCA\.meta:40001: expected at most 20000 entries: list"
     ):
         csar_metadata.parse((entry * 20_001).encode(), "TOSCA.meta")
+
+
+@pytest.mark.parametrize(
+    ("files", "may"),
+    [
+        pytest.param({"TOSCA-Metadata/TOSCA.meta": ""}, True, id="metadata"),
+        pytest.param({"vnf.mf": "", "vnf.yaml": ""}, True, id="a manifest at the root"),
+        pytest.param({"Files/kubernetes/a.yaml": ""}, False, id="manifests of objects"),
+        pytest.param({}, False, id="nothing"),
+    ],
+)
+def test_whether_a_package_may_have_a_vnfd_is_known_before_it_is_opened(
+    tmp_path: Path, files: dict[str, str], may: bool
+) -> None:
+    for name, text in files.items():
+        (tmp_path / "folder" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "folder" / name).write_text(text)
+    assert csar.may_have_vnfd(str(tmp_path / "folder")) is may
+    assert csar.may_have_vnfd(write_zip(tmp_path / "vnf.zip", files))
