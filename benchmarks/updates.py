@@ -38,6 +38,7 @@ class Case:
     size: int
     write: Write
     foreign_pods: int = 0
+    command: str = "apply"
     arguments: Sequence[str] = ()
     """Further ones of the command."""
     expected: int = 0
@@ -74,7 +75,16 @@ def compare(case: Case, target: Target, runs: int, lab: Path | None) -> list[Row
 
 def ours(case: Case, request: UpdateRequest, target: Target) -> Run:
     """Run the command."""
-    command = [*COMMAND, "apply", request.old, request.new, "-n", request.namespace, "-o", "json"]
+    command = [
+        *COMMAND,
+        case.command,
+        request.old,
+        request.new,
+        "-n",
+        request.namespace,
+        "-o",
+        "json",
+    ]
     command += [*target.arguments, *case.arguments]
     command += [word for path in request.def_files for word in ("--def-file", path)]
     command += [word for path in request.config_paths for word in ("--config-path", path)]
@@ -176,6 +186,19 @@ def cases(images: Images, guide: Write, *, small: bool) -> list[Case]:
         *(
             Case("pods of others, sample with bare pods", n, guide, foreign_pods=n, by_hand=n == 0)
             for n in crowds[-1:]
+        ),
+        *(
+            Case(
+                f"pods of others, {upgrade_type}",
+                n,
+                cnf(few, changed=few),
+                foreign_pods=n,
+                command="change-vnfpkg",
+                arguments=("--upgrade-type", upgrade_type, "--drain-seconds", "0s"),
+                by_hand=False,
+            )
+            for upgrade_type in ("Blue-Green", "RollingUpdate")
+            for n in (crowds[0], crowds[-1])
         ),
         Case(
             "own pods, 25 of each workload", 25 * own, cnf(own, pods=25, changed=1), by_hand=False

@@ -295,6 +295,7 @@ class Heat:
         what = f"{method} {path.partition('?')[0]}"
         self.requests += 1
         try:
+            self._look_up_endpoint()
             answer: requests.Response = self._adapter.request(
                 path, method, json=body, headers=_HEADERS, raise_exc=False
             )
@@ -317,6 +318,13 @@ class Heat:
         if answer.status_code >= 400:
             raise _refusal(what, answer)
         return answer
+
+    def _look_up_endpoint(self) -> None:
+        """Look Heat's address up in the service catalogue once: the adapter would do it for each
+        request, and copy the catalogue."""
+        if self._adapter.endpoint_override is None:
+            found = self._adapter.get_endpoint()
+            self._adapter.endpoint_override = found and found.replace("%", "%%")  # it is formatted
 
 
 def _content(answer: requests.Response) -> Json:

@@ -56,8 +56,9 @@ def test_the_hand_made_limit_makes_the_same_changes(
     assert requests(figures, "the user guide's sample", 7, "by hand") == 1 + 1 + 7 + 1
 
 
-def test_pods_of_others_cost_no_request(figures: dict[tuple[str, int, str], Any]) -> None:
-    few, many = (requests(figures, "pods of others", n, "container-update") for n in (0, 40))
+@pytest.mark.parametrize("of", ["", ", Blue-Green", ", RollingUpdate"])
+def test_pods_of_others_cost_no_request(figures: dict[tuple[str, int, str], Any], of: str) -> None:
+    few, many = (requests(figures, f"pods of others{of}", n, "container-update") for n in (0, 40))
     assert few == many
 
 
