@@ -73,9 +73,9 @@ def update(
     read = context_threads.beside(lambda: _read_packages(request, options))
     instance = Operation(retrying, request.namespace, request.instance_id, options, report)
     try:
-        resumed = instance.recover(goal=lambda: goal_of(read().in_force), cancel=cancel)
+        resumed = instance.recover(goal=lambda: read().whole().goal, cancel=cancel)
     except ClusterError:
-        read().vdus()  # a wrong package is said first: another try would not help
+        read().whole()  # a wrong package is said first: another try would not help
         raise
     packages = read()
     with _planned(packages, request, retrying, options) as (plan, informer):
@@ -122,6 +122,16 @@ class _Packages:
     in_force: tuple[Manifest, ...]
     identities: Callable[[], tuple[PackageIdentity, ...]]
 
+    def whole(self) -> _Packages:
+        """Wait until the VNFD is read too: one that is wrong is refused before anything is done."""
+        self.vdus()
+        return self
+
+    @property
+    def goal(self) -> str:
+        """A digest of what the new package says."""
+        return goal_of(self.in_force)
+
     @property
     def keys(self) -> list[ObjectKey]:
         """Every object that the update may concern."""
@@ -163,8 +173,7 @@ def _planned(
             instance_id=request.instance_id,
             stored=stored_images(cluster, unexplained(matched.pairs, informer.live)),
         )
-        packages.vdus()  # a VNFD that is wrong is refused before anything is written
-        yield with_change_causes(replace(plan, packages=packages.identities())), informer
+        yield with_change_causes(replace(plan, packages=packages.whole().identities())), informer
 
 
 def _unknown_workloads(packages: _Packages, cluster: Cluster) -> dict[ObjectKey, Json]:

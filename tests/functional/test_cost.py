@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import pytest
 
 from container_update.cluster import informer
 from container_update.cluster.client import connect
 from container_update.model.cancellation import CancelToken
-from container_update.model.errors import UpdateInterruptedError
+from container_update.model.errors import PackageError, UpdateInterruptedError
 from container_update.model.outcome import Outcome, StepResult, StepState
 from container_update.operations import update as updating
 from container_update.operations.install import install
@@ -81,6 +81,27 @@ def test_packages_are_read_beside_the_cluster(cnf: Cnf, monkeypatch: pytest.Monk
         )
     outcome = update(cnf.request({"cm": config_map(setting="new")}), counted, cnf.options)
     assert [result.state for result in outcome.results] == [StepState.DONE]
+
+
+def test_nothing_is_resumed_where_the_new_vnfd_is_wrong(
+    cnf: Cnf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cnf.instantiate(cm=config_map(setting="old"), w=workload("Deployment", container=ENV))
+    new = {"cm": config_map(setting="new"), "w": workload("Deployment", container=ENV)}
+    cancel = CancelToken()
+    with pytest.raises(UpdateInterruptedError):
+        update(cnf.request(new), cnf.cluster, cnf.options, cancel, partial(_interrupt, cancel))
+
+    def vdus(*_: object) -> NoReturn:
+        raise PackageError("this VNFD is wrong")
+
+    monkeypatch.setattr(updating, "_vdus_of", vdus)
+    counted = Counted(cnf.cluster)
+    with pytest.raises(PackageError, match="this VNFD is wrong"):
+        update(cnf.request(new), counted, cnf.options)
+    assert set(counted.lists) == {"Secret"}
+    monkeypatch.undo()
+    assert cnf.resume() is not None
 
 
 def _once(condition: Callable[[], bool], function: Callable[..., T], *arguments: Any) -> T:
