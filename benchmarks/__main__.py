@@ -74,17 +74,18 @@ def main() -> None:
     if PACKAGES in others:
         print(f"{PACKAGES} ...", flush=True)
         rows += packages.rows(given.runs, small=given.small)
-    rows += service.rows(given.runs, small=given.small, cases=others)
-    if chosen:
-        with ExitStack() as stack:
+    with ExitStack() as stack:
+        target = None
+        if given.kubeconfig:
+            target = stack.enter_context(real(given.kubeconfig, given.context))
+        rows += service.rows(given.runs, images, target, small=given.small, cases=others)
+        if chosen and target is None:
             folder = Path(stack.enter_context(TemporaryDirectory()))
-            if given.kubeconfig:
-                target = stack.enter_context(real(given.kubeconfig, given.context))
-            else:
-                target = stack.enter_context(embedded(folder, given.slow))
-            for case in chosen:
-                print(f"{case.name}: {case.size:,} ...", flush=True)
-                rows += updates.compare(case, target, given.runs, lab)
+            target = stack.enter_context(embedded(folder, given.slow))
+        for case in chosen:
+            assert target is not None
+            print(f"{case.name}: {case.size:,} ...", flush=True)
+            rows += updates.compare(case, target, given.runs, lab)
     report.console().print(report.table(rows))
     found = report.document(rows)
     if given.json:

@@ -6,14 +6,16 @@ import itertools
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from container_update.cluster import kubeconfig as kubeconfigs
 from container_update.cluster.client import KubernetesCluster, connect
+from container_update.drivers.vim_config import vim_config
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.requests import UpdateRequest
@@ -21,6 +23,15 @@ from container_update.operations.install import install
 
 COMMAND = (sys.executable, "-m", "container_update")
 _GONE_SECONDS = 600.0
+
+
+@dataclass(frozen=True)
+class Access:
+    """Where a cluster is, and who may change it; see ``tests.tacker.operator.ClusterAccess``."""
+
+    url: str
+    ca_text: str
+    token: str = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -49,16 +60,18 @@ class Target:
             install(request.old, self.cluster, def_files=request.def_files, namespace=name)
             yield request
         finally:
-            self._delete(name)
+            self.delete([name])
 
-    def _delete(self, namespace: str) -> None:
-        """Delete a namespace and wait until it is gone: the next run has the cluster for itself."""
-        key = ObjectKey("", "Namespace", "", namespace)
-        self.cluster.delete(key)
+    def delete(self, namespaces: Iterable[str]) -> None:
+        """Delete namespaces and wait until they are gone: the next run has the cluster alone."""
+        keys = [ObjectKey("", "Namespace", "", name) for name in namespaces]
+        for key in keys:
+            self.cluster.delete(key)
         deadline = time.monotonic() + _GONE_SECONDS
-        while self._is_there(key):
+        while there := [key for key in keys if self._is_there(key)]:
             if time.monotonic() > deadline:
-                raise TimeoutError(f"{key} is still there after {_GONE_SECONDS:.0f} s")
+                raise TimeoutError(f"{there[0]} is still there after {_GONE_SECONDS:.0f} s")
+            keys = there
             time.sleep(0.2)
 
     def _is_there(self, key: ObjectKey) -> bool:
@@ -68,6 +81,19 @@ class Target:
             if not error.transient:
                 raise
             return True  # the server is busy with deleting
+
+    @property
+    def access(self) -> Access:
+        """Return how a VNFM reaches it.
+
+        :raises ClusterError: the login of the kubeconfig has no place in a VIM.
+        """
+        kubeconfig = kubeconfigs.read(kubeconfigs.files(self.kubeconfig))
+        found = vim_config(kubeconfig, self.context, None)
+        token = found.get("bearer_token")
+        if token is None:
+            raise ClusterError(f"{self.kubeconfig}: expected a token, found a password")
+        return Access(found["auth_url"], found.get("ssl_ca_cert", ""), token)
 
     def crowd(self, namespace: str, number: int) -> None:
         """Create pods of others in a namespace, which no scheduler binds to a node."""

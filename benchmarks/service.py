@@ -2,7 +2,8 @@
 
 Each case runs on SQLite, and on PostgreSQL if Debian's package is installed. The service is
 ``container-update serve`` as a process of its own, with 8 workers; it shares the machine with its
-clients and the embedded cluster. Filters are those of ``list_pages``, rows those of ``records``.
+clients and, unless the VNFs are on another cluster, with an embedded one. Filters are those of
+``list_pages``, rows those of ``records``.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from tempfile import TemporaryDirectory
 import requests
 
 from benchmarks import list_pages, records
-from benchmarks.clusters import COMMAND
+from benchmarks.clusters import COMMAND, Target
+from benchmarks.cnf import Images
 from benchmarks.figures import OURS, Row, Run, peak_mib_of
 from benchmarks.readers import reading
 from container_update.cluster.client import connect
@@ -57,8 +59,15 @@ class Server:
         return time.clock_gettime(~self.process << 3 | 2)  # as of clock_getcpuclockid(3)
 
 
-def rows(runs: int, *, small: bool, cases: Sequence[str] = CASES) -> Iterator[Row]:
-    """Yield the figures of the cases on each database; *small*: as a test runs them."""
+def rows(
+    runs: int, images: Images, target: Target | None, *, small: bool, cases: Sequence[str] = CASES
+) -> Iterator[Row]:
+    """Yield the figures of the cases on each database.
+
+    :param images: of the VNFs before and after.
+    :param target: the cluster of the VNFs; None: an embedded one for each run.
+    :param small: as a test runs them.
+    """
     operations, lists, updates = (200, 8, 2) if small else (10_000, 40, 50)
     if not set(CASES) & set(cases):
         return  # PostgreSQL need not be started
@@ -71,7 +80,7 @@ def rows(runs: int, *, small: bool, cases: Sequence[str] = CASES) -> Iterator[Ro
             yield Row(f"{AT_ONCE}, {name}", lists, OURS, found)
         for api, case in UPDATES.items():
             if case in cases:
-                found = [updates_at_once(create, api, updates) for _ in range(runs)]
+                found = [updates_at_once(create, api, updates, images, target) for _ in range(runs)]
                 yield Row(f"{case}, {name}", updates, OURS, found)
 
 
@@ -179,18 +188,23 @@ def _session() -> requests.Session:
 # --- updates ------------------------------------------------------------------------------------
 
 
-def updates_at_once(create: Create, api: str, number: int) -> Run:
+def updates_at_once(
+    create: Create, api: str, number: int, images: Images, target: Target | None
+) -> Run:
     """Update so many VNFs at the same time, while others read; seconds are those until all ended.
 
     A VNF is a Deployment with two pods and its ConfigMap.
     """
     with ExitStack() as stack:
         folder = Path(stack.enter_context(TemporaryDirectory()))
-        cluster = stack.enter_context(EmbeddedCluster(behaviour=Behaviour()))
+        target = target or stack.enter_context(_embedded(folder))
         server = stack.enter_context(serving(next(create)))
         client = client_of(server, api, 300)
-        with connect(str(cluster.write_kubeconfig(folder / "kubeconfig"))) as kubernetes:
-            instances = fleet.launch(client, cluster, kubernetes, folder, number)
+        instances = fleet.launch(
+            client, target.access, target.cluster, folder, number,
+            images=(images.old, images.new), prefix=f"benchmark-{time.time_ns():x}-",
+        )  # fmt: skip
+        stack.callback(target.delete, instances.namespaces.values())
         with reading(server.url, instances.paths[0]) as read:
             before, began = server.cpu_seconds, time.monotonic()
             begun = [_update(client, instances, path) for path in instances.paths]
@@ -201,6 +215,15 @@ def updates_at_once(create: Create, api: str, number: int) -> Run:
             raise RuntimeError(f"updates ended {', '.join(sorted(states))}")
         counts = {"updates a minute": round(60 * number / seconds), **read}
         return Run(seconds, cpu_seconds, peak_mib_of(server.process), counts)
+
+
+@contextmanager
+def _embedded(folder: Path) -> Iterator[Target]:
+    """Run an embedded cluster in this process, whose containers are ready at once."""
+    with EmbeddedCluster(behaviour=Behaviour()) as cluster:
+        kubeconfig = str(cluster.write_kubeconfig(folder / "kubeconfig"))
+        with connect(kubeconfig) as kubernetes:
+            yield Target(kubeconfig, None, kubernetes)
 
 
 def _update(client: Client, instances: fleet.Fleet, path: str) -> str:

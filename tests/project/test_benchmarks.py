@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from benchmarks.clusters import real
+from container_update.emulator.kubernetes import EmbeddedCluster
 from tests.vnfm import postgres
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -93,3 +95,12 @@ def test_readers_are_answered_while_the_service_updates(
 def counts(figures: dict[tuple[str, int, str], Any], case: str, size: int) -> dict[str, int]:
     """Return what a case of the service counted."""
     return dict(figures[case, size, "container-update"]["counts"])
+
+
+def test_a_vnfm_reaches_the_cluster_of_a_kubeconfig(tmp_path: Path) -> None:
+    with EmbeddedCluster() as cluster:
+        kubeconfig = str(cluster.write_kubeconfig(tmp_path / "kubeconfig"))
+        with real(kubeconfig, None) as target:
+            access = target.access
+    authority = cluster.ca_text.replace("\n", " ").strip()
+    assert (access.url, access.ca_text, access.token) == (cluster.url, authority, cluster.token)

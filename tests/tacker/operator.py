@@ -14,7 +14,7 @@ import urllib.request
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from container_update.emulator.kubernetes import EmbeddedCluster
 from tests.tacker.services import Tacker
@@ -186,7 +186,23 @@ def verb(command: str) -> str:
     return match.group()
 
 
-def kubernetes_vim(cluster: EmbeddedCluster) -> Json:
+class ClusterAccess(Protocol):
+    """Where a cluster is, and who may change it."""
+
+    @property
+    def url(self) -> str:
+        """The API server's address."""
+
+    @property
+    def ca_text(self) -> str:
+        """The certificate of its authority."""
+
+    @property
+    def token(self) -> str:
+        """A bearer token."""
+
+
+def kubernetes_vim(cluster: ClusterAccess) -> Json:
     """Return the vimConnectionInfo of a v2 request; a certificate is one line (SOL003)."""
     interface = {"endpoint": cluster.url, "ssl_ca_cert": cluster.ca_text.replace("\n", " ")}
     return {

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from container_update.emulator.kubernetes import EmbeddedCluster
-from tests.tacker.operator import kubernetes_vim
+from tests.tacker.operator import ClusterAccess, kubernetes_vim
 from tests.vnfm.waiting import until
 
 Json = dict[str, Any]
@@ -69,7 +68,7 @@ class Client:
         assert onboarded["onboardingState"] == "ONBOARDED", onboarded
         return str(onboarded["vnfdId"])
 
-    def vims(self, cluster: EmbeddedCluster) -> Any:
+    def vims(self, cluster: ClusterAccess) -> Any:
         """Return the vimConnectionInfo of an instantiate request."""
         entry = kubernetes_vim(cluster)
         return entry if self.api == "v2" else list(entry.values())

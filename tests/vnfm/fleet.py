@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from container_update.cluster.client import KubernetesCluster
-from container_update.emulator.kubernetes import EmbeddedCluster
 from container_update.model.objects import Collection, ObjectKey
+from tests.tacker.operator import ClusterAccess
 from tests.vnfm import vnfs
 from tests.vnfm.client import Client
 
@@ -32,21 +32,30 @@ class Fleet:
 
 def launch(
     client: Client,
-    cluster: EmbeddedCluster,
+    cluster: ClusterAccess,
     kubernetes: KubernetesCluster,
     folder: Path,
     count: int,
+    *,
+    images: Sequence[str] = vnfs.IMAGES,
+    prefix: str = "",
 ) -> Fleet:
-    """Onboard both versions, create and instantiate the instances, all at once."""
+    """Onboard both versions, create and instantiate the instances, all at once.
+
+    :param images: those of the two versions.
+    :param prefix: of the namespaces' names.
+    """
     versions = {}
-    for version in ("1.0", "2.0"):
-        package, vnfd_id = vnfs.package(folder, version, vnfs.ours(client.api))
+    for version, image in zip(("1.0", "2.0"), images, strict=True):
+        deployment = vnfs.DEPLOYMENT.replace(vnfs.IMAGE, image)
+        driver = vnfs.ours(client.api)
+        package, vnfd_id = vnfs.package(folder, version, driver, deployment=deployment)
         assert client.onboard(package) == vnfd_id
         versions[vnfd_id] = version
     (old, _) = versions
     namespaces, operations = {}, []
     for number in range(count):
-        path, namespace = client.create(old), f"{client.api}-{number}"
+        path, namespace = client.create(old), f"{prefix}{client.api}-{number}"
         kubernetes.create(
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}}
         )

@@ -80,6 +80,8 @@ spec:
         - name: LEVEL
           valueFrom: {{configMapKeyRef: {{name: settings, key: level}}}}
 """
+IMAGE = "registry.example/web:{version}"
+IMAGES = (IMAGE.format(version="1.0"), IMAGE.format(version="2.0"))
 DEF_FILES = ["Files/kubernetes/settings.yaml", "Files/kubernetes/front.yaml"]
 MODIFICATION = (
     "modify_information_start",
