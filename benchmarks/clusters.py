@@ -17,7 +17,7 @@ from container_update.cluster import kubeconfig as kubeconfigs
 from container_update.cluster.client import KubernetesCluster, connect
 from container_update.drivers.vim_config import vim_config
 from container_update.model.errors import ClusterError
-from container_update.model.objects import Json, ObjectKey
+from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.requests import UpdateRequest
 from container_update.operations.install import install
 
@@ -73,6 +73,12 @@ class Target:
                 raise TimeoutError(f"{there[0]} is still there after {_GONE_SECONDS:.0f} s")
             keys = there
             time.sleep(0.2)
+
+    def delete_all(self, prefix: str) -> None:
+        """Delete all namespaces whose names begin so, as :meth:`delete` does."""
+        listed = self.cluster.list(Collection("", "Namespace", "")).items
+        names = [str(body["metadata"]["name"]) for body in listed]
+        self.delete(name for name in names if name.startswith(prefix))
 
     def _is_there(self, key: ObjectKey) -> bool:
         try:

@@ -200,11 +200,12 @@ def updates_at_once(
         target = target or stack.enter_context(_embedded(folder))
         server = stack.enter_context(serving(next(create)))
         client = client_of(server, api, 300)
+        prefix = f"benchmark-{time.time_ns():x}-"
+        stack.callback(target.delete_all, prefix)
         instances = fleet.launch(
             client, target.access, target.cluster, folder, number,
-            images=(images.old, images.new), prefix=f"benchmark-{time.time_ns():x}-",
+            images=(images.old, images.new), prefix=prefix,
         )  # fmt: skip
-        stack.callback(target.delete, instances.namespaces.values())
         with reading(server.url, instances.paths[0]) as read:
             before, began = server.cpu_seconds, time.monotonic()
             begun = [_update(client, instances, path) for path in instances.paths]

@@ -80,7 +80,7 @@ def add_stack_arguments(command: argparse.ArgumentParser) -> None:
 
 
 def expect_packages(parsed: argparse.Namespace) -> None:
-    """Prepare to read the old and the new package, beside what is imported to connect."""
+    """Start the processes that parse the VNFDs, while the client of the cluster is imported."""
     from container_update.package import csar  # noqa: PLC0415, slow to load
     from container_update.package.tosca import process  # noqa: PLC0415, slow to load
 

@@ -152,7 +152,7 @@ class Scope:
             for key in here
             if Collection.of(key) == collection
         ]
-        if self._instance_id:
+        if self._label:
             named.append(replace(collection, labels=self._label))
         bodies = [
             body

@@ -154,7 +154,7 @@ def request_of(
 def cluster_of(instance: Json, *, packages: int = 0) -> Iterator[tuple[Cluster, Options]]:
     """Connect to the cluster of an instance for a ``with`` block; yield it and the options.
 
-    :param packages: how many will be read: that is prepared beside what is imported to connect.
+    :param packages: how many will be read: so many processes that parse VNFDs are started.
     :raises PackageError: the record of the VIM is of no cluster.
     :raises ClusterError: its access data is incomplete or refused.
     """

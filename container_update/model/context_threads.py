@@ -20,8 +20,8 @@ def pool(workers: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(max_workers=workers, initializer=_enter, initargs=(context,))
 
 
-def beside(function: Callable[[], T]) -> Callable[[], T]:
-    """Call a function beside everything else; return what waits for its result, or its error."""
+def in_background(function: Callable[[], T]) -> Callable[[], T]:
+    """Call a function in a thread; return a function that waits for its result, or its error."""
     with_context = pool(1)
     called = with_context.submit(function)
     with_context.shutdown(wait=False)

@@ -70,13 +70,10 @@ def update(
     began, sent_before = time.monotonic(), cluster.requests
     cancel, report = CancelToken() if cancel is None else cancel, reporter(progress)
     retrying = RetryingCluster(cluster, options.retry_seconds)
-    read = context_threads.beside(lambda: _read_packages(request, options))
+    read = context_threads.in_background(lambda: _read_packages(request, options))
     instance = Operation(retrying, request.namespace, request.instance_id, options, report)
-    try:
+    with _package_errors_first(read):
         resumed = instance.recover(goal=lambda: read().whole().goal, cancel=cancel)
-    except ClusterError:
-        read().whole()  # a wrong package is said first: another try would not help
-        raise
     packages = read()
     with _planned(packages, request, retrying, options) as (plan, informer):
         report(plan)
@@ -140,7 +137,7 @@ class _Packages:
 
 
 def _read_packages(request: UpdateRequest, options: Options) -> _Packages:
-    vdus = context_threads.beside(lambda: _vdus_of(request.new, options))
+    vdus = context_threads.in_background(lambda: _vdus_of(request.new, options))
     identities = identities_of(request.old, request.new, options)
     with (
         csar.open_package(request.old, options=options) as old,
@@ -148,6 +145,16 @@ def _read_packages(request: UpdateRequest, options: Options) -> _Packages:
     ):
         matched = _match(request, old, new)
         return _Packages(matched, vdus, tuple(in_force(matched)), identities)
+
+
+@contextmanager
+def _package_errors_first(read: Callable[[], _Packages]) -> Iterator[None]:
+    """Raise the error of a wrong package instead of a ClusterError: no other try would help."""
+    try:
+        yield
+    except ClusterError:
+        read().whole()
+        raise
 
 
 def _vdus_of(package: str, options: Options) -> Mapping[str, str]:
@@ -162,7 +169,8 @@ def _planned(
     """Yield the plan and the informer, which keeps watching while the block runs."""
     scope = Scope(packages.keys)
     with Informer(cluster, scope, watch_seconds=options.watch_seconds) as informer:
-        informer.list(collections(packages.keys))
+        with _package_errors_first(lambda: packages):
+            informer.list(collections(packages.keys))
         for namespace in without_objects(packages.keys, informer.namespaces):
             refuse_missing(namespace, cluster)
         matched = _with_live_names(packages.matched, informer)

@@ -41,7 +41,7 @@ def identities_of(
     :returns: a function that returns both; () where one of them cannot be read, which the operation
         says in its own words.
     """
-    read = context_threads.beside(lambda: tuple(identity_of(p, options) for p in (old, new)))
+    read = context_threads.in_background(lambda: tuple(identity_of(p, options) for p in (old, new)))
 
     def result() -> tuple[PackageIdentity, ...]:
         try:

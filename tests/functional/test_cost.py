@@ -13,12 +13,12 @@ import pytest
 from container_update.cluster import informer
 from container_update.cluster.client import connect
 from container_update.model.cancellation import CancelToken
-from container_update.model.errors import PackageError, UpdateInterruptedError
+from container_update.model.errors import ClusterError, PackageError, UpdateInterruptedError
 from container_update.model.outcome import Outcome, StepResult, StepState
 from container_update.operations import update as updating
 from container_update.operations.install import install
 from container_update.operations.resume import resume, rollback
-from container_update.operations.update import update
+from container_update.operations.update import plan_update, update
 from container_update.vnfm.lcm.live.pods import vdus_of
 from tests.functional.cnf import IMAGES, INSTANCE, Cnf
 from tests.functional.conftest import until
@@ -102,6 +102,25 @@ def test_nothing_is_resumed_where_the_new_vnfd_is_wrong(
     assert set(counted.lists) == {"Secret"}
     monkeypatch.undo()
     assert cnf.resume() is not None
+
+
+@pytest.mark.parametrize("run", [update, plan_update])
+def test_a_wrong_vnfd_is_reported_before_a_cluster_that_cannot_be_read(
+    cnf: Cnf, monkeypatch: pytest.MonkeyPatch, run: Callable[..., object]
+) -> None:
+    cnf.instantiate(cm=config_map(setting="old"))
+    request = cnf.request({"cm": config_map(setting="new")})
+
+    def vdus(*_: object) -> NoReturn:
+        raise PackageError("this VNFD is wrong")
+
+    def refuse(*_: object) -> NoReturn:
+        raise ClusterError("list ConfigMaps: refused", status=403)
+
+    monkeypatch.setattr(updating, "_vdus_of", vdus)
+    monkeypatch.setattr(cnf.cluster, "list", refuse)
+    with pytest.raises(PackageError, match="this VNFD is wrong"):
+        run(request, cnf.cluster, cnf.options)
 
 
 def _once(condition: Callable[[], bool], function: Callable[..., T], *arguments: Any) -> T:

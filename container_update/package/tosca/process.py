@@ -175,7 +175,7 @@ def _output(path: str, request: bytes, options: Options) -> bytes:
 
 
 def start(number: int, options: Options) -> None:
-    """Start the processes of the next VNFDs: they import toscaparser beside what comes before.
+    """Start processes for the next VNFDs, so that each imports toscaparser before it has one.
 
     They end with this process at the latest. Does nothing where VNFDs were parsed before: a program
     that goes on knows most of them.
@@ -187,7 +187,7 @@ def start(number: int, options: Options) -> None:
 
 
 def _started(options: Options) -> subprocess.Popen[bytes]:
-    """Return a process that has got no VNFD."""
+    """Return a process that waits for a VNFD, a new one if none is waiting."""
     command = _command(options)
     with suppress(IndexError):
         waiting = _WAITING.pop()

@@ -33,14 +33,14 @@ def test_a_daemon_thread_knows_whose_it_is() -> None:
     assert (thread.name, thread.daemon) == ("t", True)
 
 
-def test_what_is_called_beside_everything_else_knows_whose_it_is() -> None:
+def test_what_is_called_in_the_background_knows_whose_it_is() -> None:
     token = WHOSE.set("ours")
-    result = context_threads.beside(WHOSE.get)
+    result = context_threads.in_background(WHOSE.get)
     WHOSE.reset(token)
     assert (result(), result()) == ("ours", "ours")
 
 
-def test_the_error_of_what_is_called_beside_is_raised_where_the_result_is_asked_for() -> None:
-    result = context_threads.beside(lambda: {}["missing"])
+def test_an_error_in_the_background_is_raised_where_the_result_is_asked_for() -> None:
+    result = context_threads.in_background(lambda: {}["missing"])
     with pytest.raises(KeyError, match="missing"):
         result()

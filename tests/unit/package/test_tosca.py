@@ -83,7 +83,7 @@ def test_a_vnfd_that_is_being_read_is_not_read_by_a_second_process(
         if len(runs) == 1:
             (under_way,) = process._UNDER_WAY.values()
             monkeypatch.setattr(under_way, "result", partial(_told, asked, under_way.result))
-            second.append(context_threads.beside(ask))
+            second.append(context_threads.in_background(ask))
             assert asked.wait(30)
         if problem:
             raise ReaderEndedError(problem)
