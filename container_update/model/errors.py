@@ -138,20 +138,21 @@ class UpdateFailedError(ContainerUpdateError):
     ... except UpdateFailedError as error:
     ...     failed = [result.step.key for result in error.outcome.results if result.message]
 
-    :param message: the cause, then what became of the undo.
     :param outcome: what became of each step.
-    :param cause: the beginning of the message, up to its first full stop; '' where it is not known.
+    :param cause: why it failed, a sentence without its full stop.
+    :param ending: what became of what it had begun, likewise; '': the outcome's own.
     """
 
     exit_status = 7
     next_step = NextStep.FIX_AND_RETRY
 
     def __init__(
-        self, message: str, outcome: Outcome, *, cause: str = "", next_step: NextStep | None = None
+        self, outcome: Outcome, cause: str, *, ending: str = "", next_step: NextStep | None = None
     ) -> None:
-        super().__init__(message, next_step=next_step)
         self.outcome = outcome
         self.cause = cause
+        self.ending = ending or outcome.ending
+        super().__init__(f"{cause}. {self.ending}", next_step=next_step)
 
 
 class UndoIncompleteError(UpdateFailedError):

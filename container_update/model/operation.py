@@ -189,15 +189,8 @@ def recover(  # noqa: PLR0913
 
 def refuse_incomplete(record: OperationRecord, outcome: Outcome) -> None:
     """Raise UndoIncompleteError where a step could not be undone."""
-    faults = [
-        f"{result.step.key}: {result.message}"
-        for result in outcome.results
-        if result.state is StepState.UNDO_FAILED
-    ]
-    if faults:
-        raise UndoIncompleteError(
-            f"operation {record.operation} could not be undone: {'; '.join(faults)}", outcome
-        )
+    if outcome.of_state(StepState.UNDO_FAILED):
+        raise UndoIncompleteError(outcome, f"operation {record.operation} was being undone")
 
 
 # --- bytes --------------------------------------------------------------------------------------

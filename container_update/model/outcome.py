@@ -22,6 +22,15 @@ class StepState(enum.Enum):
     UNDO_FAILED = "could not be undone"
 
 
+class Reverted(enum.Enum):
+    """What the undo of a step found."""
+
+    RESTORED = "restored"
+    UNCHANGED = "already as before"
+    OF_OTHERS = "changed or deleted by somebody else since: left alone"
+    """Nothing of the step is left in the object, and what is there is not ours to judge."""
+
+
 @dataclass(frozen=True)
 class Diagnosis:
     """What a failing pod reported, read before anything was undone.
@@ -57,6 +66,8 @@ class StepResult:
     """From its first request until it was done or failed."""
     diagnosis: Diagnosis | None = None
     """Of a step that failed, also when it has been undone; None where no pod has trouble."""
+    reverted: Reverted | None = None
+    """What its undo found; None where it was not undone."""
 
 
 @dataclass(frozen=True)
@@ -98,6 +109,33 @@ class Outcome:
     seconds: float = 0.0
     revision: int | None = None
     """Its number in the history of the instance; None where it is not kept."""
+
+    def of_state(self, state: StepState) -> tuple[StepResult, ...]:
+        """Return the results with this state."""
+        return tuple(result for result in self.results if result.state is state)
+
+    @property
+    def left_to_others(self) -> tuple[ObjectKey, ...]:
+        """The objects that an undo left alone because somebody else has changed them since."""
+        others = Reverted.OF_OTHERS
+        return tuple(result.step.key for result in self.results if result.reverted is others)
+
+    @property
+    def ending(self) -> str:
+        """What became of what an operation that failed had begun, as a sentence without its end.
+
+        >>> Outcome(Plan("cnf", None, ())).ending
+        'Everything is as before (0 objects looked at)'
+        """
+        if could_not := self.of_state(StepState.UNDO_FAILED):
+            objects = "; ".join(f"{result.step.key}: {result.message}" for result in could_not)
+            return f"Not everything could be put back: {objects}"
+        undone = self.of_state(StepState.UNDONE)
+        if len(undone) + len(self.of_state(StepState.NOT_STARTED)) < len(self.results):
+            return "Everything is left as it is"
+        others = ", ".join(map(str, self.left_to_others))
+        kept = f"; {others}: left as somebody else changed it" if others else ""
+        return f"Everything is as before ({len(undone)} objects looked at{kept})"
 
 
 @dataclass(frozen=True)

@@ -123,10 +123,10 @@ class Watch:
         if phase is None or (holder is not None and holder.seems_alive(utc_now())):
             return phase
         raise UpdateInterruptedError(
+            self._outcome(StepState.STOPPED),
             f"operation {self.record.operation} of {self.record.host}, "
             f"{self.record.progress if phase is self.record.phase else 'being undone'}, was "
             f"interrupted: its lease {'has expired' if holder else 'is gone'}",
-            self._outcome(StepState.STOPPED),
             next_step=NextStep.RESUME_OR_ROLLBACK,
         )
 

@@ -194,7 +194,8 @@ def test_an_incomplete_rollback_names_the_request_that_continues_it(
     cluster.middlewares.append(Faults(*refused))
     rollback = f"{operation['_links']['self']['href']}/rollback"
     detail = client.do("POST", rollback, state="FAILED_TEMP")["error"]["detail"]
-    assert re.match(r"operation \S+ could not be undone: Deployment .* answered 403: ", detail)
+    told = r"operation \S+ was being undone\. Not everything .*: Deployment .* answered 403: "
+    assert re.match(told, detail)
     assert detail.endswith(
         f". Fix what is named here, then go back: POST {urlsplit(rollback).path}."
     )
@@ -580,11 +581,11 @@ def test_a_service_that_ends_takes_nothing_back(life: Life) -> None:
 
 
 CAUSES = {
-    "interrupted by the end": (UpdateInterruptedError("", Outcome(None)), True, True),
+    "interrupted by the end": (UpdateInterruptedError(Outcome(None), ""), True, True),
     "a script stopped by the end": (ScriptError(""), True, True),
     "before anything began": (ServiceEndsError(""), False, True),
-    "it failed, and the service ends": (UpdateFailedError("", Outcome(None)), True, False),
-    "it could not be undone": (UndoIncompleteError("", Outcome(None)), True, False),
+    "it failed, and the service ends": (UpdateFailedError(Outcome(None), ""), True, False),
+    "it could not be undone": (UndoIncompleteError(Outcome(None), ""), True, False),
     "another host goes on with it": (LeaseLostError(""), True, False),
     "a script failed": (ScriptError(""), False, False),
     "a fault": (KeyError(""), True, False),

@@ -224,16 +224,15 @@ def sentence(failure: ContainerUpdateError, parsed: argparse.Namespace, advice: 
 
     On a terminal the cause was shown when the step failed.
     """
-    message = with_advice(failure, advice)
-    cause = failure.cause if isinstance(failure, UpdateFailedError) else ""
-    was_shown = (
-        cause
-        and getattr(parsed, "output", None) == TEXT
+    cause_was_shown = (
+        getattr(parsed, "output", None) == TEXT
         and getattr(parsed, "progress_style", None) in {progress_views.AUTO, progress_views.LIVE}
         and approval.is_possible()
         and sys.stderr.isatty()
     )
-    return message.removeprefix(f"{cause}. ") if was_shown else message
+    if cause_was_shown and isinstance(failure, UpdateFailedError):
+        return with_advice(failure.ending, advice)
+    return with_advice(failure, advice)
 
 
 def write_error(

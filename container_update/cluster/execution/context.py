@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import enum
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,18 +10,10 @@ from typing import Generic, TypeVar
 from container_update.cluster.execution.rollout import RolloutWaiter
 from container_update.cluster.execution.writer import ObjectWriter
 from container_update.model.objects import Json, ObjectKey
+from container_update.model.outcome import Reverted
 from container_update.planning.steps import ObjectStep
 
 S = TypeVar("S", bound=ObjectStep)
-
-
-class Reverted(enum.Enum):
-    """What reverting a step found."""
-
-    RESTORED = "restored"
-    UNCHANGED = "already as before"
-    OF_OTHERS = "changed or deleted by somebody else since: left alone"
-    """Nothing of the step is left in the object, and what is there is not ours to judge."""
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NoReturn
 
-from container_update.cluster.execution.context import ExecutionContext, Reverted
+from container_update.cluster.execution.context import ExecutionContext
 from container_update.cluster.execution.diagnosis import Diagnostician
 from container_update.cluster.execution.events import EventRecorder
 from container_update.cluster.execution.rollout import RolloutWaiter, followed
@@ -293,28 +293,13 @@ class Execution:
         """Undo, or leave it as it is where so asked; raise either way."""
         interrupted = error is errors.UpdateInterruptedError
         if (self.cancel.keep_journal and interrupted) or (self.leave_failed and not interrupted):
-            raise error(
-                f"{what}. Everything is left as it is",
-                self._outcome(),
-                cause=what,
-                next_step=errors.NextStep.RESUME_OR_ROLLBACK,
-            )
+            raise error(self._outcome(), what, next_step=errors.NextStep.RESUME_OR_ROLLBACK)
         undone = self.undo(what, self._begun())
         outcome = self._outcome(undone)
         self.refuse_if_lost()
-        could_not = [result for result in undone if result.state is StepState.UNDO_FAILED]
-        if could_not:
-            objects = "; ".join(f"{result.step.key}: {result.message}" for result in could_not)
-            raise errors.UndoIncompleteError(
-                f"{what}. Not everything could be put back: {objects}", outcome, cause=what
-            )
-        theirs = [str(r.step.key) for r in undone if r.message == Reverted.OF_OTHERS.value]
-        kept = f"; {', '.join(theirs)}: left as somebody else changed it" if theirs else ""
-        raise error(
-            f"{what}. Everything is as before ({len(undone)} objects looked at{kept})",
-            outcome,
-            cause=what,
-        )
+        if outcome.of_state(StepState.UNDO_FAILED):
+            raise errors.UndoIncompleteError(outcome, what)
+        raise error(outcome, what)
 
     def refuse_if_lost(self) -> None:
         """Raise LeaseLostError where another run may have taken over."""

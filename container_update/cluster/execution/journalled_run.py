@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from container_update.cluster.execution.context import Reverted
 from container_update.cluster.execution.execute import Execution
 from container_update.cluster.execution.fence import Fence
 from container_update.cluster.history.store import History
@@ -64,8 +63,7 @@ class JournalledRun:
         """
         stay = frozenset(self.marked)
         if undone is not None:
-            theirs = Reverted.OF_OTHERS.value
-            stay = frozenset(r.step.key for r in undone.results if r.message == theirs)
+            stay = frozenset(undone.left_to_others)
         self.execution.finish_events()
         self.lock.confirm()
         self._keep_history(None if undone is None else cause)

@@ -12,14 +12,14 @@ import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from container_update.cluster.execution.context import ExecutionContext, Reverted
+from container_update.cluster.execution.context import ExecutionContext
 from container_update.cluster.execution.steps.executors import executor_of
 from container_update.cluster.execution.writer import ChangedByAnotherError
 from container_update.cluster.waiting import AbortedError, NotReadyError
 from container_update.model import context_threads
 from container_update.model.errors import ClusterError, LeaseLostError
 from container_update.model.objects import ObjectKey
-from container_update.model.outcome import StepResult, StepState
+from container_update.model.outcome import Reverted, StepResult, StepState
 from container_update.model.plan import Action, Stage
 from container_update.model.reporter import REPORTED
 from container_update.planning.steps import ObjectStep, WorkloadStep
@@ -64,7 +64,7 @@ class Undo:
                 self.report(result)
             results += blocked
             took_traffic_back = any(
-                result.step.stage is Stage.SWITCH and result.message == Reverted.RESTORED.value
+                result.step.stage is Stage.SWITCH and result.reverted is Reverted.RESTORED
                 for result in results
             )
             if took_traffic_back and any(map(_is_new_workload, free)):
@@ -100,15 +100,16 @@ class Undo:
 
     def _revert(self, step: ObjectStep, deadline: float) -> StepResult:
         clock = self.context.rollout.waiter.clock
-        began = clock()
+        began, reverted = clock(), None
         try:
-            state, message = StepState.UNDONE, self._insist(step, deadline).value
+            reverted = self._insist(step, deadline)
+            state, message = StepState.UNDONE, reverted.value
         except (ClusterError, ChangedByAnotherError, NotReadyError) as error:
             LOG.error("%s could not be put back: %s", step.key, error, extra=REPORTED)
             state, message = StepState.UNDO_FAILED, str(error)
         except (AbortedError, LeaseLostError):
             state, message = StepState.UNDO_FAILED, "the lease was lost"
-        result = StepResult(step, state, message, clock() - began)
+        result = StepResult(step, state, message, clock() - began, reverted=reverted)
         self.report(result)
         return result
 

@@ -269,16 +269,16 @@ class Execution:
         step = self.record.plan.steps[number]
         if step.action is Action.DELETE:
             return errors.UndoIncompleteError(
-                f"{step.key}: {cause}. The new VNF is in force, but a part of the old one is "
-                "left: fix the cause",
                 self._left(step, cause),
+                f"{step.key}: {cause}",
+                ending="The new VNF is in force, but a part of the old one is left: fix the cause",
                 next_step=errors.NextStep.RESUME,
             )
         what = str(step) if isinstance(step, ScriptStep) else f"{step.key}: {step.action.value}"
         if self.leave_failed or self.cancel.keep_journal:
             return self._error_type(
-                f"{what}: {str(cause).rstrip('.')}. Everything is left as it is",
                 self._left(step, cause),
+                f"{what}: {str(cause).rstrip('.')}",
                 next_step=errors.NextStep.RESUME_OR_ROLLBACK,
             )
         return self.give_up(f"{what}: {cause}", step)
@@ -302,24 +302,22 @@ class Execution:
             results = self.undo()
         except (errors.ClusterError, StepError) as error:
             return errors.UndoIncompleteError(
-                f"{cause}. Nothing could be put back: {error}", Outcome(plan, self.results)
+                Outcome(plan, self.results), cause, ending=f"Nothing could be put back: {error}"
             )
         outcome = Outcome(
             plan,
             tuple(replace(r, message=cause) if r.step is failed else r for r in results),
         )
-        could_not = [result for result in results if result.state is StepState.UNDO_FAILED]
-        if could_not:
-            objects = "; ".join(f"{result.step.key}: {result.message}" for result in could_not)
-            return errors.UndoIncompleteError(
-                f"{cause}. Not everything could be put back: {objects}", outcome
-            )
+        could_not = Outcome(plan, results)
+        if could_not.of_state(StepState.UNDO_FAILED):
+            return errors.UndoIncompleteError(outcome, cause, ending=could_not.ending)
         self.end()
         remarks = [result.message for result in results if result.message]
         but = f", but {'; '.join(remarks)}" if remarks else ""
         return self._error_type(
-            f"{cause}. Everything was put back{but}",
             outcome,
+            cause,
+            ending=f"Everything is as before{but}",
             next_step=errors.NextStep.RETRY if self.cancel else None,
         )
 
@@ -340,8 +338,8 @@ class Execution:
             self._restore_time_limit()
         except StepError as error:
             raise errors.UndoIncompleteError(
-                f"the last look at the stacks found one that does not end: {error}",
                 Outcome(self.record.plan, self.results),
+                f"The last look at the stacks found one that does not end: {error}",
             ) from error
         self.journal.remove()
 

@@ -84,7 +84,7 @@ def test_a_server_beyond_the_quota_is_reported_and_undone(
     make_room(limits, upgrade_type)
     with pytest.raises(UpdateFailedError, match="Quota exceeded for") as caught:
         vnf.change(vnf.package("group", vnf.site.images[1], limits.cores), upgrade_type)
-    assert "Everything was put back" in str(caught.value)
+    assert "Everything is as before" in str(caught.value)
     assert (vnf.servers(), vnf.body(), vnf.stacks()) == (servers, before, [vnf.stack])
 
 
@@ -96,7 +96,7 @@ def test_an_image_that_is_not_there_is_reported_and_undone(
     before, servers, unknown = vnf.body(), vnf.servers(), limits.unknown_image()
     with pytest.raises(UpdateFailedError, match=f"Error validating value '{unknown}'") as caught:
         vnf.change(vnf.package("group", unknown), upgrade_type)
-    assert "Everything was put back" in str(caught.value)
+    assert "Everything is as before" in str(caught.value)
     assert (vnf.servers(), vnf.body(), vnf.stacks()) == (servers, before, [vnf.stack])
 
 
@@ -111,7 +111,7 @@ def test_a_flavour_that_no_host_has_room_for_ends_at_the_time_limit_or_before(
     vnf.options = replace(vnf.options, timeout=20 if REAL else 1)
     with pytest.raises(UpdateFailedError) as caught:
         vnf.change(vnf.package("group", vnf.site.images[1], limits.nowhere), upgrade_type)
-    assert "Everything was put back" in str(caught.value)
+    assert "Everything is as before" in str(caught.value)
     assert (vnf.servers(), vnf.body(), vnf.stacks()) == (servers, before, [vnf.stack])
 
 
@@ -126,7 +126,7 @@ def test_a_server_that_cannot_be_created_is_reported_and_undone(
     cloud.faults.resources.append(make())
     with pytest.raises(UpdateFailedError, match=words) as caught:
         vnf.change(vnf.package("group", "image-2"), upgrade_type)
-    assert "Everything was put back" in str(caught.value)
+    assert "Everything is as before" in str(caught.value)
     assert set(vnf.servers().values()) == {"image-1"}
     assert len(vnf.servers()) == 2
     assert vnf.body() == before
@@ -143,7 +143,7 @@ def test_a_stack_that_heat_rolls_back_by_itself_is_a_failure_and_not_a_success(
     limits.room_for(resizes=0)
     with pytest.raises(UpdateFailedError, match="ROLLBACK_COMPLETE") as caught:
         vnf.change(vnf.package("server", vnf.site.images[1], limits.cores))
-    assert "Everything was put back" in str(caught.value)
+    assert "Everything is as before" in str(caught.value)
     assert (vnf.servers(), vnf.body()) == (servers, before)
 
 
@@ -213,7 +213,7 @@ def test_a_stack_stuck_in_progress_ends_at_the_time_limit_and_is_put_back(
     cloud.faults.resources.append(ResourceFault(where=is_new, stuck=True))
     with pytest.raises(UpdateFailedError, match="_IN_PROGRESS after the time limit") as caught:
         vnf.change(vnf.package("group", "image-2"), upgrade_type)
-    assert "Everything was put back" in str(caught.value)
+    assert "Everything is as before" in str(caught.value)
     assert set(vnf.servers().values()) == {"image-1"}
     assert vnf.stacks() == [vnf.stack]
 
@@ -474,7 +474,7 @@ def test_any_error_of_a_run_leaves_a_journal_that_is_free_at_once(vnf: Vnf) -> N
 def test_a_failed_step_is_told_once_and_with_one_full_stop(limits: Limits, vnf: Vnf) -> None:
     vnf.instantiate("group")
     unknown = limits.unknown_image()
-    with pytest.raises(UpdateFailedError, match=r"[^.]\. Everything was put back$") as caught:
+    with pytest.raises(UpdateFailedError, match=r"[^.]\. Everything is as before$") as caught:
         vnf.change(vnf.package("group", unknown))
     told = [result for result in caught.value.outcome.results if unknown in result.message]
     assert len(told) == 1

@@ -49,7 +49,7 @@ def test_an_undone_change_leaves_a_hidden_parameter_as_it_is(
     vnf.instantiate(f"{shape} with secret", password=PASSWORD)
     before = vnf.servers()
     limits.room_for(resizes=len(before) - 1)
-    with pytest.raises(UpdateFailedError, match="Everything was put back"):
+    with pytest.raises(UpdateFailedError, match="Everything is as before"):
         vnf.change(vnf.package(f"{shape} with secret", vnf.site.images[1], limits.cores))
     assert vnf.servers() == before
     assert server_secrets(vnf) == {PASSWORD}

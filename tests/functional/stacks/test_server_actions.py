@@ -118,7 +118,7 @@ def test_a_group_and_the_stack_are_undone_after_their_members(vnf: Vnf, actions:
     refusing = AtUpdates(vnf.heat, reference(vnf.live_stack()))
     with pytest.raises(UpdateFailedError, match="the disk is full") as caught:
         change(request, refusing, vnf.options)  # type: ignore[arg-type]
-    assert "Everything was put back" in str(caught.value)
+    assert "Everything is as before" in str(caught.value)
     assert [result.state for result in caught.value.outcome.results] == [StepState.UNDONE] * 4
     assert vnf.servers() == dict.fromkeys(before, vnf.site.images[0])
     assert vnf.body() == body
@@ -228,7 +228,7 @@ def test_an_undo_takes_back_what_the_new_templates_add(vnf: Vnf, shape: str) -> 
             added.extend(vnf.ids("OS::Heat::RandomString"))
             raise ContainerUpdateError("the load balancer does not answer")
 
-    with pytest.raises(UpdateFailedError, match="Everything was put back"):
+    with pytest.raises(UpdateFailedError, match="Everything is as before"):
         vnf.change(new, coordinate=script)
     assert bool(added) is ("nested/" in name)
     assert vnf.ids("OS::Heat::RandomString") == ports == set()
@@ -304,7 +304,7 @@ def test_a_server_that_changes_during_the_change_ends_it_with_an_undo(
 
     with pytest.raises(UpdateFailedError, match=f"has image {old} instead of {new}") as caught:
         vnf.change(vnf.package("group", new), coordinate=script)
-    assert "Everything was put back" in str(caught.value)
+    assert "Everything is as before" in str(caught.value)
     assert vnf.servers() == dict.fromkeys(before, old)
 
 
@@ -367,7 +367,7 @@ def test_a_stack_that_is_scaled_in_meanwhile_loses_no_more_than_that(vnf: Vnf) -
             vnf.heat.update(stack, {"parameters": {"size": 2}}, existing=True)
             until(lambda: vnf.live_stack()["stack_status"] == "UPDATE_COMPLETE")
 
-    with pytest.raises(UpdateFailedError, match="Everything was put back"):
+    with pytest.raises(UpdateFailedError, match="Everything is as before"):
         vnf.change(vnf.package("group", vnf.site.images[1]), coordinate=script)
     after = vnf.servers()
     assert len(after) == 2

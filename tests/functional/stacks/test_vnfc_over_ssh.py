@@ -95,7 +95,7 @@ def test_a_vnfc_that_went_back_is_told_so(
     cloud.faults.resources.append(
         ResourceFault(where=lambda properties: properties.get("image") == new, nth=2, times=1)
     )
-    with pytest.raises(UpdateFailedError, match="Everything was put back"):
+    with pytest.raises(UpdateFailedError, match="Everything is as before"):
         change(vnf, sshd, ROLLING)
     events = [command.rpartition(" ")[2] for command in sshd.commands]
     assert events == ["after-update", "after-rollback"]

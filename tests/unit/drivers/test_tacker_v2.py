@@ -559,8 +559,8 @@ FAILURES: list[tuple[ContainerUpdateError, dict[str, Any]]] = [
     (UpdateInProgressError("another runs"), {"state": "untouched"}),
     (ClusterError("refused the token", status=401), {"state": "untouched"}),
     (ContainerUpdateError("of a later version"), {"state": "unknown"}),
-    (UpdateFailedError("web: ImagePullBackOff", FAILED), {"state": "undone", **BROUGHT}),
-    (UndoIncompleteError("web is lost", FAILED), {"state": "undo incomplete", **BROUGHT}),
+    (UpdateFailedError(FAILED, "web: ImagePullBackOff"), {"state": "undone", **BROUGHT}),
+    (UndoIncompleteError(FAILED, "web is lost"), {"state": "undo incomplete", **BROUGHT}),
 ]
 
 
@@ -585,7 +585,7 @@ LATER = {"images": EARLIER["images"] + BROUGHT["images"], "created": BROUGHT["cr
         ("unknown", ClusterError("refused the token", status=401), {"state": "unknown", **EARLIER}),
         ("updated", PackageError("no such file"), {"state": "updated", **EARLIER}),
         ("untouched", PackageError("no such file"), {"state": "untouched", **EARLIER}),
-        ("unknown", UpdateFailedError("web: crashes", FAILED), {"state": "undone", **LATER}),
+        ("unknown", UpdateFailedError(FAILED, "web: crashes"), {"state": "undone", **LATER}),
         ("updated", None, {"state": "updated", **LATER}),
     ],
 )
@@ -691,15 +691,15 @@ def test_a_rollback_of_which_nothing_is_known_compares_the_cluster_with_the_old_
 def test_a_rollback_that_fails_can_be_tried_again(
     engine: SimpleNamespace, old_package: Path
 ) -> None:
-    engine.error = UpdateFailedError("web: not ready in time", FAILED)
+    engine.error = UpdateFailedError(FAILED, "web: not ready in time")
     kept = {"container_update": {"state": "updated", **BROUGHT}}
     script = script_of(
         ROLLBACKS[0], tmp_csar_dir=str(old_package), user_script_err_handling_data=kept
     )
     output, reason = answer(script)
     assert reason == (
-        "web: not ready in time. Correct the cause, then try again: openstack vnflcm op rollback "
-        "OPERATION_ID --os-tacker-api-version 2."
+        "web: not ready in time. Everything is as before (0 objects looked at). Correct the cause, "
+        "then try again: openstack vnflcm op rollback OPERATION_ID --os-tacker-api-version 2."
     )
     assert output == {}, "what Tacker has kept stays as it is"
 

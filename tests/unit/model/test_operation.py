@@ -130,7 +130,7 @@ def test_what_a_late_request_ended_before_it_was_claimed_is_left_alone() -> None
 def test_a_step_that_could_not_be_undone_is_named() -> None:
     step = journal_record().steps[0]
     failed = StepResult(step, StepState.UNDO_FAILED, "gone")
-    with pytest.raises(UndoIncompleteError, match=r"op-1 could not be undone: Secret ns/s: gone"):
+    with pytest.raises(UndoIncompleteError, match=r"op-1 was being undone.*: Secret ns/s: gone"):
         refuse_incomplete(RECORD, Outcome(Plan("", None, (step,)), (failed,)))
     undone = replace(failed, state=StepState.UNDONE)
     refuse_incomplete(RECORD, Outcome(Plan("", None, (step,)), (undone,)))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from container_update.cluster.execution.context import Reverted, StepExecutor
+from container_update.cluster.execution.context import StepExecutor
 from container_update.cluster.execution.writer import ChangedByAnotherError
 from container_update.model.objects import Json
+from container_update.model.outcome import Reverted
 from container_update.model.plan import Action
 from container_update.planning.comparison import diff
 from container_update.planning.steps import ConfigStep

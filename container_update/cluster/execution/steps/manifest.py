@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from container_update.cluster.execution.context import Reverted, StepExecutor
+from container_update.cluster.execution.context import StepExecutor
 from container_update.cluster.execution.steps.workload import WorkloadExecutor
 from container_update.cluster.execution.writer import ChangedByAnotherError
+from container_update.model.outcome import Reverted
 from container_update.model.plan import Action, Stage
 from container_update.planning.steps import ManifestStep
 from container_update.planning.steps.new_objects import new_object

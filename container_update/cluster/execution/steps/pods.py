@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from container_update.cluster.execution.context import Reverted, StepExecutor
+from container_update.cluster.execution.context import StepExecutor
 from container_update.model.errors import ClusterError
 from container_update.model.objects import ObjectKey
+from container_update.model.outcome import Reverted
 from container_update.planning.steps import PodsStep, ScaleStep
 from container_update.workloads.kind import POD
 from container_update.workloads.pod_status import is_deleting, problem

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from container_update.cluster.execution.context import Reverted, StepExecutor
+from container_update.cluster.execution.context import StepExecutor
 from container_update.cluster.execution.writer import ChangedByAnotherError
 from container_update.cluster.waiting import NotReadyError
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Json, ObjectKey
+from container_update.model.outcome import Reverted
 from container_update.model.plan import Action
 from container_update.planning.steps import WorkloadStep
 from container_update.planning.steps.new_objects import recreated_pod

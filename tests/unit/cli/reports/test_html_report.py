@@ -182,7 +182,7 @@ def test_a_result_on_a_narrow_screen_still_has_the_word_of_its_column() -> None:
 
 
 FAILURE = UpdateFailedError(
-    "it failed", Outcome(OF_PACKAGES, (StepResult(ROLL, StepState.FAILED),))
+    Outcome(OF_PACKAGES, (StepResult(ROLL, StepState.FAILED),)), "it failed"
 )
 
 

@@ -130,7 +130,7 @@ def test_a_failure_shows_what_became_of_each_step_and_each_of_them_once() -> Non
     def fail() -> None:
         with progress.shown(out) as report:
             report(undone)
-            raise UpdateFailedError("it failed", outcome)
+            raise UpdateFailedError(outcome, "it failed")
 
     with pytest.raises(UpdateFailedError):
         fail()

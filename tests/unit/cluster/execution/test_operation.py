@@ -395,7 +395,7 @@ def test_what_is_being_undone_is_undone_whatever_is_asked() -> None:
         run(cluster)
     cluster.hooks.clear()
     at(cluster, "replace", ONE, refuse, nth=2, times=99)  # the first one raises the fence
-    with pytest.raises(UndoIncompleteError, match=r"could not be undone: ConfigMap ns/one: refuse"):
+    with pytest.raises(UndoIncompleteError, match=r"could be put back: ConfigMap ns/one: refuse"):
         operation(cluster).recover(goal=lambda: GOAL)
     cluster.hooks.clear()
     assert phase(cluster) is Phase.UNDO
