@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from container_update.operations.history import history, plan_undo, undo
     from container_update.operations.install import install
     from container_update.operations.resume import resume, rollback, status
-    from container_update.operations.terminate import terminate
+    from container_update.operations.uninstall import terminate
     from container_update.operations.update import plan_update, update
 
     __version__: str
@@ -113,7 +113,7 @@ _MODULES = {
     "resume": "operations.resume",
     "rollback": "operations.resume",
     "status": "operations.resume",
-    "terminate": "operations.terminate",
+    "terminate": "operations.uninstall",
     "undo": "operations.history",
     "update": "operations.update",
 }

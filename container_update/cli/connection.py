@@ -36,8 +36,9 @@ def add_package_arguments(command: argparse.ArgumentParser, *, saved: bool = Fal
     add = command.add_argument
     or_plan = ", or a file of 'plan --out'" if saved else ""
     add("old", metavar="OLD", help=f"the current package: a folder or a CSAR zip{or_plan}")
-    add("new", metavar="NEW", nargs="?" if saved else None,
-        help="the new package: a folder or a CSAR zip")  # fmt: skip
+    add("new", metavar="NEW", nargs="?",
+        help="the new package; without OLD the instance's record says what it runs "
+        "from")  # fmt: skip
     hide(add("--def-file", action="append", default=[], metavar="PATH",
         help="a def-file of the instance (repeatable; default: all of OLD)"))  # fmt: skip
 
@@ -79,12 +80,18 @@ def add_stack_arguments(command: argparse.ArgumentParser) -> None:
         "variables)")  # fmt: skip
 
 
+def order_packages(parsed: argparse.Namespace) -> None:
+    """Take a single package for the new one: the old one is what the record says."""
+    if parsed.new is None:
+        parsed.old, parsed.new = "", parsed.old
+
+
 def expect_packages(parsed: argparse.Namespace) -> None:
     """Start the processes that parse the VNFDs, while the client of the cluster is imported."""
     from container_update.package import csar  # noqa: PLC0415, slow to load
     from container_update.package.tosca import process  # noqa: PLC0415, slow to load
 
-    number = sum(csar.may_have_vnfd(package) for package in (parsed.old, parsed.new))
+    number = sum(csar.may_have_vnfd(package) for package in (parsed.old, parsed.new) if package)
     process.start(number, option_arguments.read(parsed))
 
 
@@ -109,6 +116,29 @@ def cluster_header(parsed: argparse.Namespace, cluster: KubernetesCluster) -> He
     header = Header.of_cluster(cluster.context, parsed.namespace)
     parsed.header = header
     return header
+
+
+def instance_header(
+    parsed: argparse.Namespace, cluster: KubernetesCluster, *, finds: bool = True
+) -> Header:
+    """Return the head of a report about an instance.
+
+    Afterwards ``parsed.instance_id`` is set, where there is only one that it can be.
+
+    :param finds: the instance is found by its record where none is named.
+    """
+    if finds:
+        find_instance(parsed, cluster)
+    return cluster_header(parsed, cluster)
+
+
+def find_instance(parsed: argparse.Namespace, cluster: KubernetesCluster) -> None:
+    """Set ``parsed.instance_id`` where none is named and there is only one that it can be."""
+    from container_update.operations.instances import only_instance  # noqa: PLC0415, slow to load
+
+    if not parsed.instance_id:
+        options = option_arguments.read(parsed)
+        parsed.instance_id = only_instance(cluster, parsed.namespace, options)
 
 
 def stack_header(parsed: argparse.Namespace) -> Header:

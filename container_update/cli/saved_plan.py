@@ -15,13 +15,14 @@ from typing import Any
 
 from container_update.cli.arguments.parser import UsageError
 from container_update.cli.reports import json_report
-from container_update.model.errors import PackageError, PlanError
+from container_update.model.errors import PlanError
 from container_update.model.objects import Json
 from container_update.model.plan import Plan
-from container_update.model.requests import UpdateRequest
 from container_update.planning.steps import object_steps
 
 KIND = "SavedPlan"
+UPDATE = "update"
+"""The verb of a plan that does not say another one."""
 
 _COMPARED = ("namespace", "instanceId", "steps", "unchanged", "ignored", "notes", "defFiles")
 _NOT_CONTENT = ("managedFields", "resourceVersion", "generation")
@@ -31,8 +32,10 @@ class StalePlanError(PlanError):
     """What a saved plan was made from is not what is there: nothing was written."""
 
 
-def save(path: Path, plan: Plan, request: UpdateRequest, server: str) -> None:
+def save(path: Path, plan: Plan, request: Mapping[str, Any], server: str) -> None:
     """Write a plan to a file; an older saved plan is replaced.
+
+    :param request: what the command was asked for, with its ``verb``.
 
     :raises UsageError: the file exists and is something else, or cannot be written.
     """
@@ -40,14 +43,7 @@ def save(path: Path, plan: Plan, request: UpdateRequest, server: str) -> None:
         KIND,
         {
             "server": server,
-            "request": {
-                "old": str(Path(request.old).absolute()),
-                "new": str(Path(request.new).absolute()),
-                "defFiles": list(request.def_files),
-                "configPaths": list(request.config_paths),
-                "namespace": request.namespace,
-                "instanceId": request.instance_id,
-            },
+            "request": dict(request),
             "plan": json_report.plan_dict(plan),
             "versions": _versions(plan),
         },
@@ -60,31 +56,12 @@ def save(path: Path, plan: Plan, request: UpdateRequest, server: str) -> None:
         raise UsageError(f"--out {path}: cannot be written: {error.strerror}") from error
 
 
-def load(path: Path) -> Mapping[str, Any]:
-    """Return a saved plan.
-
-    :raises PackageError: the file is none.
-    """
+def load(path: Path) -> Mapping[str, Any] | None:
+    """Return a saved plan; None where the file is none."""
     body = _read(path)
     if body is None:
-        raise PackageError(
-            f"{path}: expected a plan that was saved with --out, found something else: name one, "
-            "or two packages"
-        )
-    return body
-
-
-def request_of(saved: Mapping[str, Any]) -> UpdateRequest:
-    """Return the request that the plan was made for."""
-    request = saved["request"]
-    return UpdateRequest(
-        old=request["old"],
-        new=request["new"],
-        def_files=tuple(request["defFiles"]),
-        config_paths=tuple(request["configPaths"]),
-        namespace=request["namespace"],
-        instance_id=request["instanceId"],
-    )
+        return None
+    return {**body, "request": {"verb": UPDATE, **body["request"]}}
 
 
 def refuse_another(saved: Mapping[str, Any], plan: Plan, server: str) -> None:

@@ -213,8 +213,14 @@ class KubernetesCluster:
             query["continue"] = metadata["continue"]
 
     def get(self, key: ObjectKey) -> Json | None:
-        """Return the object, or None where there is none."""
-        return self._call_if_there("GET", self._resources.object_path(key), f"read {key}")
+        """Return the object, or None where there is none, or the server does not serve its kind."""
+        try:
+            path = self._resources.object_path(key)
+        except ClusterError as error:
+            if error.status != 404:
+                raise
+            return None
+        return self._call_if_there("GET", path, f"read {key}")
 
     def watch(
         self, collection: Collection, resource_version: str, seconds: float
@@ -324,7 +330,12 @@ class KubernetesCluster:
     def _is_refused(self, right: Right, rules: Sequence[Json] | None) -> bool:
         if rules is None:
             return False
-        _, plural = self._resources.names(right.group, right.kind)
+        try:
+            _, plural = self._resources.names(right.group, right.kind)
+        except ClusterError as error:
+            if error.status != 404:
+                raise
+            return False  # a kind that is not served yet: its plural is not known
         return not allows(rules, right, plural)
 
     # --- requests -------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
@@ -117,9 +117,17 @@ class Informer:
             keys = [key for owner in owners for key in self._owned.get(owner, ())]
             return tuple(self._objects[key] for key in sorted(keys) if (key.group, key.kind) == POD)
 
+    def in_order(self, collections: Iterable[Collection]) -> Iterator[Collection]:
+        """Yield collections in the order in which they are to be read; see Scope."""
+        for round_ in self._rounds(collections):
+            yield from round_
+
+    def _rounds(self, collections: Iterable[Collection]) -> Sequence[Sequence[Collection]]:
+        return self._scope.rounds(collections) if self._scope else [sorted(collections)]
+
     def list(self, collections: Iterable[Collection]) -> None:
         """Read the collections anew, several at a time; what is gone is forgotten."""
-        rounds = self._scope.rounds(collections) if self._scope else [sorted(collections)]
+        rounds = self._rounds(collections)
         with context_threads.pool(8) as pool:
             for round_ in rounds:
                 self._select(round_)  # here: the caller may hold the lock, those threads cannot

@@ -201,7 +201,7 @@ class Journal:
 
     def _create(self, key: ObjectKey, content: Mapping[str, bytes], owner: Json | None) -> Json:
         """Create the head or a part, in place of one that belongs to no journal."""
-        body = secret(key, content, owner)
+        body = secret(key, content, owner, self.instance_id)
         try:
             return self.cluster.create(body)
         except ClusterError as error:

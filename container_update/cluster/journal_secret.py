@@ -9,13 +9,21 @@ from typing import Any
 
 from container_update.model.objects import Json, ObjectKey
 
+INSTANCE_ANNOTATION = "container-update/instance"
+"""On what is kept of an instance: its id, of which the name has only what a name may have."""
+KEPT = ("container-update/kept", "true")
+"""A label of what is kept of an instance: its journal, its history."""
 
-def secret(key: ObjectKey, data: Mapping[str, bytes], owner: Json | None) -> Json:
+
+def secret(
+    key: ObjectKey, data: Mapping[str, bytes], owner: Json | None, instance_id: str | None
+) -> Json:
     """Return the head or a part, to be created."""
     metadata = {
         "name": key.name,
         "namespace": key.namespace,
-        "labels": {"container-update/journal": "true"},
+        "annotations": {INSTANCE_ANNOTATION: instance_id or ""},
+        "labels": {"container-update/journal": "true", KEPT[0]: KEPT[1]},
     }
     return {
         "apiVersion": "v1",

@@ -5,6 +5,7 @@ Nothing of a Secret is ever in :meth:`OperationRecord.summary`.
 
 from __future__ import annotations
 
+import base64
 import gzip
 import hashlib
 import json
@@ -16,6 +17,7 @@ from typing import Any
 from container_update.cluster.history.revision import Origin, Result, Revision, is_private
 from container_update.model.objects import Json, Manifest, ObjectKey
 from container_update.model.operation import OperationRecord, Phase, from_bytes, to_bytes
+from container_update.model.plan import Action
 from container_update.planning.steps import ObjectStep
 from container_update.planning.steps.codec import step_from_dict, step_to_dict
 
@@ -41,6 +43,8 @@ class Record(OperationRecord):
     """For the history; None: an earlier version began the operation."""
     objects: tuple[ObjectKey, ...] = ()
     """Every object of the CNF, for the history."""
+    instance: bytes = b""
+    """What the VNF instance runs from afterwards, for the history; see Revision."""
 
     @property
     def planned(self) -> tuple[ObjectStep, ...]:
@@ -48,7 +52,7 @@ class Record(OperationRecord):
         return self.steps
 
 
-def goal_of(manifests: Iterable[Manifest]) -> str:
+def digest_of(manifests: Iterable[Manifest]) -> str:
     """Return a digest of the manifests that an update leads to: the same in every run of it."""
     digest = hashlib.sha256(b"[")  # of a JSON list, which is never in memory as a whole
     for number, manifest in enumerate(sorted(manifests, key=lambda manifest: manifest.key)):
@@ -81,6 +85,7 @@ def ended_revision(
         steps=record.steps,
         objects=record.objects,
         def_files=record.def_files,
+        instance=record.instance if cause is None else b"",
     )
 
 
@@ -90,11 +95,13 @@ def encode(record: Record, namespace: str) -> dict[str, bytes]:
     What it holds of Secrets is in the bytes of their own namespace: who may read Secrets in one
     namespace is to learn nothing of another one's. All the rest is in those of *namespace*.
     """
+    created = {s.key.name for s in record.steps if _creates_namespace(s)}
     steps: list[Json] = []
     elsewhere: dict[str, list[Json]] = {}
     for step in record.steps:
         body = step_to_dict(step)
-        if step.key.kind == "Secret" and step.key.namespace != namespace:
+        private = step.key.kind == "Secret" and step.key.namespace not in {namespace, *created}
+        if private:
             elsewhere.setdefault(step.key.namespace, []).append(body)
             body = {_ELSEWHERE: step.key.namespace}
         steps.append(body)
@@ -105,12 +112,18 @@ def encode(record: Record, namespace: str) -> dict[str, bytes]:
         "podsBefore": [[asdict(key), sorted(uids)] for key, uids in record.pods_before.items()],
         "origin": record.origin and record.origin.as_dict(),
         "objects": [asdict(key) for key in record.objects],
+        "instance": base64.b64encode(record.instance).decode(),
     }
     others = {
         other: gzip.compress(json.dumps(bodies).encode(), mtime=0)
         for other, bodies in elsewhere.items()
     }
     return {namespace: to_bytes(record, _FORMAT, payload), **others}
+
+
+def _creates_namespace(step: ObjectStep) -> bool:
+    """Tell whether a namespace is the VNF's own: nothing can be kept in it before it is there."""
+    return step.action is Action.CREATE and (step.key.group, step.key.kind) == ("", "Namespace")
 
 
 def decode(
@@ -140,4 +153,5 @@ def decode(
         milestones=milestones,
         origin=Origin.of(payload["origin"]) if payload.get("origin") else None,
         objects=tuple(ObjectKey(**key) for key in payload.get("objects", ())),
+        instance=base64.b64decode(payload.get("instance", "")),
     )

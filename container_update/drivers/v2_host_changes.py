@@ -37,7 +37,7 @@ from container_update.operations.records.vnf_records import VDU_RESES
 from container_update.operations.resume import status
 from container_update.operations.strategies.kubernetes import KubernetesTarget
 from container_update.operations.strategies.strategy import ChangeJob
-from container_update.operations.terminate import terminate
+from container_update.operations.uninstall import terminate
 from container_update.package import csar
 from container_update.package.build import write_metadata
 from container_update.planning.comparison import renames

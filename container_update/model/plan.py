@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 from container_update.model.objects import Manifest, ObjectKey, Source
 from container_update.model.requests import PackageIdentity
 
+UPDATE, UNDO, INSTALL, UNINSTALL = "update", "undo", "install", "uninstall"
+"""Kinds of operations, as the history calls them; the other ones are upgrade types."""
+
 
 class ConfigChange(enum.Enum):
     """How the live content of a ConfigMap or Secret becomes that of the package."""
@@ -233,7 +236,9 @@ class Plan:
     """The CNF's manifests as they are in force after the update: old ones with the new images and
     the new configuration."""
     packages: tuple[PackageIdentity, ...] = ()
-    """The old package and the new one; empty where they are not known."""
+    """The old package and the new one, or the only one; empty where they are not known."""
+    kind: str = ""
+    """Of the operation: 'update', 'install', an upgrade type; empty where the history has none."""
 
     @property
     def is_empty(self) -> bool:

@@ -33,7 +33,8 @@ class UpdateRequest:
     """
 
     old: str
-    """The old package: a folder, a CSAR zip, or the path of a package that Tacker unpacked."""
+    """The old package: a folder, a CSAR zip, or the path of a package that Tacker unpacked. Empty:
+    what the record of the instance in the cluster says."""
     new: str
     def_files: tuple[str, ...] = ()
     """The instance's def-files: paths in the package or URLs. Empty: every manifest it lists."""

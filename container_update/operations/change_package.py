@@ -7,7 +7,6 @@ request, packages -> strategy -> plan -> prepare -> coordinate the new VNF -> sw
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +18,6 @@ from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import Note, Plan
 from container_update.operations.change_request import ChangeRequest
-from container_update.operations.progress import log_remarks
 from container_update.operations.records.vnf_records import Records
 from container_update.operations.scripts import coordination
 from container_update.operations.scripts.coordination import Coordination, CoordinationError
@@ -135,28 +133,16 @@ def run_change(
     """
     cancel = CancelToken() if cancel is None else cancel
     scripts = scripts or coordination_of(job, target, cancel)
-    with closing(_strategy(job, target, cancel, progress, scripts)) as chosen:
-        chosen.identities = identities_of(job.old, job.new, job.options)
-        chosen.recover(lambda interrupted: _carry_out(interrupted, scripts))
-        plan = _with_notes(chosen.validate(), chosen)
-        chosen.progress(plan)
-        log_remarks(plan)
-        if plan.is_empty:
-            chosen.tidy()
-        else:
-            with chosen.begun():
-                _carry_out(chosen, scripts)
-        outcome = replace(chosen.outcome(), plan=plan)
-        return Changed(outcome, chosen.records(), tuple(scripts.reports))
+    chosen = _strategy(job, target, cancel, progress, scripts)
+    outcome = chosen.run(lambda strategy: _carry_out(strategy, scripts))
+    return Changed(outcome, chosen.records(), tuple(scripts.reports))
 
 
 def preview_change(job: ChangeJob, target: Target) -> Plan:
     """Return what :func:`run_change` would do; write nothing, raise the same errors."""
     cancel = CancelToken()
     scripts = coordination_of(job, target, cancel)
-    with closing(_strategy(job, target, cancel, lambda _: None, scripts)) as chosen:
-        chosen.identities = identities_of(job.old, job.new, job.options)
-        return _with_notes(chosen.validate(), chosen)
+    return _strategy(job, target, cancel, lambda _: None, scripts).preview()
 
 
 def resume_change(
@@ -168,8 +154,8 @@ def resume_change(
     :returns: what became of it; None where there was nothing.
     :raises UpdateFailedError: see :func:`run_change`.
     """
-    with closing(_strategy(job, target, cancel, progress, scripts)) as chosen:
-        return chosen.recover(lambda same: _carry_out(same, scripts), any_goal=True)
+    chosen = _strategy(job, target, cancel, progress, scripts)
+    return chosen.resume(lambda strategy: _carry_out(strategy, scripts))
 
 
 def coordination_of(
@@ -190,6 +176,8 @@ def _strategy(
     job.request.check_vim(target.vim_type)
     chosen = strategy.find(target.vim_type, job.request.upgrade_type)(job, target, cancel, progress)
     chosen.run_script, chosen.script_roles = scripts.run_for, scripts.roles
+    identities = identities_of(chosen.previous, job.new, job.options)
+    chosen.noted = lambda plan: _with_notes(replace(plan, packages=identities()), chosen)
     return chosen
 
 
@@ -206,7 +194,6 @@ def _carry_out(chosen: Strategy, scripts: Coordination) -> None:
 
 
 def _with_notes(plan: Plan, chosen: Strategy) -> Plan:
-    plan = replace(plan, packages=chosen.identities())
     if plan.is_empty:
         return plan
     texts = coordination.notes(chosen.job, chosen.scripts_used)

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import replace
 
-from container_update.cluster.execution.operation import Operation
-from container_update.cluster.history.origin import origin_of
-from container_update.cluster.history.revision import UNDO, UPDATES, Result, Revision
+from container_update.cluster.history.revision import UPDATES, Result, Revision
 from container_update.cluster.history.store import History
-from container_update.cluster.informer import Informer
 from container_update.cluster.retry import RetryingCluster
 from container_update.cluster.scope import Scope
 from container_update.model.cancellation import CancelToken
@@ -19,17 +14,15 @@ from container_update.model.cluster import Cluster
 from container_update.model.errors import PlanError
 from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
-from container_update.model.plan import Plan
-from container_update.model.reporter import reporter
+from container_update.model.plan import INSTALL, UNDO, Plan
 from container_update.model.requests import PackageIdentity
 from container_update.operations.checks.namespaces import refuse_if_known_missing
-from container_update.operations.progress import log_remarks
+from container_update.operations.goal import Goal, Observed
 from container_update.operations.read_packages import stored_images
-from container_update.operations.update import restarted_pods
-from container_update.planning.change_cause import with_change_causes
+from container_update.operations.run import preview, run
 from container_update.planning.going_back import Undoing
 from container_update.planning.steps.stored_images import unexplained
-from container_update.planning.update import collections, make_plan
+from container_update.planning.update import make_plan
 
 
 def history(
@@ -88,34 +81,9 @@ def undo(  # noqa: PLR0913
     :raises UpdateInProgressError: another operation of this instance runs; nothing was written.
     :raises UpdateFailedError: a workload did not get ready; everything was put back.
     """
-    began, sent_before = time.monotonic(), cluster.requests
-    cancel, report = CancelToken() if cancel is None else cancel, reporter(progress)
-    retrying = RetryingCluster(cluster, options.retry_seconds)
-    kept = History(retrying, namespace, instance_id)
-    instance = Operation(retrying, namespace, instance_id, options, report)
-    first = _first(kept.read(), revision)
-    goal = f"{UNDO} {first.operation}" if first else UNDO
-    resumed = instance.recover(goal=lambda: goal, cancel=cancel)
-    undone = _undone(kept.read(), revision)
-    if not undone:
-        if resumed is None:
-            refuse_if_known_missing(namespace, retrying)
-        return resumed
-    with _planned(undone, retrying, options, namespace, instance_id) as (plan, informer):
-        report(plan)
-        log_remarks(plan)
-        results = resumed.results if resumed else ()
-        if not plan.is_empty:
-            origin = origin_of(UNDO, plan.packages, undone[0].number)
-            results += instance.run(plan, informer, cancel, goal=goal, origin=origin)
-        return Outcome(
-            plan=plan,
-            results=results,
-            restarted=restarted_pods(results, informer),
-            requests=cluster.requests - sent_before,
-            seconds=time.monotonic() - began,
-            revision=instance.revision,
-        )
+    goal = GoBack(cluster, options, revision, namespace, instance_id)
+    outcome = run(goal, cluster, options, cancel, progress)
+    return outcome if outcome.results or goal.undoes is not None else None
 
 
 def plan_undo(
@@ -133,13 +101,77 @@ def plan_undo(
 
     :returns: None where there is nothing to undo.
     """
-    retrying = RetryingCluster(cluster, options.retry_seconds)
-    undone = _undone(History(retrying, namespace, instance_id).read(), revision)
-    if not undone:
-        refuse_if_known_missing(namespace, retrying)
-        return None
-    with _planned(undone, retrying, options, namespace, instance_id) as (plan, _):
-        return plan
+    goal = GoBack(cluster, options, revision, namespace, instance_id)
+    plan = preview(goal, cluster, options)
+    return plan if goal.undoes is not None else None
+
+
+class GoBack(Goal):
+    """What was there before finished updates.
+
+    What an interrupted operation was to reach is read before it is recovered, and what is to be
+    undone afterwards: recovering ends in the history too.
+    """
+
+    kind = UNDO
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        options: Options,
+        revision: int | None,
+        namespace: str,
+        instance_id: str | None,
+    ) -> None:
+        self.namespace, self.instance_id = namespace, instance_id
+        self._revision = revision
+        self._cluster = RetryingCluster(cluster, options.retry_seconds)
+        self._undone: tuple[Revision, ...] = ()
+        self._first = _first(self._read(), revision)
+
+    def _read(self) -> tuple[Revision, ...]:
+        return History(self._cluster, self.namespace, self.instance_id).read()
+
+    def digest(self) -> str:
+        """See Goal: it names the first operation that is undone."""
+        return f"{UNDO} {self._first.operation}" if self._first else UNDO
+
+    def scope(self) -> Scope:
+        """See Goal."""
+        self._undone = _undone(self._read(), self._revision)
+        self.undoes = self._undone[0].number if self._undone else None
+        return Scope(self._undoing.keys if self._undone else ())
+
+    def recorded(self, plan: Plan) -> bytes:  # noqa: ARG002, it is what it was then
+        """See Goal: what the instance ran from before the first update that is undone."""
+        done = [each for each in self._read() if each.result is Result.DONE]
+        first = self._undone[0].number
+        return next((each.instance for each in done if each.number < first), b"")
+
+    @property
+    def _undoing(self) -> Undoing:
+        first, last = self._undone[0], self._undone[-1]
+        steps = tuple(step for each in self._undone for step in each.steps)
+        return Undoing(steps, last.objects, first.number, last.def_files)
+
+    def plan(self, observed: Observed) -> Plan:
+        """See Goal."""
+        if not self._undone:
+            refuse_if_known_missing(self.namespace, observed.cluster)
+            return Plan(self.namespace, self.instance_id, ())
+        undoing = self._undoing
+        observed.list(undoing.keys)
+        live = observed.live
+        matched = undoing.matching(live)
+        plan = make_plan(
+            matched,
+            live,
+            namespace=self.namespace,
+            instance_id=self.instance_id,
+            stored=stored_images(observed.cluster, unexplained(matched.pairs, live)),
+        )
+        packages = _packages(self._undone[0], self._undone[-1])
+        return replace(undoing.completed(plan, live), packages=packages)
 
 
 # --- which are undone ---------------------------------------------------------------------------
@@ -168,7 +200,7 @@ def _first(revisions: Sequence[Revision], number: int | None) -> Revision | None
         while newest is not None and newest.origin.undoes is not None:
             before = newest.origin.undoes
             newest = next((each for each in done if each.number < before), None)
-        return newest
+        return None if newest is not None and newest.origin.kind == INSTALL else newest
     for each in done:
         if each.number == number:
             return each
@@ -181,6 +213,8 @@ def _first(revisions: Sequence[Revision], number: int | None) -> Revision | None
 
 def _refuse_unfit(revision: Revision) -> None:
     what = f"revision {revision.number} ({revision.origin.title})"
+    if revision.origin.kind == INSTALL:
+        raise PlanError(f"{what}: expected an update, found the installation: uninstall the VNF")
     if revision.origin.kind not in UPDATES:
         packages = " to ".join(package.source for package in reversed(revision.origin.packages))
         back = f", from {packages}" if packages else ""
@@ -193,36 +227,6 @@ def _refuse_unfit(revision: Revision) -> None:
             f"{what}: what was there before it is not kept, because it is too large for a Secret, "
             "or was in a Secret of another namespace: update to the old package"
         )
-
-
-# --- the plan -----------------------------------------------------------------------------------
-
-
-@contextmanager
-def _planned(
-    undone: Sequence[Revision],
-    cluster: Cluster,
-    options: Options,
-    namespace: str,
-    instance_id: str | None,
-) -> Iterator[tuple[Plan, Informer]]:
-    """Yield the plan and the informer, which keeps watching while the block runs."""
-    first, last = undone[0], undone[-1]
-    undoing = Undoing(
-        tuple(step for each in undone for step in each.steps),
-        last.objects,
-        f"before revision {first.number}",
-        last.def_files,
-    )
-    scope = Scope(undoing.keys)
-    with Informer(cluster, scope, watch_seconds=options.watch_seconds) as informer:
-        informer.list(collections(undoing.keys))
-        live = informer.live
-        matched = undoing.matching(live)
-        stored = stored_images(cluster, unexplained(matched.pairs, live))
-        plan = make_plan(matched, live, namespace=namespace, instance_id=instance_id, stored=stored)
-        plan = replace(undoing.completed(plan, live), packages=_packages(first, last))
-        yield with_change_causes(plan), informer
 
 
 def _packages(first: Revision, last: Revision) -> tuple[PackageIdentity, ...]:

@@ -1,34 +1,38 @@
-"""Create what a package describes and wait until it is Ready: what a VNFM does before an update.
-
-For the demo, the tests and small sites; Tacker instantiates by itself.
-"""
+"""The installation of a package: everything that it describes, as a goal."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
-from container_update.cluster.execution.rollout import ready_pods
-from container_update.cluster.informer import Informer
+from container_update.cluster.history.store import History
+from container_update.cluster.record import digest_of
+from container_update.cluster.retry import RetryingCluster
 from container_update.cluster.scope import Scope
-from container_update.cluster.waiting import NotReadyError, Waiter
+from container_update.model import context_threads
+from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
-from container_update.model.errors import ClusterError, PlanError
-from container_update.model.objects import INSTANCE_LABEL, Manifest, ObjectKey, instance_of
+from container_update.model.errors import PlanError
+from container_update.model.objects import Manifest
 from container_update.model.options import Options
-from container_update.model.outcome import Progress, StepResult, StepState, StepWait
-from container_update.model.plan import Action, Plan
-from container_update.model.reporter import Reporter, reporter
-from container_update.operations.read_packages import read_manifests
+from container_update.model.outcome import Outcome, Progress
+from container_update.model.plan import INSTALL, Plan
+from container_update.model.requests import PackageIdentity
+from container_update.operations.checks.namespaces import (
+    refuse_missing,
+    refuse_missing_namespaces,
+)
+from container_update.operations.goal import Goal, Observed
+from container_update.operations.read_packages import described_in
+from container_update.operations.run import preview, run
 from container_update.package import csar
+from container_update.package.identity import identity_of
 from container_update.planning.comparison.package_pair import Placing
-from container_update.planning.steps import ManifestStep
-from container_update.planning.steps.new_objects import new_object
-from container_update.planning.update import collections
-from container_update.workloads.readiness import Baseline, Readiness, State, with_replicas
-from container_update.workloads.registry import is_workload, kind_of, known_kind
+from container_update.planning.install import install_plan
+from container_update.workloads.readiness import with_replicas
+from container_update.workloads.registry import kind_of
 
 
 def install(  # noqa: PLR0913
@@ -41,12 +45,14 @@ def install(  # noqa: PLR0913
     instance_id: str | None = None,
     options: Options = Options(),  # noqa: B008
     replicas: Mapping[str, int] = {},
-    created: Callable[[ObjectKey], object] = lambda _: None,
+    cancel: CancelToken | None = None,
     progress: Progress = lambda _: None,
-) -> tuple[Manifest, ...]:
-    """Create every object that a package describes, in its order, and wait for the workloads.
+    leave_failed: bool = False,
+) -> Outcome:
+    """Create everything that a package describes, in the order of its kinds, and wait for it.
 
-    What an earlier try of the same instance created stays as it is.
+    What the instance has already stays as it is; if something does not get Ready, what this run
+    created is deleted again, and nothing else.
 
     >>> with connect() as cluster:  # doctest: +SKIP
     ...     install("packages/v1", cluster, namespace="cnf", instance_id="vnf-1")
@@ -57,49 +63,120 @@ def install(  # noqa: PLR0913
     :param namespace: of the objects whose manifests name none.
     :param one_namespace: all objects go to *namespace*, whatever their manifests say.
     :param instance_id: the VNF instance; becomes the label that Tacker puts on what it creates.
+        None: the product's name, where no instance has it yet.
     :param replicas: a workload's name to its number of pods; without, as its manifest says. For a
         kind that is not scaled (Pod, DaemonSet) it is not looked at.
-    :param created: called with each object's key once it exists.
-    :param progress: called with the plan, with each step that begins, waits or has ended; see
-        :data:`~container_update.model.outcome.Progress`.
-    :returns: the manifests of the objects.
-    :raises PackageError: the package is wrong; nothing was written.
-    :raises ClusterError: an object could not be created, for example because it exists.
-    :raises PlanError: a workload did not get ready.
-    """
-    described = described_by(
-        package, def_files, namespace, one_namespace=one_namespace, options=options
-    )
-    described = tuple(_with_replicas(manifest, replicas) for manifest in described)
-    report = reporter(progress)
-    steps = [ManifestStep(each.key, Action.CREATE, None, each.body) for each in described]
-    report(Plan(namespace, instance_id, tuple(steps), manifests=described))
-    for manifest, step in zip(described, steps, strict=True):
-        report(step)
-        _create(manifest, cluster, instance_id)
-        created(manifest.key)
-        if not is_workload(manifest.key):
-            report(StepResult(step, StepState.DONE))
-    _wait(cluster, [step for step in steps if is_workload(step.key)], options, report)
-    return described
-
-
-def described_by(
-    package: str,
-    def_files: Sequence[str],
-    namespace: str,
-    *,
-    one_namespace: bool,
-    options: Options,
-) -> tuple[Manifest, ...]:
-    """Return every object of the def-files, in their order, under its identity in the cluster.
-
-    :raises PackageError: the package is wrong.
+    :returns: its plan has the id of the instance. The other parameters and the errors are those of
+        :func:`~container_update.operations.run.run`.
+    :raises PlanError: an object exists and is not this instance's; nothing was written.
     """
     placing = Placing(tuple(def_files), namespace, one_namespace)
-    with csar.open_package(package, options=options) as opened:
-        by_path = read_manifests(opened, def_files or opened.manifest_files(), placing)
-    return tuple(manifest for manifests in by_path.values() for manifest in manifests)
+    goal = Install(package, placing, instance_id, options, replicas)
+    if instance_id is None:
+        goal.refuse_taken(cluster)
+    return run(goal, cluster, options, cancel, progress, leave_failed=leave_failed)
+
+
+def plan_install(
+    package: str,
+    cluster: Cluster,
+    options: Options = Options(),  # noqa: B008
+    *,
+    placing: Placing = Placing(),  # noqa: B008
+    instance_id: str | None = None,
+) -> Plan:
+    """Return what :func:`install` would do; write nothing, raise the same errors.
+
+    >>> with connect() as cluster:  # doctest: +SKIP
+    ...     plan = plan_install("packages/v1", cluster, placing=Placing(namespace="cnf"))
+    """
+    goal = Install(package, placing, instance_id, options)
+    if instance_id is None:
+        goal.refuse_taken(cluster)
+    return preview(goal, cluster, options)
+
+
+@dataclass(frozen=True)
+class _Package:
+    """What an installation needs of its package."""
+
+    manifests: tuple[Manifest, ...]
+    def_files: tuple[str, ...]
+    vdus: Mapping[str, str]
+    identity: PackageIdentity
+
+
+class Install(Goal):
+    """Everything that a package describes."""
+
+    kind = INSTALL
+
+    def __init__(
+        self,
+        package: str,
+        placing: Placing,
+        instance_id: str | None,
+        options: Options = Options(),  # noqa: B008
+        replicas: Mapping[str, int] = {},
+    ) -> None:
+        self.namespace = placing.namespace
+        self._source, self._placing, self._options = package, placing, options
+        self._replicas = replicas
+        self._package = context_threads.in_background(self._read)
+        self.instance_id: str = instance_id or name_of(self._package().identity)
+
+    def _read(self) -> _Package:
+        with csar.open_package(self._source, options=self._options) as opened:
+            by_path = described_in(opened, self._placing)
+            vdus = dict(opened.vdus())
+        manifests = (manifest for file in by_path.values() for manifest in file)
+        return _Package(
+            tuple(_with_replicas(manifest, self._replicas) for manifest in manifests),
+            tuple(by_path),
+            vdus,
+            identity_of(self._source, self._options),
+        )
+
+    def refuse_taken(self, cluster: Cluster) -> None:
+        """Raise PlanError where the name of the product is another instance's."""
+        retrying = RetryingCluster(cluster, self._options.retry_seconds)
+        taken = History(retrying, self.namespace, self.instance_id).instance()
+        if taken is not None:
+            raise PlanError(
+                f"namespace {self.namespace} has a VNF instance {self.instance_id} already, which "
+                f"runs from {taken.package}: expected no instance of this name; give this one "
+                "another instance id, or that one's to add what is missing of it"
+            )
+
+    def digest(self) -> str:
+        """See Goal: a digest of the manifests."""
+        return f"{INSTALL} {digest_of(self._package().manifests)}"
+
+    def check(self) -> None:
+        """See Goal."""
+        self._package()
+
+    def scope(self) -> Scope:
+        """See Goal."""
+        return Scope(manifest.key for manifest in self._package().manifests)
+
+    def plan(self, observed: Observed) -> Plan:
+        """See Goal."""
+        package, cluster = self._package(), observed.cluster
+        keys = [manifest.key for manifest in package.manifests]
+        refuse_missing(self.namespace, cluster)
+        live = observed.read(keys)
+        refuse_missing_namespaces(
+            keys, live, {self.namespace, *observed.informer.namespaces}, cluster
+        )
+        plan = install_plan(
+            package.manifests, live, self.namespace, self.instance_id, package.def_files
+        )
+        return replace(plan, packages=(package.identity,))
+
+    def vdus(self) -> Mapping[str, str]:
+        """See Goal."""
+        return self._package().vdus
 
 
 def _with_replicas(manifest: Manifest, replicas: Mapping[str, int]) -> Manifest:
@@ -109,44 +186,11 @@ def _with_replicas(manifest: Manifest, replicas: Mapping[str, int]) -> Manifest:
     return replace(manifest, body=with_replicas(manifest.body, number))
 
 
-def _create(manifest: Manifest, cluster: Cluster, instance_id: str | None) -> None:
-    labels = {INSTANCE_LABEL: instance_id} if instance_id else {}
-    try:
-        cluster.create(new_object(manifest.body, manifest.key.namespace, labels))
-    except ClusterError as error:
-        live = cluster.get(manifest.key) if error.status == 409 and instance_id else None
-        if live is None or instance_of(live) != instance_id:
-            raise
+def name_of(package: PackageIdentity) -> str:
+    """Return the id of an instance that is given none: the product's name, else the package's.
 
-
-def _wait(
-    cluster: Cluster, steps: Sequence[ManifestStep], options: Options, report: Reporter
-) -> None:
-    keys = [step.key for step in steps]
-    followed = collections(keys)
-    began = time.monotonic()
-    with Informer(cluster, Scope(keys), watch_seconds=options.watch_seconds) as informer:
-        informer.list(followed)
-        informer.watch(followed)
-        waiter = Waiter(informer, options.grace_period)
-        for step in steps:
-            key = step.key
-
-            def show(verdict: Readiness, gives_up_in: float | None, key: ObjectKey = key) -> None:
-                report(StepWait(key, verdict.message, *ready_pods(informer, key), gives_up_in))
-
-            try:
-                judge = partial(_judge, informer, key)
-                waiter.until_done(judge, began + options.timeout, followed, show)
-            except NotReadyError as error:
-                seconds = time.monotonic() - began
-                report(StepResult(step, StepState.FAILED, str(error), seconds))
-                raise PlanError(f"{key}: not Ready after instantiation: {error}") from error
-            report(StepResult(step, StepState.DONE, seconds=time.monotonic() - began))
-
-
-def _judge(informer: Informer, key: ObjectKey) -> Readiness:
-    live = informer.get(key)
-    if live is None:
-        return Readiness(State.PROGRESSING, f"{key} is not there yet")
-    return known_kind(key).readiness(live, informer.pods_of(live), Baseline())
+    >>> name_of(PackageIdentity("packages/my upf.zip", "", "", sha256=""))
+    'my-upf'
+    """
+    name = package.product or Path(package.source).absolute().stem
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", name)[:63].strip("-_.") or "vnf"

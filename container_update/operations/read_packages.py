@@ -7,10 +7,11 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from container_update.cluster.informer import Informer
+from container_update.cluster.history.instance_record import InstanceRecord
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ClusterError, PackageError
-from container_update.model.objects import Collection, Json, Manifest, ObjectKey
+from container_update.model.objects import Json, Manifest, ObjectKey
+from container_update.model.options import Options
 from container_update.model.requests import UpdateRequest
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.strategies.strategy import ChangeJob
@@ -19,33 +20,36 @@ from container_update.package.manifests import Known
 from container_update.planning.comparison import match, package_pair
 from container_update.planning.comparison.package_pair import Packages, Placing
 from container_update.planning.steps.stored_images import StoredImages
-from container_update.planning.update import collections, traffic
 from container_update.workloads import pod_template
 from container_update.workloads.registry import is_workload
 
 LOG = logging.getLogger(__name__)
 
 
-def read_packages(job: ChangeJob, placing: Placing) -> Packages:
+def read_packages(
+    job: ChangeJob, placing: Placing, record: InstanceRecord | None = None
+) -> Packages:
     """Read what a change needs of both packages.
 
+    :param record: what the instance runs from, instead of the old package.
     :raises PackageError: a package or the request is wrong.
     """
     request, options = job.request, job.options
     known = Known()
-    with (
-        csar.open_package(job.old, options=options) as before,
-        csar.open_package(job.new, options=options) as after,
-    ):
-        old_files = placing.def_files or tuple(before.manifest_files())
-        old = read_manifests(before, old_files, placing, known)
-        new_files = request.def_files or _all_files(after, old_files)
+    if record is not None:
+        old, old_vdus = record.by_path, record.vdus
+    else:
+        with csar.open_package(job.old, options=options) as before:
+            files = placing.def_files or tuple(before.manifest_files())
+            old, old_vdus = read_manifests(before, files, placing, known), dict(before.vdus())
+    with csar.open_package(job.new, options=options) as after:
+        new_files = request.def_files or _all_files(after, tuple(old))
         listed = read_manifests(after, new_files, placing, known)
         packages = package_pair.pair(
             old,
             listed,
             _unlisted_files(after, old, listed, placing, known),
-            old_vdus=dict(before.vdus()),
+            old_vdus=old_vdus,
             new_vdus=dict(after.vdus()),
             vnfd_id=request.vnfd_id,
             chosen=frozenset(vdu.vdu_id for vdu in request.vdu_params) or None,
@@ -53,6 +57,36 @@ def read_packages(job: ChangeJob, placing: Placing) -> Packages:
         check_new_package(request, after)
     _refuse_unknown_vdus(request, packages)
     return packages
+
+
+def read_package(package: str, placing: Placing, options: Options) -> Packages:
+    """Read the package that a VNF keeps: it is the old one and the new one.
+
+    :raises PackageError: it is wrong.
+    """
+    with csar.open_package(package, options=options) as opened:
+        def_files = placing.def_files or tuple(opened.manifest_files())
+        objects = match.index(read_manifests(opened, def_files, placing))
+        vdus = dict(opened.vdus())
+        return Packages(objects, objects, vdus, vdus, opened.vnfd_id, def_files)
+
+
+def described_in(package: csar.Csar, placing: Placing) -> dict[str, tuple[Manifest, ...]]:
+    """Return the manifests of an opened package by their def-files, each under the identity that
+    its object has in the cluster.
+
+    :raises PackageError: a manifest is wrong, or an object is there twice.
+    """
+    by_path = read_manifests(package, placing.def_files or package.manifest_files(), placing)
+    match.index(by_path)
+    return by_path
+
+
+def described_by(package: str, placing: Placing, options: Options) -> tuple[Manifest, ...]:
+    """Return all manifests of a package, as :func:`described_in` does."""
+    with csar.open_package(package, options=options) as opened:
+        by_path = described_in(opened, placing)
+    return tuple(manifest for manifests in by_path.values() for manifest in manifests)
 
 
 def _all_files(after: csar.Csar, old_files: Sequence[str]) -> tuple[str, ...]:
@@ -154,23 +188,3 @@ def stored_images(cluster: Cluster, bodies: Iterable[Json]) -> StoredImages:
         else:
             stored[ObjectKey.of(body)] = pod_template.images(answer)
     return stored
-
-
-def read_live(
-    packages: Packages, namespace: str, cluster: Cluster, informer: Informer
-) -> dict[ObjectKey, Json]:
-    """Return the VNF's live objects, their pods, and the Deployments that may have its names.
-
-    :param informer: has listed these collections afterwards.
-    """
-    keys, described = packages.keys, (packages.old, packages.kept, packages.new)
-    informer.include(keys, [(k, each.body) for objects in described for k, each in objects.items()])
-    listed = collections(keys) | traffic(keys) | {Collection("apps", "Deployment", namespace)}
-    informer.list(listed)
-    live = dict(informer.live)
-    for key in keys:
-        if key not in live and Collection.of(key) not in listed:
-            body = cluster.get(key)
-            if body is not None:
-                live[key] = body
-    return live

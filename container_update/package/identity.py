@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Protocol
 
 from container_update.model import context_threads
 from container_update.model.errors import ContainerUpdateError, PackageError
@@ -31,17 +32,31 @@ def identity_of(source: str, options: Options = DEFAULTS) -> PackageIdentity:
         return PackageIdentity(source, product.get("product_name", ""), version, _hash(package))
 
 
+class _Known(Protocol):
+    """What runs from a package that was read before."""
+
+    @property
+    def package(self) -> PackageIdentity | None:
+        """That package, where it is known."""
+
+
 def identities_of(
-    old: str, new: str, options: Options = DEFAULTS
+    old: str | _Known, new: str, options: Options = DEFAULTS
 ) -> Callable[[], tuple[PackageIdentity, ...]]:
     """Begin to read what identifies two packages; return what waits for it.
 
     It is read beside everything else: most of the time a process parses the VNFD.
 
+    :param old: the path of the old package, or what says which it was.
     :returns: a function that returns both; () where one of them cannot be read, which the operation
         says in its own words.
     """
-    read = context_threads.in_background(lambda: tuple(identity_of(p, options) for p in (old, new)))
+
+    def both() -> tuple[PackageIdentity, ...]:
+        before = identity_of(old, options) if isinstance(old, str) else old.package
+        return (before, identity_of(new, options)) if before else ()
+
+    read = context_threads.in_background(both)
 
     def result() -> tuple[PackageIdentity, ...]:
         try:

@@ -6,7 +6,15 @@ import copy
 from collections.abc import Iterator
 from dataclasses import replace
 
-from container_update.model.plan import Action, ConfigUse, FieldChange, ImageChange, Plan, Step
+from container_update.model.plan import (
+    INSTALL,
+    Action,
+    ConfigUse,
+    FieldChange,
+    ImageChange,
+    Plan,
+    Step,
+)
 from container_update.model.requests import names
 from container_update.planning.steps import ManifestStep, RestartStep
 from container_update.planning.steps.restart import CHANGE_CAUSE
@@ -16,7 +24,10 @@ _KINDS = frozenset({"DaemonSet", "Deployment", "StatefulSet"})
 
 
 def with_change_causes(plan: Plan) -> Plan:
-    """Return the plan of an operation that ends in the history, with the cause of each change."""
+    """Return the plan of an operation that ends in the history, with the cause of each change; what
+    an installation creates has not been changed."""
+    if plan.kind == INSTALL:
+        return plan
     return replace(plan, steps=tuple(_with_cause(plan, step) for step in plan.steps))
 
 

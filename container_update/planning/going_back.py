@@ -25,12 +25,12 @@ class Undoing:
 
     :param steps: of every update that is undone, the oldest first.
     :param objects: every object of the CNF.
-    :param source: stands for the package that the plan leads to: 'before revision 14'.
+    :param first: the number of the first one.
     """
 
     steps: tuple[ObjectStep, ...]
     objects: tuple[ObjectKey, ...]
-    source: str
+    first: int
     def_files: tuple[str, ...] = ()
 
     @property
@@ -46,9 +46,10 @@ class Undoing:
     def completed(self, plan: Plan, live: Live) -> Plan:
         """Return the plan of the matching with the deletion of what the updates have created, and
         without remarks on what only the updates themselves have written, like digests."""
+        why = Reason(f"is new since revision {self.first}")
         removals = (
-            ManifestStep(key, Action.DELETE, live[key], reasons=(Reason(f"is new since {when}"),))
-            for key, when in ((key, self.source.removeprefix("before ")) for key in self._created)
+            ManifestStep(key, Action.DELETE, live[key], reasons=(why,))
+            for key in self._created
             if key in live
         )
         return replace(plan, steps=(*plan.steps, *removals), ignored=())
@@ -84,7 +85,7 @@ class Undoing:
             )
 
     def _manifest(self, key: ObjectKey, body: Json) -> Manifest:
-        return Manifest(key, body, Source(self.source, 0))
+        return Manifest(key, body, Source(f"before revision {self.first}", 0))
 
 
 def _after(steps: Iterable[ObjectStep], body: Json) -> Json:

@@ -24,7 +24,7 @@ from container_update.planning.change import (
 from container_update.planning.comparison import diff
 from container_update.planning.comparison.package_pair import Packages
 from container_update.planning.steps import PodsStep
-from container_update.planning.steps.manifest import DIGEST_ANNOTATION
+from container_update.planning.steps.metadata import DIGEST_ANNOTATION
 from container_update.planning.update import Live
 from container_update.workloads import ownership
 from container_update.workloads.kind import POD, REPLICA_SET

@@ -9,12 +9,26 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
 
-from container_update.model.plan import Action, FieldChange, ImageChange, Plan, Step
+from container_update.model.plan import (
+    INSTALL,
+    UNDO,
+    UNINSTALL,
+    Action,
+    FieldChange,
+    ImageChange,
+    Plan,
+    Step,
+)
 from container_update.planning.comparison.content_diff import KeyDiff, content_diff, printable
 from container_update.planning.steps import ConfigStep, WorkloadStep
 from container_update.workloads.registry import kind_of
 
 NOTHING_TO_DO = "Nothing to do: the running objects already match the new package."
+_NOTHING_TO_DO = {
+    INSTALL: "Nothing to do: everything that the package describes is there already.",
+    UNDO: "Nothing to undo: no finished update of this VNF instance is kept.",
+    UNINSTALL: "Nothing to do: nothing that is to be deleted belongs to the VNF instance.",
+}
 _RESTARTS = "to restart"
 _VERBS = {
     Action.CREATE: "to create",
@@ -63,6 +77,11 @@ def pods_of(step: Step) -> int:
 def counted(number: int, noun: str) -> str:
     """Return a number with its noun: '1 pod', '2 pods'."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def nothing_to_do(plan: Plan) -> str:
+    """Say that a plan has no steps."""
+    return _NOTHING_TO_DO.get(plan.kind, NOTHING_TO_DO)
 
 
 # --- what changes -------------------------------------------------------------------------------

@@ -34,6 +34,7 @@ from container_update.planning.comparison import diff
 from container_update.planning.comparison.match import Matching
 from container_update.planning.outdated_pods import as_its_pods
 from container_update.planning.steps import ConfigStep, RestartStep
+from container_update.planning.steps.manifest import manifest_digest, recorded_digest
 from container_update.planning.steps.stored_images import NOTHING_STORED, StoredImages
 from container_update.workloads import config_references, pod_template
 from container_update.workloads.kind import pods_in
@@ -241,7 +242,7 @@ class UpdatePlanner:
                 continue
             changes = diff.image_changes(old, new) if new is not None else ()
             if (live := self.live.get(old.key)) is not None:
-                yield from self._workload_step(old, changes, live)
+                yield from self._workload_step(old, new, changes, live)
             elif changes:
                 raise PlanError(
                     f"{old.key}: expected it in the cluster to change its image, found no such "
@@ -251,7 +252,7 @@ class UpdatePlanner:
                 self.note(old.key, "is not in the cluster: left alone")
 
     def _workload_step(
-        self, old: Manifest, changes: Sequence[ImageChange], live: Json
+        self, old: Manifest, new: Manifest | None, changes: Sequence[ImageChange], live: Json
     ) -> Iterator[RestartStep]:
         images = self._effective_images(old, changes, live)
         if not images:
@@ -266,7 +267,7 @@ class UpdatePlanner:
             return
         self.refuse_unfit(old.key, live)
         self.notes += (Note(old.key, text) for text in kind.notes(live))
-        yield step
+        yield replace(step, manifest_digest=_digest_in_force(old, new)) if images and new else step
 
     def restart_step(
         self, key: ObjectKey, live: Json, images: Sequence[ImageChange], uses: Sequence[ChangedUse]
@@ -388,6 +389,13 @@ class UpdatePlanner:
             raise PlanError(f"{key}: is being deleted: wait until it is gone, heal, then update")
         if (kind := kind_of(key)) is not None and (refusal := kind.refusal(live)) is not None:
             raise PlanError(f"{key}: {refusal}")
+
+
+def _digest_in_force(old: Manifest, new: Manifest) -> str:
+    """Return the digest of a workload's manifest after an update; of a live object that stands for
+    a manifest, in a way back, it is the one that is recorded in it."""
+    body = pod_template.with_images(old.body, pod_template.images(new.body))
+    return recorded_digest(new.body) or manifest_digest(body)
 
 
 def reasons_of(uses: Iterable[ChangedUse]) -> tuple[Reason, ...]:

@@ -30,7 +30,7 @@ class Resources:
 
     def __init__(self, get: Callable[[str, str], Json]) -> None:
         self._get = get
-        self._discovered: dict[tuple[str, str], tuple[str, str]] = {}
+        self._discovered: dict[tuple[str, str], tuple[str, str, bool]] = {}
 
     def object_path(self, key: ObjectKey) -> str:
         """Return the path of an object's URL."""
@@ -39,8 +39,9 @@ class Resources:
     def collection_path(self, collection: Collection) -> str:
         """Return the path of the URL where objects are listed and created."""
         version, plural = self.names(collection.group, collection.kind)
+        is_namespaced = self._is_namespaced(collection.group, collection.kind)
         prefix = f"/apis/{version}" if collection.group else f"/api/{version}"
-        if collection.namespace and collection.kind not in CLUSTER_SCOPED:
+        if collection.namespace and is_namespaced:
             prefix += f"/namespaces/{collection.namespace}"
         return f"{prefix}/{plural}"
 
@@ -53,9 +54,15 @@ class Resources:
             return (f"{group}/v1" if group else "v1"), f"{kind.lower()}s"
         if (group, kind) not in self._discovered:
             self._discovered[group, kind] = self._discover(group, kind)
-        return self._discovered[group, kind]
+        version, plural, _ = self._discovered[group, kind]
+        return version, plural
 
-    def _discover(self, group: str, kind: str) -> tuple[str, str]:
+    def _is_namespaced(self, group: str, kind: str) -> bool:
+        """Tell whether the objects of a kind, whose names are known, are in namespaces."""
+        found = self._discovered.get((group, kind))
+        return kind not in CLUSTER_SCOPED and (found is None or found[2])
+
+    def _discover(self, group: str, kind: str) -> tuple[str, str, bool]:
         what = f"look up the kind {kind} of group {group or 'core'}"
         version = "v1"
         if group:
@@ -63,5 +70,5 @@ class Resources:
         root = f"/apis/{version}" if group else f"/api/{version}"
         for resource in self._get(root, what)["resources"]:
             if resource["kind"] == kind and "/" not in resource["name"]:
-                return version, resource["name"]
+                return version, resource["name"], bool(resource.get("namespaced", True))
         raise ClusterError(f"{what}: the cluster does not serve it", status=404)

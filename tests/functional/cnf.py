@@ -66,14 +66,15 @@ class Cnf:
         return str(root)
 
     def instantiate(self, **files: str) -> None:
-        """Create a CNF from ``name=text`` manifests; every file is a def-file."""
+        """Create a CNF from ``name=text`` manifests, as a VNFM does: every file is a def-file, and
+        there is no history of it."""
         self.old = self.package({f"{name}.yaml": text for name, text in files.items()})
         install(
             self.old,
             self.admin,
             namespace=self.namespace,
             instance_id=INSTANCE,
-            options=self.options,
+            options=self.options.for_vnfm(),
         )
 
     def request(self, files: Mapping[str, str], **more: Any) -> UpdateRequest:

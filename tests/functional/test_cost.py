@@ -71,7 +71,7 @@ def test_packages_are_read_beside_the_cluster(cnf: Cnf, monkeypatch: pytest.Monk
     """The manifests while the journal is, and the VNFD while the objects are."""
     files = {"cm": config_map(setting="old")}
     cnf.instantiate(**files)
-    read = {"_read_packages": "Secret", "_vdus_of": "ConfigMap"}
+    read = {"_match": "Secret", "_vdus_of": "ConfigMap"}
     counted = Counted(cnf.cluster)
     for name, kind in read.items():
         monkeypatch.setattr(

@@ -124,14 +124,14 @@ def tacker(
             archive.extractall(packages[version])
     instance_id = str(uuid.uuid4())
     with connect(str(embedded.write_kubeconfig(tmp_path / "kubeconfig"))) as cluster:
-        created = install(
+        installed = install(
             str(packages["1.0"]),
             cluster,
             def_files=vnfs.DEF_FILES,
             one_namespace=True,
             instance_id=instance_id,
         )
-        (front,) = (each.body for each in created if each.key == FRONT)
+        (front,) = (each.body for each in installed.plan.manifests if each.key == FRONT)
         metadata = {
             "namespace": "default",
             "lcm-kubernetes-def-files": [*vnfs.DEF_FILES, "Files/kubernetes/gone.yaml"],

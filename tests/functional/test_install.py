@@ -1,20 +1,70 @@
-"""``install`` and ``uninstall``: a CNF that no VNFM runs."""
+"""``install`` and ``uninstall``: the beginning and the end of a CNF that no VNFM runs."""
 
 from __future__ import annotations
 
 import io
+import json
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from container_update.cli.main import main
-from container_update.model.objects import Collection
+from container_update.model.cancellation import CancelToken
+from container_update.model.errors import (
+    ContainerUpdateError,
+    PlanError,
+    UpdateFailedError,
+    UpdateInProgressError,
+    UpdateInterruptedError,
+)
+from container_update.model.objects import INSTANCE_LABEL, Collection, Json, ObjectKey
+from container_update.model.outcome import Event, StepResult
+from container_update.operations.history import undo
 from container_update.operations.install import install
-from container_update.operations.terminate import terminate
-from tests.functional.cnf import BAD_IMAGE, INSTANCE, Cnf
+from container_update.operations.resume import resume, rollback
+from container_update.operations.uninstall import terminate
+from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE, Cnf
 from tests.functional.counted import Counted
 from tests.functional.manifests import ENV, config_map, workload
 
 FILES = {"cm": config_map(setting="a"), "w": workload("Deployment", container=ENV)}
+CLAIM = """
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: data}
+spec: {accessModes: [ReadWriteOnce], resources: {requests: {storage: 1Gi}}}
+"""
+SET = """
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: db}
+spec:
+  serviceName: db
+  selector: {matchLabels: {app: db}}
+  template:
+    metadata: {labels: {app: db}}
+    spec: {serviceAccountName: nobody-made-it, containers: [{name: c, image: "nginx:1.27"}]}
+"""
+BAD = workload("Deployment", "bad", image=BAD_IMAGE)
+
+
+def definition(kind: str, group: str) -> str:
+    name = f"{kind.lower()}s"
+    return f"""
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {{name: {name}.{group}}}
+spec:
+  group: {group}
+  scope: Namespaced
+  names: {{plural: {name}, singular: {kind.lower()}, kind: {kind}}}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {{openAPIV3Schema: {{type: object, x-kubernetes-preserve-unknown-fields: true}}}}
+"""
 
 
 class Shell:
@@ -27,9 +77,9 @@ class Shell:
     def package(self, **files: str) -> str:
         return self.cnf.package({f"{name}.yaml": text for name, text in files.items()})
 
-    def run(self, command: str, package: str, *more: str) -> tuple[int, str]:
+    def run(self, command: str, *arguments: str) -> tuple[int, str]:
         out = io.StringIO()
-        return main([command, package, *self.where, *more], out), out.getvalue()
+        return main([command, *self.where, *arguments], out), out.getvalue()
 
 
 @pytest.fixture
@@ -38,9 +88,19 @@ def shell(cnf: Cnf, admin_kubeconfig: str) -> Shell:
 
 
 def names(cnf: Cnf) -> set[str]:
-    kinds = (("", "ConfigMap"), ("apps", "Deployment"))
+    kinds = (("", "ConfigMap"), ("apps", "Deployment"), ("", "PersistentVolumeClaim"))
     bodies = [b for kind in kinds for b in cnf.admin.list(Collection(*kind, cnf.namespace)).items]
     return {b["metadata"]["name"] for b in bodies} - {"kube-root-ca.crt"}
+
+
+def uids(cnf: Cnf) -> dict[str, str]:
+    claim = ObjectKey("", "PersistentVolumeClaim", cnf.namespace, "data")
+    keys = [cnf.key("Deployment", "w"), claim]
+    bodies = [cnf.admin.get(key) for key in keys]
+    return {body["metadata"]["name"]: body["metadata"]["uid"] for body in bodies if body}
+
+
+# --- the beginning and the end --------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("instance", [(), ("--instance-id", INSTANCE)], ids=["no id", "an id"])
@@ -53,61 +113,322 @@ def test_what_is_installed_is_ready_and_what_is_uninstalled_is_gone(
     assert "Plan: 2 to create" in text
     assert "Installed in" in text
     assert shell.cnf.get("Deployment", "w")["status"]["readyReplicas"] == 1
-    status, text = shell.run("uninstall", package, *instance)
+    status, text = shell.run("uninstall", *instance)
     assert status == 0
     assert "Plan: 2 to delete" in text
+    assert "Uninstalled in" in text
     assert names(shell.cnf) == set()
     status, text = shell.run("uninstall", package, *instance)
     assert status == 2
-    assert "nothing of the package" in text
+    assert "nothing that is to be deleted" in text
 
 
-def test_an_installation_that_does_not_get_ready_is_deleted_again(
+def test_an_instance_without_an_id_gets_the_name_of_its_product_and_keeps_it(
     shell: Shell, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    bad = shell.package(**{**FILES, "w": workload("Deployment", image=BAD_IMAGE)})
-    status, text = shell.run("install", bad, "--grace-period", "0.5")
-    assert status == 5
-    assert "failed: Deployment" in text
-    assert "What was created is deleted again" in capsys.readouterr().err
-    assert names(shell.cnf) == set()
-    assert shell.run("install", bad, "--grace-period", "0.5", "--leave-failed")[0] == 5
-    assert names(shell.cnf) == {"cm", "w"}
-
-
-def test_what_exists_already_is_not_touched_by_an_installation_that_fails(shell: Shell) -> None:
-    other = shell.package(cm=config_map(setting="of others"))
-    assert shell.run("install", other)[0] == 0
-    assert shell.run("install", shell.package(w=FILES["w"], cm=FILES["cm"]))[0] == 6
-    assert shell.cnf.get("ConfigMap", "cm")["data"] == {"setting": "of others"}
-    assert names(shell.cnf) == {"cm"}
-
-
-def test_objects_of_an_instance_are_not_uninstalled_without_its_id(shell: Shell) -> None:
-    package = shell.package(cm=FILES["cm"])
-    assert shell.run("install", package, "--instance-id", INSTANCE)[0] == 0
-    assert shell.run("uninstall", package)[0] == 2
-    assert shell.run("uninstall", package, "--instance-id", INSTANCE)[0] == 0
+    package = shell.package(**FILES)
+    assert shell.run("install", package)[0] == 0
+    labels = shell.cnf.get("Deployment", "w")["metadata"]["labels"]
+    assert labels[INSTANCE_LABEL] == Path(package).name
+    assert shell.run("install", package)[0] == PlanError.exit_status
+    assert "already" in capsys.readouterr().err
+    assert shell.run("install", package, "--instance-id", Path(package).name)[0] == 2
 
 
 def test_a_namespace_that_does_not_exist_is_an_error(shell: Shell) -> None:
     assert shell.run("install", shell.package(**FILES), "-n", "nowhere")[0] == 5
 
 
-@pytest.mark.parametrize("instance", [None, INSTANCE], ids=["no id", "an id"])
-def test_objects_of_others_are_not_kept(cnf: Cnf, instance: str | None) -> None:
+# --- nothing that runs is harmed ------------------------------------------------------------------
+
+
+def test_an_installation_that_does_not_get_ready_is_undone(
+    shell: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = shell.package(cm=FILES["cm"], pvc=CLAIM, bad=BAD)
+    status, text = shell.run("install", bad, "--grace-period", "0.5")
+    assert status == UpdateFailedError.exit_status
+    assert "failed: Deployment" in text
+    assert "ImagePullBackOff" in text
+    assert "Everything is as before (3 objects looked at)" in capsys.readouterr().err
+    assert names(shell.cnf) == set()
+    assert shell.run("install", bad, "--grace-period", "0.5", "--leave-failed")[0] == 7
+    assert names(shell.cnf) == {"cm", "bad", "data"}
+    assert shell.run("rollback")[0] == 0
+    assert names(shell.cnf) == set()
+
+
+@pytest.mark.parametrize("more", [{"bad": BAD}, {"db": SET}], ids=["no image", "refused"])
+def test_a_second_installation_that_fails_takes_back_what_it_created_and_nothing_else(
+    shell: Shell, more: dict[str, str]
+) -> None:
+    files = {**FILES, "pvc": CLAIM}
+    instance = ("--instance-id", INSTANCE, "--grace-period", "0.5")
+    assert shell.run("install", shell.package(**files), *instance)[0] == 0
+    before = uids(shell.cnf)
+    assert shell.run("install", shell.package(**files, **more), *instance)[0] == 7
+    assert uids(shell.cnf) == before
+    assert names(shell.cnf) == {"cm", "w", "data"}
+
+
+def test_an_installation_again_while_a_rollout_is_stuck_touches_nothing(shell: Shell) -> None:
+    package = shell.package(**FILES, pvc=CLAIM)
+    assert shell.run("install", package, "--instance-id", INSTANCE)[0] == 0
+    before = uids(shell.cnf)
+    body = shell.cnf.get("Deployment", "w")
+    body["spec"]["template"]["spec"]["containers"][0]["image"] = BAD_IMAGE
+    shell.cnf.admin.replace(body)
+    assert shell.run("install", package, "--instance-id", INSTANCE)[0] == 2
+    assert uids(shell.cnf) == before
+
+
+def test_what_is_somebody_elses_is_not_touched(shell: Shell) -> None:
+    other = shell.package(cm=config_map(setting="of others"))
+    assert shell.run("install", other)[0] == 0
+    assert shell.run("install", shell.package(w=FILES["w"], cm=FILES["cm"]))[0] == 5
+    assert shell.cnf.get("ConfigMap", "cm")["data"] == {"setting": "of others"}
+    assert names(shell.cnf) == {"cm"}
+
+
+def test_what_no_label_and_no_record_says_is_the_instances_is_not_uninstalled(
+    shell: Shell,
+) -> None:
+    package = shell.package(cm=FILES["cm"])
+    body: Json = {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "cm", "namespace": shell.cnf.namespace},
+    }
+    shell.cnf.admin.create(body)
+    assert shell.run("uninstall", package)[0] == 2
+    assert shell.run("uninstall", package, "--instance-id", INSTANCE)[0] == 2
+    assert names(shell.cnf) == {"cm"}
+
+
+def test_data_and_what_others_may_use_stays_unless_it_is_asked_for(shell: Shell) -> None:
+    keep = """
+apiVersion: v1
+kind: ConfigMap
+metadata: {name: kept, annotations: {helm.sh/resource-policy: keep}}
+"""
+    package = shell.package(**FILES, pvc=CLAIM, keep=keep)
+    assert shell.run("install", package, "--instance-id", INSTANCE)[0] == 0
+    status, text = shell.run("uninstall", "--instance-id", INSTANCE)
+    assert status == 0
+    assert "stays: it holds data" in text
+    assert names(shell.cnf) == {"data", "kept"}
+    more = ("--instance-id", INSTANCE, "--delete-data")
+    status, text = shell.run("uninstall", package, *more, "--plan")
+    assert status == 3
+    assert "with it goes its volume" in text
+    assert shell.run("uninstall", package, *more)[0] == 0
+    assert names(shell.cnf) == {"kept"}
+
+
+def test_a_second_instance_shares_a_definition_that_is_the_same(shell: Shell) -> None:
+    group = f"{shell.cnf.namespace}.example.org"
+    thing = f"apiVersion: {group}/v1\nkind: Thing\nmetadata: {{name: NAME}}\n"
+    files = {"z": definition("Thing", group)}
+    one = shell.package(a=thing.replace("NAME", "one"), **files)
+    two = shell.package(a=thing.replace("NAME", "two"), **files)
+    assert shell.run("install", one, "--instance-id", "one")[0] == 0
+    status, text = shell.run("install", two, "--instance-id", "two")
+    assert status == 0
+    assert "shared, nothing of it is changed" in text
+    status, text = shell.run("uninstall", "--instance-id", "one")
+    assert status == 0
+    assert "it is in no namespace, others may use it" in text
+    assert shell.cnf.admin.get(ObjectKey(group, "Thing", shell.cnf.namespace, "two")) is not None
+    status, text = shell.run("uninstall", "--instance-id", "two")
+    assert status == 0
+    status, text = shell.run("uninstall", one, "--instance-id", "one", "--delete-shared")
+    assert status == 0
+    assert "with it goes every Thing: 0" in text
+
+
+def test_a_kind_that_is_served_no_more_keeps_nothing_from_being_uninstalled(shell: Shell) -> None:
+    group = f"gone.{shell.cnf.namespace}.example.org"
+    thing = f"apiVersion: {group}/v1\nkind: Thing\nmetadata: {{name: one}}\n"
+    package = shell.package(a=thing, z=definition("Thing", group), w=workload("Deployment"))
+    assert shell.run("install", package, "--instance-id", INSTANCE)[0] == 0
+    crd = ("apiextensions.k8s.io", "CustomResourceDefinition", "", f"things.{group}")
+    shell.cnf.admin.delete(ObjectKey(*crd))
+    assert shell.run("uninstall", package, "--instance-id", INSTANCE)[0] == 0
+    assert names(shell.cnf) == set()
+
+
+# --- the promises of an update --------------------------------------------------------------------
+
+
+def interrupted(cnf: Cnf, act: Callable[..., object], after: str) -> None:
+    """Leave an operation after the first result of a step of this kind."""
+    cancel = CancelToken()
+
+    def stop(event: Event) -> None:
+        if isinstance(event, StepResult) and event.step.key.kind == after:
+            cancel.request("by the test", keep_journal=True)
+
+    with pytest.raises(UpdateInterruptedError):
+        act(cancel=cancel, progress=stop, options=cnf.options)
+
+
+def where(cnf: Cnf) -> dict[str, str]:
+    return {"namespace": cnf.namespace, "instance_id": INSTANCE}
+
+
+@pytest.mark.parametrize("way", ["again", "resume", "rollback"])
+def test_an_installation_that_was_interrupted_is_finished_or_undone(cnf: Cnf, way: str) -> None:
+    package = cnf.package({f"{name}.yaml": text for name, text in FILES.items()})
+    interrupted(cnf, lambda **how: install(package, cnf.admin, **where(cnf), **how), "ConfigMap")
+    assert names(cnf) == {"cm"}
+    if way == "again":
+        install(package, cnf.admin, **where(cnf), options=cnf.options)
+    else:
+        {"resume": resume, "rollback": rollback}[way](cnf.admin, cnf.options, **where(cnf))
+    assert names(cnf) == (set() if way == "rollback" else {"cm", "w"})
+
+
+@pytest.mark.parametrize("way", ["again", "resume", "rollback"])
+def test_an_uninstallation_that_was_interrupted_is_finished_or_undone(cnf: Cnf, way: str) -> None:
+    package = cnf.package({f"{name}.yaml": text for name, text in FILES.items()})
+    install(package, cnf.admin, **where(cnf), options=cnf.options)
+    interrupted(cnf, lambda **how: terminate(None, cnf.admin, **where(cnf), **how), "Deployment")
+    assert names(cnf) == {"cm"}
+    if way == "again":
+        terminate(None, cnf.admin, **where(cnf), options=cnf.options)
+    else:
+        {"resume": resume, "rollback": rollback}[way](cnf.admin, cnf.options, **where(cnf))
+    assert names(cnf) == ({"cm", "w"} if way == "rollback" else set())
+    if way == "rollback":
+        assert cnf.get("Deployment", "w")["status"]["readyReplicas"] == 1
+
+
+@pytest.mark.parametrize("verb", [install, terminate])
+def test_no_second_operation_of_an_instance_begins(cnf: Cnf, verb: Callable[..., object]) -> None:
+    package = cnf.package({f"{name}.yaml": text for name, text in FILES.items()})
+    install(package, cnf.admin, **where(cnf), options=cnf.options)
+    more = cnf.package({"cm2.yaml": config_map("cm2", setting="b")})
+    refused: list[ContainerUpdateError] = []
+
+    def begin_another(event: Event) -> None:
+        if isinstance(event, StepResult):
+            try:
+                verb(more, cnf.admin, **where(cnf), options=cnf.options)
+            except ContainerUpdateError as error:
+                refused.append(error)
+
+    cnf.old = package
+    new = {**FILES, "w": workload("Deployment", container=ENV, image=IMAGES[1])}
+    from container_update.operations.update import update  # noqa: PLC0415
+
+    update(cnf.request(new), cnf.admin, cnf.options, progress=begin_another)
+    assert [type(error) for error in refused] == [UpdateInProgressError]
+    assert names(cnf) == {"cm", "w"}
+
+
+def test_an_account_that_lacks_a_right_for_the_undo_writes_nothing(cnf: Cnf) -> None:
+    package = cnf.package({"w.yaml": FILES["w"]})
+    with pytest.raises(ContainerUpdateError, match=r"may not .*create Deployment"):
+        install(package, cnf.cluster, **where(cnf), options=cnf.options)
+    assert names(cnf) == set()
+
+
+def test_a_saved_plan_of_an_installation_is_carried_out_or_refused(
+    shell: Shell, tmp_path: Path
+) -> None:
+    package, file = shell.package(**FILES), str(tmp_path / "plan.json")
+    plan = ("install", package, "--instance-id", INSTANCE, "--plan")
+    assert shell.run(*plan, "--server", "--out", file)[0] == 3
+    assert names(shell.cnf) == set()
+    kubeconfig = shell.where[2:]
+    assert main(["apply", file, *kubeconfig], io.StringIO()) == 0
+    assert names(shell.cnf) == {"cm", "w"}
+    plan = ("uninstall", "--instance-id", INSTANCE, "--plan")
+    assert shell.run(*plan, "--out", file)[0] == 3
+    body = shell.cnf.get("ConfigMap", "cm")
+    shell.cnf.admin.replace({**body, "data": {"setting": "of somebody else"}})
+    assert main(["apply", file, *kubeconfig], io.StringIO()) == PlanError.exit_status
+    assert names(shell.cnf) == {"cm", "w"}
+
+
+def test_the_history_begins_with_the_installation_and_ends_with_the_instance(cnf: Cnf) -> None:
+    package = cnf.package({f"{name}.yaml": text for name, text in FILES.items()})
+    outcome = install(package, cnf.admin, **where(cnf), options=cnf.options)
+    assert outcome.revision == 1
+    assert [each.origin.kind for each in cnf.history()] == ["install"]
+    assert undo(cnf.admin, cnf.options, **where(cnf)) is None
+    with pytest.raises(PlanError, match="uninstall"):
+        undo(cnf.admin, cnf.options, revision=1, **where(cnf))
+    terminate(None, cnf.admin, **where(cnf), options=cnf.options)
+    assert cnf.history() == ()
+
+
+def test_what_became_of_it_is_a_document(shell: Shell) -> None:
+    package = shell.package(**FILES)
+    status, text = shell.run("install", package, "--instance-id", INSTANCE, "-o", "json")
+    assert status == 0
+    assert {step["state"] for step in json.loads(text)["results"]} == {"done"}
+
+
+# --- without the old package ----------------------------------------------------------------------
+
+
+def test_the_record_stands_for_the_old_package(shell: Shell) -> None:
+    assert shell.run("install", shell.package(**FILES))[0] == 0
+    new = shell.package(cm=config_map(setting="b"), w=FILES["w"])
+    status, text = shell.run("plan", new)
+    assert status == 3
+    assert "uses" in text
+    status, text = shell.run("apply", new)
+    assert status == 0
+    assert "1 configuration object written, 1 workload restarted" in text
+    assert shell.run("plan", new)[0] == 2
+    assert shell.run("undo")[0] == 0
+    assert shell.cnf.get("ConfigMap", "cm")["data"] == {"setting": "a"}
+    assert shell.run("plan", new)[0] == 3, "the record went back too"
+    whole = shell.package(w=workload("Deployment", image=IMAGES[1]), cm2=config_map("cm2", a="b"))
+    for kind in ("Blue-Green", "RollingUpdate"):
+        assert shell.run("change-vnfpkg", whole, "--upgrade-type", kind)[0] in (0, 2)
+    assert names(shell.cnf) - {"cm2"} != {"w", "cm"}
+    assert shell.run("uninstall")[0] == 0
+    assert names(shell.cnf) == set()
+
+
+def test_what_is_not_installed_is_not_updated_but_installed_where_that_is_asked_for(
+    shell: Shell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    package = shell.package(**FILES)
+    assert shell.run("apply", package, "--instance-id", INSTANCE)[0] == PlanError.exit_status
+    assert "has no record" in capsys.readouterr().err
+    assert shell.run("apply", package, "--instance-id", INSTANCE, "--install")[0] == 0
+    assert names(shell.cnf) == {"cm", "w"}
+    assert shell.run("apply", package, "--install")[0] == 2
+
+
+def test_the_status_is_how_the_workloads_are(shell: Shell) -> None:
+    assert shell.run("install", shell.package(**FILES), "--instance-id", INSTANCE)[0] == 0
+    status, text = shell.run("status")
+    assert status == 2
+    assert f"Deployment {shell.cnf.namespace}/w  1/1    1" in text
+    body = shell.cnf.get("Deployment", "w")
+    body["spec"]["template"]["spec"]["containers"][0]["image"] = BAD_IMAGE
+    shell.cnf.admin.replace(body)
+    documents = (json.loads(shell.run("status", "-o", "json")[1]) for _ in range(200))
+    assert any("ImagePull" in each["workloads"][0]["trouble"] for each in documents)
+
+
+@pytest.mark.parametrize("instance", ["one", INSTANCE])
+def test_objects_of_others_are_not_kept(cnf: Cnf, instance: str) -> None:
     others = {f"other{number}": workload("Deployment", f"other{number}") for number in range(3)}
-    where = {"namespace": cnf.namespace, "options": cnf.options}
-    install(cnf.package({"others.yaml": "---\n".join(others.values())}), cnf.admin, **where)
+    how = {"namespace": cnf.namespace, "options": cnf.options.for_vnfm()}
+    install(cnf.package({"others.yaml": "---\n".join(others.values())}), cnf.admin, **how)
     package = cnf.package({f"{name}.yaml": text for name, text in FILES.items()})
     installing, terminating = Counted(cnf.admin), Counted(cnf.admin)
-    install(package, installing, instance_id=instance, **where)
+    install(package, installing, instance_id=instance, **how)
     assert not {name for name in installing.names if name.startswith("other")}
     pods = len(cnf.pods("Deployment", "w"))
-    assert installing.kept["Pod"] + installing.kept["ReplicaSet"] > 0
-    deleted = terminate(package, terminating, instance_id=instance, **where)
-    assert {key.name for key in deleted} == {"cm", "w"}
+    deleted = terminate(package, terminating, instance_id=instance, **how)
+    assert {result.step.key.name for result in deleted.results} == {"cm", "w"}
     assert not {name for name in terminating.names if name.startswith("other")}
     assert (terminating.kept["Deployment"], terminating.kept["Pod"]) == (1, pods)
-    assert terminating.sent["Deployment"] == (1 if instance else 4)
     assert all(cnf.pods("Deployment", name) for name in others)

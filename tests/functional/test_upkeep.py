@@ -8,13 +8,9 @@ import pytest
 
 from container_update.model.errors import UpdateFailedError
 from container_update.model.outcome import Outcome, StepState
-from container_update.model.plan import Plan
-from container_update.operations.upkeep.heal import heal
-from container_update.operations.upkeep.running_vnf import RunningVnf
-from container_update.planning.comparison.package_pair import Packages, Placing
-from container_update.planning.heal import HealPlanner
-from container_update.planning.scale import scale_plan
-from container_update.planning.update import Live
+from container_update.operations.run import run
+from container_update.operations.upkeep import Heal, Scale
+from container_update.planning.comparison.package_pair import Placing
 from tests.functional.cnf import BAD_IMAGE, IMAGES, INSTANCE, Cnf
 from tests.functional.manifests import ENV, config_map, workload
 
@@ -23,28 +19,23 @@ ON_DELETE = "updateStrategy: {type: OnDelete}"
 VDUS = {"VDU1": "w"}
 
 
-def vnf(cnf: Cnf, **more: bool) -> RunningVnf:
-    placing = Placing(namespace=cnf.namespace)
-    return RunningVnf(cnf.old, cnf.cluster, placing, INSTANCE, cnf.options, **more)
-
-
-def healed_vnfcs(cnf: Cnf, *names: str) -> Outcome:
-    """Heal pods of the workload ``w``: the packages here have no VNFD that names its VDU."""
-
-    def planned(packages: Packages, live: Live) -> Plan:
-        packages = replace(packages, new_vdus=VDUS)
-        planner = HealPlanner(packages, live, cnf.namespace, INSTANCE, "h")
-        return planner.plan_vnfcs([("VDU1", name) for name in names])
-
-    return vnf(cnf).run("heal h", planned)
+def healed(cnf: Cnf, *names: str, leave_failed: bool = False) -> Outcome:
+    """Heal the VNF, or pods of the workload ``w``."""
+    vnfcs = [("VDU1", name) for name in names]
+    goal = Heal(cnf.old, Placing(namespace=cnf.namespace), INSTANCE, cnf.options, vnfcs, "h")
+    return _run(goal, cnf, leave_failed=leave_failed)
 
 
 def scaled(cnf: Cnf, number: int) -> Outcome:
-    def planned(packages: Packages, live: Live) -> Plan:
-        packages = replace(packages, new_vdus=VDUS)
-        return scale_plan(packages, live, {"VDU1": number}, cnf.namespace, INSTANCE)
+    numbers = {"VDU1": number}
+    placing = Placing(namespace=cnf.namespace)
+    return _run(Scale(cnf.old, placing, INSTANCE, cnf.options, numbers, "s"), cnf)
 
-    return vnf(cnf).run("scale s", planned)
+
+def _run(goal: Heal | Scale, cnf: Cnf, *, leave_failed: bool = False) -> Outcome:
+    """Run a goal; the packages here have no VNFD that names the VDU of ``w``."""
+    goal.packages = replace(goal.packages, new_vdus={"VDU1": "w"})
+    return run(goal, cnf.cluster, cnf.options, leave_failed=leave_failed)
 
 
 def uids(cnf: Cnf, kind: str) -> set[str]:
@@ -68,7 +59,7 @@ def test_a_heal_replaces_all_pods_and_brings_back_what_others_changed(
         body["spec"]["template"]["spec"]["containers"][0]["image"] = IMAGES[1]
         cnf.admin.replace(body)
 
-    outcome = heal(vnf(cnf))
+    outcome = healed(cnf)
 
     assert {result.state for result in outcome.results} == {StepState.DONE}
     assert not before & uids(cnf, kind)
@@ -82,7 +73,7 @@ def test_a_heal_of_one_pod_leaves_the_others(kind: str, cnf: Cnf) -> None:
     cnf.instantiate(w=workload(kind, replicas=2))
     before = cnf.pods(kind, "w")
     first, *others = sorted(before)
-    healed_vnfcs(cnf, first)
+    healed(cnf, first)
     after = uids(cnf, kind)
     assert before[first].uid not in after
     assert {before[name].uid for name in others} < after
@@ -119,5 +110,5 @@ def test_a_heal_that_fails_is_undone(cnf: Cnf) -> None:
     cnf.instantiate(w=workload("Deployment"))
     cnf.old = cnf.package({"w.yaml": workload("Deployment", image=BAD_IMAGE)})
     with pytest.raises(UpdateFailedError, match="Everything is as before"):
-        heal(vnf(cnf))
+        healed(cnf)
     assert {pod.image for pod in cnf.pods("Deployment", "w").values()} == {IMAGES[0]}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -58,15 +57,6 @@ def tracked() -> list[Path]:
     if listed.returncode:
         pytest.skip("not a git checkout: " + listed.stderr.strip())
     return [ROOT / name for name in listed.stdout.split("\0") if name]
-
-
-def test_no_folder_has_more_than_14_modules_and_no_module_more_than_400_lines():
-    modules = list((ROOT / "container_update").rglob("*.py"))
-    folders = Counter(path.parent for path in modules if path.name != "__init__.py")
-    assert len(folders) > 20
-    assert [str(folder) for folder, number in folders.items() if number > 14] == []
-    lengths = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in modules}
-    assert [str(path) for path, length in lengths.items() if length > 400] == []
 
 
 def test_no_file_contains_a_path_of_a_developers_machine():

@@ -66,6 +66,8 @@ def add_arguments(command: argparse.ArgumentParser) -> None:
 def run(parsed: argparse.Namespace, out: TextIO) -> int:
     """Plan, carry out or undo the change that the arguments describe; return the exit status."""
     _body(parsed)  # what is wrong with it is said before anything is connected
+    if not parsed.stack:
+        connection.order_packages(parsed)
     connection.expect_packages(parsed)
     with signals.stopped_by_signals(leave=parsed.leave_on_signal) as cancel:
         if parsed.stack:
@@ -74,7 +76,7 @@ def run(parsed: argparse.Namespace, out: TextIO) -> int:
                 target = connection.openstack_target(parsed, heat)
                 return _run(parsed, target, header, cancel, out)
         with connection.connected_cluster(parsed) as cluster:
-            header = connection.cluster_header(parsed, cluster)
+            header = connection.instance_header(parsed, cluster)
             return _run(parsed, connection.kubernetes_target(parsed, cluster), header, cancel, out)
 
 

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
-from container_update.cli import connection
+from container_update.cli import connection, operate
 from container_update.cli.arguments import option_arguments
 from container_update.cli.reports import history_report
 from container_update.cli.reports.lines import Line
-from container_update.cli.terminal import output, signals
+from container_update.cli.terminal import output
 from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
 from container_update.cli.terminal.screen import Screen
 from container_update.model.errors import PlanError
 
 if TYPE_CHECKING:
+    from container_update.cluster.client import KubernetesCluster
     from container_update.cluster.history.revision import Revision
+    from container_update.operations.goal import Goal
 
 FORMATS = (output.TEXT, output.JSON, output.YAML)
 
@@ -40,13 +42,7 @@ def add_undo_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("revision", metavar="REV", type=int, nargs="?",
         help="the first update to undo, all after it are undone too (default: the newest that has "
         "not been undone)")  # fmt: skip
-    command.add_argument(
-        "--plan", action="store_true", help="show what this would do; write nothing"
-    )
-    output.add_plan_arguments(command)
-    output.add_approval_arguments(command)
-    output.add_progress_arguments(command)
-    connection.add_cluster_arguments(command)
+    operate.add_arguments(command)
 
 
 def history(parsed: argparse.Namespace, out: TextIO) -> int:
@@ -74,30 +70,34 @@ def diff(parsed: argparse.Namespace, out: TextIO) -> int:
 
 def undo(parsed: argparse.Namespace, out: TextIO) -> int:
     """Undo finished updates; return the exit status."""
-    from container_update.operations import history as operations  # noqa: PLC0415, slow to load
 
-    options = option_arguments.read(parsed)
-    with connection.connected_cluster(parsed) as cluster:
-        header = connection.cluster_header(parsed, cluster)
-        which: dict[str, Any] = {
-            "revision": parsed.revision,
-            "namespace": parsed.namespace,
-            "instance_id": parsed.instance_id,
-        }
-        if parsed.plan:
-            plan = operations.plan_undo(cluster, options, **which)
-            if plan is not None:
-                return output.show_plan(plan, header, parsed, out)
-            return output.write_nothing(history_report.NOTHING_TO_UNDO, parsed, out)
-        with (
-            output.progress(header, parsed, out) as progress,
-            signals.stopped_by_signals(leave=parsed.leave_on_signal) as cancel,
-        ):
-            outcome = operations.undo(cluster, options, cancel, progress, **which)
-    if outcome is None:
-        return output.write_nothing(history_report.NOTHING_TO_UNDO, parsed, out)
-    output.show_outcome(outcome, parsed, out)
-    return DONE if outcome.results else NOTHING_TO_DO
+    def goal_of(cluster: KubernetesCluster) -> Goal:
+        return undo_goal(_request_of(parsed), parsed, cluster)
+
+    if parsed.plan:
+        return operate.show(parsed, out, goal_of, lambda: _request_of(parsed))
+    return operate.carry_out(parsed, out, goal_of)
+
+
+def _request_of(parsed: argparse.Namespace) -> dict[str, Any]:
+    """Return what the arguments ask for, as values that a saved plan keeps."""
+    return {
+        "verb": "undo",
+        "revision": parsed.revision,
+        "defFiles": [],
+        "namespace": parsed.namespace,
+        "instanceId": parsed.instance_id,
+    }
+
+
+def undo_goal(
+    request: Mapping[str, Any], parsed: argparse.Namespace, cluster: KubernetesCluster
+) -> Goal:
+    """Return the goal of a way back."""
+    from container_update.operations.history import GoBack  # noqa: PLC0415, slow to load
+
+    where = (request["namespace"], request["instanceId"])
+    return GoBack(cluster, option_arguments.read(parsed), request["revision"], *where)
 
 
 def _one(
@@ -122,6 +122,7 @@ def _revisions(parsed: argparse.Namespace) -> tuple[Revision, ...]:
     from container_update.operations import history as operations  # noqa: PLC0415, slow to load
 
     with connection.connected_cluster(parsed) as cluster:
+        connection.find_instance(parsed, cluster)
         return operations.history(
             cluster,
             option_arguments.read(parsed),

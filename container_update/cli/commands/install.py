@@ -1,140 +1,121 @@
-"""``container-update install`` and ``uninstall``: the objects of one package."""
+"""``container-update install`` and ``uninstall``: the beginning and the end of a VNF instance."""
 
 from __future__ import annotations
 
 import argparse
-import time
-from collections.abc import Callable
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TextIO
 
-from container_update.cli import connection
+from container_update.cli import operate
 from container_update.cli.arguments import option_arguments
-from container_update.cli.reports import lines
-from container_update.cli.reports.lines import Line
-from container_update.cli.terminal import output
-from container_update.cli.terminal.output import DONE
-from container_update.cli.terminal.screen import Screen
-from container_update.model.errors import ClusterError, ContainerUpdateError, PlanError
-from container_update.model.objects import ObjectKey
-from container_update.model.outcome import Event, Outcome, Progress, StepResult
-from container_update.model.plan import Plan
-from container_update.planning.summary import counted
 
 if TYPE_CHECKING:
     from container_update.cluster.client import KubernetesCluster
-
-    Work = Callable[[KubernetesCluster, Progress], object]
-
-_NOTHING = "Nothing to do: nothing of the package is in namespace"
+    from container_update.operations.goal import Goal
+    from container_update.operations.install import Install
+    from container_update.planning.comparison.package_pair import Placing
 
 
 def add_install_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of ``install``."""
+    add = command.add_argument
+    add("package", metavar="PACKAGE", help="a folder, a CSAR zip, a YAML file, or - (stdin)")
     _add_common(command)
-    command.add_argument("--leave-failed", action="store_true",
-        help="leave what was created if it does not get ready, instead of deleting it")  # fmt: skip
 
 
 def add_uninstall_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of ``uninstall``."""
+    add = command.add_argument
+    add("package", metavar="PACKAGE", nargs="?",
+        help="what the instance runs from, where there is no record of it")  # fmt: skip
+    add("--delete-data", action="store_true",
+        help="delete its PersistentVolumeClaims too, and with them the data")  # fmt: skip
+    add("--delete-shared", action="store_true",
+        help="delete what is in no namespace too, and its Namespaces with all that is in "
+        "them")  # fmt: skip
     _add_common(command)
 
 
 def _add_common(command: argparse.ArgumentParser) -> None:
     add = command.add_argument
-    add("package", metavar="PACKAGE", help="a folder or a CSAR zip")
     add("--def-file", action="append", default=[], metavar="PATH",
         help="a def-file of the instance (repeatable; default: all of PACKAGE)")  # fmt: skip
-    output.add_plan_arguments(command)
-    output.add_approval_arguments(command)
-    output.add_progress_arguments(command)
-    connection.add_cluster_arguments(command)
+    add("--leave-failed", action="store_true",
+        help="leave what fails for resume or rollback instead of undoing it")  # fmt: skip
+    operate.add_arguments(command)
 
 
 def install(parsed: argparse.Namespace, out: TextIO) -> int:
     """Create the objects of a package; return the exit status."""
-    from container_update.operations import install as operations  # noqa: PLC0415, slow to load
-    from container_update.operations.checks.namespaces import refuse_missing  # noqa: PLC0415
 
-    created: list[ObjectKey] = []
+    def goal_of(cluster: KubernetesCluster) -> Goal:
+        goal = install_goal(request_of("install", parsed), parsed)
+        if parsed.instance_id is None:
+            goal.refuse_taken(cluster)
+        parsed.instance_id = goal.instance_id
+        return goal
 
-    def work(cluster: KubernetesCluster, progress: Progress) -> None:
-        refuse_missing(parsed.namespace, cluster)
-        try:
-            operations.install(
-                parsed.package,
-                cluster,
-                **_common(parsed),
-                created=created.append,
-                progress=progress,
-            )
-        except ContainerUpdateError as error:
-            if created and not parsed.leave_failed:
-                _delete(created, cluster)
-                raise PlanError(f"{error}. What was created is deleted again") from error
-            raise
-
-    return _run(parsed, out, work, "Installed")
+    return _run(parsed, out, goal_of, "install", finds=False)
 
 
 def uninstall(parsed: argparse.Namespace, out: TextIO) -> int:
-    """Delete the objects of a package; return the exit status."""
-    from container_update.operations.checks.namespaces import refuse_if_known_missing  # noqa: PLC0415
-    from container_update.operations.terminate import terminate  # noqa: PLC0415, slow to load
+    """Delete the objects of an instance; return the exit status."""
 
-    def work(cluster: KubernetesCluster, progress: Progress) -> None:
-        if not terminate(parsed.package, cluster, **_common(parsed), progress=progress):
-            refuse_if_known_missing(parsed.namespace, cluster)
+    def goal_of(_: KubernetesCluster) -> Goal:
+        return uninstall_goal(request_of("uninstall", parsed), parsed)
 
-    return _run(parsed, out, work, "Uninstalled")
+    return _run(parsed, out, goal_of, "uninstall")
 
 
-def _run(parsed: argparse.Namespace, out: TextIO, work: Work, done: str) -> int:
-    """Do the work with its progress shown; return the exit status.
-
-    :param done: the word for what was done.
-    """
-    began, plans, results = time.monotonic(), list[Plan](), list[StepResult]()
-    with (
-        connection.connected_cluster(parsed) as cluster,
-        output.progress(connection.cluster_header(parsed, cluster), parsed, out) as progress,
-    ):
-
-        def noted(event: Event) -> None:
-            if isinstance(event, Plan):
-                plans.append(event)
-                if event.is_empty:
-                    return
-            elif isinstance(event, StepResult):
-                results.append(event)
-            progress(event)
-
-        work(cluster, noted)
-    if not results:
-        return output.write_nothing(f"{_NOTHING} {parsed.namespace}.", parsed, out)
-    seconds = time.monotonic() - began
-    if parsed.output == output.TEXT and parsed.progress_style != output.JSON:
-        sentence = f"{done} in {seconds:.1f} s: {counted(len(results), 'object')}."
-        Screen(out).show([Line.of((sentence, lines.GOOD))])
-    else:
-        outcome = Outcome(plans[0], tuple(results), requests=cluster.requests, seconds=seconds)
-        output.show_outcome(outcome, parsed, out)
-    return DONE
+def _run(
+    parsed: argparse.Namespace,
+    out: TextIO,
+    goal_of: operate.GoalOf,
+    verb: str,
+    *,
+    finds: bool = True,
+) -> int:
+    if parsed.plan:
+        return operate.show(parsed, out, goal_of, lambda: request_of(verb, parsed), finds=finds)
+    return operate.carry_out(parsed, out, goal_of, finds=finds)
 
 
-def _common(parsed: argparse.Namespace) -> dict[str, Any]:
+def request_of(verb: str, parsed: argparse.Namespace) -> dict[str, Any]:
+    """Return what the arguments ask for, as values that a saved plan keeps."""
     return {
-        "def_files": tuple(parsed.def_file),
+        "verb": verb,
+        "package": parsed.package,
+        "defFiles": list(parsed.def_file),
         "namespace": parsed.namespace,
-        "instance_id": parsed.instance_id,
-        "options": option_arguments.read(parsed),
+        "instanceId": parsed.instance_id,
+        "deleteData": getattr(parsed, "delete_data", False),
+        "deleteShared": getattr(parsed, "delete_shared", False),
     }
 
 
-def _delete(created: list[ObjectKey], cluster: KubernetesCluster) -> None:
-    """Delete what was created, the last one first, as far as that is possible."""
-    for key in reversed(created):
-        try:
-            cluster.delete(key)
-        except ClusterError as error:
-            output.complain(f"{key} is left: {error}")
+def install_goal(request: Mapping[str, Any], parsed: argparse.Namespace) -> Install:
+    """Return the goal of an installation."""
+    from container_update.operations.install import Install  # noqa: PLC0415, slow to load
+
+    options = option_arguments.read(parsed)
+    return Install(request["package"], _placing(request), request["instanceId"], options)
+
+
+def uninstall_goal(request: Mapping[str, Any], parsed: argparse.Namespace) -> Goal:
+    """Return the goal of an uninstallation."""
+    from container_update.operations.uninstall import Uninstall  # noqa: PLC0415, slow to load
+    from container_update.planning.uninstall import Included  # noqa: PLC0415, slow to load
+
+    return Uninstall(
+        request["package"],
+        _placing(request),
+        request["instanceId"],
+        option_arguments.read(parsed),
+        Included(data=request["deleteData"], shared=request["deleteShared"]),
+    )
+
+
+def _placing(request: Mapping[str, Any]) -> Placing:
+    from container_update.planning.comparison.package_pair import Placing  # noqa: PLC0415
+
+    return Placing(tuple(request["defFiles"]), request["namespace"])

@@ -4,40 +4,59 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from container_update.cli import connection
 from container_update.cli.arguments import option_arguments
 from container_update.cli.commands import change
-from container_update.cli.reports import json_report
+from container_update.cli.reports import json_report, status_report
 from container_update.cli.reports.header import NONE
 from container_update.cli.terminal import output, signals
 from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
+from container_update.cli.terminal.screen import Screen
 from container_update.model.cancellation import CancelToken
 from container_update.model.operation import Status
 from container_update.model.outcome import Outcome, Progress
 
+if TYPE_CHECKING:
+    from container_update.operations.instances import WorkloadState
+
 
 def status(parsed: argparse.Namespace, out: TextIO) -> int:
     """Show an operation that is running or was interrupted; return the exit status."""
-    current = _stack_status(parsed) if parsed.stack else _cluster_status(parsed)
+    states: Sequence[WorkloadState] = ()
+    if parsed.stack:
+        current = _stack_status(parsed)
+    else:
+        current, states = _cluster_status(parsed)
     if parsed.output in output.DOCUMENT:
-        body = json_report.document("Status", current.as_dict())
+        found = [state.as_dict() for state in states]
+        body = json_report.document("Status", {**current.as_dict(), "workloads": found})
         out.write(output.DOCUMENT[parsed.output](body) + "\n")
     else:
         out.write(f"{current}\n")
+        if states:
+            Screen(out).show(status_report.workload_lines(states, datetime.now(timezone.utc)))
     return DONE if current.record or current.holder else NOTHING_TO_DO
 
 
-def _cluster_status(parsed: argparse.Namespace) -> Status:
+def _cluster_status(parsed: argparse.Namespace) -> tuple[Status, Sequence[WorkloadState]]:
+    """Return what is under way, and how the workloads are where nothing is."""
+    from container_update.operations import instances  # noqa: PLC0415, slow to load
     from container_update.operations import resume as recovery  # noqa: PLC0415, slow to load
 
     options = option_arguments.read(parsed)
     with connection.connected_cluster(parsed) as cluster:
+        connection.find_instance(parsed, cluster)
         namespace, instance_id = parsed.namespace, parsed.instance_id
-        return recovery.status(cluster, options, namespace=namespace, instance_id=instance_id)
+        found = recovery.status(cluster, options, namespace=namespace, instance_id=instance_id)
+        if found.record or found.holder:
+            return found, ()
+        return found, instances.workloads(cluster, namespace, instance_id, options)
 
 
 def _stack_status(parsed: argparse.Namespace) -> Status:
@@ -88,6 +107,7 @@ def _recover_cluster(
     recover = recovery.rollback if back else recovery.resume
     options = option_arguments.read(parsed)
     with connection.connected_cluster(parsed) as cluster:
+        connection.find_instance(parsed, cluster)
         namespace, instance_id = parsed.namespace, parsed.instance_id
         return recover(
             cluster, options, cancel, progress, namespace=namespace, instance_id=instance_id

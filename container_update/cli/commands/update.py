@@ -1,40 +1,37 @@
-"""``container-update plan`` and ``apply``: an update to a new package."""
+"""``container-update plan`` and ``apply``: an update to a new package, or a plan that was saved."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-from container_update.cli import connection, saved_plan
+from container_update.cli import connection, operate, saved_plan
 from container_update.cli.arguments import option_arguments
 from container_update.cli.arguments.parser import UsageError, hide
-from container_update.cli.terminal import output, signals
-from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
-from container_update.model.outcome import Event
-from container_update.model.plan import Plan
+from container_update.cli.commands import history, install
+from container_update.cli.terminal import output
 from container_update.model.requests import UpdateRequest
 
 if TYPE_CHECKING:
     from container_update.cluster.client import KubernetesCluster
-    from container_update.model.options import Options
+    from container_update.operations.goal import Goal
 
 
 def add_plan_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of ``plan``."""
-    add = command.add_argument
     connection.add_package_arguments(command)
-    add("--out", metavar="FILE", type=Path,
-        help="save the plan in this file, for 'apply FILE'")  # fmt: skip
-    add("--server", action="store_true",
-        help="send every write to the API server too, as a dry run, to see what it "
-        "refuses")  # fmt: skip
+    operate.add_saving_arguments(command)
     _add_common(command)
 
 
 def add_apply_arguments(command: argparse.ArgumentParser) -> None:
     """Add the arguments of ``apply``."""
     connection.add_package_arguments(command, saved=True)
+    command.add_argument("--install", action="store_true",
+        help="install NEW where the instance is not installed yet")  # fmt: skip
     _add_common(command)
     output.add_approval_arguments(command)
     output.add_progress_arguments(command)
@@ -50,77 +47,86 @@ def _add_common(command: argparse.ArgumentParser) -> None:
 
 def plan(parsed: argparse.Namespace, out: TextIO) -> int:
     """Show what an update would do; return the exit status."""
+    connection.order_packages(parsed)
     connection.expect_packages(parsed)
-    from container_update.operations.update import plan_update  # noqa: PLC0415, slow to load
-
-    with connection.connected_cluster(parsed) as cluster:
-        header = connection.cluster_header(parsed, cluster)
-        request, options = request_of(parsed), option_arguments.read(parsed)
-        planned = plan_update(request, cluster, options)
-        if parsed.output == output.TEXT:
-            status = output.show_plan(planned, header, parsed, out)
-        if parsed.server:
-            sentence = _check_on_server(planned, cluster, options)
-            output.remark(sentence, parsed, out)
-        if parsed.out is not None:
-            saved_plan.save(parsed.out, planned, request, cluster.context.server)
-            output.remark(f"Saved in {parsed.out}.", parsed, out)
-        if parsed.output != output.TEXT:  # one document: the plan, or why it is refused
-            status = output.show_plan(planned, header, parsed, out)
-        return status
+    return operate.show(parsed, out, partial(_update_goal, parsed), partial(_saved, parsed))
 
 
-def _check_on_server(planned: Plan, cluster: KubernetesCluster, options: Options) -> str:
-    from container_update.operations.checks.server_check import check_on_server  # noqa: PLC0415
-
-    number = check_on_server(planned, cluster, options)
-    return f"The API server accepts all {number} writes (dry run)."
+def _saved(parsed: argparse.Namespace) -> dict[str, Any]:
+    request = request_of(parsed)
+    return {
+        "verb": "update",
+        "old": str(Path(request.old).absolute()) if request.old else "",
+        "new": str(Path(request.new).absolute()),
+        "defFiles": list(request.def_files),
+        "configPaths": list(request.config_paths),
+        "namespace": request.namespace,
+        "instanceId": request.instance_id,
+    }
 
 
 def apply(parsed: argparse.Namespace, out: TextIO) -> int:
-    """Update the CNF; return the exit status."""
-    saved = None
-    if parsed.new is None:
-        saved = saved_plan.load(Path(parsed.old))
-        _take_over(parsed, saved_plan.request_of(saved))
-    connection.expect_packages(parsed)
-    from container_update.operations.update import update  # noqa: PLC0415, slow to load
-
-    with (
-        connection.connected_cluster(parsed) as cluster,
-        output.progress(connection.cluster_header(parsed, cluster), parsed, out) as progress,
-        signals.stopped_by_signals(leave=parsed.leave_on_signal) as cancel,
-    ):
-
-        def checked(event: Event) -> None:
-            if saved is not None and isinstance(event, Plan):
-                saved_plan.refuse_another(saved, event, cluster.context.server)
-            progress(event)
-
-        outcome = update(
-            request_of(parsed), cluster, option_arguments.read(parsed), cancel, checked
-        )
-    output.show_outcome(outcome, parsed, out)
-    return DONE if outcome.results else NOTHING_TO_DO
+    """Update the CNF, or carry out a saved plan; return the exit status."""
+    saved = saved_plan.load(Path(parsed.old)) if parsed.new is None else None
+    if saved is None:
+        connection.order_packages(parsed)
+        connection.expect_packages(parsed)
+        return operate.carry_out(parsed, out, partial(_goal, parsed))
+    request = saved["request"]
+    _take_over(parsed, request)
+    return operate.carry_out(parsed, out, partial(_again, request, parsed), saved, finds=False)
 
 
-def _take_over(parsed: argparse.Namespace, request: UpdateRequest) -> None:
+def _goal(parsed: argparse.Namespace, cluster: KubernetesCluster) -> Goal:
+    """Return the goal of ``apply``: an update, or the installation of what is not there."""
+    from container_update.operations.instances import NotInstalledError  # noqa: PLC0415, slow to load
+
+    try:
+        return _update_goal(parsed, cluster)
+    except NotInstalledError:
+        if not parsed.install:
+            raise
+    parsed.package = parsed.new
+    return install.install_goal(install.request_of("install", parsed), parsed)
+
+
+def _update_goal(parsed: argparse.Namespace, cluster: KubernetesCluster) -> Goal:
+    from container_update.operations.update import goal_of  # noqa: PLC0415, slow to load
+
+    return goal_of(request_of(parsed), cluster, option_arguments.read(parsed))
+
+
+def _again(
+    request: Mapping[str, Any], parsed: argparse.Namespace, cluster: KubernetesCluster
+) -> Goal:
+    """Return the goal that a saved plan was made for."""
+    if request["verb"] == "install":
+        return install.install_goal(request, parsed)
+    if request["verb"] == "uninstall":
+        return install.uninstall_goal(request, parsed)
+    if request["verb"] == "undo":
+        return history.undo_goal(request, parsed, cluster)
+    return _update_goal(parsed, cluster)
+
+
+def _take_over(parsed: argparse.Namespace, request: Mapping[str, Any]) -> None:
     """Set the arguments as they were when the plan was saved; it was approved, nobody is asked.
 
     :raises UsageError: another one was given.
     """
     for name, value in (
-        ("namespace", request.namespace),
-        ("instance_id", request.instance_id),
-        ("def_file", list(request.def_files)),
-        ("config_path", list(request.config_paths)),
+        ("namespace", request["namespace"]),
+        ("instance_id", request["instanceId"]),
+        ("def_file", request["defFiles"]),
+        ("config_path", request.get("configPaths", [])),
     ):
         given = getattr(parsed, name)
         if given and given != value:
             option = f"--{name.replace('_', '-')}"
             raise UsageError(f"{option}: the saved plan has its own: expected none, found {given}")
         setattr(parsed, name, value)
-    parsed.old, parsed.new, parsed.yes = request.old, request.new, True
+    parsed.old, parsed.new = request.get("old", ""), request.get("new", "")
+    parsed.yes = True
 
 
 def request_of(parsed: argparse.Namespace) -> UpdateRequest:

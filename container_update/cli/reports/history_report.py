@@ -16,7 +16,6 @@ from container_update.planning.comparison.content_diff import printable
 from container_update.planning.summary import content_diffs
 
 NOTHING_KEPT = "No operation of this VNF instance is kept in the namespace."
-NOTHING_TO_UNDO = "Nothing to undo: no finished update of this VNF instance is kept."
 _COLUMNS = ("REV", "ENDED (UTC)", "WHO", "WHAT", "PACKAGES", "RESULT", "TOOK")
 _GAP = "  "
 

@@ -28,9 +28,9 @@ from container_update.model.outcome import Outcome, StepResult, StepState
 from container_update.model.plan import Plan, Step
 from container_update.planning.comparison.content_diff import KeyDiff, printable
 from container_update.planning.summary import (
-    NOTHING_TO_DO,
     content_diffs,
     counted,
+    nothing_to_do,
     plan_sum,
     pods_of,
 )
@@ -113,7 +113,7 @@ def _sentence(text: str, *, failed: bool = False) -> str:
 
 
 def _plan(plan: Plan, level: int = 2) -> Iterator[str]:
-    yield _sentence(NOTHING_TO_DO if plan.is_empty else f"Plan: {plan_sum(plan)}")
+    yield _sentence(nothing_to_do(plan) if plan.is_empty else f"Plan: {plan_sum(plan)}")
     if not plan.is_empty:
         yield _legend(plan)
     for title, steps in sections(plan):

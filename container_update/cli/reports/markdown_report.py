@@ -11,7 +11,7 @@ from container_update.cli.reports.plan_report import reason_texts, remarks, sect
 from container_update.model.outcome import Outcome
 from container_update.model.plan import Plan, Step
 from container_update.planning.comparison.content_diff import printable
-from container_update.planning.summary import NOTHING_TO_DO, content_diffs, plan_sum
+from container_update.planning.summary import content_diffs, nothing_to_do, plan_sum
 
 _FENCE = "```"
 
@@ -71,7 +71,7 @@ def _about(plan: Plan, header: Header) -> Iterator[str]:
 
 
 def _plan(plan: Plan) -> Iterator[str]:
-    yield from (NOTHING_TO_DO if plan.is_empty else f"**{plan_sum(plan)}**", "")
+    yield from (nothing_to_do(plan) if plan.is_empty else f"**{plan_sum(plan)}**", "")
     for title, steps in sections(plan):
         yield from (f"**{title}**", "")
         for step in steps:

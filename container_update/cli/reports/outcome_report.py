@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from container_update.cli.reports import lines
 from container_update.cli.reports.lines import Line
 from container_update.model.outcome import Outcome, StepResult, StepState
-from container_update.model.plan import Action
+from container_update.model.plan import INSTALL, UNINSTALL, Action
 from container_update.planning.comparison.content_diff import printable
 from container_update.planning.steps import ConfigStep, RestartStep
-from container_update.planning.summary import NOTHING_TO_DO, counted
+from container_update.planning.summary import counted, nothing_to_do
 
 _STYLES = {
     StepState.DONE: lines.GOOD,
@@ -74,7 +74,7 @@ def summary_line(outcome: Outcome) -> Line:
 def summary_text(outcome: Outcome) -> str:
     """Return an outcome as one line; '' if a step failed."""
     if not outcome.results:
-        return NOTHING_TO_DO
+        return nothing_to_do(outcome.plan)
     results = _of_the_plan(outcome)
     states = {result.state for result in results}
     if StepState.UNDONE in states and states <= {StepState.UNDONE, StepState.NOT_STARTED}:
@@ -82,9 +82,15 @@ def summary_text(outcome: Outcome) -> str:
         return f"Undone {_cost(outcome)}: everything is as before ({counted(undone, 'step')})."
     if states != {StepState.DONE}:
         return ""
+    if outcome.plan.kind in _ENDS:
+        what = counted(len(results), "object")
+        return f"{_ENDS[outcome.plan.kind]} {_cost(outcome)}: {what}."
     if is_change(outcome):
         return f"Changed {_cost(outcome)}: {_change_sum(outcome, results)}."
     return f"Updated {_cost(outcome)}: {_update_sum(outcome, results)}."
+
+
+_ENDS = {INSTALL: "Installed", UNINSTALL: "Uninstalled"}
 
 
 def is_change(outcome: Outcome) -> bool:

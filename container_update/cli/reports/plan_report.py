@@ -12,9 +12,9 @@ from container_update.model.plan import Action, FieldChange, Plan, Stage, Step
 from container_update.planning.comparison.content_diff import KeyDiff, printable
 from container_update.planning.steps import WorkloadStep
 from container_update.planning.summary import (
-    NOTHING_TO_DO,
     content_diffs,
     counted,
+    nothing_to_do,
     plan_sum,
     pods_of,
 )
@@ -59,7 +59,7 @@ def plan_lines(plan: Plan, *, every: bool = False) -> Iterator[Line]:
     :param every: list every workload, every unchanged object and every line of a diff.
     """
     if plan.is_empty:
-        yield Line.of((NOTHING_TO_DO, lines.GOOD))
+        yield Line.of((nothing_to_do(plan), lines.GOOD))
     yield from step_lines(plan, every=every)
     for title, notes in remarks(plan):
         yield Line.of((f"{title}:", lines.HEADING))

@@ -1,4 +1,4 @@
-"""Run a Plan against a cluster: stage by stage, several workloads at a time.
+"""Run a Plan against a cluster: group after group, the steps of a group at the same time.
 
 On failure everything that was begun is undone, and the error says what became of it.
 """
@@ -14,7 +14,7 @@ from typing import NoReturn
 from container_update.cluster.execution.context import ExecutionContext
 from container_update.cluster.execution.diagnosis import Diagnostician
 from container_update.cluster.execution.events import EventRecorder
-from container_update.cluster.execution.rollout import RolloutWaiter, followed
+from container_update.cluster.execution.rollout import RolloutWaiter, followed_by
 from container_update.cluster.execution.steps.executors import executor_of
 from container_update.cluster.execution.undo import Undo
 from container_update.cluster.execution.writer import ChangedByAnotherError, ObjectWriter
@@ -35,6 +35,7 @@ from container_update.model.outcome import (
 )
 from container_update.model.plan import Action, Plan, Stage
 from container_update.model.reporter import REPORTED, reporter
+from container_update.planning import order
 from container_update.planning.steps import ConfigStep, ObjectStep, object_steps
 from container_update.workloads.readiness import Baseline
 
@@ -97,15 +98,14 @@ class Execution:
         :raises LeaseLostError: another run may have taken over.
         """
         self.begin(resumed=resumed)
-        for stage in Stage:
-            self.advance(stage)
+        self.advance(*Stage)
         return self.results
 
     def begin(self, *, resumed: bool = False) -> None:
         """Get ready to :meth:`advance`; *resumed* as for :meth:`run`."""
         self._resumed = resumed
         self._context = self._context_of(self._waiter, resumed=resumed)
-        self.informer.watch(followed(step.key for step in self.plan.steps))
+        self.informer.watch(followed_by(self._steps))
         self.cancel.on_request(self._waiter.abort)
 
     def _context_of(self, waiter: Waiter, *, resumed: bool = False) -> ExecutionContext:
@@ -124,9 +124,13 @@ class Execution:
             frozenset(uid for key in removed for uid in self.pods_before.get(key, ())),
         )
 
-    def advance(self, stage: Stage) -> None:
-        """Carry out the steps of one stage; raises as :meth:`run` does."""
-        steps = [step for step in self._steps if step.stage is stage]
+    def advance(self, *stages: Stage) -> None:
+        """Carry out the steps of some stages, in their order; raises as :meth:`run` does."""
+        for group in order.groups(step for step in self._steps if step.stage in stages):
+            self._advance(group)
+        self._advanced.update(stages)
+
+    def _advance(self, steps: Sequence[ObjectStep]) -> None:
         try:
             self._run_all(steps)
         except BaseException:
@@ -136,9 +140,8 @@ class Execution:
         results = [self._results.get(step.place) for step in steps]
         if any(result is None or result.state is not StepState.DONE for result in results):
             self._fail(next(iter(failed), None))
-        if stage is Stage.WORKLOADS:
-            self._stay_ready(steps)
-        self._advanced.add(stage)
+        if workloads := [step for step in steps if step.stage is Stage.WORKLOADS]:
+            self._stay_ready(workloads)
 
     def skip(self, stage: Stage) -> None:
         """Count the steps of a stage as done: by a run before this one, which was interrupted."""
@@ -169,7 +172,7 @@ class Execution:
         """Revert these steps of the plan, as far as they were done."""
         LOG.warning("undoing %d steps: %s", len(steps), cause, extra=REPORTED)
         self.before_undo()
-        self.informer.watch(followed(step.key for step in steps))
+        self.informer.watch(followed_by(steps))
         waiter = Waiter(self.informer, max(self.options.grace_period, _UNDO_GRACE), self.clock)
         self.cancel.on_request(lambda: waiter.abort() if self.cancel.lease_lost else None)
         self.progress(UndoStarted(cause, tuple(steps)))

@@ -16,6 +16,7 @@ from container_update.cluster.record import Record, ended_revision
 from container_update.model import errors, operation
 from container_update.model.objects import ObjectKey
 from container_update.model.outcome import Outcome, StepState
+from container_update.model.plan import UNINSTALL
 
 LOG = logging.getLogger(__name__)
 
@@ -99,5 +100,8 @@ class JournalledRun:
         if record.origin is not None:
             namespace = execution.plan.namespace
             history = History(execution.cluster, namespace, record.instance_id)
+            if record.origin.kind == UNINSTALL and cause is None:
+                history.clear()
+                return
             ended = ended_revision(record, utc_now(), namespace, cause)
             self.revision = history.keep(ended, execution.options.history)

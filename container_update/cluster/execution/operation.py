@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from container_update.cluster.execution.events import EventRecorder
 from container_update.cluster.execution.execute import Execution, pods_by_workload
@@ -20,7 +20,7 @@ from container_update.cluster.history.revision import Origin
 from container_update.cluster.informer import Informer
 from container_update.cluster.journal import Journal
 from container_update.cluster.lease import Holder, LeaseLock, utc_now
-from container_update.cluster.record import Record, goal_of
+from container_update.cluster.record import Record
 from container_update.cluster.retry import RetryingCluster
 from container_update.cluster.scope import scope_of
 from container_update.model import errors, operation
@@ -35,6 +35,13 @@ from container_update.planning.steps import ObjectStep, object_steps
 from container_update.planning.update import collections, traffic
 
 LOG = logging.getLogger(__name__)
+
+
+class GoOn(Protocol):
+    """Finishes an interrupted run; returns what became of each step."""
+
+    def __call__(self, run: JournalledRun, *, resumed: bool) -> tuple[StepResult, ...]:
+        """See the class."""
 
 
 @dataclass
@@ -78,26 +85,6 @@ class Operation:
             cancel,
         )
 
-    def run(
-        self,
-        plan: Plan,
-        informer: Informer,
-        cancel: CancelToken,
-        *,
-        goal: str = "",
-        origin: Origin | None = None,
-    ) -> tuple[StepResult, ...]:
-        """Carry out a plan, with lease and journal.
-
-        :param goal: a digest of what is requested; '': of the plan's manifests.
-        :param origin: for the history; None: the operation does not belong in there.
-        :raises UpdateInProgressError: another update of this instance runs.
-        :raises UpdateFailedError: see :meth:`Execution.run`.
-        """
-        goal = goal or goal_of(plan.manifests)
-        with self.begun(plan, informer, cancel, goal, origin=origin) as run:
-            return run.execution.run()
-
     @contextmanager
     def begun(  # noqa: PLR0913
         self,
@@ -108,12 +95,14 @@ class Operation:
         context: Mapping[str, Any] | None = None,
         *,
         origin: Origin | None = None,
+        instance: bytes = b"",
     ) -> Iterator[JournalledRun]:
         """Hold the lease and the journal while the block carries out the plan.
 
         :param goal: a digest of what is requested.
         :param context: plain values that a resume needs beside the steps.
         :param origin: for the history; None: the operation does not belong in there.
+        :param instance: what the VNF instance runs from afterwards, for the history.
         :raises ClusterError: the account lacks a right; nothing was written.
         :raises UpdateInProgressError: another update of this instance runs, or ran since the
             plan was made.
@@ -130,6 +119,7 @@ class Operation:
                 context=context or {},
                 origin=origin,
                 objects=tuple(manifest.key for manifest in plan.manifests),
+                instance=instance,
             )
             journal = self._journal_of(lock)
             journal.write(record, lock, lambda: self._refuse_stale(journal, plan, informer))
@@ -218,7 +208,7 @@ class Operation:
         goal: Callable[[], str] | None = None,
         back: bool = False,
         cancel: CancelToken | None = None,
-        go_on: Callable[[JournalledRun], tuple[StepResult, ...]] | None = None,
+        go_on: GoOn | None = None,
     ) -> Outcome | None:
         """Finish or undo the run that left its journal behind.
 
@@ -302,20 +292,18 @@ class Operation:
         with self.lock(str(uuid.uuid4()), cancel) as lock:
             self._journal_of(lock).clear()
 
-    def _finish(
-        self, run: JournalledRun, go_on: Callable[[JournalledRun], tuple[StepResult, ...]] | None
-    ) -> Outcome:
+    def _finish(self, run: JournalledRun, go_on: GoOn | None) -> Outcome:
         record = run.record
         if not record.context:
             go_on = _by_its_steps
-        elif go_on is None:
+        if go_on is None:
             raise errors.ContainerUpdateError(
                 f"operation {record.operation}, a change of the VNF package, has not ended",
                 next_step=errors.NextStep.RESUME_OR_ROLLBACK,
             )
         self.progress(ResumeStarted(f"operation {record.operation} was interrupted", record.steps))
         with run.until_ended():
-            outcome = Outcome(run.execution.plan, go_on(run))
+            outcome = Outcome(run.execution.plan, go_on(run, resumed=True))
         self.revision = run.revision
         return replace(outcome, revision=run.revision)
 
@@ -330,8 +318,8 @@ class Operation:
         return outcome
 
 
-def _by_its_steps(run: JournalledRun) -> tuple[StepResult, ...]:
-    return run.execution.run(resumed=True)
+def _by_its_steps(run: JournalledRun, *, resumed: bool) -> tuple[StepResult, ...]:
+    return run.execution.run(resumed=resumed)
 
 
 def _created(steps: Sequence[ObjectStep]) -> tuple[ObjectKey, ...]:

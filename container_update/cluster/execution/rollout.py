@@ -10,6 +10,8 @@ from container_update.cluster.refusals import RefusedPods
 from container_update.cluster.waiting import Waiter
 from container_update.model.objects import Collection, Json, ObjectKey
 from container_update.model.outcome import StepWait
+from container_update.model.plan import Action
+from container_update.planning.steps import ObjectStep
 from container_update.planning.update import traffic
 from container_update.workloads import ownership
 from container_update.workloads.kind import pods_in
@@ -137,6 +139,13 @@ def ready_pods(informer: Informer, key: ObjectKey) -> tuple[int, int]:
         return int(is_ready(live)), 1
     counts = kind.counts(live)
     return counts.ready, counts.desired
+
+
+def followed_by(steps: Iterable[ObjectStep]) -> frozenset[Collection]:
+    """Return what to watch while these steps are carried out: the traffic only of Services that are
+    there before and afterwards."""
+    passing = (Action.CREATE, Action.DELETE)
+    return followed(s.key for s in steps if kind_of(s.key) or s.action not in passing)
 
 
 def followed(keys: Iterable[ObjectKey]) -> frozenset[Collection]:

@@ -2,8 +2,9 @@
 
 Traffic returns to the old pods before the new ones are deleted, and configuration is restored
 before the workloads that read it as they start. Old pods that are gone already are created first of
-all, with their configuration. Every object is read again, so that reverting what was never done, or
-twice, is safe.
+all, with their configuration. What was created goes last, when nothing uses it any more; but first
+of all goes what may refuse the other writes: quotas, admission webhooks. Every object is read
+again, so that reverting what was never done, or twice, is safe.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from container_update.model.objects import ObjectKey
 from container_update.model.outcome import Reverted, StepResult, StepState
 from container_update.model.plan import Action, Stage
 from container_update.model.reporter import REPORTED
+from container_update.planning import order
 from container_update.planning.steps import ObjectStep, WorkloadStep
 from container_update.workloads.pod_status import is_deleting
 from container_update.workloads.registry import is_workload
@@ -75,6 +77,9 @@ class Undo:
 
     def _rounds(self, steps: Sequence[ObjectStep]) -> Iterator[list[ObjectStep]]:
         """Yield the steps in their order on the way back, those of a round at the same time."""
+        created = [s for s in steps if s.action is Action.CREATE and s.stage is Stage.OBJECTS]
+        yield [step for step in created if order.hinders(step.key)]
+        steps = [step for step in steps if step not in created]
         held = [step for step in reversed(steps) if step.action is Action.HOLD]
         objects, workloads, switches, removed = (
             [step for step in reversed(steps) if step.stage is stage and step not in held]
@@ -87,6 +92,8 @@ class Undo:
         else:
             yield from (switches, removed_objects, objects, removed_workloads)
         yield from (workloads, held)
+        for group in reversed(list(order.groups(created))):
+            yield [step for step in reversed(group) if not order.hinders(step.key)]
 
     def _is_gone(self, key: ObjectKey) -> bool:
         live = self.context.writer.cluster.get(key)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from container_update.cluster.waiting import NotReadyError, Waiter
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ClusterError
-from container_update.model.objects import INSTANCE_LABEL, Json, ObjectKey
+from container_update.model.objects import INSTANCE_LABEL, Collection, Json, ObjectKey
 from container_update.planning.comparison import diff
 from container_update.planning.steps import ObjectStep, WorkloadStep
 from container_update.planning.steps.new_objects import new_object
@@ -99,6 +99,32 @@ class ObjectWriter:
             owners = [*(body["metadata"].get("ownerReferences") or ()), self.owner]
             body = {**body, "metadata": {**body["metadata"], "ownerReferences": owners}}
         return self.create(body, is_own, deadline)
+
+    def until_kind_is_served(self, definition: Json, deadline: float) -> None:
+        """Wait until the server serves the kind of a CustomResourceDefinition that was created.
+
+        Its conditions come first, the URL of its objects a moment later.
+
+        :raises NotReadyError: it does not, the message has the reason that the server gives.
+        """
+        spec, key, pause = definition["spec"], ObjectKey.of(definition), _FIRST_PAUSE
+        space = self.owner_namespace if spec.get("scope") == "Namespaced" else ""
+        collection = Collection(spec["group"], spec["names"]["kind"], space)
+        while not self._is_served(collection):
+            left = deadline - self.waiter.clock()
+            if left <= 0:
+                raise NotReadyError(f"not served in time: {_conditions(self.cluster.get(key))}")
+            self.waiter.sleep(min(left, pause))
+            pause = min(2 * pause, _LONGEST_PAUSE)
+
+    def _is_served(self, collection: Collection) -> bool:
+        try:
+            self.cluster.list(collection, lambda _: None)
+        except ClusterError as error:
+            if error.status not in (403, 404):
+                raise
+            return error.status == 403  # it is, though this account may not list it
+        return True
 
     def recreate(self, key: ObjectKey, body: Json, deadline: float) -> None:
         """Delete the object with the UID in *body* and create it with that content.
@@ -193,3 +219,12 @@ class ObjectWriter:
                     raise
             live = self.cluster.get(key)
         raise ChangedByAnotherError(f"{key} is changed again and again by somebody else")
+
+
+def _conditions(definition: Json | None) -> str:
+    """Return what a CustomResourceDefinition says of its own state."""
+    if definition is None:
+        return "it was deleted by somebody else"
+    conditions = (definition.get("status") or {}).get("conditions") or ()
+    texts = (f"{c.get('type')}={c.get('status')}: {c.get('message')}" for c in conditions)
+    return "; ".join(texts) or "the server has not accepted it yet"

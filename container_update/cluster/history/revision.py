@@ -15,18 +15,17 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from container_update.model.objects import Json, ObjectKey
+from container_update.model.plan import UNDO, UPDATE
 from container_update.model.requests import PackageIdentity
 from container_update.planning.comparison import diff
 from container_update.planning.steps import ConfigStep, ObjectStep
 from container_update.planning.steps.codec import step_from_dict, step_to_dict
 
-UPDATE, UNDO = "update", "undo"
-"""Kinds of operations; the other ones are upgrade types."""
 UPDATES = frozenset({UPDATE, UNDO})
 """Those that change configuration and images only, and can be undone."""
 
 _FORMAT = 1
-_SUMMARY, _CONTENT = "summary", "content"
+_SUMMARY, _CONTENT, _INSTANCE = "summary", "content", "instance"
 _LIMIT = 900_000
 """Bytes of the content; the API server allows 1 MiB for all data of a Secret."""
 _NEW_VALUE = base64.b64encode(b"another value").decode()
@@ -107,6 +106,9 @@ class Revision:
     steps: tuple[ObjectStep, ...] = field(default=(), repr=False)
     objects: tuple[ObjectKey, ...] = field(default=(), repr=False)
     def_files: tuple[str, ...] = ()
+    instance: bytes = field(default=b"", repr=False)
+    """What the VNF instance runs from since, an encoded
+    :class:`~container_update.cluster.history.instance_record.InstanceRecord`; empty: not known."""
 
     @property
     def can_be_undone(self) -> bool:
@@ -126,7 +128,7 @@ def encode(revision: Revision) -> dict[str, bytes]:
             "defFiles": list(revision.def_files),
         }
         content = gzip.compress(json.dumps(payload).encode(), mtime=0)
-    is_kept = 0 < len(content) <= _LIMIT
+    is_kept = 0 < len(content) <= _LIMIT - len(revision.instance)
     summary = {
         "format": _FORMAT,
         "number": revision.number,
@@ -140,8 +142,9 @@ def encode(revision: Revision) -> dict[str, bytes]:
         "cause": revision.cause,
         "isKept": is_kept,
     }
-    data = {_SUMMARY: json.dumps(summary).encode()}
-    return {**data, _CONTENT: content} if is_kept else data
+    data = {_SUMMARY: json.dumps(summary).encode(), _INSTANCE: revision.instance}
+    data |= {_CONTENT: content} if is_kept else {}
+    return {name: value for name, value in data.items() if value}
 
 
 def decode(data: Mapping[str, bytes]) -> Revision:
@@ -163,6 +166,7 @@ def decode(data: Mapping[str, bytes]) -> Revision:
             steps=tuple(map(step_from_dict, payload.get("steps", ()))),
             objects=tuple(ObjectKey(**key) for key in payload.get("objects", ())),
             def_files=tuple(payload.get("defFiles", ())),
+            instance=data.get(_INSTANCE, b""),
         )
     except (KeyError, TypeError, OSError, EOFError) as error:
         raise ValueError("is damaged") from error

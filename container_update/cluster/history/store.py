@@ -9,11 +9,13 @@ from __future__ import annotations
 import base64
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from container_update.cluster.history import revision as revisions
-from container_update.cluster.history.revision import Revision
+from container_update.cluster.history.instance_record import InstanceRecord
+from container_update.cluster.history.revision import Result, Revision
+from container_update.cluster.journal_secret import INSTANCE_ANNOTATION, KEPT
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ClusterError
 from container_update.model.objects import Collection, Json, ObjectKey
@@ -44,6 +46,20 @@ class History:
             revision for body in self._bodies() if (revision := _decoded(body)) is not None
         )
 
+    def instance(self) -> InstanceRecord | None:
+        """Return what the instance runs from; None where that is not kept.
+
+        :raises ClusterError: the account may not list Secrets.
+        """
+        newest = next((each for each in self.read() if each.result is Result.DONE), None)
+        if newest is None or not newest.instance:
+            return None
+        try:
+            return InstanceRecord.decode(newest.instance)
+        except ValueError as error:
+            LOG.warning("what revision %d of %s runs from %s", newest.number, self._name, error)
+            return None
+
     def keep(self, revision: Revision, limit: int) -> int | None:
         """Keep a revision under the next number, and delete those beyond the limit.
 
@@ -61,9 +77,12 @@ class History:
             return None
 
     def clear(self) -> None:
-        """Delete all revisions: the VNF instance is no more."""
-        for body in self._bodies():
-            self.cluster.delete(ObjectKey.of(body), uid=body["metadata"]["uid"])
+        """Delete all revisions, as far as the account may: the VNF instance is no more."""
+        try:
+            for body in self._bodies():
+                self.cluster.delete(ObjectKey.of(body), uid=body["metadata"]["uid"])
+        except ClusterError as error:
+            LOG.warning("the history of the VNF instance stays: %s", error)
 
     def _keep(self, revision: Revision, limit: int) -> int:
         for attempt in range(1, _ATTEMPTS + 1):
@@ -80,14 +99,29 @@ class History:
             except ClusterError as error:
                 if error.status != 409 or attempt == _ATTEMPTS:
                     raise
-        for body in bodies[limit - 1 :]:
+        for body in _superfluous(bodies, limit - 1, revision.result):
             self.cluster.delete(ObjectKey.of(body), uid=body["metadata"]["uid"])
         return number
 
+    def instances(self) -> frozenset[str | None]:
+        """Return the ids of all instances that have a history or a journal in the namespace; None:
+        of one that has no id.
+
+        :raises ClusterError: the account may not list Secrets.
+        """
+        kept = Collection("", "Secret", self.namespace, labels="=".join(KEPT))
+        bodies = self.cluster.list(kept).items
+        annotations = [body["metadata"].get("annotations") or {} for body in bodies]
+        found = (each[INSTANCE_ANNOTATION] for each in annotations if INSTANCE_ANNOTATION in each)
+        return frozenset(instance_id or None for instance_id in found)
+
+    @property
+    def _collection(self) -> Collection:
+        return Collection("", "Secret", self.namespace, fields=f"type={SECRET_TYPE}")
+
     def _bodies(self) -> Iterator[Json]:
         """Yield the Secrets of this instance, the newest revision first."""
-        secrets = Collection("", "Secret", self.namespace, fields=f"type={SECRET_TYPE}")
-        bodies = [body for body in self.cluster.list(secrets).items if self._number(body)]
+        bodies = [body for body in self.cluster.list(self._collection).items if self._number(body)]
         yield from sorted(bodies, key=self._number, reverse=True)
 
     def _number(self, body: Json) -> int:
@@ -107,14 +141,34 @@ class History:
             "metadata": {
                 "name": f"{self._name}.v{revision.number}",
                 "namespace": self.namespace,
+                "annotations": {INSTANCE_ANNOTATION: self.instance_id or ""},
                 "labels": {
                     "container-update/history": "true",
+                    KEPT[0]: KEPT[1],
                     "container-update/operation": revision.operation,
                 },
             },
             "type": SECRET_TYPE,
             "data": {name: base64.b64encode(value).decode() for name, value in data.items()},
         }
+
+
+def _superfluous(bodies: Sequence[Json], number: int, result: Result) -> Sequence[Json]:
+    """Return those of older revisions, the newest first, that are beyond a number; the newest one
+    that was carried out stays, which says what the instance runs from.
+
+    :param result: of the newest revision, which is not among them.
+    """
+    beyond = list(bodies[number:])
+    if result is Result.DONE or any(_is_done(body) for body in bodies[:number]):
+        return beyond
+    last = next((body for body in beyond if _is_done(body)), None)
+    return [body for body in beyond if body is not last]
+
+
+def _is_done(body: Json) -> bool:
+    found = _decoded(body)
+    return found is not None and found.result is Result.DONE
 
 
 def _decoded(body: Json) -> Revision | None:

@@ -17,6 +17,20 @@ def without_objects(keys: Iterable[ObjectKey], populated: Iterable[str]) -> list
     return sorted({key.namespace for key in keys} - {"", *populated})
 
 
+def refuse_missing_namespaces(
+    keys: Iterable[ObjectKey], live: Iterable[ObjectKey], populated: Iterable[str], cluster: Cluster
+) -> None:
+    """Raise PlanError where a namespace of these objects does not exist and is none of them.
+
+    :param live: those that exist.
+    :param populated: the namespaces in which anything was found.
+    """
+    keys = tuple(keys)
+    for namespace in without_objects(keys, {*populated, *(key.namespace for key in live)}):
+        if ObjectKey("", "Namespace", "", namespace) not in keys:
+            refuse_if_known_missing(namespace, cluster)
+
+
 def refuse_missing(namespace: str, cluster: Cluster) -> None:
     """Raise PlanError where the namespace does not exist.
 

@@ -6,13 +6,16 @@ concepts, "Dry-run").
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from container_update.cluster.retry import RetryingCluster
 from container_update.model import context_threads
 from container_update.model.cluster import Cluster
 from container_update.model.errors import ClusterError
-from container_update.model.objects import INSTANCE_LABEL, Json
+from container_update.model.objects import INSTANCE_LABEL, Json, ObjectKey
 from container_update.model.options import Options
 from container_update.model.plan import Action, Plan
+from container_update.planning.order import DEFINITION
 from container_update.planning.steps import ConfigStep, ManifestStep, ObjectStep, object_steps
 from container_update.planning.steps.new_objects import new_object
 
@@ -29,6 +32,7 @@ def check_on_server(plan: Plan, cluster: Cluster, options: Options) -> int:
     retrying = RetryingCluster(cluster, options.retry_seconds)
     labels = {INSTANCE_LABEL: plan.instance_id} if plan.instance_id else {}
     steps = [step for step in object_steps(plan) if step.action is not Action.REPLACE_PODS]
+    steps = [step for step in steps if not _needs_another(step, steps)]
 
     def refusal(step: ObjectStep) -> ClusterError | None:
         try:
@@ -48,6 +52,24 @@ def check_on_server(plan: Plan, cluster: Cluster, options: Options) -> int:
             reason=first.reason,
         )
     return len(steps)
+
+
+def _needs_another(step: ObjectStep, steps: Sequence[ObjectStep]) -> bool:
+    """Tell whether another step makes it possible: it creates the kind, or the namespace."""
+    return any(
+        other.action is Action.CREATE and _makes(other, step.key)
+        for other in steps
+        if other is not step
+    )
+
+
+def _makes(step: ObjectStep, key: ObjectKey) -> bool:
+    if (step.key.group, step.key.kind) == ("", "Namespace"):
+        return step.key.name == key.namespace
+    if (step.key.group, step.key.kind) != DEFINITION:
+        return False
+    spec = _content(step)["spec"]
+    return (spec["group"], spec["names"]["kind"]) == (key.group, key.kind)
 
 
 def _try(step: ObjectStep, cluster: RetryingCluster, labels: dict[str, str]) -> None:

@@ -6,32 +6,29 @@ what is old removed. Lease, journal, waiting and undo are an update's.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, NoReturn
 
 from container_update.cluster.execution.journalled_run import JournalledRun
 from container_update.cluster.execution.operation import Operation
-from container_update.cluster.history.origin import origin_of
-from container_update.cluster.informer import Informer
-from container_update.cluster.record import goal_of
+from container_update.cluster.history.instance_record import InstanceRecord
+from container_update.cluster.record import digest_of
 from container_update.cluster.retry import RetryingCluster
-from container_update.cluster.scope import Scope
 from container_update.model.cancellation import CancelToken
 from container_update.model.cluster import Cluster
 from container_update.model.objects import Json, ObjectKey
 from container_update.model.outcome import Outcome, Progress, StepResult, Vnfc
 from container_update.model.plan import Action, Plan, Stage
-from container_update.operations.checks.namespaces import refuse_if_known_missing, without_objects
-from container_update.operations.read_packages import read_live, read_packages, stored_images
+from container_update.operations.checks.namespaces import refuse_missing_namespaces
+from container_update.operations.goal import Goal, Observed
+from container_update.operations.instances import record_of
+from container_update.operations.read_packages import read_packages, stored_images
 from container_update.operations.records.vnf_records import Records, services, workloads_of
-from container_update.operations.strategies.strategy import ChangeJob, Strategy, VduChange
-from container_update.operations.update import restarted_pods
+from container_update.operations.run import preview, run
+from container_update.operations.strategies.strategy import CarryOut, ChangeJob, Strategy, VduChange
 from container_update.planning.change import ChangePlanner
-from container_update.planning.change_cause import with_change_causes
 from container_update.planning.comparison import renames
 from container_update.planning.comparison.package_pair import Packages, Placing
 from container_update.planning.release_labels import selector_of
@@ -91,18 +88,10 @@ class KubernetesStrategy(Strategy):
         self, job: ChangeJob, target: Any, cancel: CancelToken, progress: Progress
     ) -> None:
         super().__init__(job, target, cancel, progress)
-        self._began, self._sent_before = time.monotonic(), target.cluster.requests
-        self._cluster = RetryingCluster(target.cluster, job.options.retry_seconds)
-        seconds = job.options.watch_seconds
-        self._informer = Informer(self._cluster, Scope(), watch_seconds=seconds)
+        self._observed: Observed | None = None
         self._plan: Plan | None = None
         self._run: JournalledRun | None = None
         self._facts = _Facts()
-        self._resumed: tuple[StepResult, ...] = ()
-
-    def close(self) -> None:
-        """End the watches."""
-        self._informer.stop()
 
     # --- the plan -------------------------------------------------------------------------------
 
@@ -111,29 +100,37 @@ class KubernetesStrategy(Strategy):
         """Both packages, read when they are first needed."""
         target = self.target
         placing = Placing(target.def_files, target.namespace, target.one_namespace)
-        return read_packages(self.job, placing)
+        return read_packages(self.job, placing, self._record)
 
-    def _refuse_missing_namespaces(self, live: Mapping[ObjectKey, Json]) -> None:
-        keys = self.packages.new
-        there = {key.namespace for key in live} | self._informer.namespaces
-        for namespace in without_objects(keys, there):
-            if ObjectKey("", "Namespace", "", namespace) not in keys:
-                refuse_if_known_missing(namespace, self._cluster)
+    @cached_property
+    def _record(self) -> InstanceRecord | None:
+        """What the instance runs from, where the job names no old package."""
+        job, target = self.job, self.target
+        if job.old:
+            return None
+        return record_of(target.cluster, target.namespace, job.instance_id, job.options)
 
-    def validate(self) -> Plan:
+    @property
+    def previous(self) -> str | InstanceRecord:
+        """See Strategy."""
+        return self._record or self.job.old
+
+    def planned(self, observed: Observed) -> Plan:
         """Compare both packages with what is live."""
-        live = read_live(self.packages, self.target.namespace, self._cluster, self._informer)
-        self._refuse_missing_namespaces(live)
+        self._observed = observed
+        live = observed.read_packages(self.packages, self.target.namespace)
+        refuse_missing_namespaces(
+            self.packages.new, live, observed.informer.namespaces, observed.cluster
+        )
         packages, there = self.packages, renames.live_names(live)
         pairs = (
             (packages.old.get(key), renames.with_live_name(new, there))
             for key, new in packages.new.items()
         )
-        stored = stored_images(self._cluster, unexplained(pairs, live))
+        stored = stored_images(observed.cluster, unexplained(pairs, live))
         planner = self.planner(packages, live, self.target.namespace, self.job.instance_id, stored)
-        plan = with_change_causes(replace(planner.plan(), packages=self.identities()))
-        self._plan = plan
-        self._informer.include(step.key for step in object_steps(plan))  # some get other names
+        self._plan = plan = planner.plan()
+        observed.informer.include(step.key for step in object_steps(plan))  # some get other names
         if not plan.is_empty:
             names = self.successors(planner)
             self._facts = _Facts(
@@ -183,63 +180,49 @@ class KubernetesStrategy(Strategy):
 
     # --- the run --------------------------------------------------------------------------------
 
-    @cached_property
-    def _instance(self) -> Operation:
+    def run(self, carry_out: CarryOut) -> Outcome:
+        """See Strategy."""
         job = self.job
-        return Operation(
-            self._cluster,
-            self.target.namespace,
+        return run(
+            Change(self, carry_out),
+            self.target.cluster,
+            job.options,
+            self.cancel,
+            self.progress,
+            leave_failed=job.leave_failed,
+        )
+
+    def preview(self) -> Plan:
+        """See Strategy."""
+        return preview(Change(self, lambda _: None), self.target.cluster, self.job.options)
+
+    def resume(self, carry_out: CarryOut) -> Outcome | None:
+        """See Strategy."""
+        job, target = self.job, self.target
+        instance = Operation(
+            RetryingCluster(target.cluster, job.options.retry_seconds),
+            target.namespace,
             job.instance_id,
             job.options,
             self.progress,
             job.leave_failed,
         )
+        return instance.recover(cancel=self.cancel, go_on=Change(self, carry_out).carry_out)
 
-    @contextmanager
-    def begun(self) -> Iterator[None]:
-        """See Strategy."""
-        assert self._plan is not None, "a plan is validated before it is begun"
-        with self._instance.begun(
-            self._plan,
-            self._informer,
-            self.cancel,
-            self._goal,
-            self._context(),
-            origin=origin_of(self.job.request.upgrade_type, self.identities()),
-        ) as run:
-            self._run = run
-            run.execution.begin()
-            yield
-
-    def tidy(self) -> None:
-        """See Strategy."""
-        self._instance.tidy(self.cancel)
-
-    def recover(
-        self, carry_out: Callable[[Strategy], None], *, any_goal: bool = False
-    ) -> Outcome | None:
-        """See Strategy."""
-
-        def go_on(run: JournalledRun) -> tuple[StepResult, ...]:
-            self._run = run
+    def begin(self, run: JournalledRun, *, resumed: bool) -> None:
+        """Take over a run, which an earlier one may have begun."""
+        self._run = run
+        if resumed:
             self._facts = _Facts.of(run.record.context["facts"])
-            run.execution.begin(resumed=True)
-            carry_out(self)
-            return run.execution.results
+        run.execution.begin(resumed=resumed)
 
-        goal = "" if any_goal else self._goal
-        asked = None if any_goal else lambda: goal
-        outcome = self._instance.recover(goal=asked, cancel=self.cancel, go_on=go_on)
-        self._resumed = outcome.results if outcome else ()
-        return outcome
-
-    @property
-    def _goal(self) -> str:
-        """The goal in the journal's record; never the same as an update's."""
+    def digest(self) -> str:
+        """Return the goal in the journal's record; never the same as an update's."""
         kind = self.job.request.upgrade_type
-        return f"{kind} {goal_of(self.packages.new.values())}"
+        return f"{kind} {digest_of(self.packages.new.values())}"
 
-    def _context(self) -> Json:
+    def context(self) -> Json:
+        """Return what a resume needs beside the steps."""
         job, target = self.job, self.target
         return {
             "request": dict(job.request.body),
@@ -259,12 +242,14 @@ class KubernetesStrategy(Strategy):
     def prepare(self) -> None:
         """Write configuration and other objects, then wait until every new pod is Ready."""
         run = self._running
+        if not any(step.action is Action.HOLD for step in run.execution.plan.steps):
+            run.execution.advance(Stage.OBJECTS, Stage.WORKLOADS)
+            return
         if run.has_passed(_OBJECTS_DONE):
             run.execution.skip(Stage.OBJECTS)
         else:
             run.execution.advance(Stage.OBJECTS)
-            if any(step.action is Action.HOLD for step in run.execution.plan.steps):
-                run.pass_milestone(_OBJECTS_DONE)
+            run.pass_milestone(_OBJECTS_DONE)
         run.execution.advance(Stage.WORKLOADS)
 
     def switch_over(self) -> None:
@@ -286,7 +271,7 @@ class KubernetesStrategy(Strategy):
         return [self._with_pods(vdu) for vdu in self._facts.targets]
 
     def _with_pods(self, vdu: VduChange) -> VduChange:
-        informer = self._run.execution.informer if self._run is not None else self._informer
+        informer = self._running.execution.informer
 
         def pods(name: str) -> dict[str, str]:
             """Return the names of the pods to their addresses."""
@@ -306,7 +291,7 @@ class KubernetesStrategy(Strategy):
                 "pod_ips": {**old, **new},
             },
             ssh_ips={which: ip for which, ip in first.items() if ip},
-            operation=self._run.record.operation if self._run is not None else "",
+            operation=self._running.record.operation,
         )
 
     def has_passed(self, milestone: str) -> bool:
@@ -317,23 +302,9 @@ class KubernetesStrategy(Strategy):
         """See Strategy."""
         self._running.pass_milestone(milestone)
 
-    def outcome(self) -> Outcome:
-        """Return the plan, what became of each step, the pods of every VDU."""
-        assert self._plan is not None, "a plan is validated before there is an outcome"
-        results = self._run.execution.results if self._run and not self._plan.is_empty else ()
-        results = (*self._resumed, *results)
-        return Outcome(
-            plan=self._plan,
-            results=results,
-            vnfcs=self._vnfcs(self._plan),
-            restarted=restarted_pods(results, self._informer),
-            requests=self.target.cluster.requests - self._sent_before,
-            seconds=time.monotonic() - self._began,
-            revision=self._instance.revision,
-        )
-
     def _vnfcs(self, plan: Plan) -> tuple[Vnfc, ...]:
-        return ownership.vnfcs(self.packages.vdus, plan.manifests, self._informer.live)
+        assert self._observed is not None, "a plan is made of what is live"
+        return ownership.vnfcs(self.packages.vdus, plan.manifests, self._observed.live)
 
     def records(self) -> Records:
         """Return the attributes that the specification lists for this way of changing."""
@@ -372,3 +343,42 @@ def _claims(plan: Plan, names: Mapping[str, str]) -> dict[str, str]:
         after = pod_template.claims(new.content or {}) if new else {}
         claims.update({before[volume]: after[volume] for volume in before if volume in after})
     return {old: new for old, new in claims.items() if old != new}
+
+
+class Change(Goal):
+    """All of a new package, in the way that a strategy plans and carries out.
+
+    :param carry_out: runs the strategy's phases, and the coordination scripts between them.
+    """
+
+    def __init__(self, strategy: KubernetesStrategy, carry_out: CarryOut) -> None:
+        job, target = strategy.job, strategy.target
+        self.kind = job.request.upgrade_type
+        self.namespace, self.instance_id = target.namespace, job.instance_id
+        self._strategy, self._carry_out = strategy, carry_out
+
+    def digest(self) -> str:
+        """See Goal."""
+        return self._strategy.digest()
+
+    def check(self) -> None:
+        """See Goal."""
+        assert self._strategy.packages, "they are read"
+
+    def plan(self, observed: Observed) -> Plan:
+        """See Goal."""
+        return self._strategy.noted(self._strategy.planned(observed))
+
+    def context(self) -> Json:
+        """See Goal."""
+        return self._strategy.context()
+
+    def carry_out(self, run: JournalledRun, *, resumed: bool = False) -> tuple[StepResult, ...]:
+        """See Goal."""
+        self._strategy.begin(run, resumed=resumed)
+        self._carry_out(self._strategy)
+        return run.execution.results
+
+    def vdus(self) -> Mapping[str, str]:
+        """See Goal."""
+        return self._strategy.packages.vdus

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -20,6 +20,7 @@ from container_update.model.errors import UpdateFailedError
 from container_update.model.objects import Json
 from container_update.model.outcome import Event, Outcome, Progress, StepResult
 from container_update.model.plan import Action, Plan
+from container_update.operations.progress import log_remarks
 from container_update.operations.read_packages import check_new_package
 from container_update.operations.records import stack_records
 from container_update.operations.records.vnf_records import Records
@@ -29,7 +30,12 @@ from container_update.operations.request_schema import (
     EXTERNAL_LB,
 )
 from container_update.operations.scripts.coordination import Coordination
-from container_update.operations.strategies.strategy import ChangeJob, Strategy, VduChange
+from container_update.operations.strategies.strategy import (
+    CarryOut,
+    ChangeJob,
+    Strategy,
+    VduChange,
+)
 from container_update.package import csar
 from container_update.stacks import live
 from container_update.stacks.client import Heat, reference
@@ -118,18 +124,28 @@ class OpenStackStrategy(Strategy):
 
     # --- plan and run ---------------------------------------------------------------------------
 
-    def validate(self) -> Plan:
+    def run(self, carry_out: CarryOut) -> Outcome:
+        """See Strategy."""
+        self._recover_own(carry_out)
+        plan = self.preview()
+        self.progress(plan)
+        log_remarks(plan)
+        if not plan.is_empty:
+            with self._begun():
+                carry_out(self)
+        return replace(self.outcome(), plan=plan)
+
+    def preview(self) -> Plan:
         """Compare the package with the live stack; nothing is left to do after a resume."""
         if self._live is not None:
             self._plan = replace(self._running.record.plan, steps=())
         else:
             self._plan = make_plan(self.packages, self.target.service)
-        return self._plan.without_scripts()
+        return self.noted(self._plan.without_scripts())
 
     @contextmanager
-    def begun(self) -> Iterator[None]:
-        """See Strategy."""
-        assert self._plan is not None, "a plan is validated before it is begun"
+    def _begun(self) -> Iterator[None]:
+        assert self._plan is not None, "a plan is made before it is begun"
         with (
             self._with_outcome(),
             self._instance.begun(self._plan, self.packages.goal, self._context()) as execution,
@@ -138,10 +154,16 @@ class OpenStackStrategy(Strategy):
             yield
             self._live = live.after(self.target.service, self._plan)
 
-    def recover(
-        self, carry_out: Callable[[Strategy], None], *, any_goal: bool = False
-    ) -> Outcome | None:
+    def resume(self, carry_out: CarryOut) -> Outcome | None:
         """See Strategy."""
+        return self._recover_own(carry_out, any_goal=True)
+
+    def _recover_own(self, carry_out: CarryOut, *, any_goal: bool = False) -> Outcome | None:
+        """Finish or undo the change that an earlier run left.
+
+        :param any_goal: finish it whatever its goal; False: undo one with another goal than the
+            job's.
+        """
 
         def go_on(execution: Execution) -> None:
             carry_out(self)

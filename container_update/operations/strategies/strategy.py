@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NoReturn, Protocol
 
+from container_update.cluster.history.instance_record import InstanceRecord
 from container_update.model.cancellation import CancelToken
 from container_update.model.errors import ContainerUpdateError
 from container_update.model.objects import Json
@@ -19,7 +19,6 @@ from container_update.model.options import Options
 from container_update.model.outcome import Outcome, Progress
 from container_update.model.plan import Plan
 from container_update.model.reporter import reporter
-from container_update.model.requests import PackageIdentity
 from container_update.operations.change_request import ChangeRequest
 from container_update.operations.records.vnf_records import Records
 from container_update.operations.strategies import upgrade_types
@@ -40,7 +39,8 @@ class ChangeJob:
 
     request: ChangeRequest
     old: str
-    """The package that the VNF runs from: a folder, or a CSAR zip."""
+    """The package that the VNF runs from: a folder, or a CSAR zip. Empty, in a cluster: what the
+    record of the instance says."""
     new: str
     instance_id: str | None = None
     options: Options = field(default_factory=Options)
@@ -78,6 +78,10 @@ class VduChange:
     """The id of the operation in its journal."""
 
 
+CarryOut = Callable[["Strategy"], None]
+"""Runs the phases of a strategy, and the scripts between them."""
+
+
 class Strategy(ABC):
     """One way to change the package of one VNF; made for one run.
 
@@ -104,19 +108,21 @@ class Strategy(ABC):
         self.target = target
         self.cancel = cancel
         self.progress = reporter(progress)
-        self.identities: Callable[[], tuple[PackageIdentity, ...]] = tuple
-        """Returns the old package and the new one; () where they are not known."""
+        self.noted: Callable[[Plan], Plan] = lambda plan: plan
+        """Returns a plan with its packages, and what is to be known about the scripts."""
+
+    @property
+    def previous(self) -> str | InstanceRecord:
+        """What the VNF runs from: the old package, or the record of the instance."""
+        return self.job.old
 
     @property
     def scripts_used(self) -> frozenset[str]:
         """The VNFs whose script is run at all."""
         return self.scripts_per_vdu
 
-    def close(self) -> None:  # noqa: B027, not every strategy has something to close
-        """Release what is open; called once, at the end."""
-
     @abstractmethod
-    def validate(self) -> Plan:
+    def preview(self) -> Plan:
         """Return the plan; write nothing.
 
         :raises PackageError: a package or the request is wrong.
@@ -124,20 +130,14 @@ class Strategy(ABC):
         """
 
     @abstractmethod
-    def begun(self) -> AbstractContextManager[None]:
-        """Hold the instance's lease and journal while the block carries out the plan."""
-
-    def tidy(self) -> None:  # noqa: B027, not every strategy leaves something
-        """Remove what an earlier run left that only a run with something to do would take."""
+    def run(self, carry_out: CarryOut) -> Outcome:
+        """Recover what an earlier run left, plan, and hold the instance's lease and journal while
+        the plan is carried out."""
 
     @abstractmethod
-    def recover(
-        self, carry_out: Callable[[Strategy], None], *, any_goal: bool = False
-    ) -> Outcome | None:
-        """Finish, by *carry_out*, or undo the change that an earlier run left.
+    def resume(self, carry_out: CarryOut) -> Outcome | None:
+        """Finish the change that an earlier run left, whatever its goal.
 
-        :param any_goal: finish the change whatever its goal; False: undo one with another goal than
-            the job's.
         :returns: what became of it; None where there was nothing.
         """
 
@@ -167,10 +167,6 @@ class Strategy(ABC):
 
     def pass_milestone(self, milestone: str) -> None:  # noqa: B027, only those with scripts per VDU
         """Write down in the journal that the run came that far."""
-
-    @abstractmethod
-    def outcome(self) -> Outcome:
-        """Return what became of it."""
 
     @abstractmethod
     def records(self) -> Records:

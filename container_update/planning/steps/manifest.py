@@ -22,13 +22,11 @@ from container_update.model.plan import Action, Stage
 from container_update.planning.comparison import diff
 from container_update.planning.steps import metadata
 from container_update.planning.steps.config import ConfigStep
+from container_update.planning.steps.metadata import DIGEST_ANNOTATION
 from container_update.planning.steps.new_objects import new_object
 from container_update.planning.steps.restart import WorkloadStep
 from container_update.workloads import pod_template
 from container_update.workloads.registry import is_workload, kind_of, kind_of_body
-
-DIGEST_ANNOTATION = "container-update/manifest-digest"
-"""On an object: the digest of the manifest that it was last made from."""
 
 _OURS = frozenset({"metadata", "status"})
 """Top-level fields that no manifest replaces as a whole."""

@@ -51,6 +51,10 @@ class RestartStep(WorkloadStep):
     change_cause: str = field(default="", kw_only=True)
     """What the annotation of that name is to say; '': it stays as it is. Not a change by itself."""
 
+    manifest_digest: str = field(default="", kw_only=True)
+    """The digest of the manifest in force afterwards; written only where the object has one: it was
+    made from a manifest. Not a change by itself."""
+
     stage = Stage.WORKLOADS
 
     def desired(self, live: Json) -> Json:
@@ -58,7 +62,11 @@ class RestartStep(WorkloadStep):
         changed = pod_template.with_images(live, self.images)
         if self.digest is not None:
             changed = pod_template.with_digest(changed, self.digest)
-        return self._with_change_cause(changed, self.change_cause)
+        written = {CHANGE_CAUSE: self.change_cause} if self.change_cause else {}
+        digest = metadata.DIGEST_ANNOTATION
+        if self.manifest_digest and metadata.value_of(live, "annotations", digest) is not None:
+            written[digest] = self.manifest_digest
+        return _annotated(changed, written)
 
     def restored(self, live: Json) -> Json:
         """Return the live workload with the images and the digest that it had."""
@@ -67,18 +75,13 @@ class RestartStep(WorkloadStep):
         changed = pod_template.with_images(live, images)
         if self.digest is not None:
             changed = pod_template.with_digest(changed, pod_template.config_digest(self.old))
-        before = metadata.value_of(self.old, "annotations", CHANGE_CAUSE)
-        return self._with_change_cause(changed, before)
-
-    def _with_change_cause(self, body: Json, cause: str | None) -> Json:
-        """Return the body with that annotation; without it where *cause* is None."""
-        if not self.change_cause:
-            return body
-        changed = {**body, "metadata": dict(body["metadata"])}
-        annotations = {**(changed["metadata"].get("annotations") or {}), CHANGE_CAUSE: cause}
-        values = {name: value for name, value in annotations.items() if value is not None}
-        metadata.assign(changed["metadata"], "annotations", values)
-        return changed
+        names = {CHANGE_CAUSE: self.change_cause, metadata.DIGEST_ANNOTATION: self.manifest_digest}
+        written = {
+            name: metadata.value_of(self.old, "annotations", name)
+            for name, value in names.items()
+            if value
+        }
+        return _annotated(changed, written)
 
     def with_stored(self, images: Mapping[str, str]) -> RestartStep:
         """See :class:`WorkloadStep`."""
@@ -108,3 +111,14 @@ class RestartStep(WorkloadStep):
     def is_outdated(self, pod: Json) -> bool:
         """Tell whether a pod has another image or digest than the step wants."""
         return not self.is_applied(pod)
+
+
+def _annotated(body: Json, written: Mapping[str, str | None]) -> Json:
+    """Return the body with these annotations; without one whose value is None."""
+    if not written:
+        return body
+    changed = {**body, "metadata": dict(body["metadata"])}
+    annotations = {**(changed["metadata"].get("annotations") or {}), **written}
+    values = {name: value for name, value in annotations.items() if value is not None}
+    metadata.assign(changed["metadata"], "annotations", values)
+    return changed

@@ -15,7 +15,7 @@ from container_update.model.cluster import Cluster
 from container_update.model.objects import Json, Manifest
 from container_update.model.outcome import Vnfc
 from container_update.model.requests import DEF_FILES
-from container_update.operations.install import described_by
+from container_update.operations.read_packages import described_by
 from container_update.operations.records.resource_lists import LINKS, STORAGES, VNFCS, ResourceList
 from container_update.operations.records.vnf_records import (
     VDU_RESES,
@@ -24,6 +24,7 @@ from container_update.operations.records.vnf_records import (
     workloads_of,
 )
 from container_update.planning.comparison import renames
+from container_update.planning.comparison.package_pair import Placing
 from container_update.planning.update import collections
 from container_update.vnfm.lcm import levels
 from container_update.vnfm.lcm.mgmt_drivers import v1_objects
@@ -102,10 +103,8 @@ def with_live_pods(context: OperationContext, record: Record, cluster: Cluster) 
     """Return the record with the live pods: an undo may have created new ones."""
     described = described_by(
         str(context.package(record.vnfd_id)),
-        record.def_files,
-        record.namespace,
-        one_namespace=True,
-        options=context.service.options,
+        Placing(record.def_files, record.namespace, one_namespace=True),
+        context.service.options,
     )
     vdus = vdus_of(context, record.vnfd_id, record.flavour_id)
     keys = [manifest.key for manifest in described]

@@ -136,7 +136,7 @@ class KubernetesContractSite(ContractSite):
 
     def instantiate(self, release: Release) -> None:
         self.old = self.package(release)
-        options = self.options
+        options = self.options.for_vnfm()
         install(
             self.old, self.admin, namespace=self.namespace, instance_id=INSTANCE, options=options
         )

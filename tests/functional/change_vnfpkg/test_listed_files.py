@@ -13,7 +13,7 @@ from container_update.model.errors import PlanError, UpdateFailedError
 from container_update.model.objects import Json
 from container_update.operations.change_package import Changed
 from container_update.operations.install import install
-from container_update.operations.terminate import terminate
+from container_update.operations.uninstall import terminate
 from container_update.workloads.pod_status import is_deleting
 from tests.functional import upgrade_types
 from tests.functional.change_vnfpkg import specification
@@ -45,7 +45,7 @@ def instantiate(site: Site, release: Release, files: Mapping[str, Json] | None =
         site.admin,
         namespace=site.namespace,
         instance_id=INSTANCE,
-        options=site.options,
+        options=site.options.for_vnfm(),
     )
 
 

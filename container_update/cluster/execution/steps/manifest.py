@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from container_update.cluster.execution.context import StepExecutor
 from container_update.cluster.execution.steps.workload import WorkloadExecutor
 from container_update.cluster.execution.writer import ChangedByAnotherError
+from container_update.model.objects import Json, instance_of
 from container_update.model.outcome import Reverted
 from container_update.model.plan import Action, Stage
+from container_update.planning.order import DEFINITION
 from container_update.planning.steps import ManifestStep
+from container_update.planning.steps.manifest import recorded_digest
 from container_update.planning.steps.new_objects import new_object
 from container_update.workloads.pod_status import is_deleting
 from container_update.workloads.registry import is_workload, kind_of
@@ -40,7 +45,9 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
     def _create(self, step: ManifestStep, deadline: float) -> None:
         assert step.content is not None, "what is created has its manifest"
         body = new_object(step.content, step.key.namespace, self.writer.labels)
-        created = self.writer.create_new(body, step.is_own, deadline)
+        created = self.writer.create_new(body, partial(self._is_created, step), deadline)
+        if (step.key.group, step.key.kind) == DEFINITION:
+            self.writer.until_kind_is_served(created, deadline)
         if step.stage is Stage.WORKLOADS:
             self.informer.observe(created)
             self.rollout.until_ready(step.key, deadline)
@@ -52,6 +59,13 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
         if step.action is Action.SWITCH and step.key.kind == "Service":
             self.rollout.until_served(step.key, self.context.leaving, deadline)
 
+    def _is_created(self, step: ManifestStep, live: Json) -> bool:
+        """Tell whether a live object is what the step creates: an object of the same name may be
+        somebody else's."""
+        assert step.content is not None, "what is created has its manifest"
+        same_manifest = recorded_digest(live) == recorded_digest(step.content)
+        return same_manifest and instance_of(live) == (self.writer.instance_id or None)
+
     def _delete(self, step: ManifestStep, deadline: float) -> None:
         """Delete the object that the plan was made from, and no other of its name."""
         uid = step.old["metadata"]["uid"]
@@ -60,7 +74,7 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
             return
         if live["metadata"]["uid"] != uid:
             raise ChangedByAnotherError(f"{step.key} was created again by somebody else")
-        self.writer.delete(live)
+        self.writer.delete(live, deadline)
         self._wait_gone(step, uid, deadline)
 
     def _wait_gone(self, step: ManifestStep, uid: str, deadline: float) -> None:
@@ -90,7 +104,7 @@ class ManifestExecutor(StepExecutor[ManifestStep]):
 
     def _delete_created(self, step: ManifestStep, deadline: float) -> Reverted:
         live = self.cluster.get(step.key)
-        if live is not None and not step.is_own(live):
+        if live is not None and not self._is_created(step, live):
             return Reverted.OF_OTHERS
         uid = live["metadata"]["uid"] if live is not None else ""
         if live is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 from container_update.cluster.lease import utc_now
 from container_update.cluster.retry import RetryingCluster
@@ -16,10 +17,8 @@ from container_update.operations.change_package import Changed
 from container_update.operations.install import install
 from container_update.operations.strategies.kubernetes import KubernetesTarget
 from container_update.operations.strategies.strategy import ChangeJob
-from container_update.operations.terminate import terminate
-from container_update.operations.upkeep.heal import heal
-from container_update.operations.upkeep.running_vnf import RunningVnf
-from container_update.operations.upkeep.scale import scale
+from container_update.operations.uninstall import terminate
+from container_update.operations.upkeep import heal, scale
 from container_update.planning.comparison.package_pair import Placing
 from container_update.vnfm.lcm import levels, records
 from container_update.vnfm.lcm.operation_context import OperationContext, Record
@@ -48,41 +47,32 @@ class KubernetesVim:
 
     def instantiate(self) -> Record:
         """Create every object of the def-files and wait until the workloads are Ready."""
-        context, namespace = self.context, self._requested_namespace
-        created = install(
-            str(context.package(context.record.vnfd_id)),
-            self.cluster,
+        context = self.context
+        outcome = install(
+            *self._running,
             def_files=self._requested_def_files,
-            namespace=namespace,
+            namespace=self._requested_namespace,
             one_namespace=True,
-            instance_id=context.instance_id,
-            options=context.service.options,
             replicas=levels.replicas(context),
-            created=lambda key: context.steps.add(str(key), "create", "done"),
+            **self._how,
         )
-        return records.instantiated(context, created, self.cluster, namespace)
+        manifests = outcome.plan.manifests
+        return records.instantiated(context, manifests, self.cluster, self._requested_namespace)
 
     def undo_instantiate(self) -> None:
-        """Delete what was created so far."""
-        self._delete(self._requested_def_files, self._requested_namespace)
+        """Undo by its journal what was created so far."""
+        self._undo()
 
     def terminate(self) -> None:
-        """Delete the objects with the instance's label, and wait until they are gone."""
-        self._delete(self.context.record.def_files, self.context.record.namespace)
-
-    def _delete(self, def_files: tuple[str, ...], namespace: str) -> None:
-        context = self.context
-        deleted = terminate(
-            str(context.package(context.record.vnfd_id)),
-            self.cluster,
-            instance_id=context.instance_id,
-            def_files=def_files,
-            namespace=namespace,
+        """Delete the objects of the instance, and wait until they are gone."""
+        record = self.context.record
+        terminate(
+            *self._running,
+            def_files=record.def_files,
+            namespace=record.namespace,
             one_namespace=True,
-            options=context.service.options,
+            **self._how,
         )
-        for key in deleted:
-            context.steps.add(str(key), "delete", "done")
 
     @property
     def _requested_namespace(self) -> str:
@@ -100,13 +90,13 @@ class KubernetesVim:
         :param with_storage: makes no difference: a pod's volumes are objects of their own.
         """
         pods = [(entry["vduId"], entry["computeResource"]["resourceId"]) for entry in vnfcs]
-        context = self.context
-        heal(self._running, pods, context.operation_id, context.cancel, context.steps)
+        heal_id, placing = self.context.operation_id, self._placing
+        heal(*self._running, pods, **self._how, placing=placing, heal_id=heal_id)
 
     def scale(self, numbers: Mapping[str, int]) -> None:
         """Give VDUs these numbers of pods."""
-        context = self.context
-        scale(self._running, numbers, context.operation_id, context.cancel, context.steps)
+        scale_id, placing = self.context.operation_id, self._placing
+        scale(*self._running, numbers, **self._how, placing=placing, scale_id=scale_id)
 
     def undo_heal(self) -> None:
         """Undo by the journal what a heal left."""
@@ -120,16 +110,26 @@ class KubernetesVim:
         self.context.journalled(self.cluster).recover(back=True, cancel=self.context.cancel)
 
     @property
-    def _running(self) -> RunningVnf:
-        context, record = self.context, self.context.record
-        return RunningVnf(
-            str(context.package(record.vnfd_id)),
-            self.cluster,
-            Placing(record.def_files, record.namespace, one_namespace=True),
-            context.instance_id,
-            context.service.options,
-            leave_failed=True,
-        )
+    def _running(self) -> tuple[str, RetryingCluster]:
+        """The package that the instance runs from, and where."""
+        return str(self.context.package(self.context.record.vnfd_id)), self.cluster
+
+    @property
+    def _how(self) -> dict[str, Any]:
+        """The arguments of an operation on the instance; a failure is left for the VNFM's user."""
+        context = self.context
+        return {
+            "options": context.service.options,
+            "cancel": context.cancel,
+            "progress": context.steps,
+            "instance_id": context.instance_id,
+            "leave_failed": True,
+        }
+
+    @property
+    def _placing(self) -> Placing:
+        record = self.context.record
+        return Placing(record.def_files, record.namespace, one_namespace=True)
 
     # --- changing -------------------------------------------------------------------------------
 

@@ -12,8 +12,9 @@ from sqlalchemy import select
 
 from container_update.model.objects import Json
 from container_update.model.options import Options
-from container_update.operations.install import described_by
+from container_update.operations.read_packages import described_by
 from container_update.package import csar
+from container_update.planning.comparison.package_pair import Placing
 from container_update.vnfm import instances, packages, vims
 from container_update.vnfm.lcm.operation_context import Record, known_flavour
 from container_update.vnfm.problems import ProblemError
@@ -95,6 +96,6 @@ def _vdus(folder: Path, flavour_id: str | None, options: Options) -> tuple[tuple
 
 @lru_cache(_PACKAGES_KEPT)
 def _workload_kinds(folder: Path, def_files: tuple[str, ...], options: Options) -> Kinds:
-    described = described_by(str(folder), def_files, "default", one_namespace=True, options=options)
+    described = described_by(str(folder), Placing(def_files, one_namespace=True), options)
     keys = (manifest.key for manifest in described)
     return frozenset((key.group, key.kind) for key in keys if is_workload(key))

@@ -52,7 +52,7 @@ WRONG = {
     "a number": ((*PLAN, "--workers", "x"), '--workers: expected a number, found "x"', ""),
     "a size": ((*PLAN, "--url-bytes", "x"), "--url-bytes: expected a size such as 8MiB", ""),
     "an argument too many": ((*PLAN, "more"), 'found "more", which is one argument too', ""),
-    "an argument that is missing": (("plan", "old"), "are required: NEW", ""),
+    "an argument that is missing": (("plan",), "are required: OLD", ""),
 }  # fmt: skip
 
 

@@ -175,7 +175,8 @@ def test_a_run_tells_what_becomes_of_each_step() -> None:
     informer = Informer(cluster)
     informer.list({Collection.of(ONE)})
     made = plan(cluster)
-    results = operation(cluster, progress=told.append).run(made, informer, CancelToken())
+    with operation(cluster, progress=told.append).begun(made, informer, CancelToken(), GOAL) as run:
+        results = run.execution.run()
     assert [(r.step, r.state) for r in results] == [(step, StepState.DONE) for step in made.steps]
     assert told == [made.steps[0], results[0], made.steps[1], results[1]]
 
@@ -462,7 +463,7 @@ def test_a_change_of_the_package_is_finished_only_by_who_knows_how() -> None:
     assert raised.value.next_step is NextStep.RESUME_OR_ROLLBACK
     assert phase(cluster) is Phase.UPDATE
 
-    def half_way(run: JournalledRun) -> tuple[StepResult, ...]:
+    def half_way(run: JournalledRun, *, resumed: bool) -> tuple[StepResult, ...]:
         run.pass_milestone("half-way")
         run.execution.begin(resumed=True)
         refuse()
@@ -472,7 +473,7 @@ def test_a_change_of_the_package_is_finished_only_by_who_knows_how() -> None:
         operation(cluster).recover(go_on=half_way)
     passed = []
 
-    def go_on(run: JournalledRun) -> tuple[StepResult, ...]:
+    def go_on(run: JournalledRun, *, resumed: bool) -> tuple[StepResult, ...]:
         passed.extend(name for name in ("half-way", "further") if run.has_passed(name))
         run.pass_milestone("further")
         assert run.has_passed("further")
@@ -488,7 +489,7 @@ def test_a_change_of_the_package_is_finished_only_by_who_knows_how() -> None:
 def test_an_update_goes_on_by_its_steps_also_where_a_change_could_go_on() -> None:
     cluster = fake()
     interrupt(cluster)
-    operation(cluster).recover(go_on=lambda _: pytest.fail("it has no context"))
+    operation(cluster).recover(go_on=lambda _, resumed: pytest.fail("it has no context"))
     assert_ended(cluster, AFTER)
 
 

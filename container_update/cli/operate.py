@@ -1,0 +1,118 @@
+"""How a command that has a goal is carried out: plan it, save the plan, or do it and show it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+from container_update.cli import connection, saved_plan
+from container_update.cli.arguments import option_arguments
+from container_update.cli.terminal import output, signals
+from container_update.cli.terminal.output import DONE, NOTHING_TO_DO
+from container_update.model.outcome import Event
+from container_update.model.plan import Plan
+
+if TYPE_CHECKING:
+    from container_update.cluster.client import KubernetesCluster
+    from container_update.operations.goal import Goal
+
+    GoalOf = Callable[[KubernetesCluster], Goal]
+
+
+def add_arguments(command: argparse.ArgumentParser) -> None:
+    """Add the arguments of a command that carries out its plan unless it is only to be shown."""
+    add = command.add_argument
+    add("--plan", action="store_true", help="show what this would do; write nothing")
+    add_saving_arguments(command, "with --plan: ")
+    output.add_plan_arguments(command)
+    output.add_approval_arguments(command)
+    output.add_progress_arguments(command)
+    connection.add_cluster_arguments(command)
+
+
+def add_saving_arguments(command: argparse.ArgumentParser, when: str = "") -> None:
+    """Add what is done with a plan beside showing it."""
+    add = command.add_argument
+    add("--out", metavar="FILE", type=Path,
+        help=f"{when}save the plan in this file, for 'apply FILE'")  # fmt: skip
+    add("--server", action="store_true",
+        help=f"{when}send every write to the API server too, as a dry run, to see what it "
+        "refuses")  # fmt: skip
+
+
+def show(
+    parsed: argparse.Namespace,
+    out: TextIO,
+    goal_of: GoalOf,
+    request: Callable[[], Mapping[str, Any]],
+    *,
+    finds: bool = True,
+) -> int:
+    """Show the plan of a goal, save it where that is asked for; return the exit status.
+
+    :param request: returns what a saved plan needs to be made again; see :mod:`.saved_plan`.
+    :param finds: the instance is found by its record where none is named.
+    """
+    from container_update.operations.run import preview  # noqa: PLC0415, slow to load
+
+    with connection.connected_cluster(parsed) as cluster:
+        header = connection.instance_header(parsed, cluster, finds=finds)
+        plan = preview(goal_of(cluster), cluster, option_arguments.read(parsed))
+        if parsed.output == output.TEXT:
+            status = output.show_plan(plan, header, parsed, out)
+        if parsed.server:
+            output.remark(_check_on_server(plan, cluster, parsed), parsed, out)
+        if parsed.out is not None:
+            saved_plan.save(parsed.out, plan, request(), cluster.context.server)
+            output.remark(f"Saved in {parsed.out}.", parsed, out)
+        if parsed.output != output.TEXT:  # one document: the plan, or why it is refused
+            status = output.show_plan(plan, header, parsed, out)
+        return status
+
+
+def _check_on_server(plan: Plan, cluster: KubernetesCluster, parsed: argparse.Namespace) -> str:
+    from container_update.operations.checks.server_check import check_on_server  # noqa: PLC0415
+
+    number = check_on_server(plan, cluster, option_arguments.read(parsed))
+    return f"The API server accepts all {number} writes (dry run)."
+
+
+def carry_out(
+    parsed: argparse.Namespace,
+    out: TextIO,
+    goal_of: GoalOf,
+    saved: Mapping[str, Any] | None = None,
+    *,
+    finds: bool = True,
+) -> int:
+    """Carry out a goal and show what became of it; return the exit status.
+
+    :param saved: the plan that was approved: no other one is carried out.
+    """
+    from container_update.operations.run import run  # noqa: PLC0415, slow to load
+
+    with (
+        connection.connected_cluster(parsed) as cluster,
+        output.progress(
+            connection.instance_header(parsed, cluster, finds=finds), parsed, out
+        ) as progress,
+        signals.stopped_by_signals(leave=parsed.leave_on_signal) as cancel,
+    ):
+
+        def checked(event: Event) -> None:
+            if saved is not None and isinstance(event, Plan):
+                saved_plan.refuse_another(saved, event, cluster.context.server)
+            progress(event)
+
+        outcome = run(
+            goal_of(cluster),
+            cluster,
+            option_arguments.read(parsed),
+            cancel,
+            checked,
+            leave_failed=getattr(parsed, "leave_failed", False),
+        )
+    output.show_outcome(outcome, parsed, out)
+    return DONE if outcome.results else NOTHING_TO_DO

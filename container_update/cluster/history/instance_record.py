@@ -1,0 +1,119 @@
+"""What a VNF instance runs from, as its history keeps it: package, manifests, VDUs. Pure.
+
+With it an operation needs no old package. It is in the Secret of the operation that led there.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+from container_update.model.objects import Json, Manifest, ObjectKey, Source
+from container_update.model.plan import Plan
+from container_update.model.requests import PackageIdentity
+
+_FORMAT = 1
+_LIMIT = 400_000
+"""Compressed bytes of the manifests; beyond it only the identities of the objects are kept. The API
+server allows 1 MiB for all data of a Secret, which the way back of the operation is in too."""
+
+
+@dataclass(frozen=True)
+class InstanceRecord:
+    """What a VNF instance runs from.
+
+    >>> record = InstanceRecord(None, (), ("Files/web.yaml",))
+    >>> InstanceRecord.decode(record.encode("cnf")) == record
+    True
+    """
+
+    package: PackageIdentity | None
+    """None where it is not known."""
+    manifests: tuple[Manifest, ...] = field(repr=False)
+    """In force, under the names that the package gives; see :attr:`is_whole`."""
+    def_files: tuple[str, ...] = ()
+    vdus: Mapping[str, str] = field(default_factory=dict)
+    """VDU id to the name of its workload in the manifests."""
+    is_whole: bool = True
+    """False: the manifests are too large to be kept, only their identities are known."""
+
+    @classmethod
+    def of(cls, plan: Plan, vdus: Mapping[str, str]) -> InstanceRecord:
+        """Return the record of an instance once a plan is carried out."""
+        package = plan.packages[-1] if plan.packages else None
+        return cls(package, tuple(map(_named, plan.manifests)), plan.def_files, dict(vdus))
+
+    @property
+    def by_path(self) -> dict[str, tuple[Manifest, ...]]:
+        """The manifests by their def-file."""
+        files: dict[str, tuple[Manifest, ...]] = {}
+        for manifest in self.manifests:
+            path = manifest.source.path
+            files[path] = (*files.get(path, ()), manifest)
+        return files
+
+    def encode(self, namespace: str) -> bytes:
+        """Return the record as compressed bytes.
+
+        Who may read Secrets in one namespace is to learn nothing of another one's: of a Secret of
+        another namespace only the names of its keys are kept.
+
+        :param namespace: where the bytes are kept.
+        """
+        whole = self._bytes([_body(manifest, namespace) for manifest in self.manifests])
+        return whole if len(whole) <= _LIMIT else self._bytes([None for _ in self.manifests])
+
+    def _bytes(self, bodies: list[Json | None]) -> bytes:
+        values = {
+            "format": _FORMAT,
+            "package": self.package and asdict(self.package),
+            "manifests": [
+                [asdict(manifest.key), manifest.source.path, manifest.source.line, body]
+                for manifest, body in zip(self.manifests, bodies, strict=True)
+            ],
+            "defFiles": list(self.def_files),
+            "vdus": dict(self.vdus),
+        }
+        return gzip.compress(json.dumps(values).encode(), mtime=0)
+
+    @classmethod
+    def decode(cls, data: bytes) -> InstanceRecord:
+        """Return the record of :meth:`encode`.
+
+        :raises ValueError: another version of this program, or somebody else, wrote it.
+        """
+        try:
+            values: dict[str, Any] = json.loads(gzip.decompress(data))
+            if values["format"] != _FORMAT:
+                raise ValueError(f"has format {values['format']}, expected {_FORMAT}")
+            entries = values["manifests"]
+            return cls(
+                values["package"] and PackageIdentity(**values["package"]),
+                tuple(
+                    Manifest(ObjectKey(**key), body or {}, Source(path, line))
+                    for key, path, line, body in entries
+                ),
+                tuple(values["defFiles"]),
+                dict(values["vdus"]),
+                all(body is not None for *_, body in entries),
+            )
+        except (KeyError, TypeError, OSError, EOFError) as error:
+            raise ValueError("is damaged") from error
+
+
+def _named(manifest: Manifest) -> Manifest:
+    """Return a manifest under its own name, whatever name its object has in the cluster."""
+    key, name = manifest.key, str(manifest.body["metadata"]["name"])
+    return manifest if key.name == name else replace(manifest, key=replace(key, name=name))
+
+
+def _body(manifest: Manifest, namespace: str) -> Json:
+    body, key = manifest.body, manifest.key
+    if key.kind != "Secret" or key.namespace == namespace:
+        return body
+    names = [*(body.get("data") or ()), *(body.get("stringData") or ())]
+    kept = {name: value for name, value in body.items() if name != "stringData"}
+    return {**kept, "data": dict.fromkeys(names, "")}

@@ -1,0 +1,174 @@
+"""The VNF instances of a namespace, by what their operations have left there, and how they are."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+
+from container_update.cluster.history.instance_record import InstanceRecord
+from container_update.cluster.history.store import History
+from container_update.cluster.informer import Informer
+from container_update.cluster.retry import RetryingCluster
+from container_update.cluster.scope import Scope
+from container_update.model.cluster import Cluster
+from container_update.model.errors import ClusterError, PlanError
+from container_update.model.objects import Collection, Json, ObjectKey, instance_of
+from container_update.model.options import Options
+from container_update.workloads import ownership, pod_status, pod_template, registry
+from container_update.workloads.registry import is_workload, known_kind
+
+LOG = logging.getLogger(__name__)
+
+
+def only_instance(
+    cluster: Cluster,
+    namespace: str,
+    options: Options = Options(),  # noqa: B008
+) -> str | None:
+    """Return the id of the instance that a request means which names none.
+
+    >>> with connect() as cluster:  # doctest: +SKIP
+    ...     only_instance(cluster, "cnf")
+    'upf'
+
+    :returns: None where no instance of the namespace has an id, or that cannot be known.
+    :raises PlanError: there are several.
+    """
+    history = History(RetryingCluster(cluster, options.retry_seconds), namespace, None)
+    try:
+        ids = history.instances()
+    except ClusterError as error:
+        if error.status != 403:
+            raise
+        return None
+    named = sorted(each for each in ids if each)
+    if len(ids) > 1:
+        others = " and one without an id" if None in ids else ""
+        raise PlanError(
+            f"namespace {namespace} has the VNF instances {', '.join(named)}{others}: expected the "
+            "id of the one that is meant, found none"
+        )
+    return named[0] if named else None
+
+
+class NotInstalledError(PlanError):
+    """There is no record of what a VNF instance runs from; nothing was written."""
+
+
+def record_of(
+    cluster: Cluster, namespace: str, instance_id: str | None, options: Options
+) -> InstanceRecord:
+    """Return what an instance runs from, as its history says.
+
+    :raises NotInstalledError: that is not known.
+    :raises PlanError: its manifests were too large to be kept.
+    """
+    retrying = RetryingCluster(cluster, options.retry_seconds)
+    record = History(retrying, namespace, instance_id).instance()
+    name = f"VNF instance {instance_id}" if instance_id else "a VNF instance"
+    if record is None:
+        raise NotInstalledError(
+            f"namespace {namespace} has no record of what {name} runs from: it was not installed "
+            "by this program, or is not installed at all; name the old package too, or install it"
+        )
+    if not record.is_whole:
+        raise PlanError(
+            f"{name} in namespace {namespace}: its manifests are too large to be kept in its "
+            "record: name the old package too"
+        )
+    return record
+
+
+@dataclass(frozen=True)
+class WorkloadState:
+    """How a workload of an instance is."""
+
+    key: ObjectKey
+    images: tuple[str, ...]
+    desired: int
+    """Pods that it should have."""
+    ready: int
+    updated: int
+    """Pods with its present template."""
+    created: str
+    """When, in UTC (RFC 3339)."""
+    trouble: str = ""
+    """What prevents the first pod that has trouble from being ready."""
+
+    def as_dict(self) -> Json:
+        """Return the same as plain values."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return {**values, "key": str(self.key), "images": list(self.images)}
+
+
+def workloads(
+    cluster: Cluster,
+    namespace: str,
+    instance_id: str | None,
+    options: Options = Options(),  # noqa: B008
+) -> tuple[WorkloadState, ...]:
+    """Return how the workloads of an instance are: of what bears its label, or is in its record.
+
+    >>> with connect() as cluster:  # doctest: +SKIP
+    ...     for workload in workloads(cluster, "cnf", "upf"):
+    ...         print(workload.key, f"{workload.ready}/{workload.desired}")
+    Deployment cnf/web 2/2
+
+    :raises ClusterError: the API server cannot be read.
+    """
+    retrying = RetryingCluster(cluster, options.retry_seconds)
+    record = History(retrying, namespace, instance_id).instance()
+    keys = [manifest.key for manifest in record.manifests] if record else []
+    spaces = {namespace, *(key.namespace for key in keys if key.namespace)}
+    scope = Scope(instance_id=instance_id) if instance_id else Scope(keys)
+    with Informer(retrying, scope) as informer:
+        list_if_allowed(
+            informer,
+            {
+                collection
+                for space in spaces
+                for kind in registry.installed().values()
+                for collection in (Collection(kind.group, kind.kind, space), *kind.followed(space))
+            },
+        )
+        live = informer.live
+        own = sorted(key for key in live if _is_workload_of(live[key], instance_id, keys))
+        return tuple(_state(key, live[key], informer) for key in own)
+
+
+def _is_workload_of(body: Json, instance_id: str | None, keys: Sequence[ObjectKey]) -> bool:
+    key, owner = ObjectKey.of(body), instance_of(body)
+    if not is_workload(key) or ownership.controller(body):
+        return False
+    return owner == instance_id if owner else key in keys
+
+
+def _state(key: ObjectKey, body: Json, informer: Informer) -> WorkloadState:
+    kind = known_kind(key)
+    pods = (body,) if kind.is_pod else informer.pods_of(body)
+    desired = ready = updated = 1
+    if kind.is_pod:
+        ready = int(pod_status.is_ready(body))
+    elif not kind.runs_to_completion:
+        counts = kind.counts(body)
+        desired, ready, updated = counts.desired, counts.ready, counts.updated
+    troubles = (pod_status.problem(pod) for pod in pods)
+    images = tuple(dict.fromkeys(pod_template.images(body).values()))
+    created = str(body["metadata"].get("creationTimestamp", ""))
+    trouble = next(filter(None, troubles), "")
+    return WorkloadState(key, images, desired, ready, updated, created, trouble)
+
+
+def list_if_allowed(informer: Informer, collections: Iterable[Collection]) -> None:
+    """List collections that may not exist, or that the account may not list: these are left out.
+
+    :raises ClusterError: another reason why one cannot be read.
+    """
+    for collection in informer.in_order(collections):
+        try:
+            informer.list({collection})
+        except ClusterError as error:
+            if error.status not in (403, 404):
+                raise
+            LOG.debug("%s are not looked through: %s", collection, error)

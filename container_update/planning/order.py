@@ -1,0 +1,107 @@
+"""The order of the steps of a plan: by kind, and in waves where the manifests ask for them. Pure.
+
+What others need comes first: a Namespace before what is in it, a CustomResourceDefinition before
+objects of its kind, configuration before what reads it as it starts. What judges the requests of
+others comes last: an admission webhook whose pods are not there yet would refuse them all. To
+remove, it is the other way round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+
+from container_update.model.errors import PackageError
+from container_update.model.objects import Json, Manifest, ObjectKey
+from container_update.model.plan import Stage
+from container_update.planning.steps import ConfigStep, ManifestStep, ObjectStep
+from container_update.workloads.registry import is_workload
+
+ORDER_ANNOTATION = "container-update/order"
+"""On an object: the number of its wave. Each wave is Ready before the next one begins; without it:
+0."""
+
+DEFINITION = ("apiextensions.k8s.io", "CustomResourceDefinition")
+"""(group, kind) of what makes the server serve another kind."""
+
+_RBAC = "rbac.authorization.k8s.io"
+_RANKS: Sequence[frozenset[tuple[str, str]]] = (
+    frozenset({("", "Namespace")}),
+    frozenset({DEFINITION}),
+    frozenset({("", "ResourceQuota"), ("", "LimitRange"), ("scheduling.k8s.io", "PriorityClass")}),
+    frozenset(
+        {
+            ("", "ServiceAccount"),
+            *((_RBAC, kind) for kind in ("ClusterRole", "ClusterRoleBinding")),
+            *((_RBAC, kind) for kind in ("Role", "RoleBinding")),
+        }
+    ),
+    frozenset(
+        {
+            *(("storage.k8s.io", kind) for kind in ("CSIDriver", "StorageClass")),
+            *(("", kind) for kind in ("PersistentVolume", "PersistentVolumeClaim")),
+        }
+    ),
+    frozenset({("", "ConfigMap"), ("", "Secret")}),
+    frozenset({("", "Service")}),
+)
+_REST, _WORKLOADS, _JUDGES = len(_RANKS), len(_RANKS) + 1, len(_RANKS) + 2
+_LIMITS = 2
+"""The rank of quotas and limits."""
+_JUDGE_GROUPS = frozenset({"admissionregistration.k8s.io", "apiregistration.k8s.io"})
+
+
+def rank(key: ObjectKey) -> int:
+    """Return the place of a kind in the order of creation: what is less comes first."""
+    for number, kinds in enumerate(_RANKS):
+        if (key.group, key.kind) in kinds:
+            return number
+    if key.group in _JUDGE_GROUPS:
+        return _JUDGES
+    return _WORKLOADS if is_workload(key) else _REST
+
+
+def hinders(key: ObjectKey) -> bool:
+    """Tell whether an object may refuse the writes of others: it is the first to go in an undo."""
+    return rank(key) in (_LIMITS, _JUDGES)
+
+
+def groups(steps: Iterable[ObjectStep]) -> Iterator[tuple[ObjectStep, ...]]:
+    """Yield the steps of a plan in their order; those of a group are carried out at the same time.
+
+    Traffic moves when every wave is Ready, and what is old is removed at the very end.
+    """
+    ordered = sorted(steps, key=_place)
+    for _, group in groupby(ordered, key=_place):
+        yield tuple(group)
+
+
+def in_order(manifests: Iterable[Manifest]) -> tuple[Manifest, ...]:
+    """Return manifests in the order of their creation; those of one kind in the order given."""
+    return tuple(sorted(manifests, key=lambda each: (wave(each.body), rank(each.key))))
+
+
+def _place(step: ObjectStep) -> tuple[int, int, int]:
+    phase = {Stage.SWITCH: 1, Stage.REMOVE: 2}.get(step.stage, 0)
+    direction = -1 if step.stage is Stage.REMOVE else 1
+    return phase, direction * _wave_of(step), direction * rank(step.key)
+
+
+def _wave_of(step: ObjectStep) -> int:
+    content = step.content if isinstance(step, ConfigStep | ManifestStep) else None
+    return wave(content or step.before or {})
+
+
+def wave(body: Json) -> int:
+    """Return the wave that an object's annotation says.
+
+    :raises PackageError: it says something else than a whole number.
+    """
+    metadata = body.get("metadata") or {}
+    value = str((metadata.get("annotations") or {}).get(ORDER_ANNOTATION, "0"))
+    if not value.removeprefix("-").isdecimal():
+        raise PackageError(
+            f"{body.get('kind')} {metadata.get('name')}: expected a whole number in the annotation "
+            f"{ORDER_ANNOTATION}, found {value!r}"
+        )
+    return int(value)
