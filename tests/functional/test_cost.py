@@ -37,7 +37,7 @@ def test_requests_grow_with_the_changed_objects_not_with_all_objects(
 ) -> None:
     """4 kinds listed, 3 of them watched; a write for each changed object; the rights checked
     for; the journal read, written in two steps, watched and deleted; the lease acquired, confirmed
-    and released; the history listed and written; an Event for each restart; no more."""
+    and released; the history listed and written; no more."""
     files = {"cm": config_map(setting="old")}
     new = {"cm": config_map(setting="new")}
     for number in range(CHANGED):
@@ -51,10 +51,8 @@ def test_requests_grow_with_the_changed_objects_not_with_all_objects(
         cnf.cluster = counted
         outcome = cnf.update(new)
     lists, watches, writes, rights, journal, lease = 4, 3, 1 + CHANGED, 1, 5, 3
-    history, events = 2, CHANGED
-    assert (
-        outcome.requests == lists + watches + writes + rights + journal + lease + history + events
-    )
+    history = 2
+    assert outcome.requests == lists + watches + writes + rights + journal + lease + history
 
 
 def test_an_update_with_nothing_to_do_only_reads(cnf: Cnf, kubeconfig: str) -> None:

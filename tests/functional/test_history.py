@@ -259,7 +259,7 @@ def test_a_change_of_the_package_is_in_the_history_and_says_how_to_change_back(c
 
 
 def test_a_workload_shows_why_it_was_changed(cnf: Cnf) -> None:
-    """What ``kubectl rollout history`` and ``kubectl describe`` show."""
+    """What ``kubectl rollout history`` shows."""
     cnf.instantiate(**OLD)
     cnf.update(NEW)
     live = cnf.get("Deployment", "user")
@@ -269,10 +269,7 @@ def test_a_workload_shows_why_it_was_changed(cnf: Cnf) -> None:
     causes = [(body["metadata"].get("annotations") or {}).get("kubernetes.io/change-cause")
               for body in sets if body["metadata"]["name"].startswith("user-")]  # fmt: skip
     assert cause in causes
-    (event,) = events(cnf, "user")
-    assert (event["type"], event["reason"]) == ("Normal", "Updating")
-    assert "uses key setting of ConfigMap" in event["message"]
-    assert events(cnf, "other") == []
+    assert events(cnf, "user") == [], "an Event costs a request"
 
 
 def test_an_undo_puts_the_cause_of_the_last_change_back_and_is_an_event(cnf: Cnf) -> None:

@@ -1,5 +1,6 @@
-"""Events about the workloads that change, for ``kubectl describe`` and everything that shows them.
+"""Events about workloads whose change was undone, for ``kubectl describe`` and what shows Events.
 
+Why a workload was changed is in its annotation of the last change, which costs no request.
 Source: Kubernetes API reference, Event v1 core; API conventions, "Events". An account that may not
 create them, or a server that refuses them, costs nothing but the Events.
 """
@@ -46,11 +47,6 @@ class EventRecorder:
         """Wait until all Events are recorded, or refused."""
         while self._sending:
             self._sending.pop().result()
-
-    def begins(self, step: Step) -> None:
-        """Record that a workload is being changed, and why."""
-        why = "; ".join(map(str, step.reasons))
-        self._record(step, "Normal", "Updating", f"{step.action.value}: {why}")
 
     def was_undone(self, result: StepResult, cause: str) -> None:
         """Record that a workload was restored, or could not be, and why it had to be."""

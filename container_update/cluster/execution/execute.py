@@ -63,7 +63,7 @@ class Execution:
     :param progress: called with each step when it begins and with its result when it ends.
     :param leave_failed: keep what a failure leaves for a rollback or a resume, do not undo it.
     :param owner: the ownerReference that new objects of the plan's namespace get.
-    :param events: records an Event about each workload that changes; None: it does not.
+    :param events: records an Event about each workload whose change is undone; None: it does not.
     """
 
     plan: Plan
@@ -212,8 +212,6 @@ class Execution:
         state, message, diagnosis = StepState.DONE, "", None
         self._results[step.place] = StepResult(step, StepState.STOPPED)
         self.progress(step)
-        if self.events is not None and step.stage is Stage.WORKLOADS:
-            self.events.begins(step)
         try:
             executor_of(step, self._context).apply(step, began + self.options.timeout)
         except AbortedError:
